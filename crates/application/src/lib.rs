@@ -1,0 +1,1 @@
+//! Traffic: what endpoints send and receive.

@@ -1,0 +1,129 @@
+//! What all window-based congestion controls share.
+
+use crate::slow_start::SlowStart;
+use crate::window::Window;
+use crate::{Ack, Congestion, Signal};
+use vazao_engine::{Duration, Rate};
+
+/// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
+pub trait CongestionControl: Send {
+    /// New data was acknowledged.
+    fn on_ack(&mut self, ack: &Ack);
+    /// The network showed congestion.
+    fn on_congestion(&mut self, congestion: &Congestion);
+    /// Congestion window in bytes, at least one segment.
+    fn cwnd(&self) -> u64;
+    /// Slow-start threshold in bytes; `u64::MAX` while there is none.
+    fn ssthresh(&self) -> u64;
+    /// Whether the window is below the threshold and doubling.
+    fn in_slow_start(&self) -> bool {
+        self.cwnd() < self.ssthresh()
+    }
+    /// The rate packets should be spaced at, for algorithms that pace.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Whether a first or second duplicate acknowledgement suffices to retransmit data sent `age` ago (TCP Vegas).
+    fn retransmit_early(&self, _age: Duration) -> bool {
+        false
+    }
+}
+
+/// Where every window starts.
+pub struct Setup {
+    /// Payload bytes of a full packet.
+    pub mss: u64,
+    /// Initial window in bytes.
+    pub initial_window: u64,
+    /// Initial slow-start threshold in bytes; `None`: as high as possible (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u64>,
+    /// How the window grows below the threshold.
+    pub slow_start: Box<dyn SlowStart>,
+}
+
+/// The state of a window, in bytes (fractions accumulate, so they are floats).
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow-start threshold; infinite while there is none.
+    pub ssthresh: f64,
+    /// Payload bytes of a full packet.
+    pub mss: f64,
+}
+
+impl State {
+    /// The window in segments, the unit most papers reason in.
+    pub fn segments(&self) -> f64 {
+        self.cwnd / self.mss
+    }
+    /// Whether slow start rules.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// A window-based congestion control: one algorithm's growth and decrease inside what all of them share.
+pub struct Controller<W> {
+    state: State,
+    slow_start: Box<dyn SlowStart>,
+    window: W,
+}
+
+impl<W: Window> Controller<W> {
+    /// A controller at the start of a connection.
+    pub fn new(setup: Setup, window: W) -> Self {
+        let state = State {
+            cwnd: setup.initial_window as f64,
+            ssthresh: setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
+            mss: setup.mss as f64,
+        };
+        Controller { state, slow_start: setup.slow_start, window }
+    }
+}
+
+impl<W: Window> CongestionControl for Controller<W> {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.window.observe(&self.state, ack);
+        if ack.in_recovery || !ack.window_limited {
+            return;
+        }
+        let state = &mut self.state;
+        state.cwnd = if state.in_slow_start() {
+            if self.window.leave_slow_start(state, ack) || self.slow_start.leave(state, ack) {
+                // The algorithm may want to step back from the overshoot it noticed.
+                state.cwnd = self.window.after_slow_start(state);
+                state.ssthresh = state.cwnd;
+                return;
+            }
+            self.window.slow_start(state, ack).unwrap_or_else(|| self.slow_start.grow(state, ack))
+        } else {
+            self.window.grow(state, ack)
+        }
+        .max(state.mss);
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        let state = &mut self.state;
+        if congestion.signal != Signal::RepeatedTimeout {
+            state.ssthresh = self.window.shrink(state, congestion).max(2.0 * state.mss);
+        }
+        state.cwnd = match congestion.signal {
+            Signal::Loss => state.ssthresh,
+            Signal::Restart | Signal::Timeout | Signal::RepeatedTimeout => state.mss,
+        };
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.state.cwnd as u64
+    }
+    fn ssthresh(&self) -> u64 {
+        self.state.ssthresh as u64
+    }
+    fn in_slow_start(&self) -> bool {
+        self.state.in_slow_start()
+    }
+    fn retransmit_early(&self, age: Duration) -> bool {
+        self.window.retransmit_early(age)
+    }
+}

@@ -1,0 +1,16 @@
+//! Congestion controls: how much a sender may have in flight.
+//!
+//! An algorithm is one page in `window/`: it says how the window *grows* in congestion avoidance and how it *shrinks*
+//! on congestion. What all window-based algorithms share (phase, slow start, timeouts, minimum window, growth only
+//! when the window is what limits the sender) is written once, in [`Controller`]. Nothing here knows a protocol or a
+//! link; windows are bytes throughout.
+
+mod controller;
+mod event;
+mod registry;
+pub mod slow_start;
+pub mod window;
+
+pub use controller::{CongestionControl, Controller, Setup, State};
+pub use event::{Ack, Congestion, Signal};
+pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};

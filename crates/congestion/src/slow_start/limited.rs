@@ -1,0 +1,24 @@
+use super::{SlowStart, Standard};
+use crate::{Ack, State};
+
+/// Limited slow start (RFC 3742): above `max_ssthresh` the window grows by at most `max_ssthresh / 2` a round trip,
+/// so that a window of thousands of segments does not overshoot by thousands.
+#[derive(Clone, Copy, Debug)]
+pub struct Limited {
+    /// Standard slow start, which rules below `max_ssthresh`.
+    pub standard: Standard,
+    /// Where the limit begins, in segments (the RFC recommends 100).
+    pub max_ssthresh: f64,
+}
+
+impl SlowStart for Limited {
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let increase = self.standard.increase(state, ack);
+        if state.segments() <= self.max_ssthresh {
+            return state.cwnd + increase;
+        }
+        // Section 2: K = int(cwnd / (0.5 max_ssthresh)), and each segment acknowledged adds 1/K of a segment.
+        let k = (state.segments() / (0.5 * self.max_ssthresh)).floor();
+        state.cwnd + increase / k
+    }
+}

@@ -1,0 +1,17 @@
+//! The floor everything stands on: integer time, units, the event order, and named random streams.
+//!
+//! Nothing here knows of networks or protocols, and nothing here (or in any crate above it, up to the runner) reads a
+//! wall clock or a global random source: the same inputs give the same simulation, on any thread, on any day.
+
+mod histogram;
+mod random;
+pub mod registry;
+mod scheduler;
+mod time;
+pub mod units;
+
+pub use histogram::Histogram;
+pub use random::Stream;
+pub use scheduler::{Heap, Scheduler, Slot, Wheel};
+pub use time::{Duration, Time};
+pub use units::{Bytes, Rate};

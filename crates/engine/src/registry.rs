@@ -1,0 +1,389 @@
+//! What a user can name: algorithms with their parameters.
+//!
+//! A congestion control, a queue, a loss model, an application or a transport is one [`Entry`]: name, aliases, source,
+//! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
+//! error messages, so that nothing about an algorithm is written down twice.
+
+use crate::units::nearest;
+use crate::{Bytes, Duration, Rate};
+use std::collections::BTreeMap;
+use std::fmt;
+use thiserror::Error;
+
+/// The type and range of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A real number in `min..=max`.
+    Number(f64, f64),
+    /// A whole number in `min..=max`.
+    Integer(i64, i64),
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A span of time in `min..=max`.
+    Duration(Duration, Duration),
+    /// A rate with its unit.
+    Rate,
+    /// An amount of data of at least this many bytes.
+    Size(u64),
+    /// An amount of data of at least this many bytes, or `"auto"`.
+    SizeOrAuto(u64),
+    /// A list of whole numbers, each at least 1.
+    Integers,
+    /// Any text.
+    Text,
+    /// The name of another registry's entry, or a table with `kind` and that entry's parameters.
+    Entry(&'static str),
+}
+
+/// One parameter of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name in kebab or snake case, as the user types it.
+    pub name: &'static str,
+    /// Type and range.
+    pub kind: Kind,
+    /// The default as a user would type it; empty when the parameter may be left out and then has no value, or when
+    /// `required` says that it may not be left out.
+    pub default: &'static str,
+    /// Whether it must be given.
+    pub required: bool,
+    /// One line: what it is, with its source's section where there is one.
+    pub help: &'static str,
+}
+
+impl Parameter {
+    /// A parameter that has a default.
+    pub const fn new(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Parameter {
+        Parameter { name, kind, default, required: false, help }
+    }
+    /// A parameter that must be given.
+    pub const fn required(name: &'static str, kind: Kind, help: &'static str) -> Parameter {
+        Parameter { name, kind, default: "", required: true, help }
+    }
+}
+
+/// A value of a parameter, typed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number or whole number.
+    Number(f64),
+    /// A flag.
+    Flag(bool),
+    /// A word or text.
+    Text(String),
+    /// A span of time.
+    Duration(Duration),
+    /// A rate.
+    Rate(Rate),
+    /// An amount of data.
+    Size(Bytes),
+    /// A list of whole numbers.
+    Integers(Vec<u64>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(x) => write!(f, "{x}"),
+            Value::Flag(x) => write!(f, "{x}"),
+            Value::Text(x) => write!(f, "{x}"),
+            Value::Duration(x) => write!(f, "{x}"),
+            Value::Rate(x) => write!(f, "{x}"),
+            Value::Size(x) => write!(f, "{x}"),
+            Value::Integers(x) => write!(f, "{x:?}"),
+        }
+    }
+}
+
+/// What a user typed, before it is given a type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Raw {
+    /// A bare number.
+    Number(f64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// A string.
+    Text(String),
+    /// A list of bare numbers.
+    Numbers(Vec<f64>),
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Raw::Number(x) => write!(f, "{x}"),
+            Raw::Flag(x) => write!(f, "{x}"),
+            Raw::Text(x) => write!(f, "{x:?}"),
+            Raw::Numbers(x) => write!(f, "{x:?}"),
+        }
+    }
+}
+
+/// Why a parameter was refused: which, and what would be accepted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{parameter}: {problem}")]
+pub struct ParameterError {
+    /// The parameter's name as typed.
+    pub parameter: String,
+    /// What is wrong and what would be accepted.
+    pub problem: String,
+}
+
+impl Kind {
+    /// What would be accepted, for messages and documentation.
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Number(min, max) if *max == f64::INFINITY => format!("a number of at least {min}"),
+            Kind::Number(min, max) => format!("a number from {min} to {max}"),
+            Kind::Integer(min, i64::MAX) => format!("a whole number of at least {min}"),
+            Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Flag => "true or false".into(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::Duration(min, max) if *max == Duration::MAX => format!("a duration of at least {min}"),
+            Kind::Duration(min, max) => format!("a duration from {min} to {max}"),
+            Kind::Rate => "a rate such as \"10 Mbps\"".into(),
+            Kind::Size(min) => format!("a size of at least {} such as \"10 MB\"", Bytes::new(*min)),
+            Kind::SizeOrAuto(min) => format!("\"auto\" or a size of at least {} such as \"6 MB\"", Bytes::new(*min)),
+            Kind::Integers => "a list of whole numbers of at least 1, such as [3, 17]".into(),
+            Kind::Text => "a text".into(),
+            Kind::Entry(registry) => format!("the name of a {registry}, or a table with its kind and parameters"),
+        }
+    }
+
+    /// Gives `raw` this type, or says what would be accepted.
+    ///
+    /// # Errors
+    /// A sentence that names the value and what would be accepted in its place.
+    pub fn read(&self, raw: &Raw) -> Result<Value, String> {
+        let refuse = || Err(format!("{raw} is not {}", self.expected()));
+        match (self, raw) {
+            (Kind::Number(min, max), Raw::Number(x)) if (*min..=*max).contains(x) => Ok(Value::Number(*x)),
+            (Kind::Integer(min, max), Raw::Number(x))
+                if x.fract() == 0.0 && (*min as f64..=*max as f64).contains(x) =>
+            {
+                Ok(Value::Number(*x))
+            }
+            (Kind::Flag, Raw::Flag(x)) => Ok(Value::Flag(*x)),
+            (Kind::Choice(words), Raw::Text(x)) => match words.iter().find(|w| *w == x) {
+                Some(word) => Ok(Value::Text((*word).into())),
+                None => Err(match nearest(x, words.iter().copied()) {
+                    Some(near) => format!("{raw} is not accepted; did you mean {near:?}? ({})", self.expected()),
+                    None => format!("{raw} is not accepted; write {}", self.expected()),
+                }),
+            },
+            (Kind::Duration(min, max), Raw::Text(x)) => {
+                let span: Duration = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
+                if (*min..=*max).contains(&span) { Ok(Value::Duration(span)) } else { refuse() }
+            }
+            (Kind::Rate, Raw::Text(x)) => {
+                x.parse().map(Value::Rate).map_err(|e: crate::units::QuantityError| e.to_string())
+            }
+            (Kind::SizeOrAuto(_), Raw::Text(x)) if x == "auto" => Ok(Value::Text("auto".into())),
+            (Kind::Size(min) | Kind::SizeOrAuto(min), Raw::Text(x)) => {
+                let size: Bytes = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
+                if size.get() >= *min { Ok(Value::Size(size)) } else { refuse() }
+            }
+            (Kind::Integers, Raw::Numbers(x)) if x.iter().all(|n| n.fract() == 0.0 && (1.0..9e15).contains(n)) => {
+                Ok(Value::Integers(x.iter().map(|n| *n as u64).collect()))
+            }
+            (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
+            (Kind::Duration(..) | Kind::Rate | Kind::Size(_) | Kind::SizeOrAuto(_), Raw::Number(x)) => {
+                Err(format!("{x} has no unit; write {}", self.expected()))
+            }
+            _ => refuse(),
+        }
+    }
+
+    /// Gives a default, written as a user would type it, its type.
+    fn read_default(&self, text: &str) -> Value {
+        let raw = match self {
+            Kind::Number(..) | Kind::Integer(..) => Raw::Number(text.parse().expect("a numeric default")),
+            Kind::Flag => Raw::Flag(text == "true"),
+            Kind::Entry(_) => return Value::Text(text.into()),
+            _ => Raw::Text(text.into()),
+        };
+        self.read(&raw).expect("a default within its own range")
+    }
+}
+
+/// The parameters of one algorithm, every default filled in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters(BTreeMap<&'static str, Value>);
+
+impl Parameters {
+    /// All of `known` with the values in `given`, defaults elsewhere.
+    ///
+    /// # Errors
+    /// The first unknown or unacceptable parameter, or the first required one that is missing.
+    pub fn resolve(known: &[Parameter], given: &BTreeMap<String, Raw>) -> Result<Parameters, ParameterError> {
+        for name in given.keys() {
+            if !known.iter().any(|p| p.name == name) {
+                let problem = unknown("parameter", name, known.iter().map(|p| p.name));
+                return Err(ParameterError { parameter: name.clone(), problem });
+            }
+        }
+        let mut values = BTreeMap::new();
+        for parameter in known {
+            let value = match given.get(parameter.name) {
+                Some(raw) => parameter
+                    .kind
+                    .read(raw)
+                    .map_err(|problem| ParameterError { parameter: parameter.name.into(), problem })?,
+                None if parameter.required => {
+                    let problem = format!("is missing; write {}", parameter.kind.expected());
+                    return Err(ParameterError { parameter: parameter.name.into(), problem });
+                }
+                None if parameter.default.is_empty() => continue,
+                None => parameter.kind.read_default(parameter.default),
+            };
+            values.insert(parameter.name, value);
+        }
+        Ok(Parameters(values))
+    }
+
+    /// All of `known` at their defaults.
+    ///
+    /// # Panics
+    /// When a parameter is required.
+    pub fn defaults(known: &[Parameter]) -> Parameters {
+        Parameters::resolve(known, &BTreeMap::new()).expect("parameters that all have defaults")
+    }
+
+    /// The value of `name`, if it has one.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+    /// Replaces a value that is already of the parameter's type (a nested entry resolved by its own registry).
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        self.0.insert(name, value);
+    }
+    /// Every parameter that has a value, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// A number. Panics (a bug in the registry entry, never a user's mistake) when `name` is not one.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Value::Number(x)) => *x,
+            other => panic!("parameter {name} is {other:?}, not a number"),
+        }
+    }
+    /// A whole number, at least zero. Panics when `name` is not one.
+    pub fn integer(&self, name: &str) -> u64 {
+        self.number(name) as u64
+    }
+    /// A flag. Panics when `name` is not one.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Flag(x)) => *x,
+            other => panic!("parameter {name} is {other:?}, not a flag"),
+        }
+    }
+    /// A word. Panics when `name` is not one.
+    pub fn text(&self, name: &str) -> &str {
+        match self.get(name) {
+            Some(Value::Text(x)) => x,
+            other => panic!("parameter {name} is {other:?}, not a text"),
+        }
+    }
+    /// A span of time, if `name` has a value. Panics when it is something else.
+    pub fn duration(&self, name: &str) -> Option<Duration> {
+        match self.get(name) {
+            None => None,
+            Some(Value::Duration(x)) => Some(*x),
+            other => panic!("parameter {name} is {other:?}, not a duration"),
+        }
+    }
+    /// An amount of data; `None` when it has no value or is `"auto"`. Panics when it is something else.
+    pub fn size(&self, name: &str) -> Option<u64> {
+        match self.get(name) {
+            None | Some(Value::Text(_)) => None,
+            Some(Value::Size(x)) => Some(x.get()),
+            other => panic!("parameter {name} is {other:?}, not a size"),
+        }
+    }
+    /// A list of whole numbers. Panics when `name` is not one.
+    pub fn integers(&self, name: &str) -> &[u64] {
+        match self.get(name) {
+            Some(Value::Integers(x)) => x,
+            other => panic!("parameter {name} is {other:?}, not a list"),
+        }
+    }
+}
+
+/// One thing a user can name. `B` builds it: usually a function from [`Parameters`].
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<B> {
+    /// Its kebab-case name.
+    pub name: &'static str,
+    /// Other names it is known by.
+    pub aliases: &'static [&'static str],
+    /// Its full name, for titles.
+    pub title: &'static str,
+    /// RFC and section, or paper.
+    pub source: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// How to make one.
+    pub build: B,
+}
+
+/// The entry of `registry` called `name` or an alias.
+///
+/// # Errors
+/// A sentence with the nearest name, or all of them.
+pub fn find<'a, B>(what: &str, registry: &'a [Entry<B>], name: &str) -> Result<&'a Entry<B>, String> {
+    registry
+        .iter()
+        .find(|e| e.name == name || e.aliases.contains(&name))
+        .ok_or_else(|| unknown(what, name, registry.iter().map(|e| e.name)))
+}
+
+/// The sentence for a name that is not among `known`.
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None if known.is_empty() => format!("unknown {what} {name:?}; none is accepted here"),
+        None => format!("unknown {what} {name:?}; known: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[Parameter] = &[
+        Parameter::new("beta", Kind::Number(0.0, 1.0), "0.7", "what is kept of the window on loss"),
+        Parameter::new("min-rto", Kind::Duration(Duration::ZERO, Duration::MAX), "200 ms", "least timeout"),
+        Parameter::new("profile", Kind::Choice(&["rfc", "linux"]), "rfc", "whose rules"),
+        Parameter::new("buffer", Kind::SizeOrAuto(1), "auto", "how much is stored"),
+    ];
+
+    fn resolve(name: &str, raw: Raw) -> Result<Parameters, ParameterError> {
+        Parameters::resolve(KNOWN, &BTreeMap::from([(name.to_owned(), raw)]))
+    }
+
+    #[test]
+    fn defaults_fill_what_is_not_given() {
+        let got = resolve("beta", Raw::Number(0.5)).unwrap();
+        assert_eq!(got.number("beta"), 0.5);
+        assert_eq!(got.duration("min-rto"), Some(Duration::from_millis(200)));
+        assert_eq!((got.text("profile"), got.size("buffer")), ("rfc", None));
+    }
+
+    #[test]
+    fn errors_name_the_parameter_and_what_would_be_accepted() {
+        let message = |name, raw| resolve(name, raw).unwrap_err().to_string();
+        assert_eq!(message("beta", Raw::Number(1.5)), "beta: 1.5 is not a number from 0 to 1");
+        assert!(message("bet", Raw::Number(0.5)).contains("did you mean \"beta\"?"));
+        assert!(message("min-rto", Raw::Number(3.0)).contains("3 has no unit"));
+        assert!(message("profile", Raw::Text("linus".into())).contains("did you mean \"linux\"?"));
+        assert!(message("buffer", Raw::Text("huge".into())).contains("is not a size"));
+    }
+}

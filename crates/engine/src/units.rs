@@ -1,0 +1,221 @@
+//! Quantities with units: what a user writes as `"10 Mbps"`, `"50 ms"` or `"8 MiB"`.
+
+use crate::Duration;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// A data rate in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+/// An amount of data in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Rate {
+    /// A rate of `bps` bits per second.
+    pub const fn from_bps(bps: u64) -> Rate {
+        Rate(bps)
+    }
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// The bytes this rate carries in `span`.
+    pub fn bytes_in(self, span: Duration) -> Bytes {
+        Bytes((u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64)
+    }
+    /// The time `bytes` take at this rate, rounded up to a nanosecond.
+    pub fn time_for(self, bytes: u64) -> Duration {
+        Duration::from_nanos((u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(self.0.max(1))) as u64)
+    }
+}
+
+impl Bytes {
+    /// `n` bytes.
+    pub const fn new(n: u64) -> Bytes {
+        Bytes(n)
+    }
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// Why a text is not the quantity that was asked for.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{text:?} is not {what}{hint}")]
+pub struct QuantityError {
+    text: String,
+    what: &'static str,
+    hint: String,
+}
+
+/// A unit's spelling and how many base units it is worth. The first of each is what messages suggest.
+type Unit = (&'static str, f64);
+
+const RATES: &[Unit] = &[
+    ("bps", 1.0),
+    ("kbps", 1e3),
+    ("Mbps", 1e6),
+    ("Gbps", 1e9),
+    ("Tbps", 1e12),
+    ("bit/s", 1.0),
+    ("kbit/s", 1e3),
+    ("Mbit/s", 1e6),
+    ("Gbit/s", 1e9),
+    ("Tbit/s", 1e12),
+];
+const DURATIONS: &[Unit] =
+    &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9), ("µs", 1e3), ("μs", 1e3)];
+const SIZES: &[Unit] = &[
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("TiB", 1_099_511_627_776.0),
+];
+
+/// The nearest of `candidates` to `given`, if any is near enough to have been meant.
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_lowercase();
+    let score = |c: &str| {
+        let c = c.to_lowercase();
+        if c == given { 2.0 } else { strsim::jaro_winkler(&c, &given) }
+    };
+    candidates
+        .into_iter()
+        .map(|c| (score(c), c))
+        .filter(|(s, _)| *s > 0.72)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}
+
+/// Splits `"10.5 Mbps"` into its number and its unit (empty if there is none).
+pub(crate) fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text
+        .char_indices()
+        .find(|&(i, c)| {
+            let exponent = matches!(c, 'e' | 'E') && text[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-');
+            !(c.is_ascii_digit() || matches!(c, '.' | '_') || exponent || (matches!(c, '-' | '+')))
+        })
+        .map_or(text.len(), |(i, _)| i);
+    let number: f64 = text[..end].replace('_', "").parse().ok()?;
+    number.is_finite().then_some((number, text[end..].trim()))
+}
+
+fn parse(text: &str, what: &'static str, example: &str, units: &[Unit]) -> Result<u64, QuantityError> {
+    let error = |hint: String| QuantityError { text: text.to_owned(), what, hint };
+    let Some((number, unit)) = split(text) else {
+        return Err(error(format!("; write a number and a unit, as in {example:?}")));
+    };
+    let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        let hint = match nearest(unit, units.iter().map(|u| u.0)) {
+            Some(name) if !unit.is_empty() => format!("; did you mean \"{number} {name}\"?"),
+            _ => {
+                let names: Vec<_> = units.iter().map(|u| u.0).collect();
+                let problem = if unit.is_empty() { "it has no unit" } else { "its unit is unknown" };
+                format!("; {problem} (units: {})", names.join(", "))
+            }
+        };
+        return Err(error(hint));
+    };
+    let value = (number * factor).round();
+    if number < 0.0 {
+        return Err(error("; it must not be negative".into()));
+    }
+    if value > 9e18 {
+        return Err(error("; it is too large".into()));
+    }
+    Ok(value as u64)
+}
+
+impl FromStr for Rate {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Rate, QuantityError> {
+        match parse(text, "a rate", "10 Mbps", RATES)? {
+            0 => Err(QuantityError { text: text.into(), what: "a rate", hint: "; it must be above zero".into() }),
+            bps if bps > 1_000_000_000_000_000 => {
+                Err(QuantityError { text: text.into(), what: "a rate", hint: "; the highest is 1000 Tbps".into() })
+            }
+            bps => Ok(Rate(bps)),
+        }
+    }
+}
+impl FromStr for Duration {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Duration, QuantityError> {
+        parse(text, "a duration", "50 ms", DURATIONS).map(Duration::from_nanos)
+    }
+}
+impl FromStr for Bytes {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Bytes, QuantityError> {
+        parse(text, "a size", "10 MB", SIZES).map(Bytes)
+    }
+}
+
+fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
+    let (name, factor) = units.iter().rev().find(|(_, factor)| value as f64 >= *factor).unwrap_or(&units[0]);
+    write!(f, "{} {name}", value as f64 / factor)
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &RATES[..5])
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &SIZES[..5])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_read_as_written() {
+        assert_eq!("1.5 Gbps".parse(), Ok(Rate(1_500_000_000)));
+        assert_eq!("10Mbit/s".parse(), Ok(Rate(10_000_000)));
+        assert_eq!("100 us".parse(), Ok(Duration::from_micros(100)));
+        assert_eq!("2.5 ms".parse(), Ok(Duration::from_micros(2_500)));
+        assert_eq!("1 MB".parse(), Ok(Bytes(1_000_000)));
+        assert_eq!("8 MiB".parse(), Ok(Bytes(8 << 20)));
+        assert_eq!("1e3 B".parse(), Ok(Bytes(1_000)));
+    }
+
+    #[test]
+    fn messages_say_what_would_be_accepted() {
+        let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(message("10 Mbs"), "\"10 Mbs\" is not a rate; did you mean \"10 Mbps\"?");
+        assert!(message("10").contains("it has no unit"));
+        assert!(message("fast").contains("as in \"10 Mbps\""));
+        assert!(message("-1 Mbps").contains("negative"));
+        assert!(message("0 bps").contains("above zero"));
+        assert!(message("1e300 Gbps").contains("too large"));
+    }
+
+    #[test]
+    fn rates_and_times_agree() {
+        let rate = Rate::from_bps(10_000_000);
+        assert_eq!(rate.time_for(1500), Duration::from_micros(1200));
+        assert_eq!(rate.bytes_in(Duration::from_millis(100)).get(), 125_000);
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics_and_display_reads_back(text in "\\PC{0,12}", value in 1u64..1_000_000_000_000) {
+            let _ = (text.parse::<Rate>(), text.parse::<Duration>(), text.parse::<Bytes>());
+            prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
+            prop_assert_eq!(Rate(value).to_string().parse(), Ok(Rate(value)));
+        }
+    }
+}

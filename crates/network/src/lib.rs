@@ -1,0 +1,1 @@
+//! Links, queues, impairments, topologies and routes, generic over what a packet carries.

@@ -1,0 +1,1 @@
+//! The scenario model: validation, building and running a world, collecting measures.

@@ -1,0 +1,1 @@
+//! Transport protocols as machines without a clock or a socket.
