@@ -1,0 +1,77 @@
+"""The simulator: scenarios in, Arrow tables out. Written in Rust; this file is its face."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+ENGINE_VERSION: str
+"""Version of the engine: part of every `run_id`."""
+
+class VazaoError(Exception):
+    """Anything Vazão reports to its user."""
+
+class ScenarioError(VazaoError):
+    """The input is wrong. The text names file, line, key, value and what would be accepted."""
+
+class RunError(VazaoError):
+    """A run failed: a defect or a lack of memory, not the user's mistake."""
+
+@final
+class Scenario:
+    """A scenario, parsed and validated, every default filled in. Immutable."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def json(self) -> str:
+        """The resolved scenario as canonical JSON: the evidence that a result carries."""
+    @property
+    def run_id(self) -> str:
+        """16 hexadecimal digits: a hash of `json` and the engine's version."""
+    @property
+    def seed(self) -> int: ...
+    def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
+        """The same scenario, recording time series of `measures` (at every change, or every `every_s` seconds)."""
+    def graph(self) -> dict[str, Any]:
+        """Nodes, links and flows, for drawing."""
+    def hops(self) -> float:
+        """A rough estimate of the packet-hops a run takes."""
+
+def load(
+    text: str,
+    *,
+    file: str = "",
+    table: str = "",
+    overrides: Sequence[tuple[str, object]] = (),
+    seed: int | None = None,
+) -> Scenario:
+    """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
+
+    Raises `ScenarioError`.
+    """
+
+def run(scenario: Scenario, *, pcap: str | None = None) -> Outcome:
+    """Run a scenario; `pcap` names a directory that gets one capture per host interface."""
+
+def run_many(
+    scenarios: Sequence[Scenario],
+    *,
+    jobs: int,
+    on_outcome: Callable[[int, Outcome], None],
+    on_tick: Callable[[], None],
+) -> None:
+    """Run scenarios on `jobs` threads. Both functions are called in the calling thread, `on_tick` every 50 ms."""
+
+@final
+class Outcome:
+    """What a run measured."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def failure(self) -> str | None:
+        """Why the run failed, if it did; its tables are then empty."""
+    def table(self, name: str) -> Any:
+        """Rows of "runs", "flows", "paths", "links" or "samples": anything that reads Arrow streams takes them."""
+
+def registry() -> str:
+    """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""
