@@ -1,0 +1,133 @@
+//! Capture files in pcapng (draft-ietf-opsawg-pcapng), for tshark and Wireshark.
+//!
+//! A file is one section header, then every interface, then packets; the functions below append one block each. Numbers
+//! are little-endian whatever the machine, so that equal runs give equal files.
+//!
+//! ```
+//! use vazao_wire::pcapng::{self, Direction, Packet};
+//! let mut file = Vec::new();
+//! pcapng::section(&mut file);
+//! pcapng::interface("left1", 0, &mut file);
+//! pcapng::packet(&Packet::new(0, 1_500_000_000, Direction::Outbound, &[0x45, 0, 0, 20]), &mut file);
+//! ```
+
+/// IP packets with no link header (LINKTYPE_RAW in the registry of link types).
+const LINKTYPE_RAW: u16 = 101;
+
+/// Block types (section 4).
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+
+/// Option codes (sections 3.5, 4.1, 4.2 and 4.3).
+const END_OF_OPTIONS: u16 = 0;
+const COMMENT: u16 = 1;
+const SECTION_APPLICATION: u16 = 4;
+const INTERFACE_NAME: u16 = 2;
+const INTERFACE_TIME_RESOLUTION: u16 = 9;
+const PACKET_FLAGS: u16 = 2;
+
+/// Which way a packet crossed the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It was received.
+    Inbound = 1,
+    /// It was sent.
+    Outbound = 2,
+}
+
+/// One captured packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The number of its interface: how many were described before that one.
+    pub interface: u32,
+    /// When, in nanoseconds since 1970; simulations begin there.
+    pub time_ns: u64,
+    /// Sent or received.
+    pub direction: Direction,
+    /// The packet from its IP header on, as much as was kept.
+    pub bytes: &'a [u8],
+    /// How long it was on the wire, in bytes.
+    pub original_length: u32,
+    /// Something to say about it, shown by Wireshark; empty for nothing. Cut after 65535 bytes.
+    pub comment: &'a str,
+}
+
+impl<'a> Packet<'a> {
+    /// A packet kept whole, with no comment.
+    pub const fn new(interface: u32, time_ns: u64, direction: Direction, bytes: &'a [u8]) -> Packet<'a> {
+        Packet { interface, time_ns, direction, bytes, original_length: bytes.len() as u32, comment: "" }
+    }
+}
+
+/// Appends a section header, which begins every file and names this program and its version.
+pub fn section(out: &mut Vec<u8>) {
+    block(SECTION_HEADER, out, |out| {
+        out.extend(0x1a2b_3c4d_u32.to_le_bytes());
+        out.extend([1, 0, 0, 0]); // version 1.0
+        out.extend(u64::MAX.to_le_bytes()); // section of unspecified length
+        option(SECTION_APPLICATION, concat!("vazao ", env!("CARGO_PKG_VERSION")).as_bytes(), out);
+        option(END_OF_OPTIONS, &[], out);
+    });
+}
+
+/// Appends the description of an interface that carries IP packets with times in nanoseconds. `snap_length` is the most
+/// bytes kept of a packet, 0 for no limit; the caller cuts. A name is cut after 65535 bytes.
+pub fn interface(name: &str, snap_length: u32, out: &mut Vec<u8>) {
+    block(INTERFACE_DESCRIPTION, out, |out| {
+        out.extend(LINKTYPE_RAW.to_le_bytes());
+        out.extend([0, 0]);
+        out.extend(snap_length.to_le_bytes());
+        option(INTERFACE_NAME, text(name), out);
+        option(INTERFACE_TIME_RESOLUTION, &[9], out);
+        option(END_OF_OPTIONS, &[], out);
+    });
+}
+
+/// Appends a packet.
+pub fn packet(packet: &Packet<'_>, out: &mut Vec<u8>) {
+    block(ENHANCED_PACKET, out, |out| {
+        let (high, low) = ((packet.time_ns >> 32) as u32, packet.time_ns as u32);
+        for number in [packet.interface, high, low, packet.bytes.len() as u32, packet.original_length] {
+            out.extend(number.to_le_bytes());
+        }
+        padded(packet.bytes, out);
+        option(PACKET_FLAGS, &(packet.direction as u32).to_le_bytes(), out);
+        if !packet.comment.is_empty() {
+            option(COMMENT, text(packet.comment), out);
+        }
+        option(END_OF_OPTIONS, &[], out);
+    });
+}
+
+/// A block: its type, its length before and after, and what `body` appends in between.
+fn block(kind: u32, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend(kind.to_le_bytes());
+    out.extend([0; 4]);
+    body(out);
+    let length = ((out.len() - start + 4) as u32).to_le_bytes();
+    out[start + 4..start + 8].copy_from_slice(&length);
+    out.extend(length);
+}
+
+fn option(code: u16, value: &[u8], out: &mut Vec<u8>) {
+    out.extend(code.to_le_bytes());
+    out.extend((value.len() as u16).to_le_bytes());
+    padded(value, out);
+}
+
+/// Appends `bytes` and zeros up to a multiple of four.
+fn padded(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(bytes);
+    out.extend(std::iter::repeat_n(0, bytes.len().next_multiple_of(4) - bytes.len()));
+}
+
+/// As much of `text` as an option's length can say, cut between characters.
+fn text(text: &str) -> &[u8] {
+    let mut end = text.len().min(u16::MAX.into());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text.as_bytes()[..end]
+}

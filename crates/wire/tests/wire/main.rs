@@ -1,0 +1,7 @@
+//! The codecs against themselves, against etherparse, and against tshark.
+
+mod capture;
+mod ipv4;
+mod strategies;
+mod tcp;
+mod tshark;
