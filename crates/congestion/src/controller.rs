@@ -61,6 +61,11 @@ impl State {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+    /// The part of the window that was in use: RFC 5681's FlightSize, which an application-limited sender's window
+    /// may far exceed, without the segments that limited transmit sent beyond the window.
+    pub fn in_use(&self, congestion: &Congestion) -> f64 {
+        self.cwnd.min(congestion.flight as f64)
+    }
 }
 
 /// A window-based congestion control: one algorithm's growth and decrease inside what all of them share.
@@ -89,18 +94,18 @@ impl<W: Window> CongestionControl for Controller<W> {
             return;
         }
         let state = &mut self.state;
-        state.cwnd = if state.in_slow_start() {
-            if self.window.leave_slow_start(state, ack) || self.slow_start.leave(state, ack) {
-                // The algorithm may want to step back from the overshoot it noticed.
-                state.cwnd = self.window.after_slow_start(state);
-                state.ssthresh = state.cwnd;
-                return;
-            }
-            self.window.slow_start(state, ack).unwrap_or_else(|| self.slow_start.grow(state, ack))
+        if !state.in_slow_start() {
+            state.cwnd = self.window.grow(state, ack).max(state.mss);
+            // A delay-based algorithm may step below the threshold; that must not start slow start again.
+            state.ssthresh = state.ssthresh.min(state.cwnd);
+        } else if self.window.leave_slow_start(state, ack) || self.slow_start.leave(state, ack) {
+            // The algorithm may want to step back from the overshoot it noticed.
+            state.cwnd = self.window.after_slow_start(state).max(state.mss);
+            state.ssthresh = state.cwnd;
         } else {
-            self.window.grow(state, ack)
+            let grown = self.window.slow_start(state, ack).unwrap_or_else(|| self.slow_start.grow(state, ack));
+            state.cwnd = grown.max(state.mss);
         }
-        .max(state.mss);
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
@@ -109,7 +114,8 @@ impl<W: Window> CongestionControl for Controller<W> {
             state.ssthresh = self.window.shrink(state, congestion).max(2.0 * state.mss);
         }
         state.cwnd = match congestion.signal {
-            Signal::Loss => state.ssthresh,
+            // A threshold may lie above the window (Westwood's); a loss never raises the window.
+            Signal::Loss => state.ssthresh.min(state.cwnd),
             Signal::Restart | Signal::Timeout | Signal::RepeatedTimeout => state.mss,
         };
     }

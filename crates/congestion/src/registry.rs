@@ -1,8 +1,9 @@
 //! Every congestion control and slow start, by name.
 
 use crate::slow_start::{Limited, SlowStart, Standard};
-use crate::window::{Reno, Window};
+use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, Window};
 use crate::{CongestionControl, Controller, Setup};
+use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// Makes a congestion control from its parameters and the window it starts with.
@@ -13,16 +14,159 @@ fn windowed<W: Window>(window: W, setup: Setup) -> Box<dyn CongestionControl> {
     Box::new(Controller::new(setup, window))
 }
 
+/// The parameter that BIC and CUBIC share.
+const FAST_CONVERGENCE: Parameter = Parameter::new(
+    "fast_convergence",
+    Kind::Flag,
+    "true",
+    "whether a loss below the last maximum lowers the maximum further, to make room for others",
+);
+
 /// All congestion controls.
-pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[Entry {
-    name: "reno",
-    aliases: &["newreno"],
-    title: "Reno",
-    source: "RFC 5681",
-    help: "one segment more each round trip, half on loss: what every other control is measured against",
-    parameters: &[],
-    build: |p, setup| windowed(Reno::from(p), setup),
-}];
+pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
+    Entry {
+        name: "reno",
+        aliases: &["newreno"],
+        title: "Reno",
+        source: "RFC 5681",
+        help: "one segment more each round trip, half on loss: what every other control is measured against",
+        parameters: &[],
+        build: |p, setup| windowed(Reno::from(p), setup),
+    },
+    Entry {
+        name: "highspeed",
+        aliases: &["hstcp"],
+        title: "HighSpeed TCP",
+        source: "RFC 3649",
+        help: "Reno whose increase rises and whose decrease falls with the window, for very large windows",
+        parameters: &[
+            Parameter::new(
+                "low_window",
+                Kind::Number(2.0, 10_000.0),
+                "38",
+                "window in segments up to which Reno rules (RFC 3649 section 5: Low_Window)",
+            ),
+            Parameter::new(
+                "high_window",
+                Kind::Number(20_000.0, 1e8),
+                "83000",
+                "window in segments that high_p sustains (section 5: High_Window)",
+            ),
+            Parameter::new(
+                "high_p",
+                Kind::Number(1e-12, 1e-4),
+                "1e-7",
+                "loss probability at high_window (section 5: High_P)",
+            ),
+            Parameter::new(
+                "high_decrease",
+                Kind::Number(0.01, 0.5),
+                "0.1",
+                "part of the window given up on loss at high_window (section 5: High_Decrease)",
+            ),
+        ],
+        build: |p, setup| windowed(HighSpeed::from(p), setup),
+    },
+    Entry {
+        name: "scalable",
+        aliases: &["stcp"],
+        title: "Scalable TCP",
+        source: "Kelly, CCR 33(2), 2003",
+        help: "grows by 1 % of what is acknowledged, falls by 1/8: recovers in the same time from any window",
+        parameters: &[
+            Parameter::new("increase", Kind::Number(1e-4, 0.5), "0.01", "a: part of the bytes acknowledged added"),
+            Parameter::new("decrease", Kind::Number(0.01, 0.9), "0.125", "b: part of the window given up on loss"),
+            Parameter::new(
+                "legacy_window",
+                Kind::Number(0.0, 1e6),
+                "16",
+                "lwnd: window in segments up to which Reno rules",
+            ),
+        ],
+        build: |p, setup| windowed(Scalable::from(p), setup),
+    },
+    Entry {
+        name: "bic",
+        aliases: &[],
+        title: "BIC TCP",
+        source: "Xu, Harfoush, Rhee, INFOCOM 2004",
+        help: "binary search for the window between the last that was lost and the one after it",
+        parameters: &[
+            Parameter::new("s_max", Kind::Number(1.0, 10_000.0), "32", "most segments of growth a round trip (Smax)"),
+            Parameter::new("s_min", Kind::Number(1e-4, 1.0), "0.01", "fewest segments of growth a round trip (Smin)"),
+            Parameter::new("beta", Kind::Number(0.1, 0.99), "0.8", "part of the window kept on loss"),
+            Parameter::new("low_window", Kind::Number(0.0, 1e6), "14", "window in segments below which Reno rules"),
+            FAST_CONVERGENCE,
+        ],
+        build: |p, setup| windowed(Bic::from(p), setup),
+    },
+    Entry {
+        name: "cubic",
+        aliases: &[],
+        title: "CUBIC",
+        source: "RFC 9438",
+        help: "the window is a cubic function of the time since the last loss, whatever the round-trip time",
+        parameters: &[
+            Parameter::new(
+                "profile",
+                Kind::Choice(&["rfc", "linux", "ns3"]),
+                "rfc",
+                "whose rules where implementations differ: RFC 9438, Linux 6, ns-3 up to 3.41",
+            ),
+            Parameter::new(
+                "c",
+                Kind::Number(1e-3, 100.0),
+                "",
+                "C in segments per cubic second (section 5: 0.4; Linux 410/1024); default: the profile's",
+            ),
+            Parameter::new(
+                "beta",
+                Kind::Number(0.1, 0.99),
+                "",
+                "part of the window kept on loss (section 4.6: 0.7; Linux 717/1024); default: the profile's",
+            ),
+            FAST_CONVERGENCE,
+        ],
+        build: |p, setup| windowed(Cubic::from(p), setup),
+    },
+    Entry {
+        name: "vegas",
+        aliases: &[],
+        title: "TCP Vegas",
+        source: "Brakmo, Peterson, JSAC 13(8), 1995",
+        help: "keeps alpha to beta segments of its own in queues, seen from the round-trip time, without loss",
+        parameters: &[
+            Parameter::new(
+                "alpha",
+                Kind::Number(0.0, 1000.0),
+                "1",
+                "segments in queues below which the window grows (the paper also uses 2, as Linux does)",
+            ),
+            Parameter::new(
+                "beta",
+                Kind::Number(0.0, 1000.0),
+                "3",
+                "segments in queues above which it shrinks (the paper also uses 4, as Linux does)",
+            ),
+            Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
+        ],
+        build: |p, setup| windowed(Vegas::from(p), setup),
+    },
+    Entry {
+        name: "westwood",
+        aliases: &[],
+        title: "TCP Westwood",
+        source: "Mascolo, Casetti, Gerla, Sanadidi, Wang, MobiCom 2001",
+        help: "Reno that falls to the estimated bandwidth times the least round-trip time instead of to half",
+        parameters: &[Parameter::new(
+            "tau",
+            Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)),
+            "500 ms",
+            "time constant of the bandwidth filter (section 2.2)",
+        )],
+        build: |p, setup| windowed(Westwood::from(p), setup),
+    },
+];
 
 /// Makes a slow start from its parameters and RFC 3465's limit L in segments an acknowledgement.
 type SlowStartConstructor = fn(&Parameters, f64) -> Box<dyn SlowStart>;
@@ -50,9 +194,7 @@ pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] = &[
             "100",
             "where the limit begins, in segments",
         )],
-        build: |p, limit| {
-            Box::new(Limited { standard: Standard { limit }, max_ssthresh: p.number("max_ssthresh") })
-        },
+        build: |p, limit| Box::new(Limited { standard: Standard { limit }, max_ssthresh: p.number("max_ssthresh") }),
     },
 ];
 

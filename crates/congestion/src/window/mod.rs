@@ -1,8 +1,20 @@
 //! The algorithms, one page each.
 
+mod bic;
+mod cubic;
+mod highspeed;
 mod reno;
+mod scalable;
+mod vegas;
+mod westwood;
 
+pub use bic::Bic;
+pub use cubic::Cubic;
+pub use highspeed::HighSpeed;
 pub use reno::Reno;
+pub use scalable::Scalable;
+pub use vegas::Vegas;
+pub use westwood::{BandwidthEstimate, Westwood};
 
 use crate::{Ack, Congestion, State};
 use vazao_engine::Duration;

@@ -7,23 +7,25 @@ use vazao_engine::registry::Parameters;
 pub struct Reno;
 
 impl Reno {
-    pub(crate) fn from(_: &Parameters) -> Self {
+    /// Reno as the registry describes it.
+    pub fn from(_: &Parameters) -> Self {
         Reno
     }
 
-    /// Equation 3, by bytes acknowledged so that delayed acknowledgements do not slow it (RFC 3465 section 2.1).
-    pub(crate) fn increase(state: &State, ack: &Ack) -> f64 {
-        state.mss * ack.acked as f64 / state.cwnd
+    /// Equation 3, by bytes acknowledged so that delayed acknowledgements do not slow it (RFC 3465 section 2.1); at
+    /// most a segment, however much one acknowledgement covers.
+    pub fn increase(state: &State, ack: &Ack) -> f64 {
+        state.mss * (ack.acked as f64 / state.cwnd).min(1.0)
     }
 }
 
 impl Window for Reno {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        state.cwnd + Reno::increase(state, ack).min(state.mss)
+        state.cwnd + Reno::increase(state, ack)
     }
 
-    /// Equation 4: half of what is in flight, which an application-limited sender's window may far exceed.
-    fn shrink(&mut self, _: &State, congestion: &Congestion) -> f64 {
-        congestion.flight as f64 / 2.0
+    /// Equation 4: half of what is in flight.
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        state.in_use(congestion) / 2.0
     }
 }

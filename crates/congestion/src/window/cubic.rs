@@ -1,0 +1,215 @@
+use super::Window;
+use crate::{Ack, Congestion, Signal, State};
+use vazao_engine::registry::{Parameters, Value};
+use vazao_engine::{Duration, Time};
+
+/// CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, so that its growth does not
+/// depend on the round-trip time. It rises steeply, flattens out near the window at which the loss occurred (concave),
+/// and then rises ever faster to find a new one (convex). Where Reno would be faster, it grows as Reno does.
+///
+/// The RFC's names in segments: W_max is `maximum`, cwnd_prior `prior`, W_est and the epoch's own are in `Epoch`.
+#[derive(Debug)]
+pub struct Cubic {
+    profile: Profile,
+    fast_convergence: bool,
+    /// W_max: the window before the last reduction, as fast convergence left it; zero when it is not known, before the
+    /// first loss and after a timeout.
+    maximum: f64,
+    /// cwnd_prior: the window before the last reduction.
+    prior: f64,
+    /// The current congestion-avoidance stage; none until its first acknowledgement.
+    epoch: Option<Epoch>,
+    /// When the last acknowledgement arrived, and whether it left nothing in flight.
+    last_ack: (Time, bool),
+}
+
+/// One congestion-avoidance stage.
+#[derive(Debug)]
+struct Epoch {
+    /// When it began, later by what the clock was stopped.
+    start: Time,
+    /// W_max as this stage sees it: where the cubic is flat.
+    origin: f64,
+    /// K: the time in seconds until the cubic reaches `origin`.
+    k: f64,
+    /// W_est: the window of a Reno flow with the same average window under the same loss.
+    estimate: f64,
+}
+
+/// Where implementations part from the RFC, each a named choice.
+#[derive(Clone, Copy, Debug)]
+struct Profile {
+    /// C, in segments per cubic second.
+    c: f64,
+    /// What is kept of the window on loss.
+    beta: f64,
+    /// The window on loss is the part in use, as section 4.6 wants, or all of it.
+    in_use: bool,
+    /// The target is the cubic one smoothed or one minimum round-trip time ahead.
+    ahead: fn(&Ack) -> Duration,
+    friendly: Friendly,
+    growth: Growth,
+    pause: Pause,
+}
+
+/// How the Reno-friendly region (section 4.3) is entered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Friendly {
+    /// Where W_cubic(t) < W_est the window becomes W_est at once; W_est grows as Reno once it has reached cwnd_prior.
+    Jump,
+    /// Where W_est is above the window, the window reaches it within a round trip.
+    Approach,
+    /// There is none.
+    Absent,
+}
+
+/// The arithmetic of growth towards the target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Growth {
+    /// Fractions of segments (sections 4.4 and 4.5).
+    Fractions,
+    /// All in whole segments: one more after a whole number of acknowledged ones, at least 2, and at most 20 while
+    /// W_max is unknown.
+    WholeSegments,
+}
+
+/// When the cubic's clock stops, so that the window does not leap afterwards (section 5.8).
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pause {
+    /// While the application limits the connection.
+    ApplicationLimited,
+    /// While nothing is in flight.
+    Idle,
+    /// Never.
+    Never,
+}
+
+/// RFC 9438.
+const RFC: Profile = Profile {
+    c: 0.4,
+    beta: 0.7,
+    in_use: true,
+    ahead: |ack| ack.srtt,
+    friendly: Friendly::Jump,
+    growth: Growth::Fractions,
+    pause: Pause::ApplicationLimited,
+};
+
+/// Linux 6 (net/ipv4/tcp_cubic.c), without its HyStart (a slow start of its own) and its millisecond clock.
+const LINUX: Profile = Profile {
+    c: 410.0 / 1024.0,
+    beta: 717.0 / 1024.0,
+    in_use: false,
+    // The minimum is unknown (a maximal span) just when the smoothed one is (zero).
+    ahead: |ack| ack.min_rtt.min(ack.srtt),
+    friendly: Friendly::Approach,
+    growth: Growth::WholeSegments,
+    pause: Pause::Idle,
+};
+
+/// ns-3 up to 3.41 (tcp-cubic.cc); later versions have a Reno-friendly region.
+const NS3: Profile = Profile { c: 0.4, beta: 0.7, friendly: Friendly::Absent, pause: Pause::Never, ..LINUX };
+
+impl Cubic {
+    /// CUBIC with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        let mut profile = match p.text("profile") {
+            "linux" => LINUX,
+            "ns3" => NS3,
+            _ => RFC,
+        };
+        let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
+        profile.c = own("c", profile.c);
+        profile.beta = own("beta", profile.beta);
+        let fast_convergence = p.flag("fast_convergence");
+        Cubic { profile, fast_convergence, maximum: 0.0, prior: 0.0, epoch: None, last_ack: (Time::ZERO, false) }
+    }
+
+    /// Section 4.2: K is how long the cubic takes from the window of the stage's start to W_max; with W_max unknown
+    /// the stage starts at the origin (sections 4.8 and 4.10).
+    fn begin(&self, w: f64, now: Time) -> Epoch {
+        let origin = self.maximum.max(w);
+        Epoch { start: now, origin, k: libm::cbrt((origin - w) / self.profile.c), estimate: w }
+    }
+
+    /// Section 4.3: α, by which W_est grows a round trip to equal Reno's average window with this β.
+    fn alpha(&self, estimate: f64) -> f64 {
+        match self.profile.friendly {
+            Friendly::Jump if estimate >= self.prior => 1.0,
+            _ => 3.0 * (1.0 - self.profile.beta) / (1.0 + self.profile.beta),
+        }
+    }
+
+    /// Equation 1 less W_max: C (t - K)³, with t in seconds.
+    fn cubic(&self, epoch: &Epoch, t: f64) -> f64 {
+        let x = t - epoch.k;
+        self.profile.c * x * x * x
+    }
+
+    /// Sections 4.2 to 4.5: the window after `part` of it was acknowledged, `t` seconds into the stage.
+    fn grow_fractions(&self, epoch: &Epoch, w: f64, part: f64, t: f64, ahead: f64) -> f64 {
+        if self.profile.friendly == Friendly::Jump && epoch.origin + self.cubic(epoch, t) < epoch.estimate {
+            // A cubic one round trip ahead may already have been above W_est: an ACK never lowers the window.
+            return epoch.estimate.max(w);
+        }
+        let target = (epoch.origin + self.cubic(epoch, t + ahead)).clamp(w, 1.5 * w);
+        w + (target - w) * part
+    }
+
+    /// The same as Linux and ns-3 do it.
+    fn grow_whole_segments(&self, epoch: &Epoch, w: f64, part: f64, t: f64, ahead: f64) -> f64 {
+        let whole = w.floor();
+        // How many segments must be acknowledged for one more, to be at `target` a round trip later.
+        let count = |target: f64| if target > whole { (whole / (target - whole)).floor() } else { 100.0 * whole };
+        let mut every = count(epoch.origin + self.cubic(epoch, t + ahead).trunc());
+        if self.maximum == 0.0 {
+            every = every.min(20.0);
+        }
+        if self.profile.friendly == Friendly::Approach {
+            every = every.min(count(epoch.estimate.floor()));
+        }
+        w + part * w / every.max(2.0)
+    }
+}
+
+impl Window for Cubic {
+    fn observe(&mut self, _: &State, ack: &Ack) {
+        let (last, drained) = std::mem::replace(&mut self.last_ack, (ack.now, ack.acked >= ack.flight));
+        let Some(epoch) = &mut self.epoch else { return };
+        match self.profile.pause {
+            Pause::ApplicationLimited if !ack.window_limited => epoch.start += ack.now.since(last),
+            Pause::Idle if drained => epoch.start += ack.now.since(last).saturating_sub(ack.rtt.unwrap_or(ack.srtt)),
+            _ => (),
+        }
+    }
+
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let (w, part) = (state.segments(), (ack.acked as f64 / state.cwnd).min(1.0));
+        let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin(w, ack.now));
+        epoch.estimate += self.alpha(epoch.estimate) * part;
+        let (t, ahead) = (ack.now.since(epoch.start).as_secs(), (self.profile.ahead)(ack).as_secs());
+        let grown = match self.profile.growth {
+            Growth::Fractions => self.grow_fractions(&epoch, w, part, t, ahead),
+            Growth::WholeSegments => self.grow_whole_segments(&epoch, w, part, t, ahead),
+        };
+        self.epoch = Some(epoch);
+        grown * state.mss
+    }
+
+    /// Sections 4.6 to 4.8.
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        let w = match self.profile.growth {
+            Growth::Fractions => state.segments(),
+            Growth::WholeSegments => state.segments().floor(),
+        };
+        // Fast convergence: a maximum below the last one means that others want room, so aim lower still.
+        let falling = self.fast_convergence && w < self.maximum;
+        self.maximum = if falling { w * (1.0 + self.profile.beta) / 2.0 } else { w };
+        if congestion.signal == Signal::Timeout {
+            self.maximum = 0.0;
+        }
+        self.prior = w;
+        self.epoch = None;
+        self.profile.beta * if self.profile.in_use { state.in_use(congestion) } else { w * state.mss }
+    }
+}

@@ -1,0 +1,110 @@
+use super::{Reno, Window};
+use crate::{Ack, Congestion, State};
+use vazao_engine::registry::Parameters;
+
+/// Loss rate at which the response meets Reno's at `low_window` (RFC 3649 section 5: Low_P).
+const LOW_P: f64 = 1e-3;
+/// Ratio of successive windows in the table of a(w). Straight lines between them stay within 0.1 % of the formula.
+const STEP: f64 = 1.15;
+/// The table ends here, in high windows: a little beyond, like the RFC's Appendix B. Larger windows grow by its last a.
+const TOP: f64 = 1.25;
+
+/// HighSpeed TCP (RFC 3649): Reno's additive increase and multiplicative decrease become functions of the window w.
+///
+/// On each round trip the window grows by a(w) segments, on loss it falls by the part b(w). Up to `low_window` they
+/// are Reno's 1 and 0.5. At `high_window` the loss rate needed to sustain the window is `high_p` instead of Reno's
+/// 1.5/w²; in between, log w and log p are related linearly, and b falls linearly with log w to `high_decrease`.
+#[derive(Debug)]
+pub struct HighSpeed {
+    low_window: f64,
+    high_window: f64,
+    high_decrease: f64,
+    /// p(w) = scale / w^exponent.
+    scale: f64,
+    exponent: f64,
+    /// a(w) as straight lines between geometrically spaced windows, so that an ACK needs no logarithm.
+    table: Vec<Line>,
+    /// The row of `table` the window was in last; it is rarely more than one away.
+    row: usize,
+}
+
+/// a(w) = `a` + `slope` (w - `from`), from this window to the next line's.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    from: f64,
+    a: f64,
+    slope: f64,
+}
+
+impl HighSpeed {
+    /// HighSpeed TCP with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        let (low_window, high_window) = (p.number("low_window"), p.number("high_window"));
+        let (scale, exponent) = response(low_window, high_window, p.number("high_p"));
+        let high_decrease = p.number("high_decrease");
+        let mut new = HighSpeed { low_window, high_window, high_decrease, scale, exponent, table: vec![], row: 0 };
+        let windows = std::iter::successors(Some(low_window), |w| Some(w * STEP));
+        new.table = windows.take_while(|w| *w < TOP * high_window).map(|w| new.line(w, STEP * w)).collect();
+        new.table.push(Line { slope: 0.0, ..new.line(TOP * high_window, STEP * TOP * high_window) });
+        new
+    }
+
+    /// b(w) for a window of `w` segments: the part of the window given up on loss (section 5).
+    pub fn b(&self, w: f64) -> f64 {
+        let w = w.clamp(self.low_window, TOP * self.high_window);
+        let position = libm::log(w / self.low_window) / libm::log(self.high_window / self.low_window);
+        // The line goes on beyond `high_window`, as in Appendix B; far steeper ones than the RFC's must not reach zero.
+        (0.5 + position * (self.high_decrease - 0.5)).max(self.high_decrease / 2.0)
+    }
+
+    /// a(w) for a window of `w` segments: how many more a round trip (section 5: w² p(w) 2 b(w) / (2 - b(w))).
+    pub fn a(&self, w: f64) -> f64 {
+        if w <= self.low_window {
+            return 1.0;
+        }
+        let p = self.scale / libm::pow(w, self.exponent);
+        let b = self.b(w);
+        (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
+    }
+
+    fn line(&self, from: f64, to: f64) -> Line {
+        let a = self.a(from);
+        Line { from, a, slope: (self.a(to) - a) / (to - from) }
+    }
+
+    /// a(w) from the table.
+    fn increase(&mut self, w: f64) -> f64 {
+        while self.table.get(self.row + 1).is_some_and(|next| w >= next.from) {
+            self.row += 1;
+        }
+        while self.row > 0 && w < self.table[self.row].from {
+            self.row -= 1;
+        }
+        let Line { from, a, slope } = self.table[self.row];
+        a + slope * (w - from).max(0.0)
+    }
+}
+
+/// The response function p(w) = scale / w^exponent through (`low_window`, 1e-3) and (`high_window`, `high_p`).
+///
+/// For the RFC's own points section 5 rounds it to 0.078 / w^1.2 and computes Appendix B from that; so do all
+/// implementations that carry the table, and so do we (the unrounded exponent is 1.198; a(w) differs by 2.5 % at most).
+fn response(low_window: f64, high_window: f64, high_p: f64) -> (f64, f64) {
+    if (low_window, high_window, high_p) == (38.0, 83_000.0, 1e-7) {
+        return (0.078, 1.2);
+    }
+    let exponent = libm::log(LOW_P / high_p) / libm::log(high_window / low_window);
+    (LOW_P * libm::pow(low_window, exponent), exponent)
+}
+
+impl Window for HighSpeed {
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let a = self.increase(state.segments());
+        state.cwnd + a * Reno::increase(state, ack)
+    }
+
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        let window = state.in_use(congestion);
+        (1.0 - self.b(window / state.mss)) * window
+    }
+}

@@ -1,0 +1,48 @@
+use super::{Reno, Window};
+use crate::{Ack, Congestion, State};
+use vazao_engine::registry::Parameters;
+
+/// Scalable TCP (Kelly, *Scalable TCP: improving performance in highspeed wide area networks*, CCR 33(2), 2003): the
+/// window grows by 1 % of what is acknowledged and falls by an eighth on loss.
+///
+/// Both are proportional to the window, so recovery takes log(1/(1-b)) / log(1+a) = 13.4 round trips whatever the
+/// window is (Reno: half as many round trips as the window has segments). The price: two such flows never become
+/// equal, for both grow and shrink in proportion.
+#[derive(Debug)]
+pub struct Scalable {
+    /// a: the part of what is acknowledged that is added to the window.
+    increase: f64,
+    /// b: the part of the window that is given up on loss.
+    decrease: f64,
+    /// lwnd: the window in segments up to which Reno rules, so that small windows share fairly with it.
+    legacy_window: f64,
+}
+
+impl Scalable {
+    /// Scalable TCP with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        Scalable {
+            increase: p.number("increase"),
+            decrease: p.number("decrease"),
+            legacy_window: p.number("legacy_window"),
+        }
+    }
+
+    fn is_legacy(&self, state: &State) -> bool {
+        state.segments() <= self.legacy_window
+    }
+}
+
+impl Window for Scalable {
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        if self.is_legacy(state) {
+            return state.cwnd + Reno::increase(state, ack);
+        }
+        state.cwnd + self.increase * ack.acked as f64
+    }
+
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        let decrease = if self.is_legacy(state) { 0.5 } else { self.decrease };
+        (1.0 - decrease) * state.in_use(congestion)
+    }
+}

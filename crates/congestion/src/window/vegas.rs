@@ -1,0 +1,136 @@
+use super::Window;
+use crate::{Ack, Congestion, Signal, State};
+use vazao_engine::Duration;
+use vazao_engine::registry::Parameters;
+
+/// TCP Vegas (Brakmo, Peterson, *TCP Vegas: end to end congestion avoidance on a global Internet*, JSAC 13(8), 1995):
+/// the window follows the queue that the connection itself builds, not loss.
+///
+/// Each round trip the rate that an empty path would give, window / base RTT, is compared with the actual one,
+/// window / RTT. The difference times base RTT is the number of segments that wait in queues: fewer than `alpha` and
+/// the window grows by a segment, more than `beta` and it shrinks by one.
+///
+/// The paper speaks of at least one and at most three extra buffers, so `alpha` = 1 and `beta` = 3 here and in ns-2
+/// (with `gamma` = 1); it also measures 2 and 4, which Linux uses. As in ns-2 the round trip's RTT is the mean of its
+/// samples, not that of one distinguished segment, which a delayed acknowledgement would distort.
+#[derive(Debug)]
+pub struct Vegas {
+    /// Segments in queues below which the window grows.
+    alpha: f64,
+    /// Segments in queues above which it shrinks.
+    beta: f64,
+    /// Segments in queues above which slow start ends.
+    gamma: f64,
+    round: Round,
+    timeout: FineTimeout,
+    /// Segments in queues over the round trip that just ended, if its RTT was measured.
+    queued: Option<f64>,
+    /// Whether slow start keeps the window this round trip, so that it can be compared.
+    hold: bool,
+}
+
+impl Vegas {
+    /// Vegas with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        Vegas {
+            alpha: p.number("alpha"),
+            beta: p.number("beta"),
+            gamma: p.number("gamma"),
+            round: Round::default(),
+            timeout: FineTimeout::default(),
+            queued: None,
+            hold: false,
+        }
+    }
+}
+
+impl Window for Vegas {
+    fn observe(&mut self, state: &State, ack: &Ack) {
+        if ack.round {
+            let mean = self.round.take_mean();
+            self.queued = mean.map(|rtt| state.segments() * (1.0 - ack.min_rtt.as_secs() / rtt));
+        }
+        if let Some(rtt) = ack.rtt {
+            self.round.add(rtt);
+            self.timeout.update(rtt.as_nanos() as f64);
+        }
+    }
+
+    /// Section III-B: a segment more, a segment less or neither, once a round trip; never below two segments.
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        match self.queued {
+            Some(queued) if ack.round && queued < self.alpha => state.cwnd + state.mss,
+            Some(queued) if ack.round && queued > self.beta => (state.cwnd - state.mss).max(2.0 * state.mss),
+            _ => state.cwnd,
+        }
+    }
+
+    /// Section III-C: the window doubles only every other round trip and stays fixed in between.
+    fn slow_start(&mut self, state: &State, ack: &Ack) -> Option<f64> {
+        self.hold ^= ack.round;
+        self.hold.then_some(state.cwnd)
+    }
+
+    fn leave_slow_start(&mut self, _: &State, ack: &Ack) -> bool {
+        ack.round && self.hold && self.queued.is_some_and(|queued| queued > self.gamma)
+    }
+
+    /// An eighth less drains what slow start queued (the authors' implementation, as ported to ns-2).
+    fn after_slow_start(&mut self, state: &State) -> f64 {
+        (state.cwnd * 7.0 / 8.0).max(2.0 * state.mss)
+    }
+
+    /// Section III-A: a quarter less after a fast retransmit, for it comes early; half after a timeout, as in Reno.
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        self.hold = false;
+        let kept = if congestion.signal == Signal::Timeout { 0.5 } else { 0.75 };
+        kept * state.in_use(congestion)
+    }
+
+    fn retransmit_early(&self, age: Duration) -> bool {
+        self.timeout.expired(age.as_nanos() as f64)
+    }
+}
+
+/// The RTT samples of one round trip.
+#[derive(Debug, Default)]
+struct Round {
+    sum: Duration,
+    count: u64,
+}
+
+impl Round {
+    fn add(&mut self, rtt: Duration) {
+        self.sum += rtt;
+        self.count += 1;
+    }
+
+    /// The mean in seconds, if there was a sample; a new round trip starts.
+    fn take_mean(&mut self) -> Option<f64> {
+        let Round { sum, count } = std::mem::take(self);
+        (sum > Duration::ZERO).then(|| sum.as_secs() / count as f64)
+    }
+}
+
+/// The retransmission timeout that a fine clock would give: srtt + 4 rttvar (RFC 6298 section 2) without that
+/// section's minimum of a second, which is why Vegas need not wait for three duplicate acknowledgements. In nanoseconds.
+#[derive(Debug, Default)]
+struct FineTimeout {
+    srtt: f64,
+    rttvar: f64,
+}
+
+impl FineTimeout {
+    fn update(&mut self, rtt: f64) {
+        if self.srtt == 0.0 {
+            *self = FineTimeout { srtt: rtt, rttvar: rtt / 2.0 };
+            return;
+        }
+        self.rttvar += ((self.srtt - rtt).abs() - self.rttvar) / 4.0;
+        self.srtt += (rtt - self.srtt) / 8.0;
+    }
+
+    fn expired(&self, age: f64) -> bool {
+        self.srtt > 0.0 && age > self.srtt + 4.0 * self.rttvar
+    }
+}

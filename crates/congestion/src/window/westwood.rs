@@ -1,0 +1,109 @@
+use super::{Reno, Window};
+use crate::{Ack, Congestion, State};
+use vazao_engine::registry::Parameters;
+use vazao_engine::{Duration, Time};
+
+/// TCP Westwood (Mascolo, Casetti, Gerla, Sanadidi, Wang, *TCP Westwood: bandwidth estimation for enhanced transport
+/// over wireless links*, MobiCom 2001): Reno, but after a loss the window is not halved blindly; it becomes what the
+/// path was seen to carry in an empty round trip, estimated bandwidth times minimum round-trip time.
+///
+/// A random loss on an underused link then costs little. Closely spaced acknowledgements fool the estimate, as
+/// Westwood+ (2004) found; its slower sampling is another entry.
+#[derive(Debug)]
+pub struct Westwood {
+    estimate: BandwidthEstimate,
+}
+
+impl Westwood {
+    /// Westwood with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        Westwood { estimate: BandwidthEstimate::new(p.duration("tau").expect("tau has a default")) }
+    }
+}
+
+impl Window for Westwood {
+    /// Every acknowledgement is a sample (section 2.2), also in slow start and recovery.
+    fn observe(&mut self, _: &State, ack: &Ack) {
+        self.estimate.acknowledge(ack.now, ack.acked);
+    }
+
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        state.cwnd + Reno::increase(state, ack)
+    }
+
+    /// Section 3: ssthresh = BWE RTTmin, after a fast retransmit and after a timeout alike.
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        if congestion.min_rtt == Duration::MAX {
+            return state.in_use(congestion) / 2.0;
+        }
+        self.estimate.bytes_per_second() * congestion.min_rtt.as_secs()
+    }
+}
+
+/// Westwood's bandwidth estimate: the rate of acknowledged data through a first-order low-pass filter whose weights
+/// follow the time between samples (the bilinear, or Tustin, transform; section 2.2).
+#[derive(Debug)]
+pub struct BandwidthEstimate {
+    /// The filter's time constant in seconds: changes faster than this are smoothed away.
+    tau: f64,
+    /// When the last sample ended; nothing was acknowledged before the first.
+    last: Option<Time>,
+    /// Bytes acknowledged since: acknowledgements that arrive together are one sample.
+    pending: f64,
+    /// b: the last sample in bytes a second.
+    sample: f64,
+    /// The filtered rate in bytes a second.
+    filtered: f64,
+}
+
+impl BandwidthEstimate {
+    /// An estimate of zero, with the filter's time constant.
+    pub fn new(tau: Duration) -> Self {
+        BandwidthEstimate { tau: tau.as_secs(), last: None, pending: 0.0, sample: 0.0, filtered: 0.0 }
+    }
+
+    /// The estimate now, in bytes a second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.filtered
+    }
+
+    /// Notes that `acked` bytes were acknowledged at `now`.
+    pub fn acknowledge(&mut self, now: Time, acked: u64) {
+        let Some(last) = self.last else {
+            // The first acknowledgement only starts the clock: there is no interval to divide by.
+            self.last = Some(now);
+            return;
+        };
+        self.pending += acked as f64;
+        let interval = now.since(last).as_secs();
+        if interval > 0.0 {
+            let idle = self.sample_silence(interval);
+            let interval = interval - idle;
+            self.update(self.pending / interval, interval);
+            (self.last, self.pending) = (Some(now), 0.0);
+        }
+    }
+
+    /// An interval beyond tau/2 would break the sampling theorem: the filter is fed a sample of zero for every tau/2
+    /// without an acknowledgement. Returns the time these cover; the rest, above zero, is the acknowledgement's own.
+    fn sample_silence(&mut self, interval: f64) -> f64 {
+        let longest = self.tau / 2.0;
+        if interval <= longest {
+            return 0.0;
+        }
+        let nulls = (interval / longest).ceil() - 1.0;
+        // Each keeps 3/5 of the estimate: after a hundred nothing is left to decay.
+        for _ in 0..nulls.min(100.0) as u32 {
+            self.update(0.0, longest);
+        }
+        nulls * longest
+    }
+
+    /// One step of the filter: `sample` bytes a second were seen over `interval` seconds.
+    fn update(&mut self, sample: f64, interval: f64) {
+        let weight = 2.0 * self.tau;
+        let kept = (weight - interval) * self.filtered;
+        self.filtered = (kept + interval * (sample + self.sample)) / (weight + interval);
+        self.sample = sample;
+    }
+}

@@ -1,0 +1,324 @@
+//! Each page against the numbers and closed forms of its own source.
+
+#[allow(dead_code)]
+mod bottleneck;
+
+use bottleneck::{Flow, Path, control, setup, wide};
+use vazao_congestion::window::{BandwidthEstimate, HighSpeed};
+use vazao_congestion::{CONGESTION_CONTROLS, Signal};
+use vazao_engine::registry::{Parameters, Raw, find};
+use vazao_engine::{Duration, Time};
+
+/// A flow in congestion avoidance from the start, with a window of `w` segments.
+fn avoiding(name: &str, changed: &[(&str, Raw)], w: f64, path: Path) -> Flow {
+    Flow::new(control(name, changed, setup(w, Some(w))), path)
+}
+
+fn assert_close(got: f64, want: f64, tolerance: f64, what: &str) {
+    assert!((got - want).abs() <= tolerance * want.abs(), "{what}: {got}, not {want} within {tolerance}");
+}
+
+/// RFC 3649 appendix B: (w, b(w)); a(w) is the number of the row, from 1.
+#[rustfmt::skip]
+const RFC3649_TABLE: [(f64, &str); 73] = [
+    (38.0, "0.50"), (118.0, "0.44"), (221.0, "0.41"), (347.0, "0.38"), (495.0, "0.37"), (663.0, "0.35"),
+    (851.0, "0.34"), (1058.0, "0.33"), (1284.0, "0.32"), (1529.0, "0.31"), (1793.0, "0.30"), (2076.0, "0.29"),
+    (2378.0, "0.28"), (2699.0, "0.28"), (3039.0, "0.27"), (3399.0, "0.27"), (3778.0, "0.26"), (4177.0, "0.26"),
+    (4596.0, "0.25"), (5036.0, "0.25"), (5497.0, "0.24"), (5979.0, "0.24"), (6483.0, "0.23"), (7009.0, "0.23"),
+    (7558.0, "0.22"), (8130.0, "0.22"), (8726.0, "0.22"), (9346.0, "0.21"), (9991.0, "0.21"), (10661.0, "0.21"),
+    (11358.0, "0.20"), (12082.0, "0.20"), (12834.0, "0.20"), (13614.0, "0.19"), (14424.0, "0.19"), (15265.0, "0.19"),
+    (16137.0, "0.19"), (17042.0, "0.18"), (17981.0, "0.18"), (18955.0, "0.18"), (19965.0, "0.17"), (21013.0, "0.17"),
+    (22101.0, "0.17"), (23230.0, "0.17"), (24402.0, "0.16"), (25618.0, "0.16"), (26881.0, "0.16"), (28193.0, "0.16"),
+    (29557.0, "0.15"), (30975.0, "0.15"), (32450.0, "0.15"), (33986.0, "0.15"), (35586.0, "0.14"), (37253.0, "0.14"),
+    (38992.0, "0.14"), (40808.0, "0.14"), (42707.0, "0.13"), (44694.0, "0.13"), (46776.0, "0.13"), (48961.0, "0.13"),
+    (51258.0, "0.13"), (53677.0, "0.12"), (56230.0, "0.12"), (58932.0, "0.12"), (61799.0, "0.12"), (64851.0, "0.11"),
+    (68113.0, "0.11"), (71617.0, "0.11"), (75401.0, "0.10"), (79517.0, "0.10"), (84035.0, "0.10"), (89053.0, "0.10"),
+    (94717.0, "0.09"),
+];
+
+fn highspeed() -> HighSpeed {
+    let entry = find("congestion control", CONGESTION_CONTROLS, "highspeed").unwrap();
+    HighSpeed::from(&Parameters::defaults(entry.parameters))
+}
+
+/// The table lists the windows at which a(w) reaches 1, 2, 3, ...; printed are a(w) in whole segments and b(w) in
+/// hundredths.
+#[test]
+fn highspeed_reproduces_the_table_of_rfc3649() {
+    let page = highspeed();
+    for (row, (w, b)) in RFC3649_TABLE.into_iter().enumerate() {
+        assert_eq!(page.a(w).round(), (row + 1) as f64, "a({w})");
+        assert_eq!(format!("{:.2}", page.b(w)), b, "b({w})");
+    }
+}
+
+/// A round trip's growth comes from straight lines between tabulated windows, within 0.1 % of the formula; and each
+/// acknowledgement divides by the window as it has grown since the round trip began, by up to a part a/w.
+#[test]
+fn highspeed_grows_by_a_of_w_a_round_trip() {
+    let page = highspeed();
+    for w in [20.0, 38.0, 100.0, 1_000.0, 10_000.0, 83_000.0] {
+        let mut flow = avoiding("highspeed", &[], w, wide(0.1));
+        flow.round();
+        assert_close(flow.window() - w, page.a(w), 0.001 + page.a(w) / w, &format!("growth from {w}"));
+    }
+}
+
+/// Another window or loss rate than the RFC's: the same line through the two points, so w² p = 1.5 (Reno's response)
+/// is met at neither end exactly, but p(high_window) is high_p: a = w² p 2b/(2-b) (section 5).
+#[test]
+fn highspeed_meets_other_parameters() {
+    let entry = find("congestion control", CONGESTION_CONTROLS, "highspeed").unwrap();
+    let given = [("high_window", 20_000.0), ("high_p", 1e-6), ("high_decrease", 0.2)];
+    let given = given.into_iter().map(|(name, x)| (name.to_owned(), Raw::Number(x))).collect();
+    let page = HighSpeed::from(&Parameters::resolve(entry.parameters, &given).unwrap());
+    assert_close(page.b(20_000.0), 0.2, 1e-12, "b(high_window)");
+    assert_close(page.a(20_000.0), 20_000.0 * 20_000.0 * 1e-6 * 0.4 / 1.8, 1e-9, "a(high_window)");
+}
+
+#[test]
+fn scalable_grows_by_one_percent_a_round_trip() {
+    let mut flow = avoiding("scalable", &[], 1_000.0, wide(0.1));
+    flow.round();
+    assert_close(flow.window(), 1_010.0, 1e-9, "window");
+}
+
+/// Kelly 2003, section 2: log(1-b) / log(1/(1+a)) round trips, 13.4, whatever the window; counted in whole ones, and a
+/// round trip's acknowledgements are a whole number.
+#[test]
+fn scalable_recovers_in_the_same_time_from_any_window() {
+    let rounds = libm::log(1.0 / 0.875) / libm::log(1.01);
+    for w in [100.0, 1_000.0, 10_000.0, 100_000.0] {
+        let mut flow = avoiding("scalable", &[], w, wide(0.1));
+        flow.lose();
+        assert_close(flow.window(), 0.875 * w, 1e-3, "after the loss");
+        let mut taken = 0;
+        while flow.window() < w {
+            flow.round();
+            taken += 1;
+        }
+        assert!((f64::from(taken) - rounds).abs() <= 1.0, "{taken} round trips from {w}, not {rounds}");
+    }
+}
+
+/// A single flow settles with alpha to beta segments queued (Brakmo and Peterson, section III-B), without loss.
+#[test]
+fn vegas_keeps_alpha_to_beta_segments_queued() {
+    for (alpha, beta, bdp) in [(1.0, 3.0, 40.0), (2.0, 4.0, 40.0), (2.0, 4.0, 300.0), (10.0, 20.0, 100.0)] {
+        let path = Path { base_rtt: 0.05, rate: bdp / 0.05, buffer: 1_000.0 };
+        let changed = [("alpha", Raw::Number(alpha)), ("beta", Raw::Number(beta))];
+        let mut flow = Flow::new(control("vegas", &changed, setup(2.0, None)), path);
+        flow.until(60.0);
+        for _ in 0..100 {
+            flow.round();
+            let queued = flow.window() - bdp;
+            assert!((alpha..=beta).contains(&queued), "{queued} queued, not {alpha} to {beta}");
+        }
+        assert_eq!(flow.losses, 0);
+    }
+}
+
+/// Section III-C: two round trips for each doubling while nothing queues.
+#[test]
+fn vegas_doubles_every_other_round_trip() {
+    let mut flow = Flow::new(control("vegas", &[], setup(4.0, None)), wide(0.05));
+    let windows: Vec<f64> = (0..8).map(|_| (flow.round(), flow.window()).1).collect();
+    let doublings = windows.windows(2).filter(|w| w[1] > w[0]).count();
+    assert!((3..=4).contains(&doublings), "{windows:?}");
+    assert!(windows.windows(2).all(|w| w[1] <= 2.0 * w[0]), "{windows:?}");
+}
+
+/// Section III-A and III-D: three quarters after a fast retransmit; with steady samples the fine timeout is the RTT.
+#[test]
+fn vegas_loses_a_quarter_and_retransmits_early() {
+    let mut flow = avoiding("vegas", &[], 100.0, wide(0.05));
+    flow.until(2.0);
+    assert!(flow.control.retransmit_early(Duration::from_millis(51)));
+    assert!(!flow.control.retransmit_early(Duration::from_millis(49)));
+    let before = flow.window();
+    flow.lose();
+    assert_close(flow.window(), 0.75 * before, 1e-3, "after the loss");
+}
+
+/// A first-order filter reaches 1 - exp(-t/tau) of a step: 99.995 % after ten time constants, whatever the spacing of
+/// the samples, even beyond the filter's own sampling interval tau/2.
+#[test]
+fn westwood_estimate_converges_to_the_rate() {
+    for spacing_ms in [1, 10, 100] {
+        let mut estimate = BandwidthEstimate::new(Duration::from_millis(500));
+        for i in 0..=5_000 / spacing_ms {
+            estimate.acknowledge(Time::from_nanos(i * spacing_ms * 1_000_000), 1_000 * spacing_ms);
+        }
+        assert_close(estimate.bytes_per_second(), 1e6, 1e-4, "rate");
+    }
+}
+
+/// One time constant after the step it is at 1 - 1/e (the bilinear transform is exact to second order in dt/tau).
+#[test]
+fn westwood_estimate_has_its_time_constant() {
+    let mut estimate = BandwidthEstimate::new(Duration::from_millis(500));
+    for ms in 0..=500 {
+        estimate.acknowledge(Time::from_nanos(ms * 1_000_000), 1_000);
+    }
+    assert_close(estimate.bytes_per_second(), 1e6 * (1.0 - libm::exp(-1.0)), 2e-3, "rate");
+    // A second of silence: three samples of zero, after the first of which each keeps 3/5.
+    let before = estimate.bytes_per_second();
+    estimate.acknowledge(Time::from_nanos(1_500_000_000), 0);
+    assert!(estimate.bytes_per_second() < 0.25 * before);
+}
+
+/// On a full bottleneck with a queue BWE is the bottleneck's rate, so the window falls to the BDP and the link stays
+/// busy: ssthresh = BWE RTTmin (section 3).
+#[test]
+fn westwood_falls_to_the_bandwidth_delay_product() {
+    let path = Path { base_rtt: 0.1, rate: 1_000.0, buffer: 50.0 };
+    let mut flow = avoiding("westwood", &[], 120.0, path);
+    while flow.losses < 3 {
+        flow.ack();
+    }
+    assert_close(flow.window(), 100.0, 0.01, "window after a loss");
+}
+
+/// The window after a loss and then after each round trip, with Smax out of the way: the midpoint of what is left,
+/// until steps of Smin.
+#[test]
+fn bic_halves_the_distance_each_round_trip() {
+    let mut flow = avoiding("bic", &[("s_max", Raw::Number(10_000.0))], 1_000.0, wide(0.1));
+    flow.lose();
+    assert_close(flow.window(), 800.0, 1e-3, "after the loss");
+    for distance in [100.0, 50.0, 25.0, 12.5] {
+        flow.round();
+        // A segment: acknowledgements of a growing window are a whole number and a little short of a round trip.
+        assert!((1_000.0 - flow.window() - distance).abs() < 0.13 * distance, "{} at {distance}", flow.window());
+    }
+}
+
+/// Far from the maximum Smax segments a round trip; past it 1, 2, 4, ... up to Smax.
+#[test]
+fn bic_increases_additively_then_probes() {
+    let mut flow = avoiding("bic", &[], 1_000.0, wide(0.1));
+    flow.lose();
+    flow.round();
+    assert_close(flow.window(), 832.0, 2e-3, "additive increase");
+    let mut fresh = avoiding("bic", &[], 1_000.0, wide(0.1));
+    for grown in [1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 95.0] {
+        fresh.round();
+        assert!((fresh.window() - 1_000.0 - grown).abs() < 0.05 * grown + 0.1, "{} at {grown}", fresh.window());
+    }
+}
+
+/// RFC 9438 section 4.2: from beta W_max at the loss to W_max at K = cbrt(W_max (1-beta) / C), and as far above
+/// W_max as below at equal times (C (t-K)^3). The window follows W_cubic(t + RTT) a round trip late, which cancels to
+/// second order: a hundredth of the reduction is allowed.
+#[test]
+fn cubic_follows_its_cubic() {
+    for profile in ["rfc", "linux", "ns3"] {
+        for w in [1_000.0, 10_000.0] {
+            let mut flow = cubic(profile, w, 0.1);
+            flow.lose();
+            assert_close(flow.window(), 0.7 * w, 1e-3, "W_cubic(0)");
+            let k = libm::cbrt(0.3 * w / 0.4);
+            let w_cubic = |t: f64| 0.4 * (t - k) * (t - k) * (t - k) + w;
+            for part in [0.25, 0.5, 1.0, 1.5] {
+                flow.until(part * k);
+                let error = (flow.window() - w_cubic(part * k)).abs();
+                assert!(error < 0.01 * 0.3 * w, "{profile} at {part} K: {}, not {}", flow.window(), w_cubic(part * k));
+            }
+        }
+    }
+}
+
+/// Section 4.3: at a short RTT the window grows by alpha_cubic = 3 (1-beta)/(1+beta) = 0.529 a round trip until it is
+/// where the loss was, and then by 1.
+#[test]
+fn cubic_is_reno_friendly_at_short_round_trips() {
+    let alpha = 3.0 * 0.3 / 1.7;
+    let mut flow = cubic("rfc", 20.0, 0.001);
+    flow.lose();
+    flow.until(0.010);
+    assert_close(flow.window() - 14.0, 10.0 * alpha, 0.02, "growth by alpha_cubic");
+    let mut late = cubic("rfc", 20.0, 0.001);
+    late.lose();
+    late.until(0.030);
+    let before = late.window();
+    late.until(0.040);
+    assert_close(late.window() - before, 10.0, 0.02, "growth by 1");
+}
+
+/// Section 4.7: a second loss below the first maximum makes the next one W (1+beta)/2, seen from K: the cubic is flat
+/// (its slope lowest) there.
+#[test]
+fn cubic_converges_fast() {
+    let mut flow = cubic("rfc", 10_000.0, 0.1);
+    flow.lose();
+    flow.lose();
+    let (w, maximum) = (0.7 * 0.7 * 10_000.0, 0.7 * 10_000.0 * 0.85);
+    assert_close(flow.window(), w, 1e-3, "after two losses");
+    flow.until(libm::cbrt((maximum - w) / 0.4));
+    assert_close(flow.window(), maximum, 2e-3, "W_cubic(K)");
+}
+
+/// A flow whose CUBIC follows `profile`, with a window of `w` segments.
+fn cubic(profile: &str, w: f64, rtt: f64) -> Flow {
+    avoiding("cubic", &[("profile", Raw::Text(profile.into()))], w, wide(rtt))
+}
+
+/// Section 4.8: after a timeout slow start up to beta W, then the cubic from its flat point (K = 0).
+#[test]
+fn cubic_is_convex_after_a_timeout() {
+    let mut flow = cubic("rfc", 1_000.0, 0.1);
+    flow.signal(Signal::Timeout);
+    while flow.control.in_slow_start() {
+        flow.ack();
+    }
+    let (start, w) = (flow.now, flow.window());
+    assert_close(w, 700.0, 0.002, "end of slow start");
+    flow.until(start + 10.0);
+    assert_close(flow.window() - w, 0.4 * 1_000.0, 0.02, "C t^3");
+}
+
+/// With W_max unknown Linux and ns-3 grow by 1/20 a round trip (no more than 20 acknowledgements for a segment); the
+/// RFC's Reno-friendly region by one segment.
+#[test]
+fn cubic_profiles_differ_while_the_maximum_is_unknown() {
+    for (profile, growth) in [("rfc", 1.0), ("linux", 5.0), ("ns3", 5.0)] {
+        let mut flow = cubic(profile, 100.0, 0.01);
+        flow.round();
+        assert_close(flow.window() - 100.0, growth, 0.02, profile);
+    }
+}
+
+/// At short round-trip times the RFC and Linux grow as Reno by alpha_cubic; ns-3 has no such region and
+/// hardly grows: its cubic, C (t-K)^3 truncated to whole segments, is one segment above the window all along.
+#[test]
+fn cubic_profiles_differ_in_the_reno_friendly_region() {
+    let alpha = 3.0 * 0.3 / 1.7;
+    for (profile, growth, tolerance) in [("rfc", 10.0 * alpha, 0.02), ("linux", 10.0 * alpha, 0.2), ("ns3", 1.1, 0.1)] {
+        let mut flow = cubic(profile, 20.0, 0.001);
+        flow.lose();
+        flow.until(0.010);
+        assert_close(flow.window() - 14.0, growth, tolerance, profile);
+    }
+}
+
+/// Section 5.8: the RFC's clock stops while the application limits the flow, Linux's only while nothing is in flight,
+/// ns-3's never; a clock that ran on makes the window leap by half in a round trip.
+#[test]
+fn cubic_profiles_differ_when_the_sender_pauses() {
+    type Pause = (&'static str, fn(&mut Flow));
+    let pauses: [Pause; 2] = [("trickle", |flow| flow.trickle(100.0)), ("idle", |flow| flow.idle(100.0))];
+    for (profile, leaps) in [("rfc", [false, false]), ("linux", [true, false]), ("ns3", [true, true])] {
+        for ((kind, pause), leap) in pauses.iter().zip(leaps) {
+            let mut flow = cubic(profile, 1_000.0, 0.1);
+            flow.lose();
+            flow.until(2.0);
+            let before = flow.window();
+            pause(&mut flow);
+            assert_eq!(flow.window(), before, "{profile}, {kind}: growth without need");
+            flow.round();
+            let growth = flow.window() / before - 1.0;
+            // The cubic itself gains 8 segments a round trip here, 1 %.
+            assert!(if leap { growth > 0.3 } else { growth < 0.03 }, "{profile}, {kind}: {growth}");
+        }
+    }
+}
