@@ -1,0 +1,72 @@
+"""Vazão: a laboratory for transport protocols.
+
+import vazao as vz
+net = vz.dumbbell(bottleneck=vz.link("10 Mbps", "50 ms", queue="1 bdp"), pairs=2)
+result = vz.run(net, [vz.flow(vz.upload("10 MB"), vz.tcp(cc="cubic"))], seed=1, trace=["cwnd"])
+result.flows            # a polars DataFrame
+result.plot("cwnd")     # an Altair chart
+
+study = vz.load_study("hstcp-2010")
+done = study.run(size="quick")      # done.runs, done.findings, done.figure("utilisation")
+"""
+
+from vazao._core import ENGINE_VERSION, Scenario
+from vazao.build import (
+    App,
+    Flow,
+    Link,
+    Network,
+    Transport,
+    custom,
+    download,
+    dumbbell,
+    flow,
+    link,
+    multipath,
+    parking_lot,
+    path,
+    point_to_point,
+    tcp,
+    upload,
+)
+from vazao.campaign import Campaign, open_campaign
+from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
+from vazao.result import Result, run, run_scenario
+from vazao.store import Store
+from vazao.study import Study, load_study
+from vazao.version import __version__
+
+__all__ = [
+    "ENGINE_VERSION",
+    "App",
+    "Campaign",
+    "Flow",
+    "Link",
+    "Network",
+    "Result",
+    "ResultsError",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Store",
+    "Study",
+    "StudyError",
+    "Transport",
+    "VazaoError",
+    "__version__",
+    "custom",
+    "download",
+    "dumbbell",
+    "flow",
+    "link",
+    "load_study",
+    "multipath",
+    "open_campaign",
+    "parking_lot",
+    "path",
+    "point_to_point",
+    "run",
+    "run_scenario",
+    "tcp",
+    "upload",
+]

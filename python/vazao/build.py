@@ -1,0 +1,138 @@
+"""Scenarios in Python: the same tables as in TOML, made by functions.
+
+Quantities are strings with a unit, as in TOML: `"10 Mbps"`, `"50 ms"`, `"1 MB"`, `"1 bdp"`. A keyword that a function
+does not list is a key of the TOML table of that name (`vazao explain tcp` lists them). Everything is checked when the
+scenario is run, with the same messages that a TOML file gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Table(dict[str, Any]):
+    """A scenario's table. It is a dictionary, so that anything a scenario can say can be said."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lower()}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
+
+
+class Network(Table):
+    """A topology with its links."""
+
+
+class Link(Table):
+    """A link, or one direction of it."""
+
+
+class App(Table):
+    """What a flow transfers."""
+
+
+class Transport(Table):
+    """The protocol a flow uses, and its settings."""
+
+
+class Flow(Table):
+    """A client, a server, an application and a transport."""
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def link(
+    rate: str | None = None,
+    delay: str | None = None,
+    *,
+    queue: str | Mapping[str, Any] | None = None,
+    loss: float | Mapping[str, Any] | None = None,
+    overhead: str | None = None,
+    forward: Mapping[str, Any] | None = None,
+    reverse: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Link:
+    """A link of `rate` (of IP packets) and one-way `delay`, with its queue and its loss in each direction.
+
+    `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
+    """
+    return Link(
+        _given(rate=rate, delay=delay, queue=queue, loss=loss, overhead=overhead, forward=forward, reverse=reverse)
+        | more
+    )
+
+
+def point_to_point(link: Link, **more: Any) -> Network:
+    """Hosts `a` and `b`, joined by one link; forward is from a to b."""
+    return Network(topology="point-to-point", link=link, **more)
+
+
+def path(*links: Link, **more: Any) -> Network:
+    """Hosts `a` and `b` with routers between them: one link after the other."""
+    return Network(topology="path", links=list(links), **more)
+
+
+def dumbbell(*, bottleneck: Link, access: Link | None = None, pairs: int = 1, **more: Any) -> Network:
+    """Hosts left1, left2, … and right1, right2, … on either side of one bottleneck; forward is left to right."""
+    return Network(_given(topology="dumbbell", pairs=pairs, access=access, bottleneck=bottleneck) | more)
+
+
+def parking_lot(*links: Link, access: Link | None = None, **more: Any) -> Network:
+    """A row of bottlenecks, with hosts that cross all of them and hosts that cross one each."""
+    return Network(_given(topology="parking-lot", links=list(links), access=access) | more)
+
+
+def multipath(*paths: Link, **more: Any) -> Network:
+    """Multihomed hosts `a` and `b`, joined by one disjoint path for each link; forward is from a to b."""
+    return Network(topology="multipath", path=list(paths), **more)
+
+
+def custom(**tables: Any) -> Network:
+    """Any graph of hosts, routers and links, written as the TOML tables of `topology = "custom"`."""
+    return Network(topology="custom", **tables)
+
+
+def upload(size: str | None = None, **more: Any) -> App:
+    """The client sends `size` bytes to the server; without a size, until the run ends."""
+    return App(_given(kind="upload", size=size) | more)
+
+
+def download(size: str | None = None, **more: Any) -> App:
+    """The server sends `size` bytes to the client; without a size, until the run ends."""
+    return App(_given(kind="download", size=size) | more)
+
+
+def tcp(cc: str | None = None, **more: Any) -> Transport:
+    """TCP with a congestion control (`"cubic"` by default) and any of its settings: `recovery`, `mss`, …"""
+    return Transport(_given(kind="tcp", cc=cc) | more)
+
+
+def flow(
+    app: App,
+    transport: Transport | None = None,
+    *,
+    client: str | None = None,
+    server: str | None = None,
+    start: str | None = None,
+    **more: Any,
+) -> Flow:
+    """What `client`, which opens the connection, and `server` exchange from `start` on.
+
+    Hosts default to the i-th pair for the i-th flow, the start to 0 s, the transport to TCP.
+    """
+    return Flow(_given(client=client, server=server, start=start, app=app, transport=transport) | more)
+
+
+def scenario(
+    network: Network,
+    flows: Sequence[Flow],
+    *,
+    seed: int = 1,
+    until: str | None = None,
+    name: str = "python",
+    **more: Any,
+) -> dict[str, Any]:
+    """The whole scenario as the dictionary that its TOML file would be."""
+    tables = {"name": name, "seed": seed, "network": network, "flow": list(flows)}
+    return tables | _given(until=until) | more

@@ -1,0 +1,306 @@
+"""Campaigns: run what is missing of a study, keep every finished run, and answer from the stored rows."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import polars as pl
+
+from vazao import _core, findings
+from vazao.errors import ResultsError
+from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
+from vazao.study import Plan, PlannedRun, Size, Study, parse_study, plan
+from vazao.study.source import read_text
+from vazao.version import __version__
+
+if TYPE_CHECKING:
+    from altair import Chart, FacetChart, LayerChart
+
+FLUSH_SECONDS = 0.5
+FLUSH_RUNS = 256
+"""A finished run is on disk at most so long after it ended, and a batch holds at most so many."""
+
+
+class Progress(Protocol):
+    """Who wants to know how far a campaign is."""
+
+    def start(self, total: int, done: int) -> None:
+        """`total` runs in all, of which `done` were stored already."""
+
+    def advance(self, runs: int) -> None:
+        """So many more have finished (0: time has passed)."""
+
+    def close(self) -> None:
+        """No more will be run."""
+
+
+class Silent:
+    """No progress is shown."""
+
+    def start(self, total: int, done: int) -> None:
+        """Say nothing."""
+
+    def advance(self, runs: int) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A study's stored results."""
+
+    study: Study
+    directory: Path
+    started: int = 0
+    """How many runs this call simulated; 0 when all were stored."""
+
+    @cached_property
+    def store(self) -> Store:
+        """The results directory, for SQL."""
+        return Store(self.directory)
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: part, factors, replication, seed, fairness, utilisation."""
+        return self.store.read("runs")
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow and run: times in seconds, rates in bits per second, sizes in bytes."""
+        return self.store.read("flows")
+
+    @property
+    def paths(self) -> pl.DataFrame:
+        """One row per path of a flow and run."""
+        return self.store.read("paths")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row per link, direction and run."""
+        return self.store.read("links")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """Time series that the study records."""
+        return self.store.read("samples")
+
+    @cached_property
+    def findings(self) -> list[findings.Result]:
+        """The ledger: every claim with its verdict."""
+        return findings.evaluate(self.study, self.store)
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """Ask the tables runs, flows, paths, links and samples anything (DuckDB)."""
+        return self.store.query(query)
+
+    def figure(self, figure_id: str) -> Chart | LayerChart | FacetChart:
+        """A figure of the study as an interactive Altair chart."""
+        from vazao import figures
+
+        return figures.chart(self.study, self.store, figure_id)
+
+    def failures(self) -> list[tuple[str, str]]:
+        """The runs that failed: run_id and what went wrong."""
+        failed = self.store.query("SELECT DISTINCT run_id, failure FROM runs WHERE failure IS NOT NULL ORDER BY run_id")
+        return [(run_id, failure) for run_id, failure in failed.iter_rows()]
+
+
+def default_directory(name: str) -> Path:
+    """Where results go when nobody says otherwise."""
+    return Path("results") / name
+
+
+def run(
+    study: Study,
+    *,
+    size: Size | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
+
+    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
+    and a new one is quick. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
+    after Ctrl-C the finished runs are stored.
+    """
+    directory = Path(out) if out is not None else default_directory(study.name)
+    begun = read_manifest(directory) or {}
+    planned = plan(study, size or begun.get("size", "quick"))
+    manifest = manifest_of(planned)
+    if (there := check_usable(directory, manifest)) and there["size"] == "full":
+        # A quick study asked of a directory that was begun as full is a part of what belongs there.
+        manifest = there | {"versions": manifest["versions"]}
+    with writing(directory, manifest, study.text) as writer:
+        started = _run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
+    campaign = Campaign(study, directory, started)
+    findings.write(campaign.findings, directory)
+    return campaign
+
+
+def open_campaign(directory: str | Path) -> Campaign:
+    """The stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`."""
+    directory = Path(directory)
+    store = Store(directory)
+    path = directory / STUDY
+    study = parse_study(read_text(path), str(path))
+    return Campaign(study.changed(store.manifest["overrides"], store.manifest["seed"]), directory)
+
+
+def manifest_of(planned: Plan) -> dict[str, Any]:
+    """What the directory of a plan's results says about them. It names no date: the same study, the same bytes."""
+    study = planned.study
+    parts = []
+    for part in study.parts:
+        runs = [run for run in planned.runs if run.part == part.name]
+        replications = getattr(part.replications, planned.size)
+        parts.append(
+            {
+                "name": part.name,
+                "design": part.design,
+                "combinations": len(runs) // replications,
+                "replications": replications,
+                "runs": len(runs),
+            }
+        )
+    return {
+        "kind": "study",
+        "name": study.name,
+        "title": study.title,
+        "source_sha256": study.hash,
+        "size": planned.size,
+        "seed": study.seed,
+        "overrides": [list(override) for override in study.overrides],
+        "runs": len(planned.runs),
+        "parts": parts,
+        "order": _order(planned),
+        "versions": versions(),
+    }
+
+
+def _order(planned: Plan) -> list[str]:
+    """The columns that put runs in order: part, factors (by their numbers where they have some), replication."""
+    factors = [name for name in planned.columns if name not in ("part", "replication")]
+    return ["part", *sorted(factors, key=lambda name: planned.columns[name] == pl.String()), "replication"]
+
+
+def versions() -> dict[str, str]:
+    """What made a result. Only the engine's version decides what a run gives."""
+    return {"engine": _core.ENGINE_VERSION, "vazao": __version__, "python": platform.python_version()}
+
+
+@dataclass
+class _Batch:
+    """Runs that ended since the last commit."""
+
+    plan: Plan
+    writer: Writer
+    rows_of: dict[str, list[PlannedRun]]
+    outcomes: list[tuple[_core.Scenario, _core.Outcome]] = field(default_factory=list)
+    since: float = 0.0
+
+    def add(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
+        if not self.outcomes:
+            self.since = time.monotonic()
+        self.outcomes.append((scenario, outcome))
+
+    def is_due(self) -> bool:
+        old = time.monotonic() - self.since > FLUSH_SECONDS * 0.8
+        return bool(self.outcomes) and (old or len(self.outcomes) >= FLUSH_RUNS)
+
+    def flush(self) -> None:
+        if self.outcomes:
+            self.writer.commit(self._tables())
+            self.outcomes = []
+
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        outcomes = [outcome for _, outcome in self.outcomes]
+        tables = {
+            name: pl.concat([pl.DataFrame(outcome.table(name)) for outcome in outcomes])
+            for name in ("flows", "paths", "links", "samples")
+        }
+        tables["scenarios"] = pl.DataFrame(
+            [(scenario.run_id, scenario.json) for scenario, _ in self.outcomes],
+            schema={"run_id": pl.String, "scenario": pl.String},
+            orient="row",
+        )
+        measured = pl.concat([_run_row(scenario, outcome) for scenario, outcome in self.outcomes], how="diagonal")
+        planned = [run for scenario, _ in self.outcomes for run in self.rows_of[scenario.run_id]]
+        tables["runs"] = _with_design(self.plan.rows(planned), measured)
+        return tables
+
+
+def _run_row(scenario: _core.Scenario, outcome: _core.Outcome) -> pl.DataFrame:
+    """A run's row; a failed run's has its reason and no measures."""
+    if outcome.failure is None:
+        return pl.DataFrame(outcome.table("runs")).with_columns(pl.col("failure").cast(pl.String))
+    row = {"run_id": scenario.run_id, "seed": scenario.seed, "failure": outcome.failure}
+    kinds = pl.DataFrame(outcome.table("runs")).schema
+    return pl.DataFrame([row], schema_overrides={name: kinds[name] for name in row if name in kinds})
+
+
+def _with_design(design: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the design with what their runs measured."""
+    return design.join(measured, on="run_id", how="left", maintain_order="left")
+
+
+def _run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -> int:
+    """Simulate the scenarios that no stored row has, and give every planned run its row. How many were simulated."""
+    rows_of: dict[str, list[PlannedRun]] = defaultdict(list)
+    for run in planned.runs:
+        rows_of[run.scenario.run_id].append(run)
+    stored = Store(writer.directory).read("runs")
+    done = set(stored["run_id"]) if stored.width else set()
+    _share(planned, stored, [run for run in planned.runs if run.scenario.run_id in done], writer)
+    missing = [scenario for scenario in planned.scenarios if scenario.run_id not in done]
+    progress.start(len(rows_of), len(rows_of) - len(missing))
+    try:
+        if missing:
+            _simulate(missing, _Batch(planned, writer, rows_of), jobs, progress)
+    finally:
+        progress.close()
+    return len(missing)
+
+
+def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: Writer) -> None:
+    """Give planned runs whose scenario another part has run their own rows: nothing is simulated twice."""
+    if not runs:
+        return
+    key = ["run_id", *planned.columns]
+    design = planned.rows(runs)
+    new = design.join(stored.select(key), on=key, how="anti", nulls_equal=True, maintain_order="left")
+    if new.height:
+        measured = stored.drop(planned.columns).unique("run_id", maintain_order=True)
+        writer.commit({"runs": _with_design(new, measured)})
+
+
+def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
+    def on_outcome(index: int, outcome: _core.Outcome) -> None:
+        batch.add(scenarios[index], outcome)
+        progress.advance(1)
+        if batch.is_due():
+            batch.flush()
+
+    def on_tick() -> None:
+        progress.advance(0)
+        if batch.is_due():
+            batch.flush()
+
+    try:
+        _core.run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=on_tick)
+    except ResultsError:
+        raise
+    except BaseException:
+        # Ctrl-C or a defect: what has finished is kept.
+        batch.flush()
+        raise
+    batch.flush()

@@ -1,0 +1,313 @@
+"""The command `vazao`. Exit codes: 0 done, 1 a run failed, 2 the input is wrong, 130 interrupted."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tomllib
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from vazao import _core, campaign, catalogue, findings, terminal
+from vazao.campaign import Campaign
+from vazao.errors import RunError, ScenarioError, VazaoError
+from vazao.files import explained
+from vazao.result import Result, run_scenario
+from vazao.store import Store, check_usable, writing
+from vazao.study import HOPS_PER_CORE_SECOND, Size, Study, find, is_study, parse_study, plan
+from vazao.study.source import read_text
+from vazao.terminal import err, out
+from vazao.version import __version__
+
+app = typer.Typer(
+    help="A laboratory for transport protocols: run scenarios and published studies, and ask their results.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
+
+
+def main() -> None:
+    """Run the command; whatever a user typed ends in one clear message and an exit code."""
+    try:
+        app()
+    except RunError as error:
+        _fail(str(error), 1)
+    except VazaoError as error:
+        _fail(str(error), 2)
+    except BrokenPipeError:
+        # The reader (`| head`) has gone; nothing more can be said, not even while Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except Exception as error:
+        if os.environ.get("VAZAO_TRACEBACK"):
+            traceback.print_exc()
+        kind = type(error).__name__
+        _fail(f"this is a defect of Vazão ({kind}: {error}); VAZAO_TRACEBACK=1 shows where", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"vazao {__version__} (engine {_core.ENGINE_VERSION})")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print versions and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The seed of every random stream.")] = None,
+    full: Annotated[
+        bool | None, typer.Option("--full/--quick", help="A study's size (default: as begun, else quick).")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time (default: all cores).")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where results go (a study's default: results/NAME).")
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(metavar="MEASURES", help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…")
+    ] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
+) -> None:
+    """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
+    path = find(name)
+    text = read_text(path)
+    overrides = [_change(change) for change in changes or []]
+    if not is_study(text):
+        if full is not None:
+            raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
+        scenario = _core.load(text, file=str(path), overrides=overrides, seed=seed)
+        _run_scenario(scenario, trace, pcap, directory, as_json)
+        return
+    if trace or pcap:
+        raise ScenarioError(f"{path}: is a study; --trace and --pcap are for scenarios")
+    study = parse_study(text, str(path)).changed(overrides, seed)
+    size: Size | None = None if full is None else "full" if full else "quick"
+    _run_study(study, size, jobs, directory or campaign.default_directory(study.name), as_json)
+
+
+def _change(text: str) -> tuple[str, Any]:
+    """KEY=VALUE with a value of TOML, or else a text: `network.pairs=3`, `network.bottleneck.rate=10 Mbps`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ScenarioError(f"--set {text!r}: write KEY=VALUE, as in --set 'network.bottleneck.rate=10 Mbps'")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value
+    return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list | dict) else value
+
+
+def _run_scenario(
+    scenario: _core.Scenario, trace: str | None, pcap: Path | None, directory: Path | None, as_json: bool
+) -> None:
+    if trace:
+        scenario = scenario.with_trace([measure.strip() for measure in trace.split(",")])
+    manifest = {
+        "kind": "scenario",
+        "name": scenario.name,
+        "source_sha256": scenario.run_id,
+        "seed": scenario.seed,
+        "runs": 1,
+        "order": [],
+        "versions": campaign.versions(),
+    }
+    if directory:
+        check_usable(directory, manifest)
+    result = run_scenario(scenario, pcap=pcap)
+    if directory:
+        _keep(result, directory, manifest)
+    if as_json:
+        print(json.dumps(_as_json(result), allow_nan=False))
+    else:
+        terminal.show_run(scenario.name, scenario.run_id, result.tables())
+
+
+def _keep(result: Result, directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Store a single run as a study's are, so that `vazao sql` can ask it."""
+    evidence = pl.DataFrame({"run_id": [result.scenario.run_id], "scenario": [result.scenario.json]})
+    with writing(directory, manifest) as writer:
+        if not Store(directory).batches():
+            writer.commit(result.tables() | {"scenarios": evidence})
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    tables = {name: _rows(frame) for name, frame in result.tables().items()}
+    samples = tables.pop("samples")
+    return {"run": tables.pop("runs")[0], **tables, **({"samples": samples} if samples else {})}
+
+
+def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON, which has no number for "none"."""
+
+    def plain(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return [{name: plain(value) for name, value in row.items()} for row in frame.to_dicts()]
+
+
+def _run_study(study: Study, size: Size | None, jobs: int | None, directory: Path, as_json: bool) -> None:
+    try:
+        done = campaign.run(study, size=size, jobs=jobs, out=directory, progress=terminal.progress())
+    except KeyboardInterrupt:
+        err.print("interrupted; finished runs are kept, and the same command goes on from there")
+        raise typer.Exit(130) from None
+    page = _publish(done)
+    if as_json:
+        ledger = [asdict(result) for result in done.findings]
+        print(
+            json.dumps({"study": study.name, "directory": str(directory), "runs": done.runs.height, "findings": ledger})
+        )
+    else:
+        terminal.show_findings(done.findings)
+        out.print(
+            f"{done.runs.height} runs in {directory} ({done.started} simulated now); report: {page}", soft_wrap=True
+        )
+    if failures := done.failures():
+        run_id, reason = failures[0]
+        raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")
+
+
+def _publish(done: Campaign) -> Path:
+    """Draw the figures and write the report."""
+    from vazao import figures, report
+
+    try:
+        figures.render(done.study, done.store, done.directory)
+        with explained(done.directory):
+            return report.write(done.study, done.store, done.findings, done.directory)
+    except figures.FigureError as error:
+        raise ScenarioError(f"{done.study.file}: {error}") from None
+
+
+@app.command()
+def report(directory: Directory) -> None:
+    """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
+    done = campaign.open_campaign(directory)
+    findings.write(done.findings, done.directory)
+    print(_publish(done))
+
+
+@app.command()
+def show(directory: Directory) -> None:
+    """Show the findings ledger and summary tables."""
+    store = Store(directory)
+    if store.manifest["kind"] == "scenario":
+        tables = {name: store.read(name) for name in ("runs", "flows", "links")}
+        terminal.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
+        return
+    done = campaign.open_campaign(directory)
+    out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})\n")
+    terminal.show_findings(done.findings)
+    terminal.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
+
+
+@app.command()
+def sql(
+    directory: Directory,
+    query: Annotated[str, typer.Argument(metavar="SELECT", help="Tables: runs, flows, paths, links, samples.")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Rows as CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
+) -> None:
+    """Ask the stored results anything: DuckDB with ci95(x), low95(x), high95(x), welch_p(list(a), list(b)), jain(list(x))."""
+    rows = Store(directory).query(query)
+    if as_csv:
+        sys.stdout.write(rows.write_csv())
+    elif as_json:
+        print(json.dumps(_rows(rows), default=str))
+    else:
+        out.print(terminal.table(rows, raw=True))
+
+
+@app.command()
+def check(name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")]) -> None:
+    """Validate without running; say what would be run and how long it would take."""
+    path = find(name)
+    text = read_text(path)
+    cores = os.cpu_count() or 1
+    if not is_study(text):
+        scenario = _core.load(text, file=str(path))
+        seconds = scenario.hops() / HOPS_PER_CORE_SECOND
+        print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds)}")
+        return
+    study = parse_study(text, str(path))
+    sizes: tuple[Size, ...] = ("quick", "full")
+    for size in sizes:
+        planned = plan(study, size)
+        estimate = _estimate(planned.hops, planned.seconds(cores))
+        print(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
+        for part in study.parts:
+            count = sum(run.part == part.name for run in planned.runs)
+            factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
+            print(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
+    print(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
+
+
+def _estimate(hops: float, seconds: float) -> str:
+    return f"{terminal.quantity(hops, 'packet-hops')}, {terminal.duration(seconds)}"
+
+
+@app.command("list")
+def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without it, everything.")] = None) -> None:
+    """List congestion controls, queues, loss models, applications, topologies, studies."""
+    entries = catalogue.of_kind(kind) if kind else list(catalogue.entries())
+    for each in dict.fromkeys(entry.kind for entry in entries):
+        rows = [(entry.name, entry.title, entry.source) for entry in entries if entry.kind == each]
+        out.print(terminal.table(pl.DataFrame(rows, schema=["name", "title", "source"], orient="row"), title=each))
+        out.print()
+
+
+@app.command()
+def explain(name: Annotated[str, typer.Argument(help="An algorithm, a transport, a topology or a study.")]) -> None:
+    """Say what it is, where it comes from, and its parameters with defaults."""
+    for entry in catalogue.named(name):
+        also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""
+        out.print(f"[bold]{entry.name}[/bold]{also}: {entry.kind}")
+        out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}", markup=False)
+        rows = [(p.name, "required" if p.required else p.default or "–", p.expected, p.help) for p in entry.parameters]
+        if rows:
+            columns = ["parameter", "default", "accepted", "meaning"]
+            out.print(terminal.table(pl.DataFrame(rows, schema=columns, orient="row")))
+        out.print()
+
+
+@app.command()
+def new(name: Annotated[str, typer.Argument(help="The scenario's name; NAME.toml is written.")]) -> None:
+    """Write a commented starter scenario."""
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    text = (resources.files("vazao") / "starter.toml").read_text(encoding="utf-8")
+    title = json.dumps(path.stem, ensure_ascii=False)
+    with explained(path):
+        if path.exists():
+            raise ScenarioError(f"{path}: exists already; choose another name")
+        path.write_text(text.replace('"starter"', title, 1), encoding="utf-8")
+    print(f"{path}: run it with: vazao run {path}")

@@ -1,0 +1,135 @@
+"""The ledger: every claim of a study, decided by a query over stored rows. Nobody types a verdict."""
+
+from __future__ import annotations
+
+import json
+import string
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from vazao.errors import ResultsError, StudyError
+from vazao.files import explained
+from vazao.store import Store, write_json
+from vazao.study import Finding, Study
+
+FINDINGS = "findings.json"
+
+Verdict = Literal["reproduced", "differs", "not testable here"]
+
+NO_ROW = "The stored runs cannot decide it: the query gives no row."
+
+
+@dataclass(frozen=True)
+class Result:
+    """A claim with its verdict; `level` is the level of the factor `per`, when it is decided for each."""
+
+    id: str
+    claim: str
+    reported: str
+    per: str | None
+    level: str | None
+    verdict: Verdict
+    measured: str
+    explanation: str
+
+
+def evaluate(study: Study, store: Store) -> list[Result]:
+    """Decide every finding, in the file's order and for each level of its `per` factor.
+
+    Raises `StudyError` naming the finding whose query or text is wrong.
+    """
+    return [result for finding in study.findings for result in _evaluate(finding, study, store)]
+
+
+def write(results: list[Result], directory: Path) -> Path:
+    """Store the ledger as findings.json."""
+    path = directory / FINDINGS
+    write_json(path, [asdict(result) for result in results])
+    return path
+
+
+def read(directory: Path) -> list[Result]:
+    """The stored ledger. Raises `ResultsError` when there is none."""
+    path = directory / FINDINGS
+    with explained(path, "read"):
+        text = path.read_text(encoding="utf-8")
+    try:
+        return [Result(**entry) for entry in json.loads(text)]
+    except (ValueError, TypeError):
+        raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
+
+
+def _evaluate(finding: Finding, study: Study, store: Store) -> list[Result]:
+    if finding.per is None:
+        return [_decide(finding, study, store, None, {})]
+    return [_decide(finding, study, store, str(label), {finding.per: label}) for label in study.labels(finding.per)]
+
+
+def _decide(finding: Finding, study: Study, store: Store, level: str | None, parameters: dict[str, object]) -> Result:
+    where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
+    claim = (finding.id, finding.claim, finding.reported, finding.per, level)
+    if finding.sql is None:
+        return Result(*claim, "not testable here", "", finding.not_testable or "")
+    try:
+        rows = store.query(finding.sql, parameters)
+    except ResultsError as error:
+        raise StudyError(f"{where}: {error}") from None
+    if rows.height == 0:
+        return Result(*claim, "not testable here", "", NO_ROW)
+    if rows.height > 1:
+        raise StudyError(f"{where}: the query gives {rows.height} rows; a finding is decided by one")
+    row = rows.row(0, named=True)
+    verdict = _verdict(row, where)
+    texts = [finding.explanation, finding.if_reproduced if verdict == "reproduced" else ""]
+    texts.append(finding.if_differs if verdict == "differs" else "")
+    explanation = " ".join(_fill(text, row, where) for text in texts if text)
+    return Result(*claim, verdict, _measured(finding, row, where), explanation)
+
+
+def _verdict(row: dict[str, Any], where: str) -> Verdict:
+    if "holds" not in row:
+        raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(row)})")
+    match row["holds"]:
+        case bool(holds):
+            return "reproduced" if holds else "differs"
+        case None:
+            return "not testable here"
+        case other:
+            raise StudyError(f"{where}: `holds` is {other!r}; it must be true, false or NULL")
+
+
+def _measured(finding: Finding, row: dict[str, Any], where: str) -> str:
+    if finding.measured is not None:
+        return _fill(finding.measured, row, where)
+    value = row.get("measured")
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class _Missing:
+    """NULL in a text: a dash, however it was to be formatted."""
+
+    def __format__(self, spec: str) -> str:
+        return "–"
+
+
+class _Formatter(string.Formatter):
+    """Format strings over a row's columns: no attributes, no indices, NULL as a dash."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:  # noqa: ARG002
+        if field_name not in kwargs:
+            raise KeyError(field_name)
+        value = kwargs[field_name]
+        return (_Missing() if value is None else value), field_name
+
+
+def _fill(text: str, row: dict[str, Any], where: str) -> str:
+    try:
+        return _Formatter().vformat(text, (), row)
+    except KeyError as error:
+        known = ", ".join(row)
+        raise StudyError(f"{where}: {error} in {text!r} is no column of its query (columns: {known})") from None
+    except (ValueError, TypeError) as error:
+        raise StudyError(f"{where}: {text!r} cannot be filled in: {error}") from None

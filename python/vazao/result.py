@@ -1,0 +1,104 @@
+"""One run and what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from vazao import _core, build
+from vazao.errors import RunError
+
+if TYPE_CHECKING:
+    from altair import Chart, FacetChart, LayerChart
+
+
+class Result:
+    """The tables of one run, as polars data frames whose columns name their units."""
+
+    def __init__(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
+        if outcome.failure is not None:
+            raise RunError(f"run {outcome.run_id} failed: {outcome.failure}")
+        self.scenario = scenario
+        """The resolved scenario: its `json` is the evidence, its `run_id` names it."""
+        self._outcome = outcome
+
+    def __repr__(self) -> str:
+        return f"Result({self.scenario.name!r}, run_id={self.scenario.run_id!r}, flows={self.flows.height})"
+
+    def _table(self, name: str) -> pl.DataFrame:
+        return pl.DataFrame(self._outcome.table(name))
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row: Jain's index, utilisation, simulated seconds, events, packet-hops, wall-clock seconds."""
+        return self._table("runs")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow: times in seconds, rates in bits per second, sizes in bytes."""
+        return self._table("flows")
+
+    @cached_property
+    def paths(self) -> pl.DataFrame:
+        """One row per path of each flow."""
+        return self._table("paths")
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per link and direction."""
+        return self._table("links")
+
+    @cached_property
+    def samples(self) -> pl.DataFrame:
+        """Time series of what was traced: bytes and seconds."""
+        return self._table("samples")
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """All tables by name."""
+        return {name: getattr(self, name) for name in ("runs", "flows", "paths", "links", "samples")}
+
+    def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
+        from vazao import figures
+
+        return figures.trace_chart(self.samples, measure)
+
+
+def run(
+    network: build.Network,
+    flows: Sequence[build.Flow],
+    *,
+    seed: int = 1,
+    until: str | None = None,
+    name: str = "python",
+    trace: Sequence[str] = (),
+    trace_every_s: float | None = None,
+    pcap: str | Path | None = None,
+    **more: Any,
+) -> Result:
+    """Run flows over a network and measure them.
+
+    `seed` gives every random stream; `until` ends the run (default: when every flow has). `trace` names measures to
+    record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one capture per host
+    interface. Further keywords are top-level keys of the scenario. Raises `ScenarioError`, `RunError`.
+    """
+    tables = build.scenario(network, flows, seed=seed, until=until, name=name, **more)
+    scenario = _core.load("", overrides=list(tables.items()))
+    return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap)
+
+
+def run_scenario(
+    scenario: _core.Scenario,
+    *,
+    trace: Sequence[str] = (),
+    trace_every_s: float | None = None,
+    pcap: str | Path | None = None,
+) -> Result:
+    """Run a loaded scenario. Raises `RunError`."""
+    if trace:
+        scenario = scenario.with_trace(list(trace), trace_every_s)
+    return Result(scenario, _core.run(scenario, pcap=None if pcap is None else str(pcap)))

@@ -1,0 +1,57 @@
+"""Designs: which combinations of levels are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from vazao.study.model import Level, Part, Size
+
+Combination = dict[str, Level]
+"""One level of every factor, by the factor's name and in the file's order."""
+
+
+def combinations(part: Part, size: Size) -> list[Combination]:
+    """What a part runs at a size. The quick combinations are a subset of the full ones, whatever the design."""
+    chosen = {
+        tuple(level.label for level in combination.values()): combination
+        for combination in _DESIGNS[part.design](part, size)
+        if not _excluded(part, combination)
+    }
+    return list(chosen.values())
+
+
+def _factorial(part: Part, size: Size) -> Iterator[Combination]:
+    """Every level of every factor with every level of every other."""
+    for levels in product(*(factor.at(size) for factor in part.factors)):
+        yield dict(zip(part.factor_names, levels, strict=True))
+
+
+def _one_at_a_time(part: Part, size: Size) -> Iterator[Combination]:
+    """The centre, then each factor through its levels while the others stay at theirs."""
+    centre = {factor.name: factor.centre for factor in part.factors}
+    yield centre
+    for factor in part.factors:
+        for level in factor.at(size):
+            yield centre | {factor.name: level}
+
+
+def _listed(part: Part, size: Size) -> Iterator[Combination]:
+    """The combinations written out in `runs`; a factor a run does not name is at its default."""
+    for run in part.runs:
+        combination = {f.name: f.level(run[f.name]) if f.name in run else f.centre for f in part.factors}
+        if all(combination[factor.name] in factor.at(size) for factor in part.factors if factor.name in run):
+            yield combination
+
+
+_DESIGNS: dict[str, Callable[[Part, Size], Iterator[Combination]]] = {
+    "factorial": _factorial,
+    "one-at-a-time": _one_at_a_time,
+    # Two levels of k factors: the full 2^k, from which effects and interactions are computed.
+    "two-level": _factorial,
+    "list": _listed,
+}
+
+
+def _excluded(part: Part, combination: Combination) -> bool:
+    return any(all(combination[name].label in labels for name, labels in rule.items()) for rule in part.exclude)

@@ -1,0 +1,150 @@
+"""From a file, or the name of a built-in study, to a validated `Study`."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from vazao.errors import StudyError, did_you_mean
+from vazao.study.model import Study
+from vazao.study.source import Key, Source, read_text
+
+MOST_ERRORS = 8
+"""How many problems of one file are listed before the rest is only counted."""
+
+_TABLES = ("study", "scenario", "part", "figure", "finding", "design", "factor")
+_DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
+"""A study of one part says in [design] what a [[part]] says itself: [design]'s keys and the part's."""
+
+
+def built_in_studies() -> dict[str, Path]:
+    """The studies that come with Vazão, by name."""
+    folder = Path(str(resources.files("vazao"))) / "studies"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def find(name: str) -> Path:
+    """The file that a user means: a path, or a built-in study's name. Raises `StudyError`."""
+    path = Path(name)
+    if path.exists() or path.suffix == ".toml" or len(path.parts) != 1:
+        return path
+    studies = built_in_studies()
+    if name not in studies:
+        raise StudyError(f"{name!r} is neither a file nor a built-in study{did_you_mean(name, studies)}")
+    return studies[name]
+
+
+def is_study(text: str) -> bool:
+    """Whether a TOML text is meant as a study, valid or not; otherwise it is a scenario."""
+    return re.search(r"^[ \t]*\[[ \t]*study[ \t]*\]", text, re.MULTILINE) is not None
+
+
+def load_study(name: str | Path) -> Study:
+    """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`."""
+    path = find(str(name))
+    return parse_study(read_text(path), str(path))
+
+
+def parse_study(text: str, file: str) -> Study:
+    """Validate the text of a study file; `file` is what error messages call it. Raises `StudyError`."""
+    source = Source(file, text)
+    fields, single = _fields(source)
+    try:
+        study = Study.model_validate(fields)
+    except ValidationError as error:
+        raise _translate(error, source, single) from None
+    study._file = source
+    return study
+
+
+def _fields(source: Source) -> tuple[dict[str, Any], bool]:
+    """The document as the fields of `Study`, and whether it is a study of one part (no [[part]])."""
+    document = source.document
+    for key, value in document.items():
+        if key not in _TABLES:
+            raise source.error((key,), f"unknown table{did_you_mean(key, _TABLES)}")
+        wanted = dict if key in ("study", "scenario", "design") else list
+        if not isinstance(value, wanted):
+            raise source.error((key,), f"is not a table; write [{key}]" if wanted is dict else f"write [[{key}]]")
+    for key in "study", "scenario":
+        if key not in document:
+            raise StudyError(f"{source.file}: there is no [{key}] table; a study needs one")
+    fields = document["study"] | {key: document[key] for key in ("scenario", "figure", "finding") if key in document}
+    single = "part" not in document
+    if not single and (extra := next((key for key in ("design", "factor") if key in document), None)):
+        raise source.error((extra,), f"stands in a [[part]] when the study has parts; move it there: [[part.{extra}]]")
+    return fields | {"part": [_only_part(source)] if single else document["part"]}, single
+
+
+def _only_part(source: Source) -> dict[str, Any]:
+    design = source.document.get("design", {})
+    for key in design:
+        if key not in _DESIGN:
+            raise source.error(("design", key), f"unknown key{did_you_mean(key, _DESIGN)}")
+    return {"name": "main", "factor": source.document.get("factor", [])} | {_DESIGN[k]: v for k, v in design.items()}
+
+
+def _translate(error: ValidationError, source: Source, single: bool) -> StudyError:
+    problems = []
+    for detail in error.errors(include_url=False):
+        context = detail.get("ctx", {})
+        key = _toml_key((*detail["loc"], *context.get("key", ())), source, single)
+        problems.append(str(source.error(key, _problem(dict(detail), context))))
+    problems = list(dict.fromkeys(problems))
+    if len(problems) > MOST_ERRORS:
+        problems[MOST_ERRORS:] = [f"… and {len(problems) - MOST_ERRORS} more problems"]
+    return StudyError("\n".join(problems))
+
+
+def _toml_key(loc: Key, source: Source, single: bool) -> Key:
+    """Where in the file the model's field `loc` stands."""
+    if single and loc[:2] == ("part", 0):
+        in_design = {part: key for key, part in _DESIGN.items()}
+        loc = ("design", in_design[str(loc[2])], *loc[3:]) if loc[2:3] and loc[2] in in_design else loc[2:]
+    elif loc and loc[0] not in ("scenario", "part", "figure", "finding"):
+        loc = ("study", *loc)
+    # Names of alternatives that pydantic tried ("str", "list[...]") are no keys of the file.
+    node: Any = source.document
+    known: list[str | int] = []
+    for n, part in enumerate(loc):
+        inside = (isinstance(node, dict) and part in node) or (isinstance(node, list) and part in range(len(node)))
+        if inside:
+            node = node[part]
+            known.append(part)
+        elif n == len(loc) - 1 and isinstance(node, dict):
+            known.append(part)
+    return tuple(known)
+
+
+def _problem(detail: dict[str, Any], context: dict[str, Any]) -> str:
+    """What is wrong and what would be accepted, in the words of this project."""
+    value = detail.get("input")
+    match detail["type"]:
+        case "vazao":
+            return str(context["problem"])
+        case "missing":
+            return "is missing"
+        case "literal_error":
+            choices = [choice.strip("'") for choice in context["expected"].replace(" or ", ", ").split(", ")]
+            hint = did_you_mean(str(value), choices).partition(" (")[0]
+            return f"{_toml(value)} is not one of {', '.join(choices)}{hint}"
+        case "string_pattern_mismatch":
+            return f"{_toml(value)} is no name; use small letters, digits and {_separators(context['pattern'])}"
+        case _:
+            message = detail["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+            return f"{_toml(value)} is wrong; it should be {message}"
+
+
+def _separators(pattern: str) -> str:
+    return "-, _ or ." if "-" in pattern else "_"
+
+
+def _toml(value: Any) -> str:
+    """A value as a user would write it, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

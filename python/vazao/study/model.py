@@ -1,0 +1,388 @@
+"""What a study file says, validated: the nouns are `Study`, `Part`, `Factor`, `Level`, `Figure`, `Finding`."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from vazao import quantity
+from vazao.errors import StudyError, did_you_mean
+from vazao.study.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from vazao.campaign import Campaign
+
+Size = Literal["quick", "full"]
+Label = str | int | float
+
+RESERVED = {"run_id", "part", "replication", "seed", "jain", "utilisation"} | {
+    "sim_s",
+    "events",
+    "packet_hops",
+    "wall_s",
+    "failure",
+}
+"""Columns that every row of `runs` has besides its factors."""
+
+
+def wrong(problem: str, *key: str | int) -> NoReturn:
+    """Refuse a value while it is being validated; `key` leads from it to what is wrong inside it."""
+    raise PydanticCustomError("vazao", "{problem}", {"problem": problem, "key": key})
+
+
+def _unique(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            wrong(f"two {what} are called {name!r}; give each its own name")
+        seen.add(name)
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _as_label(value: Any) -> Any:
+    """TOML's `true` is the label "true"; other scalars are their own labels."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str | int | float):
+        wrong(f"{value!r} is not a label; write a text or a number")
+    return value
+
+
+LabelField = Annotated[Label, BeforeValidator(_as_label)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+
+
+class Table(BaseModel):
+    """A TOML table: immutable, and a key it does not know is refused with the nearest one it does."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        for key in data if isinstance(data, dict) else ():
+            if key not in known:
+                wrong(f"unknown key{did_you_mean(key, known)}", key)
+        return data
+
+
+class Level(BaseModel):
+    """One setting of a factor: its label, the scenario keys it sets, and its number if it is a quantity."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: Label
+    overrides: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return str(self.label)
+
+    @property
+    def number(self) -> tuple[str, float] | None:
+        """The unit's suffix and the number when the label is a quantity: `("bps", 1e7)`."""
+        return quantity.parse(self.label) if isinstance(self.label, str) else None
+
+
+class Factor(Table):
+    """What is varied. `sets` names scenario keys; without it each level is a table of key to value."""
+
+    name: Identifier
+    title: str = ""
+    sets: Annotated[list[str], BeforeValidator(_as_list)] = []
+    levels: list[Level]
+    quick: list[LabelField] = []
+    default: LabelField | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_levels(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "levels" not in data:
+            return data
+        levels, sets = data["levels"], _as_list(data.get("sets", []))
+        if not isinstance(levels, list | dict) or not levels:
+            wrong("needs a list of values, or a table of label = { key = value }", "levels")
+        pairs = levels.items() if isinstance(levels, dict) else [(value, value) for value in levels]
+        return {**data, "levels": [_read_level(label, value, sets, n) for n, (label, value) in enumerate(pairs)]}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.name in RESERVED:
+            wrong(f"{self.name!r} is a column of every run already; choose another name", "name")
+        _unique((str(label) for label in self.labels), "levels")
+        for key, labels in ("quick", self.quick), ("default", [] if self.default is None else [self.default]):
+            for label in labels:
+                if label not in self.labels:
+                    wrong(f"{label!r} is not a level{did_you_mean(str(label), map(str, self.labels))}", key)
+        return self
+
+    @property
+    def labels(self) -> list[Label]:
+        """The levels' labels, in the file's order."""
+        return [level.label for level in self.levels]
+
+    @property
+    def centre(self) -> Level:
+        """The level that holds while another factor is varied."""
+        return self.levels[0] if self.default is None else self.level(self.default)
+
+    def level(self, label: Label) -> Level:
+        """The level called `label`."""
+        return next(level for level in self.levels if level.label == label)
+
+    def at(self, size: Size) -> list[Level]:
+        """The levels that a study of this size uses."""
+        return [self.level(label) for label in self.quick] if size == "quick" and self.quick else self.levels
+
+
+def _read_level(label: Any, value: Any, sets: list[str], n: int) -> Level:
+    if sets:
+        overrides = tuple((key, value) for key in sets)
+    elif isinstance(value, dict):
+        overrides = tuple(value.items())
+    else:
+        wrong("nothing says which scenario key this level sets; give the factor `sets`", "levels", n)
+    for key, _ in overrides:
+        if key == "seed":
+            wrong("the seed is no factor: replications derive theirs from study.seed", "levels", n)
+    return Level(label=_as_label(label), overrides=overrides)
+
+
+class Replications(Table):
+    """How often every combination is run, each time with another seed."""
+
+    quick: int = Field(ge=1)
+    full: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _quick_within_full(self) -> Self:
+        if self.quick > self.full:
+            wrong(f"{self.quick} quick replications are more than the {self.full} full ones", "quick")
+        return self
+
+
+def _read_replications(value: Any) -> Any:
+    return {"quick": value, "full": value} if isinstance(value, int) else value
+
+
+class Part(Table):
+    """One battery of runs: a design over factors, on the study's scenario with its own changes."""
+
+    name: Slug
+    title: str = ""
+    question: str = ""
+    scenario: dict[str, Any] = {}
+    design: Literal["factorial", "one-at-a-time", "two-level", "list"] = "factorial"
+    replications: Annotated[Replications, BeforeValidator(_read_replications)] = Replications(quick=1, full=1)
+    exclude: list[dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]]] = []
+    runs: list[dict[str, LabelField]] = []
+    factors: list[Factor] = Field(default=[], alias="factor")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _unique((factor.name for factor in self.factors), "factors")
+        if "seed" in self.scenario:
+            wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
+        if (self.design == "list") != bool(self.runs):
+            wrong('design = "list" and `runs`, a list of { factor = label }, come together', "runs")
+        for n, run in enumerate(self.runs):
+            self._known_labels({name: [label] for name, label in run.items()}, "runs", n)
+        for n, rule in enumerate(self.exclude):
+            self._known_labels(rule, "exclude", n)
+        for n, factor in enumerate(self.factors):
+            if self.design == "two-level" and (len(factor.levels) != 2 or factor.quick):
+                wrong("a two-level design needs exactly two levels, in quick and full alike", "factor", n, "levels")
+        return self
+
+    def _known_labels(self, choice: dict[str, list[Label]], key: str, n: int) -> None:
+        for name, labels in choice.items():
+            factor = next((factor for factor in self.factors if factor.name == name), None)
+            if factor is None:
+                wrong(f"{name!r} is no factor of this part{did_you_mean(name, self.factor_names)}", key, n)
+            for label in labels:
+                if label not in factor.labels:
+                    known = map(str, factor.labels)
+                    wrong(f"{label!r} is not a level of {name!r}{did_you_mean(str(label), known)}", key, n)
+
+    @property
+    def factor_names(self) -> list[str]:
+        """The factors' names, in the file's order."""
+        return [factor.name for factor in self.factors]
+
+
+class Figure(Table):
+    """A picture of rows that a query selects. `sql` sees the tables of the results directory."""
+
+    id: Slug
+    title: str
+    caption: str = ""
+    finding: Annotated[list[str], BeforeValidator(_as_list)] = []
+    sql: str
+    kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
+    x: str
+    y: str
+    color: str | None = None
+    facet: str | None = None
+    columns: int | None = Field(default=None, ge=1)
+    x_scale: Literal["linear", "log"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+    error: Literal["ci95", "none"] = "none"
+    x_title: str = ""
+    y_title: str = ""
+    color_title: str = ""
+    facet_title: str = ""
+    x_unit: str | None = None
+    y_unit: str | None = None
+
+
+class Finding(Table):
+    """A claim of the original and the query that decides it. One row: `holds`, `measured`, and what texts use."""
+
+    id: Slug
+    claim: str
+    reported: str = ""
+    per: str | None = None
+    sql: str | None = None
+    measured: str | None = None
+    explanation: str = ""
+    if_reproduced: str = ""
+    if_differs: str = ""
+    not_testable: str | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.sql is None) == (self.not_testable is None):
+            wrong("give either `sql`, which decides the claim, or `not_testable`, the reason why nothing can")
+        return self
+
+
+def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """The dotted keys of everything that a table holds."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+class Study(Table):
+    """A published evaluation, ready to be run again: template, designs, figures and findings.
+
+    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `seed`), the
+    `scenario` template as plain TOML values, and the lists `parts`, `figures`, `findings`.
+    """
+
+    name: Slug
+    title: str
+    source: str = ""
+    question: str = ""
+    about: str = ""
+    seed: int = Field(default=1, ge=0, le=2**63)
+    scenario: dict[str, Any]
+    parts: list[Part] = Field(alias="part", min_length=1)
+    figures: list[Figure] = Field(default=[], alias="figure")
+    findings: list[Finding] = Field(default=[], alias="finding")
+
+    _file: Source = PrivateAttr()
+    _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _unique((part.name for part in self.parts), "parts")
+        _unique((figure.id for figure in self.figures), "figures")
+        _unique((finding.id for finding in self.findings), "findings")
+        if "seed" in self.scenario:
+            wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
+        factors = {name for part in self.parts for name in part.factor_names}
+        ids = [finding.id for finding in self.findings]
+        for n, figure in enumerate(self.figures):
+            for name in figure.finding:
+                if name not in ids:
+                    wrong(f"{name!r} is not a finding{did_you_mean(name, ids)}", "figure", n, "finding")
+        for n, finding in enumerate(self.findings):
+            if finding.per is not None and finding.per not in factors:
+                wrong(f"{finding.per!r} is not a factor{did_you_mean(finding.per, factors)}", "finding", n, "per")
+        return self
+
+    @property
+    def file(self) -> str:
+        """The study file's name, as the user gave it."""
+        return self._file.file
+
+    @property
+    def text(self) -> str:
+        """The study file's whole text."""
+        return self._file.text
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the study file, hexadecimal."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def overrides(self) -> list[tuple[str, Any]]:
+        """What the user changed in the scenario template, as (dotted key, value)."""
+        return list(self._overrides)
+
+    def part(self, name: str) -> Part:
+        """The part called `name`."""
+        return next(part for part in self.parts if part.name == name)
+
+    def labels(self, factor: str) -> list[Label]:
+        """Every label of a factor over all parts, in the file's order."""
+        every = (f.labels for part in self.parts for f in part.factors if f.name == factor)
+        return list(dict.fromkeys(label for labels in every for label in labels))
+
+    def changed(self, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None) -> Study:
+        """The study with scenario keys set to other values, or with another seed.
+
+        Raises `StudyError` for a key that a part or a factor of the study sets itself.
+        """
+        overrides = [(key, value) for key, value in overrides]
+        for key, _ in overrides:
+            if owner := self._owner(key):
+                raise StudyError(f"{self.file}: {key}: {owner} sets it; change the study file to vary it otherwise")
+        study = self.model_copy(update={} if seed is None else {"seed": seed})
+        study._overrides = [*self._overrides, *overrides]
+        return study
+
+    def _owner(self, key: str) -> str:
+        """Which part or factor sets a scenario key, in words; empty when none does."""
+
+        def meets(other: str) -> bool:
+            return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
+
+        for part in self.parts:
+            if any(meets(other) for other in _dotted(part.scenario)):
+                return f"part {part.name!r}"
+            for factor in part.factors:
+                if any(meets(other) for level in factor.levels for other, _ in level.overrides):
+                    return f"factor {factor.name!r}"
+        return ""
+
+    def run(self, *, size: Size = "quick", jobs: int | None = None, out: str | Path | None = None) -> Campaign:
+        """Run what is missing of the study (all cores unless `jobs` says otherwise) and evaluate its findings.
+
+        Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again.
+        """
+        from vazao.campaign import run
+
+        return run(self, size=size, jobs=jobs, out=out)

@@ -1,0 +1,129 @@
+"""From a study to the list of its runs: scenarios with seeds, and the columns that say what each one is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from vazao import _core
+from vazao.errors import ScenarioError, StudyError
+from vazao.study.design import Combination, combinations
+from vazao.study.model import RESERVED, Label, Part, Size, Study
+
+HOPS_PER_CORE_SECOND = 10e6
+"""Packet-hops a core of an ordinary machine simulates in a second: for estimates of how long a study takes."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a study: a scenario under one seed, and the row it is in the design."""
+
+    part: str
+    combination: Combination
+    replication: int
+    scenario: _core.Scenario
+
+    @property
+    def labels(self) -> dict[str, Label]:
+        """The level of each factor."""
+        return {name: level.label for name, level in self.combination.items()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a study at a size, and the types of the design's columns."""
+
+    study: Study
+    size: Size
+    runs: list[PlannedRun]
+
+    @cached_property
+    def columns(self) -> dict[str, pl.DataType]:
+        """The design's columns: `part`, a column per factor, its numbers with their units, `replication`.
+
+        They are those of the whole study, whatever the part and size, so that all rows go together.
+        """
+        return design_columns(self.study)
+
+    def rows(self, runs: list[PlannedRun]) -> pl.DataFrame:
+        """The design's columns of some of the runs, with their `run_id`."""
+        rows = [self._row(run) for run in runs]
+        return pl.DataFrame(rows, schema={"run_id": pl.String(), **self.columns}, orient="row")
+
+    def _row(self, run: PlannedRun) -> dict[str, Any]:
+        row: dict[str, Any] = dict.fromkeys(self.columns)
+        row |= {"run_id": run.scenario.run_id, "part": run.part, "replication": run.replication}
+        for name, level in run.combination.items():
+            row[name] = str(level.label) if self.columns[name] == pl.String() else level.label
+            if number := level.number:
+                row[f"{name}_{number[0]}"] = number[1]
+        return row
+
+    @property
+    def hops(self) -> float:
+        """An estimate of the packet-hops of all runs."""
+        return sum(scenario.hops() for scenario in self.scenarios)
+
+    @property
+    def scenarios(self) -> list[_core.Scenario]:
+        """The distinct scenarios: one that several parts share is run once."""
+        return list({run.scenario.run_id: run.scenario for run in self.runs}.values())
+
+    def seconds(self, jobs: int) -> float:
+        """An estimate of the time all runs take on `jobs` cores."""
+        return self.hops / HOPS_PER_CORE_SECOND / max(1, min(jobs, len(self.runs)))
+
+
+def plan(study: Study, size: Size) -> Plan:
+    """Expand a study's designs and build every scenario.
+
+    Raises `StudyError` where a combination of levels makes no valid scenario, naming part and levels.
+    """
+    runs = [run for part in study.parts for run in _part_runs(study, part, size)]
+    return Plan(study, size, runs)
+
+
+def design_columns(study: Study) -> dict[str, pl.DataType]:
+    """`part`, then each factor (a number when all its labels are numbers) and its units' numbers, `replication`."""
+    columns: dict[str, pl.DataType] = {"part": pl.String()}
+    for factor in dict.fromkeys(name for part in study.parts for name in part.factor_names):
+        labels = study.labels(factor)
+        numeric = all(not isinstance(label, str) for label in labels)
+        whole = all(isinstance(label, int) for label in labels)
+        columns[factor] = (pl.Int64() if whole else pl.Float64()) if numeric else pl.String()
+        levels = [level for part in study.parts for f in part.factors if f.name == factor for level in f.levels]
+        for suffix in dict.fromkeys(number[0] for level in levels if (number := level.number)):
+            name = f"{factor}_{suffix}"
+            if name in columns or name in RESERVED:
+                raise StudyError(f"{study.file}: factor {factor!r} needs a column {name!r}, which another one is")
+            columns[name] = pl.Float64()
+    return columns | {"replication": pl.Int64()}
+
+
+def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
+    replications = range(getattr(part.replications, size))
+    runs = []
+    for combination in combinations(part, size):
+        scenarios = [_scenario(study, part, combination, study.seed + r) for r in replications]
+        if len({scenario.run_id for scenario in scenarios}) < len(scenarios):
+            raise StudyError(f"{_where(study, part, combination)}: replications share their random numbers")
+        runs += [PlannedRun(part.name, combination, r, scenario) for r, scenario in enumerate(scenarios)]
+    return runs
+
+
+def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> _core.Scenario:
+    levels = [override for level in combination.values() for override in level.overrides]
+    overrides = [*study.overrides, *part.scenario.items(), *levels]
+    try:
+        return _core.load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed)
+    except ScenarioError as error:
+        raise StudyError(f"{_where(study, part, combination)}: {error}") from None
+
+
+def _where(study: Study, part: Part, combination: Combination) -> str:
+    levels = ", ".join(f"{name} = {level.label}" for name, level in combination.items())
+    several = f"part {part.name!r}" if len(study.parts) > 1 else ""
+    return ", ".join(filter(None, [several, levels])) or f"study {study.name!r}"

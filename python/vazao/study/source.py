@@ -1,0 +1,136 @@
+"""Where things stand in a TOML file: parsing with errors that name the line."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vazao.errors import StudyError
+
+Key = tuple[str | int, ...]
+
+_KEY = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
+_SKIP = re.compile(r"(?:\s|#[^\n]*)*")
+_TOKEN = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|[\[{]|[\]}]|\n|.', re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A TOML file's text and what it says."""
+
+    file: str
+    text: str
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The parsed file. Raises `StudyError` with the line of a syntax error."""
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            message = re.sub(r" \((at .*)\)$", "", str(error))
+            place = re.search(r"at line (\d+)", str(error))
+            line = int(place[1]) if place else self.text.count("\n") + 1
+            raise StudyError(f"{self.file}:{line}: {message[:1].lower()}{message[1:]}") from None
+
+    @cached_property
+    def lines(self) -> dict[Key, int]:
+        """The line of every table header and of every key outside inline tables."""
+        return _Locator(self.text).lines if self.document else {}
+
+    def error(self, key: Key, problem: str) -> StudyError:
+        """`file:line: key: problem`, the line being that of the key or of the nearest table around it."""
+        near = next((key[:n] for n in range(len(key), 0, -1) if key[:n] in self.lines), None)
+        line = f":{self.lines[near]}" if near else ""
+        name = ".".join(str(part) for part in key)
+        return StudyError(f"{self.file}{line}: {name + ': ' if name else ''}{problem}")
+
+
+class _Locator:
+    """One pass over a valid TOML text: headers and keys are noted with their lines, values are skipped."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.lines: dict[Key, int] = {}
+        self.counts: dict[Key, int] = {}
+        table: Key = ()
+        while (start := self._skip_blank()) < len(text):
+            if text.startswith("[[", start):
+                table = self._array_header()
+            elif text[start] == "[":
+                self.at += 1
+                table = self._resolve(self._dotted())
+                self._note(table, start)
+                self._skip_line()
+            else:
+                key = self._dotted()
+                self._note(table + key, start)
+                self.at += 1
+                self._skip_value()
+
+    def _skip_blank(self) -> int:
+        found = _SKIP.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return self.at
+
+    def _note(self, key: Key, position: int) -> None:
+        line = self.text.count("\n", 0, position) + 1
+        for n in range(1, len(key) + 1):
+            self.lines.setdefault(key[:n], line)
+
+    def _array_header(self) -> Key:
+        start, self.at = self.at, self.at + 2
+        array = self._resolve(self._dotted())
+        index = self.counts[array] = self.counts.get(array, -1) + 1
+        self._note((*array, index), start)
+        self._skip_line()
+        return (*array, index)
+
+    def _resolve(self, key: Key) -> Key:
+        """Put the current index behind every array of tables inside `key`, except at its end."""
+        resolved: Key = ()
+        for n, part in enumerate(key):
+            resolved = (*resolved, part)
+            if n + 1 < len(key) and resolved in self.counts:
+                resolved = (*resolved, self.counts[resolved])
+        return resolved
+
+    def _dotted(self) -> Key:
+        parts: list[str] = []
+        while found := _KEY.match(self.text, self.at):
+            parts.append(next(group for group in found.groups() if group is not None))
+            self.at = found.end()
+            if not self.text.startswith(".", self.at):
+                break
+            self.at += 1
+        return tuple(parts)
+
+    def _skip_line(self) -> None:
+        self.at = self.text.find("\n", self.at) % (len(self.text) + 1)
+
+    def _skip_value(self) -> None:
+        depth = 0
+        while found := _TOKEN.match(self.text, self.at):
+            self.at = found.end()
+            token = found[0]
+            depth += (token in "[{") - (token in "]}")
+            if token == "\n" and depth == 0:
+                return
+
+
+def read_text(path: Path) -> str:
+    """The text of a file a user named. Raises `StudyError` when there is none to be had."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise StudyError(f"{path}: is a directory; a TOML file is needed") from None
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path}: not a text in UTF-8 (byte {error.start + 1}); a TOML file is needed") from None
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None

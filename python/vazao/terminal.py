@@ -1,0 +1,218 @@
+"""How Vazão speaks in a terminal: tables with units, the ledger, progress."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from vazao.findings import Result
+
+out = Console(highlight=False)
+if not out.is_terminal:
+    # A pipe or a file has no edge at which a table would have to be cut.
+    out.width = 200
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_PREFIXES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")]
+_UNITS = {"_bps": "bit/s", "_bytes": "B", "_s": "s"}
+_VERDICTS = {"reproduced": "green", "differs": "yellow", "not testable here": "dim"}
+
+PLAIN_SECONDS = 5.0
+"""How often progress is told where there is no terminal to draw in."""
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with a prefixed unit and four digits: `9.57 Mbit/s`, `25 ms`."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g} {unit}"
+    if unit == "s" and abs(value) >= 1:
+        return f"{value:.4g} s" if abs(value) < 1e4 else f"{value:.0f} s"
+    scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s * 0.99995), _PREFIXES[-1])
+    return f"{value / scale:.4g} {prefix}{unit}"
+
+
+def cell(column: str, value: Any) -> str:
+    """A value as people read it, by its column's unit."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        for suffix, unit in _UNITS.items():
+            if column.endswith(suffix):
+                return quantity(float(value), unit)
+        return f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.4g}"
+    return str(value)
+
+
+def heading(column: str) -> str:
+    """A column's name without its unit, which every cell shows."""
+    suffix = next((suffix for suffix in _UNITS if column.endswith(suffix)), "")
+    return column.removesuffix(suffix).replace("_", " ")
+
+
+def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
+    """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored."""
+    made = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
+    for name in frame.columns:
+        numeric = frame.schema[name].is_numeric()
+        made.add_column(Text(name if raw else heading(name)), overflow="fold", justify="right" if numeric else "left")
+    for row in frame.iter_rows():
+        pairs = zip(frame.columns, row, strict=True)
+        made.add_row(*(Text(_raw(value) if raw else cell(name, value)) for name, value in pairs))
+    return made
+
+
+def _raw(value: Any) -> str:
+    return "NULL" if value is None else str(value)
+
+
+FLOWS = [
+    pl.col("flow"),
+    pl.format("{} {}", "transport", "cc").alias("transport"),
+    pl.format("{} → {}", "client", "server").alias("hosts"),
+    pl.col("app_bytes").alias("data_bytes"),
+    pl.col("completion_s").alias("time_s"),
+    pl.col("goodput_bps"),
+    pl.col("packets_sent").alias("sent"),
+    pl.col("packets_lost").alias("lost"),
+    pl.col("timeouts"),
+    pl.col("rtt_mean_s").alias("RTT_s"),
+]
+LINKS = [
+    pl.format("{} {}", "link", "direction").alias("link"),
+    pl.col("utilisation"),
+    pl.col("packets"),
+    pl.col("bytes").alias("data_bytes"),
+    pl.col("drops_queue").alias("dropped"),
+    pl.col("drops_loss").alias("lost"),
+    pl.col("queue_delay_mean_s").alias("queueing_s"),
+]
+RUN = ["jain", "utilisation", pl.col("sim_s").alias("simulated_s"), "packet_hops", pl.col("wall_s").alias("took_s")]
+
+
+def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
+    """A single run's summary: flows, links, the run."""
+    out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
+    out.print(table(tables["flows"].select(FLOWS), title="\nflows"))
+    out.print(table(tables["links"].select(LINKS), title="\nlinks"))
+    out.print(table(tables["runs"].select(RUN), title="\nrun"))
+
+
+def show_findings(results: Sequence[Result]) -> None:
+    """The ledger, and how it came out."""
+    made = Table(title="findings", title_justify="left", title_style="bold", header_style="bold", expand=True)
+    for name, ratio in ("claim", 4), ("reported", 2), ("measured", 3):
+        made.add_column(name, ratio=ratio, overflow="fold")
+    made.add_column("verdict", no_wrap=True)
+    previous = None
+    for result in results:
+        claim = "" if result.id == previous else result.claim
+        level = f"  {result.per} = {result.level}" if result.level else ""
+        verdict = Text(result.verdict, style=_VERDICTS[result.verdict])
+        made.add_row(
+            Text.assemble(claim, ("\n" if claim and level else "") + level if level else ""),
+            Text(result.reported if claim else ""),
+            Text(result.measured or "–"),
+            verdict,
+        )
+        previous = result.id
+    if results:
+        out.print(made)
+    counts = [f"{sum(r.verdict == verdict for r in results)} {verdict}" for verdict in _VERDICTS]
+    out.print(f"{len(results)} findings: {', '.join(counts)}")
+
+
+def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
+    """Of every part, the mean utilisation and fairness of each combination, over its replications."""
+    for part, names in factors.items():
+        rows = runs.filter(pl.col("part") == part)
+        measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]
+        grouped = rows.group_by(list(names), maintain_order=True).agg(measures) if names else rows.select(measures)
+        if rows.height:
+            out.print(table(grouped, title=f"\n{part}"))
+
+
+class _Rate(ProgressColumn):
+    """Runs per second and the time that is left."""
+
+    def render(self, task: Task) -> Text:
+        return Text(_pace(task.speed, task.time_remaining), style="cyan")
+
+
+def _pace(rate: float | None, seconds: float | None) -> str:
+    if not rate or seconds is None:
+        return "…"
+    return f"{rate:.3g} runs/s, {duration(seconds)} left"
+
+
+def duration(seconds: float) -> str:
+    """A span of time in words: `3 s`, `2 min 5 s`, `1 h 10 min`."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class Bar:
+    """Progress as a moving bar; see `campaign.Progress`."""
+
+    def start(self, total: int, done: int) -> None:
+        """Draw the bar, unless there is nothing to run."""
+        columns = (SpinnerColumn(), TextColumn("runs"), BarColumn(), MofNCompleteColumn(), _Rate())
+        self._progress = Progress(*columns, console=err, transient=True)
+        # Stored runs are told apart: the rate is of those that run now.
+        self._task = self._progress.add_task("runs", total=total - done)
+        if total > done:
+            self._progress.start()
+
+    def advance(self, runs: int) -> None:
+        """Move the bar."""
+        self._progress.advance(self._task, runs)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()
+
+
+class Lines:
+    """Progress as a line now and then, for logs and pipes; see `campaign.Progress`."""
+
+    def start(self, total: int, done: int) -> None:
+        """Say how much there is to do."""
+        self._total, self._stored, self._ended = total, done, 0
+        self._began = self._told = time.monotonic()
+        if total > done:
+            err.print(f"{total - done} of {total} runs to do" + (f", {done} stored" if done else ""))
+
+    def advance(self, runs: int) -> None:
+        """Say how far it is, every few seconds."""
+        self._ended += runs
+        now = time.monotonic()
+        if now - self._told >= PLAIN_SECONDS:
+            self._told = now
+            rate = self._ended / (now - self._began)
+            left = self._total - self._stored - self._ended
+            pace = _pace(rate, left / rate if rate else None)
+            err.print(f"{self._stored + self._ended}/{self._total} runs, {pace}")
+
+    def close(self) -> None:
+        """Say how it ended."""
+        if self._ended:
+            took = time.monotonic() - self._began
+            err.print(f"{self._stored + self._ended}/{self._total} runs, {self._ended / max(took, 1e-9):.3g} runs/s")
+
+
+def progress() -> Bar | Lines:
+    """What suits standard error: a bar in a terminal, lines elsewhere."""
+    return Bar() if err.is_terminal else Lines()
