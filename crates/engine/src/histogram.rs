@@ -11,6 +11,8 @@ const SUB_BITS: u32 = 6;
 pub struct Histogram {
     first: usize,
     counts: Vec<u32>,
+    /// Values of exactly zero, kept apart so that they do not stretch the range of buckets.
+    zeros: u64,
     total: u64,
     sum_ns: u64,
 }
@@ -32,8 +34,12 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: Duration) {
         let ns = value.as_nanos();
-        let index = bucket(ns);
         self.total += 1;
+        if ns == 0 {
+            self.zeros += 1;
+            return;
+        }
+        let index = bucket(ns);
         self.sum_ns += ns;
         match index.checked_sub(self.first).and_then(|i| self.counts.get_mut(i)) {
             Some(count) => *count += 1,
@@ -69,7 +75,10 @@ impl Histogram {
     /// The value in seconds below which the share `q` (0 to 1) of all values lies, or `None` when nothing was counted.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.total as f64).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut seen = self.zeros;
+        if self.total > 0 && seen >= rank {
+            return Some(0.0);
+        }
         for (i, &count) in self.counts.iter().enumerate() {
             seen += u64::from(count);
             if seen >= rank {

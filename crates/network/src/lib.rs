@@ -1,1 +1,19 @@
 //! Links, queues, impairments, topologies and routes, generic over what a packet carries.
+//!
+//! A [`Network`] moves packets over links along routes that were computed once. It knows no protocol: whoever runs it
+//! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
+
+mod graph;
+mod link;
+pub mod loss;
+mod network;
+mod packet;
+pub mod queue;
+pub mod topology;
+
+pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind};
+pub use link::LinkReport;
+pub use loss::{LOSS_MODELS, LossModel};
+pub use network::{Cause, Fate, LinkId, Network, RouteId};
+pub use packet::{Packet, PacketId};
+pub use queue::Capacity;

@@ -1,1 +1,33 @@
 //! Transport protocols as machines without a clock or a socket.
+//!
+//! An endpoint is handed a packet or an expired timer *with the time as an argument* and asked what to send
+//! (`poll_transmit`) and when to be woken (`next_timeout`). In the simulator the time is virtual; live, it is real.
+//! Nothing here knows a simulator or a file.
+
+mod ranges;
+mod rtt;
+pub mod tcp;
+
+pub use ranges::RangeSet;
+pub use rtt::RttEstimator;
+
+use std::ops::Range;
+
+/// A reliable byte stream as an application sees it. Bytes are counted, not moved: a receiver reads ranges of stream
+/// offsets, and the endpoint has verified that each lies where its sender put it.
+pub trait Stream {
+    /// Offers `bytes` more to send; returns how many the send buffer took.
+    fn write(&mut self, bytes: u64) -> u64;
+    /// Takes back what was written and not yet sent; returns how many bytes were written in all.
+    fn discard_unsent(&mut self) -> u64;
+    /// Takes everything that has arrived in order, as a range of stream offsets; `None` when there is nothing.
+    fn read(&mut self) -> Option<Range<u64>>;
+    /// Takes at most `limit` bytes of it.
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>>;
+    /// Nothing more will be written.
+    fn close(&mut self);
+    /// Whether the connection is set up, so that data may flow.
+    fn is_connected(&self) -> bool;
+    /// Whether the peer has closed its side and everything it sent was read.
+    fn peer_closed(&self) -> bool;
+}

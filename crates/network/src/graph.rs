@@ -1,0 +1,195 @@
+//! Nodes, links and the routes between hosts.
+
+use crate::queue::Capacity;
+use thiserror::Error;
+use vazao_engine::registry::Parameters;
+use vazao_engine::{Duration, Rate};
+
+/// One direction of a link, as a user describes it.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// Rate of network-layer packets, `overhead` added to each.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// Link-header bytes that use up the rate with each packet.
+    pub overhead: u32,
+    /// What may wait.
+    pub queue: Capacity,
+    /// Loss model by registry name, with its parameters.
+    pub loss: Option<(&'static str, Parameters)>,
+}
+
+/// Both directions of a link. `forward` leads from `source` to `target`.
+#[derive(Clone, Debug)]
+pub struct Duplex {
+    /// Its name, unique in the graph.
+    pub name: String,
+    /// Index of the node at its first end.
+    pub source: usize,
+    /// Index of the node at its second end.
+    pub target: usize,
+    /// From `source` to `target`.
+    pub forward: Direction,
+    /// From `target` to `source`.
+    pub reverse: Direction,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Sends and receives; never forwards.
+    Host,
+    /// Forwards.
+    Router,
+}
+
+/// A host or router.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its name, unique in the graph.
+    pub name: String,
+    /// What it does.
+    pub kind: NodeKind,
+}
+
+/// A network as nodes and links. A host's interfaces are its links, numbered from 1 in the order in which they were
+/// added; `"a.2"` is the second interface of host `a`.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// All hosts and routers.
+    pub nodes: Vec<Node>,
+    /// All links.
+    pub links: Vec<Duplex>,
+    /// The pairs of hosts that flows join unless they say otherwise: the i-th pair for the i-th flow.
+    pub pairs: Vec<(String, String)>,
+}
+
+/// Why a route does not exist.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum GraphError {
+    /// No host has this name.
+    #[error("there is no host {0:?}; {1}")]
+    NoHost(String, String),
+    /// The host has fewer interfaces.
+    #[error("host {0:?} has {1} interface(s), so there is no {0}.{2}")]
+    NoInterface(String, usize, usize),
+    /// Nothing leads there.
+    #[error("no path leads from {0:?} to {1:?}")]
+    Unreachable(String, String),
+    /// Both ends are the same host.
+    #[error("a flow from {0:?} to itself; client and server must be different hosts")]
+    Itself(String),
+}
+
+/// One step of a route: the link's index and whether it is crossed forward.
+pub type Step = (usize, bool);
+
+impl Graph {
+    /// Adds a node and returns its index.
+    pub fn add(&mut self, name: impl Into<String>, kind: NodeKind) -> usize {
+        self.nodes.push(Node { name: name.into(), kind });
+        self.nodes.len() - 1
+    }
+
+    /// The names of all hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str())
+    }
+
+    /// The links at `node`: for a host, its interfaces in order.
+    pub fn interfaces(&self, node: usize) -> Vec<usize> {
+        (0..self.links.len()).filter(|&i| self.links[i].source == node || self.links[i].target == node).collect()
+    }
+
+    /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface.
+    ///
+    /// # Errors
+    /// When there is no such host or interface.
+    pub fn address(&self, address: &str) -> Result<(usize, Option<usize>), GraphError> {
+        let find = |name: &str| self.nodes.iter().position(|n| n.kind == NodeKind::Host && n.name == name);
+        if let Some(node) = find(address) {
+            return Ok((node, None));
+        }
+        if let Some((host, number)) = address.rsplit_once('.')
+            && let (Some(node), Ok(number)) = (find(host), number.parse::<usize>())
+        {
+            let interfaces = self.interfaces(node);
+            return match number.checked_sub(1).and_then(|i| interfaces.get(i)) {
+                Some(link) => Ok((node, Some(*link))),
+                None => Err(GraphError::NoInterface(host.into(), interfaces.len(), number)),
+            };
+        }
+        let hosts: Vec<_> = self.hosts().collect();
+        let hint = match vazao_engine::units::nearest(address, hosts.iter().copied()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("hosts: {}", hosts.join(", ")),
+        };
+        Err(GraphError::NoHost(address.into(), hint))
+    }
+
+    /// The path of least propagation delay (then fewest links, then lowest link numbers) from one address to another.
+    /// An address with an interface fixes the link at its end.
+    ///
+    /// # Errors
+    /// When an address does not exist, both are the same host, or nothing leads there.
+    pub fn route(&self, from: &str, to: &str) -> Result<Vec<Step>, GraphError> {
+        let ((start, first), (goal, last)) = (self.address(from)?, self.address(to)?);
+        if start == goal {
+            return Err(GraphError::Itself(self.nodes[start].name.clone()));
+        }
+        // Dijkstra over nodes; graphs are small and this runs once a route.
+        let mut best: Vec<Option<(u64, u32, Option<Step>)>> = vec![None; self.nodes.len()];
+        let mut done = vec![false; self.nodes.len()];
+        best[start] = Some((0, 0, None));
+        while let Some(node) = (0..self.nodes.len())
+            .filter(|&n| !done[n] && best[n].is_some())
+            .min_by_key(|&n| best[n].map(|(delay, hops, _)| (delay, hops)))
+        {
+            done[node] = true;
+            let (delay, hops, _) = best[node].expect("a reached node");
+            if node != start && self.nodes[node].kind == NodeKind::Host {
+                continue;
+            }
+            for (index, link) in self.links.iter().enumerate() {
+                let forward = link.source == node;
+                if !forward && link.target != node {
+                    continue;
+                }
+                let (next, direction) = if forward { (link.target, &link.forward) } else { (link.source, &link.reverse) };
+                let wrong_first = node == start && first.is_some_and(|f| f != index);
+                // A link that ends at the goal must be the one the address names, unless the first link already
+                // leads there: disjoint paths are chosen by the sender's interface.
+                let wrong_last = next == goal && last.is_some_and(|l| l != index) && first != Some(index);
+                if wrong_first || wrong_last {
+                    continue;
+                }
+                let cost = (delay + direction.delay.as_nanos(), hops + 1);
+                if best[next].is_none_or(|(d, h, _)| cost < (d, h)) {
+                    best[next] = Some((cost.0, cost.1, Some((index, forward))));
+                }
+            }
+        }
+        let mut steps = Vec::new();
+        let mut node = goal;
+        while let Some((_, _, Some(step))) = best[node] {
+            steps.push(step);
+            node = if step.1 { self.links[step.0].source } else { self.links[step.0].target };
+        }
+        if node != start || steps.is_empty() {
+            return Err(GraphError::Unreachable(from.into(), to.into()));
+        }
+        steps.reverse();
+        Ok(steps)
+    }
+
+    /// One direction of a link.
+    pub fn direction(&self, (link, forward): Step) -> &Direction {
+        if forward { &self.links[link].forward } else { &self.links[link].reverse }
+    }
+
+    /// The propagation delay along a route.
+    pub fn delay(&self, route: &[Step]) -> Duration {
+        route.iter().fold(Duration::ZERO, |sum, &step| sum + self.direction(step).delay)
+    }
+}

@@ -1,0 +1,299 @@
+//! One direction of a link: a waiting room, a transmitter and a wire.
+
+use crate::loss::LossModel;
+use crate::packet::{LOST, NIL, Packet, PacketId};
+use crate::queue::Discipline;
+use vazao_engine::{Duration, Histogram, Rate};
+
+/// Sends at an exact rate: the fraction of a nanosecond that each packet leaves over is carried to the next, so that
+/// long-run throughput is exact. The quotient and remainder of the last size are kept, as most packets are alike.
+#[derive(Clone, Copy, Debug)]
+struct Transmitter {
+    rate: u64,
+    /// Link-header bytes added to each packet.
+    overhead: u32,
+    size: u32,
+    quotient: u64,
+    remainder: u64,
+    carry: u64,
+    /// When the last packet accepted has been sent.
+    busy: u64,
+}
+
+impl Transmitter {
+    /// When a packet of `size` bytes that is ready at `now` starts to be sent, and when it has been.
+    #[inline]
+    fn send(&mut self, now: u64, size: u32) -> (u64, u64) {
+        if size != self.size {
+            let work = u64::from(size + self.overhead) * 8_000_000_000;
+            self.size = size;
+            self.quotient = work / self.rate;
+            self.remainder = work % self.rate;
+        }
+        let start = if self.busy > now {
+            self.busy
+        } else {
+            self.carry = 0;
+            now
+        };
+        self.carry += self.remainder;
+        self.busy = start + self.quotient;
+        if self.carry >= self.rate {
+            self.carry -= self.rate;
+            self.busy += 1;
+        }
+        (start, self.busy)
+    }
+}
+
+/// The two-event path: a discipline that is asked again whenever the transmitter is free.
+pub(crate) struct Server {
+    pub discipline: Box<dyn Discipline>,
+    pub slot: u32,
+    serving: PacketId,
+}
+
+/// One direction of a link.
+///
+/// Fast path (drop-tail): the departure is computed on arrival, so a packet costs one event. What waits is what has not
+/// left the transmitter; `waiting` is a cursor to the first such packet and advances lazily, which keeps the count exact
+/// for packets of any size.
+pub(crate) struct Link {
+    transmitter: Transmitter,
+    delay: u64,
+    /// Packets accepted and not yet at the far end, in order.
+    head: PacketId,
+    tail: PacketId,
+    /// The first of them that has not left the transmitter yet.
+    waiting: PacketId,
+    /// Packets and bytes from `waiting` on: the one being sent and those behind it.
+    backlog: u32,
+    max_packets: u32,
+    backlog_bytes: u64,
+    max_bytes: u64,
+    pub loss: Option<Box<dyn LossModel>>,
+    pub server: Option<Box<Server>>,
+    pub counters: Counters,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    packets: u64,
+    bytes: u64,
+    pub drops_queue: u64,
+    pub drops_loss: u64,
+    queueing: Histogram,
+}
+
+/// What one direction of a link saw in a run.
+#[derive(Clone, Debug)]
+pub struct LinkReport {
+    /// Share of the run in which the transmitter was busy, 0 to 1.
+    pub utilisation: f64,
+    /// Packets sent, lost ones included.
+    pub packets: u64,
+    /// Bytes sent, lost ones included.
+    pub bytes: u64,
+    /// Packets refused by the queue.
+    pub drops_queue: u64,
+    /// Packets lost on the wire.
+    pub drops_loss: u64,
+    /// Mean time from arrival to start of transmission, in seconds; `None` when nothing was sent.
+    pub queue_delay_mean: Option<f64>,
+    /// 95th percentile of the same.
+    pub queue_delay_p95: Option<f64>,
+}
+
+impl Link {
+    pub fn new(rate: Rate, delay: Duration, overhead: u32, (max_packets, max_bytes): (u32, u64)) -> Self {
+        let transmitter = Transmitter {
+            rate: rate.as_bps(),
+            overhead,
+            size: u32::MAX,
+            quotient: 0,
+            remainder: 0,
+            carry: 0,
+            busy: 0,
+        };
+        Link {
+            transmitter,
+            delay: delay.as_nanos(),
+            head: NIL,
+            tail: NIL,
+            waiting: NIL,
+            backlog: 0,
+            max_packets,
+            backlog_bytes: 0,
+            max_bytes,
+            loss: None,
+            server: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Replaces the drop-tail queue by a discipline that needs the two-event path.
+    pub fn serve(&mut self, discipline: Box<dyn Discipline>, slot: u32) {
+        self.server = Some(Box::new(Server { discipline, slot, serving: NIL }));
+    }
+
+    /// Lets the cursor pass every packet that has left the transmitter by `now`.
+    #[inline]
+    fn settle<B>(&mut self, now: u64, nodes: &[Packet<B>]) {
+        while self.waiting != NIL {
+            let node = &nodes[self.waiting as usize];
+            if node.arrival - self.delay > now {
+                break;
+            }
+            self.pass(node.next, node.size);
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, next: PacketId, size: u32) {
+        self.waiting = next;
+        self.backlog -= 1;
+        self.backlog_bytes -= u64::from(size);
+    }
+
+    /// Whether a packet of `size` bytes finds room: always, when the transmitter is idle.
+    #[inline]
+    fn has_room<B>(&self, size: u32, nodes: &[Packet<B>]) -> bool {
+        if self.waiting == NIL {
+            return true;
+        }
+        let sending = u64::from(nodes[self.waiting as usize].size);
+        self.backlog - 1 < self.max_packets && self.backlog_bytes - sending + u64::from(size) <= self.max_bytes
+    }
+
+    /// Fast path: takes a packet, or refuses it. `Some(time)` when the link's next delivery is now at `time`.
+    #[inline]
+    pub fn accept<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
+        self.settle(now, nodes);
+        let size = nodes[id as usize].size;
+        if !self.has_room(size, nodes) {
+            self.counters.drops_queue += 1;
+            return Err(());
+        }
+        let (start, end) = self.transmitter.send(now, size);
+        self.backlog += 1;
+        self.backlog_bytes += u64::from(size);
+        let first = self.launch(id, end, nodes);
+        if self.waiting == NIL {
+            self.waiting = id;
+        }
+        self.count(size, start - now);
+        Ok(first)
+    }
+
+    #[inline]
+    fn count(&mut self, size: u32, waited: u64) {
+        self.counters.packets += 1;
+        self.counters.bytes += u64::from(size);
+        self.counters.queueing.record(Duration::from_nanos(waited));
+    }
+
+    /// Puts a packet that leaves the transmitter at `end` on the wire.
+    #[inline]
+    fn launch<B>(&mut self, id: PacketId, end: u64, nodes: &mut [Packet<B>]) -> Option<u64> {
+        let arrival = end + self.delay;
+        let node = &mut nodes[id as usize];
+        node.arrival = arrival;
+        node.next = NIL;
+        if let Some(loss) = &mut self.loss
+            && loss.lose(node.size)
+        {
+            node.hop |= LOST;
+        }
+        if self.head == NIL {
+            self.head = id;
+            self.tail = id;
+            return Some(arrival);
+        }
+        nodes[self.tail as usize].next = id;
+        self.tail = id;
+        None
+    }
+
+    /// Takes the packet that has reached the far end off the wire, and says when the next one will.
+    #[inline]
+    pub fn deliver<B>(&mut self, nodes: &[Packet<B>]) -> (PacketId, Option<u64>) {
+        let id = self.head;
+        let node = &nodes[id as usize];
+        if self.waiting == id {
+            self.pass(node.next, node.size);
+        }
+        self.head = node.next;
+        if self.head == NIL { (id, None) } else { (id, Some(nodes[self.head as usize].arrival)) }
+    }
+
+    /// Two-event path: queues a packet or refuses it. `Some(time)` when the transmitter, idle until now, is busy until
+    /// `time`.
+    pub fn enqueue<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
+        let server = self.server.as_mut().expect("the two-event path has a server");
+        let node = &mut nodes[id as usize];
+        // While a packet waits, `arrival` is when it came.
+        node.arrival = now;
+        let size = node.size;
+        // Waiting room is for packets that wait: one that finds the transmitter idle needs none.
+        if server.serving == NIL {
+            return Ok(Some(self.start(now, now, id, size)));
+        }
+        if !server.discipline.enqueue(vazao_engine::Time::from_nanos(now), id, size) {
+            self.counters.drops_queue += 1;
+            return Err(());
+        }
+        self.backlog_bytes += u64::from(size);
+        Ok(None)
+    }
+
+    fn start(&mut self, now: u64, since: u64, id: PacketId, size: u32) -> u64 {
+        self.server.as_mut().expect("the two-event path has a server").serving = id;
+        self.count(size, now - since);
+        self.transmitter.send(now, size).1
+    }
+
+    /// Two-event path: the transmitter has sent its packet. Returns the link's next delivery if that is new, and when
+    /// the transmitter will be free again if there is more to send.
+    pub fn sent<B>(&mut self, now: u64, nodes: &mut [Packet<B>]) -> (Option<u64>, Option<u64>) {
+        let server = self.server.as_mut().expect("the two-event path has a server");
+        let done = std::mem::replace(&mut server.serving, NIL);
+        let next = server.discipline.dequeue(vazao_engine::Time::from_nanos(now));
+        let first = self.launch(done, now, nodes);
+        let free = next.map(|id| {
+            let Packet { size, arrival, .. } = nodes[id as usize];
+            self.backlog_bytes -= u64::from(size);
+            self.start(now, arrival, id, size)
+        });
+        (first, free)
+    }
+
+    /// Bytes that wait, the packet being sent not counted.
+    pub fn queue_bytes<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> u64 {
+        if self.server.is_some() {
+            return self.backlog_bytes;
+        }
+        self.settle(now, nodes);
+        if self.waiting == NIL { 0 } else { self.backlog_bytes - u64::from(nodes[self.waiting as usize].size) }
+    }
+
+    /// What the link saw from the start to `now`.
+    pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
+        let waiting = self.queue_bytes(now, nodes);
+        let unsent_packets = if self.server.is_none() { u64::from(self.backlog.saturating_sub(1)) } else { 0 };
+        let unsent = if self.server.is_none() { waiting } else { 0 };
+        let counters = &self.counters;
+        let packets = counters.packets - unsent_packets;
+        let bytes = counters.bytes - unsent;
+        let bits = 8.0 * (bytes + packets * u64::from(self.transmitter.overhead)) as f64;
+        let capacity = self.transmitter.rate as f64 * now as f64 / 1e9;
+        LinkReport {
+            utilisation: if now == 0 { 0.0 } else { (bits / capacity).min(1.0) },
+            packets,
+            bytes,
+            drops_queue: counters.drops_queue,
+            drops_loss: counters.drops_loss,
+            queue_delay_mean: counters.queueing.mean(),
+            queue_delay_p95: counters.queueing.quantile(0.95),
+        }
+    }
+}

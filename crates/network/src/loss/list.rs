@@ -1,0 +1,41 @@
+use super::LossModel;
+
+/// The packets with the given numbers are lost.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// Numbers still to come, the next one last.
+    pending: Vec<u64>,
+    count: u64,
+}
+
+impl List {
+    /// Loses the packets numbered `packets`, counted from 1 in the order of sending; order and repeats do not matter.
+    pub fn new(packets: &[u64]) -> Self {
+        let mut pending = packets.to_vec();
+        pending.sort_unstable_by(|a, b| b.cmp(a));
+        pending.dedup();
+        List { pending, count: 0 }
+    }
+}
+
+impl LossModel for List {
+    fn lose(&mut self, _: u32) -> bool {
+        self.count += 1;
+        let lost = self.pending.last() == Some(&self.count);
+        if lost {
+            self.pending.pop();
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn just_the_listed_packets_are_lost() {
+        let mut model = List::new(&[7, 2, 3, 2]);
+        assert_eq!((1..=10).filter(|_| model.lose(1)).collect::<Vec<u32>>(), [2, 3, 7]);
+    }
+}

@@ -1,0 +1,41 @@
+use super::LossModel;
+
+/// Every n-th packet is lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Periodic {
+    every: u64,
+    left: u64,
+}
+
+impl Periodic {
+    /// Loses one packet in `every`, the first of them packet number `first` (0: number `every`).
+    pub fn new(every: u64, first: u64) -> Self {
+        Periodic { every, left: if first == 0 { every } else { first } }
+    }
+}
+
+impl LossModel for Periodic {
+    fn lose(&mut self, _: u32) -> bool {
+        self.left -= 1;
+        let lost = self.left == 0;
+        if lost {
+            self.left = self.every;
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_nth_is_lost() {
+        let lost = |every, first| {
+            let mut model = Periodic::new(every, first);
+            (1..=10).filter(|_| model.lose(1)).collect::<Vec<u32>>()
+        };
+        assert_eq!(lost(4, 0), [4, 8]);
+        assert_eq!(lost(4, 1), [1, 5, 9]);
+    }
+}

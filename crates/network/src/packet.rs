@@ -1,0 +1,62 @@
+//! Packets in flight: 64-byte nodes of one slab, threaded into the queues and links they are in.
+
+use vazao_engine::Time;
+
+/// The place of a packet in the slab, valid until the packet leaves the network.
+pub type PacketId = u32;
+
+pub(crate) const NIL: u32 = u32::MAX;
+
+/// A packet: what the network needs to move it, and a body it does not look into.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<B> {
+    /// What it carries.
+    pub body: B,
+    /// When its sender handed it to the network.
+    pub sent: Time,
+    /// Its size on the wire in bytes, network header included.
+    pub size: u32,
+    /// A number of the sender's choice that says whom it is for.
+    pub to: u32,
+    /// When it reaches the end of the link it is on.
+    pub(crate) arrival: u64,
+    /// Its position in the table of routes.
+    pub(crate) hop: u32,
+    /// The packet behind it in the same queue or link. The top bit of `hop` is free; a lost packet has `lost` set.
+    pub(crate) next: u32,
+}
+
+/// Set in `hop` for a packet that the link it is on will lose.
+pub(crate) const LOST: u32 = 1 << 31;
+
+/// All packets in the network. Freed nodes are reused last in, first out, so an answer lands in a warm cache line.
+#[derive(Clone, Debug)]
+pub(crate) struct Slab<B> {
+    pub nodes: Vec<Packet<B>>,
+    free: u32,
+}
+
+impl<B: Copy> Slab<B> {
+    pub fn new() -> Self {
+        Slab { nodes: Vec::new(), free: NIL }
+    }
+
+    #[inline]
+    pub fn insert(&mut self, packet: Packet<B>) -> PacketId {
+        if self.free == NIL {
+            self.nodes.push(packet);
+            return (self.nodes.len() - 1) as u32;
+        }
+        let id = self.free;
+        let node = &mut self.nodes[id as usize];
+        self.free = node.next;
+        *node = packet;
+        id
+    }
+
+    #[inline]
+    pub fn remove(&mut self, id: PacketId) {
+        self.nodes[id as usize].next = self.free;
+        self.free = id;
+    }
+}

@@ -1,0 +1,201 @@
+//! The networks that have a name.
+
+use crate::graph::{Direction, Duplex, Graph, NodeKind};
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+/// Both directions of a link that has no place yet.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// From left to right, or from `a` to `b`.
+    pub forward: Direction,
+    /// The other way.
+    pub reverse: Direction,
+}
+
+impl Graph {
+    fn join(&mut self, name: impl Into<String>, source: usize, target: usize, line: &Line) {
+        let (forward, reverse) = (line.forward.clone(), line.reverse.clone());
+        self.links.push(Duplex { name: name.into(), source, target, forward, reverse });
+    }
+    fn host(&mut self, name: impl Into<String>) -> usize {
+        self.add(name, NodeKind::Host)
+    }
+    fn router(&mut self, name: impl Into<String>) -> usize {
+        self.add(name, NodeKind::Router)
+    }
+    fn pair(&mut self, left: impl Into<String>, right: impl Into<String>) {
+        self.pairs.push((left.into(), right.into()));
+    }
+}
+
+/// Hosts `a` and `b` joined by one link, named `link`.
+pub fn point_to_point(line: &Line) -> Graph {
+    let mut graph = Graph::default();
+    let (a, b) = (graph.host("a"), graph.host("b"));
+    graph.join("link", a, b, line);
+    graph.pair("a", "b");
+    graph
+}
+
+/// Hosts `a` and `b` joined by a chain of links with routers `R1`, `R2`, … between them. Links are named `link1`, …
+pub fn path(lines: &[Line]) -> Graph {
+    let mut graph = Graph::default();
+    let mut node = graph.host("a");
+    for (i, line) in lines.iter().enumerate() {
+        let next = if i + 1 == lines.len() { graph.host("b") } else { graph.router(format!("R{}", i + 1)) };
+        graph.join(format!("link{}", i + 1), node, next, line);
+        node = next;
+    }
+    graph.pair("a", "b");
+    graph
+}
+
+/// Pairs of hosts `left1`-`right1`, … around the link `bottleneck` between routers `R1` and `R2`. Access links bear the
+/// name of their host; `access` gives each pair's, or one for all.
+pub fn dumbbell(pairs: usize, access: &[Line], bottleneck: &Line) -> Graph {
+    let mut graph = Graph::default();
+    let (r1, r2) = (graph.router("R1"), graph.router("R2"));
+    graph.join("bottleneck", r1, r2, bottleneck);
+    for i in 0..pairs {
+        let line = &access[i.min(access.len() - 1)];
+        let (left, right) = (format!("left{}", i + 1), format!("right{}", i + 1));
+        let (l, r) = (graph.host(&left), graph.host(&right));
+        graph.join(&left, l, r1, line);
+        graph.join(&right, r2, r, line);
+        graph.pair(left, right);
+    }
+    graph
+}
+
+/// A chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`, … only
+/// its own. Flow 1 joins `a` and `b`, the others the pairs in order.
+pub fn parking_lot(hops: usize, access: &Line, bottleneck: &Line) -> Graph {
+    let mut graph = Graph::default();
+    let routers: Vec<_> = (0..=hops).map(|i| graph.router(format!("R{}", i + 1))).collect();
+    for i in 0..hops {
+        graph.join(format!("bottleneck{}", i + 1), routers[i], routers[i + 1], bottleneck);
+    }
+    let (a, b) = (graph.host("a"), graph.host("b"));
+    graph.join("a", a, routers[0], access);
+    graph.join("b", routers[hops], b, access);
+    graph.pair("a", "b");
+    for i in 0..hops {
+        let (left, right) = (format!("left{}", i + 1), format!("right{}", i + 1));
+        let (l, r) = (graph.host(&left), graph.host(&right));
+        graph.join(&left, l, routers[i], access);
+        graph.join(&right, routers[i + 1], r, access);
+        graph.pair(left, right);
+    }
+    graph
+}
+
+/// Hosts `a` and `b` joined by disjoint links `path1`, `path2`, …; interface `a.2` and interface `b.2` are the ends of
+/// `path2`.
+pub fn multipath(lines: &[Line]) -> Graph {
+    let mut graph = Graph::default();
+    let (a, b) = (graph.host("a"), graph.host("b"));
+    for (i, line) in lines.iter().enumerate() {
+        graph.join(format!("path{}", i + 1), a, b, line);
+        graph.pair(format!("a.{}", i + 1), format!("b.{}", i + 1));
+    }
+    graph
+}
+
+/// Any graph: hosts, routers, and named links between them (name, one end, other end, line). Flows name their hosts.
+///
+/// # Errors
+/// A sentence when a name is used twice or a link ends at a node that does not exist.
+pub fn custom(hosts: &[String], routers: &[String], links: &[(String, String, String, Line)]) -> Result<Graph, String> {
+    let mut graph = Graph::default();
+    for (names, kind) in [(hosts, NodeKind::Host), (routers, NodeKind::Router)] {
+        for name in names {
+            if graph.nodes.iter().any(|n| n.name == *name) {
+                return Err(format!("two nodes are called {name:?}"));
+            }
+            graph.add(name, kind);
+        }
+    }
+    for (name, from, to, line) in links {
+        let node = |end: &String| {
+            let names: Vec<_> = graph.nodes.iter().map(|n| n.name.as_str()).collect();
+            names.iter().position(|n| n == end).ok_or_else(|| {
+                let problem = vazao_engine::registry::unknown("node", end, names.iter().copied());
+                format!("link {name:?}: {problem}")
+            })
+        };
+        let (source, target) = (node(from)?, node(to)?);
+        if source == target {
+            return Err(format!("link {name:?} joins {from:?} to itself"));
+        }
+        if graph.links.iter().any(|l| l.name == *name) {
+            return Err(format!("two links are called {name:?}"));
+        }
+        graph.join(name, source, target, line);
+    }
+    let names: Vec<String> = graph.hosts().map(str::to_owned).collect();
+    for pair in names.chunks_exact(2) {
+        graph.pair(&pair[0], &pair[1]);
+    }
+    Ok(graph)
+}
+
+const PAIRS: Parameter = Parameter::new("pairs", Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …");
+const HOPS: Parameter = Parameter::new("hops", Kind::Integer(1, 1_000), "3", "bottlenecks in the chain");
+
+/// All topologies: what `network` takes besides its links.
+pub const TOPOLOGIES: &[Entry<()>] = &[
+    Entry {
+        name: "point-to-point",
+        aliases: &[],
+        title: "Point to point",
+        source: "two hosts, one link",
+        help: "hosts a and b joined by network.link = { rate, delay, … }",
+        parameters: &[],
+        build: (),
+    },
+    Entry {
+        name: "path",
+        aliases: &[],
+        title: "Path",
+        source: "a chain of links",
+        help: "hosts a and b joined by a chain, one [[network.link]] table a link, routers R1, R2, … between",
+        parameters: &[],
+        build: (),
+    },
+    Entry {
+        name: "dumbbell",
+        aliases: &[],
+        title: "Dumbbell",
+        source: "RFC 5166; Floyd and Kohler 2003",
+        help: "pairs of hosts around one network.bottleneck, each behind network.access (a table, or one a pair)",
+        parameters: &[PAIRS],
+        build: (),
+    },
+    Entry {
+        name: "parking-lot",
+        aliases: &[],
+        title: "Parking lot",
+        source: "draft-irtf-iccrg-tcpeval; RFC 5166",
+        help: "a-b over a chain of equal network.bottleneck links, and one pair across each of them",
+        parameters: &[HOPS],
+        build: (),
+    },
+    Entry {
+        name: "multipath",
+        aliases: &[],
+        title: "Disjoint paths",
+        source: "multihomed hosts",
+        help: "hosts a and b joined by disjoint links, one [[network.path]] table each; a.2 is a's second interface",
+        parameters: &[],
+        build: (),
+    },
+    Entry {
+        name: "custom",
+        aliases: &[],
+        title: "Any graph",
+        source: "shortest paths by propagation delay",
+        help: "network.hosts, network.routers, and [[network.link]] tables with name, from and to",
+        parameters: &[],
+        build: (),
+    },
+];

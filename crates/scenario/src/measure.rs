@@ -1,0 +1,134 @@
+//! What is measured of a flow while it runs, beside what its endpoints count themselves.
+
+use vazao_engine::{Duration, Histogram, Time};
+use vazao_transport::tcp::Connection;
+
+/// Delays, losses and the phases of a flow's window.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowMeasure {
+    /// One-way delay of data packets.
+    pub owd: Histogram,
+    /// IP bytes that reached the receiver.
+    pub delivered_bytes: u64,
+    /// Interarrival jitter of data packets (RFC 3550 section 6.4.1), in nanoseconds.
+    jitter: f64,
+    last_transit: Option<Duration>,
+    /// The sender's packets that the network dropped.
+    pub lost: u64,
+    phase: Phase,
+    /// When the first slow start ended; `NEVER` until then.
+    pub slow_start_end: Time,
+    /// Packets sent until then, and how many of them were dropped.
+    pub slow_start_sent: u64,
+    pub slow_start_lost: u64,
+    /// The path's bandwidth-delay product in bytes.
+    bdp: u64,
+    /// When the window was first as large as that, after the first slow start and the repair of its losses.
+    pub refilled: Option<Time>,
+    /// First window cut in congestion avoidance: when, and the window before it.
+    cut: Option<(Time, u64)>,
+    /// How long the window took to be as large again.
+    pub recovery: Option<Duration>,
+    last_cwnd: u64,
+    last_cuts: u64,
+}
+
+/// How far the story of the window has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    SlowStart,
+    /// The losses of slow start are being repaired.
+    Repair,
+    Avoidance,
+    /// Everything there is to see has been seen.
+    Done,
+}
+
+impl FlowMeasure {
+    pub fn new(bdp: u64) -> Self {
+        FlowMeasure {
+            owd: Histogram::default(),
+            delivered_bytes: 0,
+            jitter: 0.0,
+            last_transit: None,
+            lost: 0,
+            phase: Phase::SlowStart,
+            slow_start_end: Time::NEVER,
+            slow_start_sent: 0,
+            slow_start_lost: 0,
+            bdp,
+            refilled: None,
+            cut: None,
+            recovery: None,
+            last_cwnd: 0,
+            last_cuts: 0,
+        }
+    }
+
+    /// A data packet of `size` IP bytes arrived, `transit` after it was sent.
+    #[inline]
+    pub fn on_data(&mut self, transit: Duration, size: u32) {
+        self.owd.record(transit);
+        self.delivered_bytes += u64::from(size);
+        if let Some(last) = self.last_transit {
+            self.jitter += (transit.abs_diff(last).as_nanos() as f64 - self.jitter) / 16.0;
+        }
+        self.last_transit = Some(transit);
+    }
+
+    /// Interarrival jitter in seconds; `None` before two packets have arrived.
+    pub fn jitter(&self) -> Option<f64> {
+        (self.owd.count() > 1).then_some(self.jitter / 1e9)
+    }
+
+    /// One of the sender's packets, sent at `sent`, was dropped.
+    pub fn on_drop(&mut self, sent: Time) {
+        self.lost += 1;
+        if sent <= self.slow_start_end {
+            self.slow_start_lost += 1;
+        }
+    }
+
+    /// The sender has handled an acknowledgement or a timeout.
+    #[inline]
+    pub fn on_sender_event(&mut self, now: Time, sender: &Connection) {
+        if self.phase != Phase::Done {
+            self.follow(now, sender);
+        }
+    }
+
+    fn follow(&mut self, now: Time, sender: &Connection) {
+        let stats = sender.stats();
+        let cwnd = sender.control().cwnd();
+        let cuts = stats.recoveries + stats.timeouts;
+        match self.phase {
+            Phase::SlowStart if cuts > 0 || !sender.control().in_slow_start() => {
+                self.slow_start_end = now;
+                self.slow_start_sent = stats.segments;
+                self.phase = Phase::Repair;
+            }
+            // Only what was acknowledged beyond the losses ends the repair: the timer or Tahoe may need slow start again.
+            Phase::Repair if !sender.in_recovery() && !sender.control().in_slow_start() => {
+                self.phase = Phase::Avoidance;
+            }
+            Phase::Avoidance => {
+                if self.refilled.is_none() && cwnd >= self.bdp {
+                    self.refilled = Some(now);
+                }
+                match self.cut {
+                    None if cuts > self.last_cuts => self.cut = Some((now, self.last_cwnd)),
+                    Some((since, before)) if cwnd >= before && !sender.in_recovery() => {
+                        self.recovery = Some(now.since(since));
+                    }
+                    _ => {}
+                }
+                if self.recovery.is_some() && self.refilled.is_some() {
+                    self.phase = Phase::Done;
+                }
+            }
+            _ => {}
+        }
+        self.last_cwnd = cwnd;
+        self.last_cuts = cuts;
+    }
+}

@@ -1,0 +1,124 @@
+//! Sets of disjoint ranges of sequence space: what arrived out of order, what was selectively acknowledged.
+
+/// Disjoint half-open ranges in ascending order; touching ranges are merged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet(Vec<(u64, u64)>);
+
+impl RangeSet {
+    /// Adds `start..end` and reports each part of it that was not in the set before, in ascending order. The cost grows
+    /// with what is new, not with what is stored (but for one binary search).
+    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        // The common case: the range continues or follows the last one.
+        let first = match self.0.last() {
+            None => 0,
+            Some(&(_, last_end)) if start > last_end => self.0.len(),
+            Some(&(last_start, _)) if start >= last_start => self.0.len() - 1,
+            _ => self.0.partition_point(|&(_, e)| e < start),
+        };
+        let mut after = first;
+        let (mut low, mut high, mut cursor) = (start, end, start);
+        while let Some(&(s, e)) = self.0.get(after).filter(|&&(s, _)| s <= end) {
+            if cursor < s {
+                new(cursor, s);
+            }
+            cursor = cursor.max(e);
+            low = low.min(s);
+            high = high.max(e);
+            after += 1;
+        }
+        if cursor < end {
+            new(cursor, end);
+        }
+        match after - first {
+            0 => self.0.insert(first, (low, high)),
+            n => {
+                self.0[first] = (low, high);
+                if n > 1 {
+                    self.0.drain(first + 1..after);
+                }
+            }
+        }
+    }
+
+    /// Removes everything below `limit`.
+    pub fn remove_below(&mut self, limit: u64) {
+        let gone = self.0.partition_point(|&(_, end)| end <= limit);
+        self.0.drain(..gone);
+        if let Some(first) = self.0.first_mut() {
+            first.0 = first.0.max(limit);
+        }
+    }
+
+    /// Removes and returns the end of the range that starts at or below `at` and reaches beyond it, if there is one.
+    pub fn take_through(&mut self, at: u64) -> Option<u64> {
+        let &(start, end) = self.0.first()?;
+        if start > at {
+            return None;
+        }
+        self.0.remove(0);
+        (end > at).then_some(end)
+    }
+
+    /// Whether all of `start..end` is in the set.
+    pub fn contains(&self, start: u64, end: u64) -> bool {
+        self.range_at(start).is_some_and(|(_, e)| e >= end)
+    }
+
+    /// The range that holds `at`.
+    pub fn range_at(&self, at: u64) -> Option<(u64, u64)> {
+        let index = self.0.partition_point(|&(_, end)| end <= at);
+        self.0.get(index).copied().filter(|&(start, _)| start <= at)
+    }
+
+    /// All ranges in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The end of the highest range, zero when empty.
+    pub fn end(&self) -> u64 {
+        self.0.last().map_or(0, |r| r.1)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_of_numbers(inserts in prop::collection::vec((0u64..60, 1u64..12), 0..40), limit in 0u64..70) {
+            let (mut set, mut model) = (RangeSet::default(), std::collections::BTreeSet::new());
+            for (start, length) in inserts {
+                let mut new = Vec::new();
+                set.insert(start, start + length, |a, b| new.extend(a..b));
+                let expected: Vec<_> = (start..start + length).filter(|x| !model.contains(x)).collect();
+                prop_assert_eq!(new, expected);
+                model.extend(start..start + length);
+            }
+            for x in 0..75 {
+                prop_assert_eq!(set.contains(x, x + 1), model.contains(&x));
+            }
+            prop_assert_eq!(set.end(), model.last().map_or(0, |x| x + 1));
+            set.remove_below(limit);
+            let left: Vec<_> = set.iter().flat_map(|(a, b)| a..b).collect();
+            prop_assert_eq!(left, model.iter().copied().filter(|&x| x >= limit).collect::<Vec<_>>());
+            // Merged: no two ranges touch.
+            prop_assert!(set.0.windows(2).all(|w| w[0].1 < w[1].0));
+        }
+    }
+}

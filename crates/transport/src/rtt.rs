@@ -1,0 +1,116 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use vazao_engine::Duration;
+
+/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    srtt: u64,
+    rttvar: u64,
+    latest: u64,
+    min: u64,
+    rto: u64,
+    min_rto: u64,
+    max_rto: u64,
+    backoff: u32,
+}
+
+/// RFC 6298's G: the timer's granularity.
+const GRANULARITY: u64 = 1_000_000;
+
+impl RttEstimator {
+    /// No sample yet: the timeout is `initial` (section 2.1: 1 s).
+    pub fn new(initial: Duration, min_rto: Duration, max_rto: Duration) -> Self {
+        RttEstimator {
+            srtt: 0,
+            rttvar: 0,
+            latest: 0,
+            min: u64::MAX,
+            rto: initial.as_nanos(),
+            min_rto: min_rto.as_nanos(),
+            max_rto: max_rto.as_nanos(),
+            backoff: 0,
+        }
+    }
+
+    /// Takes one measurement (never of a retransmitted segment: Karn's algorithm, section 3), which ends any back-off.
+    #[inline]
+    pub fn sample(&mut self, rtt: Duration) {
+        let r = rtt.as_nanos();
+        self.latest = r;
+        self.min = self.min.min(r);
+        if self.srtt == 0 {
+            self.srtt = r.max(1);
+            self.rttvar = r / 2;
+        } else {
+            // Sections 2.3: alpha = 1/8, beta = 1/4.
+            self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(r)) / 4;
+            self.srtt = ((7 * self.srtt + r) / 8).max(1);
+        }
+        self.rto = (self.srtt + (4 * self.rttvar).max(GRANULARITY)).max(self.min_rto).min(self.max_rto);
+        self.backoff = 0;
+    }
+
+    /// Doubles the timeout after it expired (section 5.5).
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// The retransmission timeout, backed off.
+    #[inline]
+    pub fn rto(&self) -> Duration {
+        if self.backoff == 0 {
+            return Duration::from_nanos(self.rto);
+        }
+        Duration::from_nanos(self.rto.saturating_mul(1 << self.backoff.min(30)).min(self.max_rto))
+    }
+    /// Smoothed round-trip time; zero before the first sample.
+    pub fn srtt(&self) -> Duration {
+        Duration::from_nanos(self.srtt)
+    }
+    /// The last sample; zero before the first.
+    pub fn latest(&self) -> Duration {
+        Duration::from_nanos(self.latest)
+    }
+    /// The least sample; `Duration::MAX` before the first.
+    pub fn min(&self) -> Duration {
+        Duration::from_nanos(self.min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator() -> RttEstimator {
+        RttEstimator::new(Duration::from_secs(1), Duration::from_millis(200), Duration::from_secs(60))
+    }
+
+    #[test]
+    fn rfc_6298_section_2() {
+        let mut e = estimator();
+        assert_eq!(e.rto(), Duration::from_secs(1));
+        e.sample(Duration::from_millis(100));
+        // SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR.
+        assert_eq!((e.srtt(), e.rto()), (Duration::from_millis(100), Duration::from_millis(300)));
+        e.sample(Duration::from_millis(180));
+        // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5 ms, SRTT = 7/8 * 100 + 1/8 * 180 = 110 ms.
+        assert_eq!((e.srtt(), e.rto()), (Duration::from_millis(110), Duration::from_millis(340)));
+    }
+
+    #[test]
+    fn the_timeout_has_a_minimum_backs_off_and_recovers() {
+        let mut e = estimator();
+        for _ in 0..100 {
+            e.sample(Duration::from_millis(10));
+        }
+        assert_eq!(e.rto(), Duration::from_millis(200));
+        e.back_off();
+        e.back_off();
+        assert_eq!(e.rto(), Duration::from_millis(800));
+        (0..20).for_each(|_| e.back_off());
+        assert_eq!(e.rto(), Duration::from_secs(60));
+        e.sample(Duration::from_millis(10));
+        assert_eq!(e.rto(), Duration::from_millis(200));
+    }
+}

@@ -1,0 +1,50 @@
+//! What a TCP endpoint can be told.
+
+use super::recovery::Recovery;
+use std::sync::Arc;
+use vazao_congestion::CongestionControl;
+use vazao_engine::Duration;
+
+/// Makes the congestion control of a connection, given its segment size in bytes.
+pub type ControlFactory = Arc<dyn Fn(u64) -> Box<dyn CongestionControl> + Send + Sync>;
+
+/// The settings of a TCP endpoint.
+#[derive(Clone)]
+pub struct Config {
+    /// Payload bytes of a full segment, options not counted in.
+    pub mss: u16,
+    /// How losses are found and repaired.
+    pub recovery: Recovery,
+    /// Whether a first and second duplicate ACK let new data out (RFC 3042).
+    pub limited_transmit: bool,
+    /// Whether SACK is offered (RFC 2018) and duplicates are reported (RFC 2883).
+    pub sack: bool,
+    /// Whether timestamps are offered (RFC 7323).
+    pub timestamps: bool,
+    /// Full segments per acknowledgement: 1 acknowledges each at once.
+    pub delayed_ack: u32,
+    /// How long an acknowledgement may wait for a second segment.
+    pub delayed_ack_timeout: Duration,
+    /// Segments acknowledged at once at the start of a connection.
+    pub quick_acks: u32,
+    /// Least retransmission timeout.
+    pub min_rto: Duration,
+    /// Retransmission timeout before the first measurement.
+    pub initial_rto: Duration,
+    /// Largest retransmission timeout.
+    pub max_rto: Duration,
+    /// How often data, or a SYN, is sent again before the connection is given up.
+    pub retries: u32,
+    /// Bytes that may wait for the application; `None`: grows with the rate (up to 64 MiB).
+    pub receive_buffer: Option<u64>,
+    /// Bytes that may be unacknowledged or unsent; `None`: no limit.
+    pub send_buffer: Option<u64>,
+    /// Makes the congestion control.
+    pub control: ControlFactory,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("mss", &self.mss).field("recovery", &self.recovery).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,16 @@
+//! TCP (RFC 9293) as a machine: hand it segments and timeouts, ask it what to send and when to wake it.
+
+mod config;
+mod connection;
+mod receiver;
+mod recovery;
+mod scoreboard;
+mod segment;
+mod sender;
+mod stats;
+
+pub use config::{Config, ControlFactory};
+pub use connection::{Connection, Failure, State};
+pub use recovery::Recovery;
+pub use segment::{Extra, Flags, SackBlocks, Segment, SynOptions};
+pub use stats::Stats;

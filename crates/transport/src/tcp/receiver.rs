@@ -1,0 +1,276 @@
+//! The receiving half: putting octets in order, and what to acknowledge when.
+
+use super::config::Config;
+use super::segment::SackBlocks;
+use crate::RangeSet;
+use std::ops::Range;
+use vazao_engine::{Duration, Time};
+
+/// When the next acknowledgement is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckDue {
+    Never,
+    /// At this time, if no second segment makes it due before.
+    At(Time),
+    Now,
+}
+
+/// What became of a segment's octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// They continue what has arrived.
+    InOrder,
+    /// They lie beyond a hole.
+    OutOfOrder,
+    /// They had all arrived before.
+    Duplicate,
+    /// They reach beyond the window.
+    Outside,
+}
+
+pub(crate) struct Receiver {
+    /// Next octet expected.
+    pub nxt: u64,
+    /// Next octet the application will read.
+    read: u64,
+    /// What has arrived beyond `nxt`.
+    ranges: RangeSet,
+    /// Octets of the blocks that arrived last, most recent first: the order in which RFC 2018 wants them reported.
+    recent: [u64; 4],
+    /// A duplicate to report (RFC 2883).
+    duplicate: Option<(u64, u64)>,
+    /// Octet of the peer's FIN, once known.
+    fin: Option<u64>,
+    /// One beyond the last octet offered to the peer.
+    edge: u64,
+    buffer: u64,
+    tuning: Option<Tuning>,
+    due: AckDue,
+    unacknowledged: u32,
+    delayed_ack: u32,
+    delayed_ack_timeout: Duration,
+    quick_acks: u32,
+    mss: u64,
+}
+
+/// Receive-buffer auto-tuning after Fisk and Feng (dynamic right-sizing, 2001): the buffer holds several times what the
+/// application took in the last round-trip time, so that it never limits a sender that doubles its window.
+#[derive(Clone, Copy, Debug)]
+struct Tuning {
+    rtt: Duration,
+    since: Time,
+    from: u64,
+}
+
+const AUTO_BUFFER: Range<u64> = 128 << 10..64 << 20;
+
+impl Receiver {
+    pub fn new(config: &Config, mss: u64) -> Self {
+        let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1 };
+        let buffer = config.receive_buffer.unwrap_or(AUTO_BUFFER.start);
+        Receiver {
+            nxt: 1,
+            read: 1,
+            ranges: RangeSet::default(),
+            recent: [0; 4],
+            duplicate: None,
+            fin: None,
+            edge: 1 + buffer,
+            buffer,
+            tuning: config.receive_buffer.is_none().then_some(tuning),
+            due: AckDue::Never,
+            unacknowledged: 0,
+            delayed_ack: config.delayed_ack,
+            delayed_ack_timeout: config.delayed_ack_timeout,
+            quick_acks: config.quick_acks,
+            mss,
+        }
+    }
+
+    /// The largest buffer there may come to be, which the window scale must be able to express.
+    pub fn largest_buffer(config: &Config) -> u64 {
+        config.receive_buffer.unwrap_or(AUTO_BUFFER.end)
+    }
+
+    /// The handshake's round-trip time, which paces the auto-tuning.
+    pub fn set_rtt(&mut self, rtt: Duration, now: Time) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.rtt = rtt;
+            tuning.since = now;
+        }
+    }
+
+    /// Octets `start..start + span` have arrived, the last of them FIN if `fin`.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, start: u64, span: u64, fin: bool) -> Arrival {
+        let end = start + span;
+        if start == self.nxt && self.ranges.is_empty() && end <= self.edge && !fin {
+            self.nxt = end;
+            self.tune(now);
+            self.note_in_order(now);
+            return Arrival::InOrder;
+        }
+        self.on_irregular_data(now, start, end, fin)
+    }
+
+    fn on_irregular_data(&mut self, now: Time, start: u64, end: u64, fin: bool) -> Arrival {
+        if end - u64::from(fin) > self.edge {
+            self.due = AckDue::Now;
+            return Arrival::Outside;
+        }
+        if end <= self.nxt || self.ranges.contains(start, end) {
+            self.duplicate = Some((start, end));
+            self.due = AckDue::Now;
+            return Arrival::Duplicate;
+        }
+        if fin {
+            self.fin = Some(end - 1);
+        }
+        let had_holes = !self.ranges.is_empty();
+        if start <= self.nxt {
+            self.nxt = self.ranges.take_through(end).unwrap_or(end).max(end);
+            while let Some(further) = self.ranges.take_through(self.nxt) {
+                self.nxt = further;
+            }
+            self.ranges.remove_below(self.nxt);
+            self.tune(now);
+            // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once; so is FIN.
+            if had_holes || self.fin_reached() {
+                self.due = AckDue::Now;
+            } else {
+                self.note_in_order(now);
+            }
+            return Arrival::InOrder;
+        }
+        self.ranges.insert(start, end, |_, _| {});
+        if self.recent[0] != start {
+            self.recent.rotate_right(1);
+        }
+        self.recent[0] = start;
+        self.due = AckDue::Now;
+        Arrival::OutOfOrder
+    }
+
+    fn note_in_order(&mut self, now: Time) {
+        self.unacknowledged += 1;
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            self.due = AckDue::Now;
+        } else if self.unacknowledged >= self.delayed_ack {
+            self.due = AckDue::Now;
+        } else if self.due == AckDue::Never {
+            self.due = AckDue::At(now + self.delayed_ack_timeout);
+        }
+    }
+
+    fn tune(&mut self, now: Time) {
+        let Some(tuning) = &mut self.tuning else { return };
+        if now.since(tuning.since) < tuning.rtt {
+            return;
+        }
+        let taken = self.nxt - tuning.from;
+        tuning.since = now;
+        tuning.from = self.nxt;
+        self.buffer = self.buffer.max((4 * taken).min(AUTO_BUFFER.end));
+    }
+
+    /// An acknowledgement is to be sent at once: a segment was out of window, or a probe.
+    pub fn acknowledge_now(&mut self) {
+        self.due = AckDue::Now;
+    }
+    /// Whether a pure acknowledgement is to be sent at `now`.
+    #[inline]
+    pub fn is_ack_due(&self, now: Time) -> bool {
+        match self.due {
+            AckDue::Never => false,
+            AckDue::Now => true,
+            AckDue::At(time) => time <= now,
+        }
+    }
+    /// When a delayed acknowledgement is due.
+    #[inline]
+    pub fn timer(&self) -> Time {
+        match self.due {
+            AckDue::At(time) => time,
+            _ => Time::NEVER,
+        }
+    }
+
+    /// An acknowledgement leaves: the window to put into it. Its right edge moves by a segment or half the buffer at
+    /// least (receiver's silly-window avoidance, RFC 9293 section 3.8.6.2.2), and never back.
+    #[inline]
+    pub fn on_ack_sent(&mut self) -> u64 {
+        self.due = AckDue::Never;
+        self.unacknowledged = 0;
+        let edge = self.read + self.buffer;
+        if edge >= self.edge + self.mss.min(self.buffer / 2) {
+            self.edge = edge;
+        }
+        // FIN occupies an octet that no buffer holds.
+        self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Whether there is something to report in SACK blocks.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        !self.ranges.is_empty() || self.duplicate.is_some()
+    }
+
+    /// At most `limit` SACK blocks: a duplicate first (RFC 2883), then the blocks that changed last (RFC 2018 section 4).
+    pub fn blocks(&mut self, limit: usize, wire: impl Fn(u64) -> u32) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let mut left = limit;
+        let mut push = |(start, end): (u64, u64)| {
+            if left > 0 {
+                blocks.push(wire(start), wire(end));
+                left -= 1;
+            }
+        };
+        if let Some(duplicate) = self.duplicate.take() {
+            push(duplicate);
+        }
+        let mut reported = [(0, 0); 4];
+        for (i, &octet) in self.recent.iter().enumerate() {
+            if let Some(range) = self.ranges.range_at(octet)
+                && !reported.contains(&range)
+            {
+                reported[i] = range;
+                push(range);
+            }
+        }
+        blocks
+    }
+
+    /// Takes at most `limit` octets that have arrived in order, as stream offsets (the SYN not counted).
+    pub fn take(&mut self, limit: u64) -> Option<Range<u64>> {
+        let available = self.nxt - u64::from(self.fin_reached()) - self.read;
+        let count = available.min(limit);
+        if count == 0 {
+            return None;
+        }
+        let start = self.read - 1;
+        self.read += count;
+        // The window opens again: tell a sender that it may be waiting.
+        if self.nxt + self.mss > self.edge && self.read + self.buffer >= self.edge + self.mss.min(self.buffer / 2) {
+            self.due = AckDue::Now;
+        }
+        Some(start..start + count)
+    }
+
+    /// Whether FIN and everything before it has arrived.
+    pub fn fin_reached(&self) -> bool {
+        self.fin.is_some_and(|fin| self.nxt > fin)
+    }
+    /// Whether the application has read all there will be.
+    pub fn is_drained(&self) -> bool {
+        self.fin_reached() && self.read + 1 == self.nxt
+    }
+    /// Whether an octet range touches the window (RFC 9293 section 3.10.7.4).
+    pub fn accepts(&self, start: u64, span: u64) -> bool {
+        let end = start + span;
+        if span == 0 {
+            return start == self.nxt || (start > self.nxt && start < self.edge);
+        }
+        start < self.edge.max(self.nxt + 1) && end > self.nxt
+    }
+}

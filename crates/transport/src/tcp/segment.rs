@@ -1,0 +1,146 @@
+//! What two TCP endpoints exchange.
+
+/// A segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first octet (of SYN, if set).
+    pub sequence: u32,
+    /// Next sequence number expected, if `ACK` is set.
+    pub acknowledgment: u32,
+    /// Timestamp value, if `TIMESTAMPS` is set, in milliseconds (RFC 7323).
+    pub timestamp: u32,
+    /// Timestamp echo reply, likewise.
+    pub echo: u32,
+    /// Stands for the payload: a digest of the stream offset of its first byte, with which the receiver verifies that
+    /// it puts the bytes where the sender took them from.
+    pub stamp: u32,
+    /// For whoever carries segments: where it keeps this segment's [`Extra`].
+    pub extra: u32,
+    /// Receive window as on the wire, before scaling.
+    pub window: u16,
+    /// Payload bytes.
+    pub length: u16,
+    /// Control bits and what options are present.
+    pub flags: Flags,
+}
+
+/// Control bits, and two bits of our own for options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(1);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(2);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(4);
+    /// Push: the end of what the application wrote.
+    pub const PSH: Flags = Flags(8);
+    /// The acknowledgment field counts.
+    pub const ACK: Flags = Flags(16);
+    /// The timestamps option is present.
+    pub const TIMESTAMPS: Flags = Flags(64);
+    /// There is an [`Extra`] with the rest of the options.
+    pub const EXTRA: Flags = Flags(128);
+
+    /// Both sets of bits.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+    /// Whether all bits of `other` are set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// The control bits as in the TCP header.
+    pub const fn control(self) -> u8 {
+        self.0 & 0x3f
+    }
+    /// From the control bits of a TCP header.
+    pub const fn from_control(bits: u8) -> Flags {
+        Flags(bits & 0x3f)
+    }
+}
+
+/// The options that only some segments carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// On SYN segments.
+    pub syn: Option<SynOptions>,
+    /// SACK blocks, a D-SACK block first.
+    pub sack: SackBlocks,
+}
+
+/// The options of a SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SynOptions {
+    /// Maximum segment size the sender of this SYN accepts.
+    pub mss: u16,
+    /// Window scale shift (RFC 7323), if offered.
+    pub window_scale: Option<u8>,
+    /// Whether SACK may be used (RFC 2018).
+    pub sack_permitted: bool,
+}
+
+/// Up to four SACK blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); 4],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Appends a block, the sequence numbers of its first octet and of the one after its last; ignored when full.
+    pub fn push(&mut self, left: u32, right: u32) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
+            *place = (left, right);
+            self.count += 1;
+        }
+    }
+    /// The blocks in order.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+}
+
+/// Bytes of the timestamps option with its padding.
+pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
+
+impl Segment {
+    /// Bytes of the TCP header with options, as Linux lays them out.
+    pub fn header_bytes(&self, extra: &Extra) -> u32 {
+        let mut bytes = 20;
+        if self.flags.has(Flags::TIMESTAMPS) {
+            bytes += TIMESTAMPS_BYTES;
+        }
+        if self.flags.has(Flags::EXTRA) {
+            bytes += extra.bytes(self.flags.has(Flags::TIMESTAMPS));
+        }
+        bytes
+    }
+
+    /// Sequence space the segment occupies: its payload, SYN and FIN.
+    pub fn span(&self) -> u64 {
+        u64::from(self.length)
+            + u64::from(self.flags.has(Flags::SYN))
+            + u64::from(self.flags.has(Flags::FIN))
+    }
+}
+
+impl Extra {
+    fn bytes(&self, timestamps: bool) -> u32 {
+        let syn = self.syn.map_or(0, |syn| {
+            // SACK-permitted shares the timestamps' padding where there are any.
+            let sack = if syn.sack_permitted && !timestamps { 4 } else { 0 };
+            4 + sack + if syn.window_scale.is_some() { 4 } else { 0 }
+        });
+        let blocks = u32::from(self.sack.count);
+        syn + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+    }
+}
+
+/// The digest of a stream offset that a segment carries in place of its payload's first byte.
+#[inline]
+pub(crate) fn stamp(offset: u64) -> u32 {
+    ((offset ^ 0x5bd1_e995_9d2c_5680).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}

@@ -1,0 +1,445 @@
+//! The sending half: what may be sent now, and what acknowledgements mean.
+
+use super::config::Config;
+use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
+use super::scoreboard::{Mark, Scoreboard, Sent};
+use super::stats::Stats;
+use crate::RttEstimator;
+use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
+use vazao_engine::{Duration, Time};
+
+/// What to put into a segment: octets `start..start + span`, the last of them FIN if `fin`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub start: u64,
+    pub span: u32,
+    pub fin: bool,
+}
+
+/// An acknowledgement as the connection read it from a segment, in offsets from the initial sequence number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledgement {
+    pub offset: u64,
+    /// The receive window, scaled.
+    pub window: u64,
+    /// Whether SACK blocks named octets that were not known to have arrived.
+    pub sacked: u64,
+    /// Whether it came with nothing else (no data, no SYN or FIN), so that it may count as a duplicate.
+    pub bare: bool,
+    /// The round-trip time by the timestamp echo, if there is one.
+    pub echo_rtt: Option<Duration>,
+}
+
+pub(crate) struct Sender {
+    pub control: Box<dyn CongestionControl>,
+    pub rtt: RttEstimator,
+    pub board: Scoreboard,
+    recovery: Recovery,
+    limited_transmit: bool,
+    selective: bool,
+    mss: u64,
+    /// First octet not acknowledged and next octet to send for the first time. Octet 0 is SYN.
+    pub una: u64,
+    pub nxt: u64,
+    /// One beyond the last octet the application has written, FIN not counted.
+    pub end: u64,
+    /// The application has closed: octet `end` is FIN.
+    pub fin: bool,
+    /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
+    edge: u64,
+    largest_window: u64,
+    window: u64,
+    episode: Episode,
+    /// Duplicate ACKs up to here may be echoes of needless resends.
+    guard: u64,
+    duplicates: u32,
+    /// Set when the congestion window alone kept data back.
+    window_limited: bool,
+    /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
+    force: bool,
+    /// The rescue retransmission of this episode is spent.
+    rescued: bool,
+    round_end: u64,
+    /// New ACKs since the last resend that Vegas still watches.
+    watched: u8,
+    pub timer: Time,
+    expiries: u32,
+    retries: u32,
+    pub probe: bool,
+    pub stats: Stats,
+}
+
+impl Sender {
+    pub fn new(config: &Config, mss: u64, selective: bool, rtt: RttEstimator) -> Self {
+        Sender {
+            control: (config.control)(mss),
+            rtt,
+            board: Scoreboard::default(),
+            recovery: match config.recovery {
+                // Without SACK from the peer there is no scoreboard to go by.
+                Recovery::Sack if !selective => Recovery::NewReno,
+                recovery => recovery,
+            },
+            limited_transmit: config.limited_transmit,
+            selective: selective && config.recovery == Recovery::Sack,
+            mss,
+            una: 1,
+            nxt: 1,
+            end: 1,
+            fin: false,
+            edge: 1,
+            largest_window: 0,
+            window: 0,
+            episode: Episode::None,
+            guard: 0,
+            duplicates: 0,
+            window_limited: false,
+            force: false,
+            rescued: false,
+            round_end: 1,
+            watched: 0,
+            timer: Time::NEVER,
+            expiries: 0,
+            retries: config.retries,
+            probe: false,
+            stats: Stats::default(),
+        }
+    }
+
+    /// One beyond the last octet there will be, FIN counted.
+    fn finish(&self) -> u64 {
+        self.end + u64::from(self.fin)
+    }
+    /// Whether everything written, and FIN, has been acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.fin && self.una == self.finish()
+    }
+    pub fn flight(&self) -> u64 {
+        self.board.outstanding()
+    }
+    pub fn in_recovery(&self) -> bool {
+        self.episode.is_fast()
+    }
+
+    /// The receiver's window is now `window` from `offset` on. It never moves left here: a receiver that takes back
+    /// what it offered (RFC 9293 section 3.8.6.2.1 discourages it) finds data already in flight anyway.
+    pub fn update_window(&mut self, offset: u64, window: u64) {
+        self.window = window;
+        self.edge = self.edge.max(offset + window);
+        self.largest_window = self.largest_window.max(window);
+    }
+
+    /// RFC 5681 section 3.1: after a SYN was lost, the window starts at one segment.
+    pub fn after_lost_syn(&mut self, now: Time) {
+        self.signal(now, Signal::RepeatedTimeout);
+    }
+
+    // ---- sending ------------------------------------------------------------------------------------------------
+
+    /// The next chunk that may be sent now. The caller sends it: it is on the scoreboard already.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Option<Chunk> {
+        let allowed = self.allowance();
+        if self.board.has_pending() {
+            return self.next_lost(now, allowed);
+        }
+        if let Some(chunk) = self.next_new(now, allowed) {
+            return Some(chunk);
+        }
+        if self.selective && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
+    }
+
+    /// Octets that may be in the network.
+    #[inline]
+    fn allowance(&self) -> u64 {
+        let mut allowed = self.control.cwnd() + self.episode.inflation();
+        // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
+        if self.limited_transmit && !self.selective && self.episode == Episode::None {
+            allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
+        }
+        allowed
+    }
+
+    #[cold]
+    fn next_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        let (number, sent) = self.board.next_lost()?;
+        let pipe = self.board.pipe();
+        if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
+            self.window_limited = true;
+            return None;
+        }
+        Some(self.resend(number, sent, now))
+    }
+
+    fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
+        self.force = false;
+        self.watched = 2;
+        self.stats.retransmissions += 1;
+        if sent.state.has(Mark::TIMED_OUT) {
+            self.stats.timeout_retransmissions += 1;
+        } else {
+            self.stats.fast_retransmissions += 1;
+        }
+        self.board.resend(number, now);
+        if self.timer == Time::NEVER {
+            self.restart_timer(now);
+        }
+        Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end }
+    }
+
+    /// New data: a full segment, or the rest of what was written.
+    #[inline]
+    fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        let left = self.finish() - self.nxt;
+        if left == 0 {
+            self.window_limited = false;
+            return None;
+        }
+        let data = (self.end - self.nxt).min(self.mss);
+        let fin = self.fin && self.nxt + data == self.end;
+        let mut span = data + u64::from(fin);
+        let pipe = self.board.pipe();
+        if pipe + data > allowed && pipe > 0 {
+            self.window_limited = true;
+            return None;
+        }
+        let room = self.edge.saturating_sub(self.nxt);
+        if data > room {
+            self.window_limited = false;
+            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window.
+            if room == 0 || room < self.mss.min(self.largest_window / 2) {
+                if self.board.outstanding() == 0 && self.timer == Time::NEVER {
+                    self.timer = now + self.rtt.rto();
+                }
+                return None;
+            }
+            span = room;
+        }
+        let start = self.nxt;
+        self.board.push(start, span as u32, now);
+        self.nxt += span;
+        if self.timer == Time::NEVER {
+            self.restart_timer(now);
+        }
+        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish() })
+    }
+
+    /// RFC 6675 section 4, NextSeg rules 3 and 4: nothing is known to be lost and there is nothing new, so resend what
+    /// may be lost, and once an episode the very last segment.
+    #[cold]
+    fn next_doubtful(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        if self.board.pipe() + self.mss > allowed {
+            return None;
+        }
+        if let Some((number, sent)) = self.board.next_doubtful() {
+            return Some(self.resend(number, sent, now));
+        }
+        if self.rescued || self.edge > self.nxt && self.nxt < self.finish() {
+            return None;
+        }
+        self.rescued = true;
+        let (number, sent) = self.board.last_unsacked()?;
+        Some(self.resend(number, sent, now))
+    }
+
+    // ---- acknowledgements ---------------------------------------------------------------------------------------
+
+    /// Handles an acknowledgement of `una` or more.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
+        let same_window = self.window == ack.window;
+        self.update_window(ack.offset, ack.window);
+        if ack.offset > self.una {
+            self.on_new_ack(now, ack);
+        } else if self.board.outstanding() > 0 && ack.bare {
+            // RFC 5681 section 2; RFC 6675 section 2: with SACK, only one that reports something new.
+            let duplicate = if self.selective { ack.sacked > 0 } else { same_window };
+            if duplicate {
+                self.on_duplicate_ack(now);
+            }
+        }
+        if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
+            self.judge(now);
+        }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement) {
+        let flight = self.flight();
+        let newly = ack.offset - self.una;
+        let acked = self.board.acknowledge(ack.offset);
+        self.una = ack.offset;
+        self.duplicates = 0;
+        let latest = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
+        let was_fast = self.episode.is_fast();
+        let restart_timer = self.progress(newly);
+        self.expiries = 0;
+        if self.board.outstanding() == 0 {
+            self.timer = Time::NEVER;
+        } else if restart_timer {
+            self.restart_timer(now);
+        }
+        let round = ack.offset >= self.round_end;
+        if round {
+            self.round_end = self.nxt;
+        }
+        self.control.on_ack(&Ack {
+            now,
+            acked: newly,
+            flight,
+            rtt: latest,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            round,
+            window_limited: self.window_limited,
+            in_recovery: was_fast,
+        });
+        if self.watched > 0 {
+            self.watch(now);
+        }
+    }
+
+    /// RFC 6298 measures from the first segment an ACK covers (a delayed one's wait is part of it); congestion controls
+    /// and statistics from the last.
+    #[inline]
+    fn sample_rtt(
+        &mut self,
+        now: Time,
+        first: Option<Time>,
+        last: Option<Time>,
+        echo: Option<Duration>,
+    ) -> Option<Duration> {
+        if let Some(first) = first {
+            self.rtt.sample(now.since(first));
+            let latest = last.map(|last| now.since(last));
+            if let Some(latest) = latest {
+                self.stats.rtt.record(latest);
+            }
+            return latest;
+        }
+        // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4).
+        if let Some(rtt) = echo {
+            self.rtt.sample(rtt);
+        }
+        echo
+    }
+
+    /// Moves the episode on after `newly` octets were acknowledged. Whether the timer is to be restarted.
+    #[inline]
+    fn progress(&mut self, newly: u64) -> bool {
+        let Episode::Fast { recover, inflation, first_partial } = self.episode else {
+            if self.una >= self.episode.recover() {
+                self.episode = Episode::None;
+            }
+            return true;
+        };
+        if self.una >= recover || self.recovery == Recovery::Reno {
+            self.episode = Episode::None;
+            return true;
+        }
+        if self.selective {
+            return true;
+        }
+        // RFC 6582 section 3.2 step 3: a partial acknowledgement shows the next hole; deflate by what it covers, and
+        // let one segment out for what it took off the network. Only the first restarts the timer.
+        self.board.lose_front();
+        self.force = true;
+        let inflation = inflation.saturating_sub(newly) + if newly >= self.mss { self.mss } else { 0 };
+        self.episode = Episode::Fast { recover, inflation, first_partial: false };
+        first_partial
+    }
+
+    fn on_duplicate_ack(&mut self, now: Time) {
+        self.duplicates += 1;
+        self.stats.duplicate_acks += 1;
+        if let Episode::Fast { recover, inflation, first_partial } = self.episode
+            && !self.selective
+        {
+            let inflation = inflation + self.mss;
+            self.episode = Episode::Fast { recover, inflation, first_partial };
+            return;
+        }
+        let early = || self.board.front().is_some_and(|f| self.control.retransmit_early(now.since(f.at)));
+        let enough = self.duplicates == DUP_THRESHOLD || (self.duplicates < DUP_THRESHOLD && early());
+        // RFC 6582 section 3.2 step 2: without SACK, duplicates of what the last recovery resent prove nothing.
+        let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
+        if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
+            self.start_recovery(now);
+        }
+    }
+
+    /// Marks what the scoreboard shows to be lost, and starts an episode if that is news.
+    fn judge(&mut self, now: Time) {
+        self.board.judge(self.mss);
+        if self.episode == Episode::None && self.board.has_pending() {
+            self.start_recovery(now);
+        }
+    }
+
+    fn start_recovery(&mut self, now: Time) {
+        let restart = self.recovery == Recovery::Tahoe;
+        self.signal(now, if restart { Signal::Restart } else { Signal::Loss });
+        if restart {
+            self.board.lose_all(false);
+            self.episode = Episode::Restart { recover: self.nxt };
+        } else {
+            self.board.lose_front();
+            let inflation = if self.selective { 0 } else { u64::from(DUP_THRESHOLD) * self.mss };
+            self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
+        }
+        if self.recovery != Recovery::Reno {
+            self.guard = self.nxt;
+        }
+        self.stats.recoveries += 1;
+        self.force = true;
+        self.rescued = false;
+    }
+
+    fn signal(&mut self, now: Time, signal: Signal) {
+        let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
+        self.control.on_congestion(&Congestion { now, signal, flight: self.flight(), srtt, min_rtt });
+    }
+
+    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a resend, the next segment is
+    /// resent at once if it is older than the timeout. It left before the window was cut, so the window is not cut again.
+    fn watch(&mut self, now: Time) {
+        self.watched -= 1;
+        let Some(front) = self.board.front() else { return };
+        if front.state == Mark::default() && self.control.retransmit_early(now.since(front.at)) {
+            self.board.lose_front();
+            self.force = true;
+        }
+    }
+
+    // ---- the timer ----------------------------------------------------------------------------------------------
+
+    fn restart_timer(&mut self, now: Time) {
+        self.timer = now + self.rtt.rto();
+    }
+
+    /// The retransmission timer expired. False when the connection is to be given up.
+    pub fn on_timeout(&mut self, now: Time) -> bool {
+        self.expiries += 1;
+        if self.board.outstanding() == 0 {
+            // Nothing in flight, so the receiver's window is shut: probe it (RFC 9293 section 3.8.6.1). Probes are
+            // answered by a live peer, so they go on as long as there is data.
+            self.probe = self.nxt < self.finish();
+            self.rtt.back_off();
+            self.timer = if self.probe { now + self.rtt.rto() } else { Time::NEVER };
+            return true;
+        }
+        if self.expiries > self.retries {
+            return false;
+        }
+        self.stats.timeouts += 1;
+        self.signal(now, if self.expiries == 1 { Signal::Timeout } else { Signal::RepeatedTimeout });
+        self.board.lose_all(true);
+        self.episode = Episode::Restart { recover: self.nxt };
+        self.guard = self.nxt;
+        self.duplicates = 0;
+        self.force = false;
+        self.rtt.back_off();
+        self.restart_timer(now);
+        true
+    }
+}
