@@ -3,9 +3,9 @@
 #[allow(dead_code)]
 mod bottleneck;
 
-use bottleneck::{Flow, Path, control, setup, wide};
+use bottleneck::{Flow, MSS, Path, control, setup, wide};
 use vazao_congestion::window::{BandwidthEstimate, HighSpeed};
-use vazao_congestion::{CONGESTION_CONTROLS, Signal};
+use vazao_congestion::{CONGESTION_CONTROLS, Congestion, Signal};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
@@ -16,6 +16,53 @@ fn avoiding(name: &str, changed: &[(&str, Raw)], w: f64, path: Path) -> Flow {
 
 fn assert_close(got: f64, want: f64, tolerance: f64, what: &str) {
     assert!((got - want).abs() <= tolerance * want.abs(), "{what}: {got}, not {want} within {tolerance}");
+}
+
+/// What is kept of a window of so many segments, after a loss unless said otherwise: 1 - b of each source.
+#[test]
+fn every_control_keeps_its_part_of_the_window() {
+    let loss = |name, w, kept| (name, w, Signal::Loss, kept);
+    let all = [
+        loss("reno", 100.0, 0.5),
+        loss("highspeed", 38.0, 0.5),
+        loss("highspeed", 83_000.0, 0.9),
+        loss("scalable", 100.0, 0.875),
+        loss("scalable", 10.0, 0.5),
+        loss("bic", 100.0, 0.8),
+        loss("bic", 10.0, 0.5),
+        loss("cubic", 100.0, 0.7),
+        loss("vegas", 100.0, 0.75),
+        ("vegas", 100.0, Signal::Timeout, 0.5),
+    ];
+    for (name, w, signal, kept) in all {
+        let mut flow = avoiding(name, &[], w, wide(0.1));
+        flow.signal(signal);
+        assert_close(flow.control.ssthresh() as f64, kept * w * MSS as f64, 1e-9, name);
+    }
+}
+
+/// RFC 5681 equation 4 and RFC 9438 section 4.6 take what is in flight; Linux's CUBIC takes the window.
+#[test]
+fn an_idle_part_of_the_window_does_not_count() {
+    for (profile, kept) in [("rfc", 0.7 * 40.0), ("linux", 717.0 / 1024.0 * 100.0)] {
+        let mut flow = cubic(profile, 100.0, 0.1);
+        let none = (Time::ZERO, Duration::ZERO);
+        let congestion =
+            Congestion { now: none.0, signal: Signal::Loss, flight: 40 * MSS, srtt: none.1, min_rtt: none.1 };
+        flow.control.on_congestion(&congestion);
+        assert_close(flow.window(), kept, 1e-3, profile);
+    }
+}
+
+/// Scalable up to 16 segments and BIC below 14 are Reno: 1/w for each of n acknowledgements, so w² grows by 2n (and by
+/// the sum of 1/w², under 1 % of it).
+#[test]
+fn small_windows_grow_as_reno() {
+    for name in ["reno", "highspeed", "scalable", "bic"] {
+        let mut flow = avoiding(name, &[], 8.0, wide(0.1));
+        (0..3).for_each(|_| flow.round());
+        assert_close(flow.window(), f64::sqrt(64.0 + 2.0 * flow.acked as f64), 0.005, name);
+    }
 }
 
 /// RFC 3649 appendix B: (w, b(w)); a(w) is the number of the row, from 1.
@@ -140,6 +187,60 @@ fn vegas_loses_a_quarter_and_retransmits_early() {
     assert_close(flow.window(), 0.75 * before, 1e-3, "after the loss");
 }
 
+/// The fine timeout is srtt + 4 rttvar: with samples of 40 and 60 ms in turn 50 + 4 x 10 ms, give or take what the last
+/// sample moved.
+#[test]
+fn vegas_waits_for_four_deviations() {
+    let mut flow = avoiding("vegas", &[], 100.0, wide(0.04));
+    for i in 0..1_000 {
+        flow.path.base_rtt = [0.04, 0.06][i % 2];
+        flow.ack();
+    }
+    assert!(!flow.control.retransmit_early(Duration::from_millis(80)));
+    assert!(flow.control.retransmit_early(Duration::from_millis(100)));
+}
+
+/// Slow start ends after a round trip in which the window was kept, an eighth lower; later steps below that threshold do
+/// not start it again.
+#[test]
+fn vegas_leaves_slow_start_once() {
+    let path = Path { base_rtt: 0.05, rate: 4_000.0, buffer: 1_000.0 };
+    let mut flow = Flow::new(control("vegas", &[], setup(2.0, None)), path);
+    let mut windows = vec![];
+    while flow.control.in_slow_start() {
+        windows.push(flow.window());
+        flow.round();
+    }
+    // The round trip that leaves takes the eighth and, with its other acknowledgements, changes nothing more.
+    let [.., before, kept] = windows[..] else { panic!("{windows:?}") };
+    assert_eq!(before, kept, "a window that was not kept was compared");
+    assert_close(flow.window(), kept * 7.0 / 8.0, 1e-3, "after slow start");
+    let mut above = avoiding("vegas", &[], 300.0, path);
+    (0..20).for_each(|_| above.round());
+    assert_close(above.window(), 280.0, 0.01, "a segment less each round trip");
+    assert!(!above.control.in_slow_start());
+}
+
+/// Section 2.2's difference equation with tau = 0.5 s for samples of 100 and 200 kB/s over 10 ms each.
+#[test]
+fn westwood_filters_as_the_paper_says() {
+    let mut estimate = BandwidthEstimate::new(Duration::from_millis(500));
+    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+    estimate.acknowledge(at(0), 1_000);
+    estimate.acknowledge(at(10), 1_000);
+    let first = 0.01 * (1e5 + 0.0) / 1.01;
+    assert_close(estimate.bytes_per_second(), first, 1e-12, "first sample");
+    estimate.acknowledge(at(20), 500);
+    // Acknowledgements at one instant are one sample with all their bytes, from the next instant on.
+    estimate.acknowledge(at(20), 1_500);
+    estimate.acknowledge(at(20), 0);
+    let second = (0.99 * first + 0.01 * (5e4 + 1e5)) / 1.01;
+    assert_close(estimate.bytes_per_second(), second, 1e-12, "second sample");
+    estimate.acknowledge(at(30), 500);
+    let third = (0.99 * second + 0.01 * (2e5 + 5e4)) / 1.01;
+    assert_close(estimate.bytes_per_second(), third, 1e-12, "third sample");
+}
+
 /// A first-order filter reaches 1 - exp(-t/tau) of a step: 99.995 % after ten time constants, whatever the spacing of
 /// the samples, even beyond the filter's own sampling interval tau/2.
 #[test]
@@ -190,6 +291,31 @@ fn bic_halves_the_distance_each_round_trip() {
         flow.round();
         // A segment: acknowledgements of a growing window are a whole number and a little short of a round trip.
         assert!((1_000.0 - flow.window() - distance).abs() < 0.13 * distance, "{} at {distance}", flow.window());
+    }
+}
+
+/// Steps of Smin reach the maximum, to which halves only come ever nearer: 200 segments away, 7 halves leave 1.6 and
+/// two steps of one pass it.
+#[test]
+fn bic_ends_its_search_with_steps_of_s_min() {
+    let changed = [("s_max", Raw::Number(10_000.0)), ("s_min", Raw::Number(1.0))];
+    let mut flow = avoiding("bic", &changed, 1_000.0, wide(0.1));
+    flow.lose();
+    (0..11).for_each(|_| flow.round());
+    assert!((1_000.0..1_010.0).contains(&flow.window()), "{}", flow.window());
+}
+
+/// A second loss at 800, below the maximum of 1000, makes the next maximum 800 (1 + 0.8)/2 = 720: from 640 the midpoint
+/// is 680. Without fast convergence it is 800 and the midpoint 720.
+#[test]
+fn bic_converges_fast() {
+    for (fast, midpoint) in [(true, 680.0), (false, 720.0)] {
+        let changed = [("s_max", Raw::Number(10_000.0)), ("fast_convergence", Raw::Flag(fast))];
+        let mut flow = avoiding("bic", &changed, 1_000.0, wide(0.1));
+        flow.lose();
+        flow.lose();
+        flow.round();
+        assert_close(flow.window(), midpoint, 0.01, "midpoint");
     }
 }
 
@@ -275,6 +401,20 @@ fn cubic_is_convex_after_a_timeout() {
     assert_close(w, 700.0, 0.002, "end of slow start");
     flow.until(start + 10.0);
     assert_close(flow.window() - w, 0.4 * 1_000.0, 0.02, "C t^3");
+}
+
+/// Section 4.2: however far the cubic is ahead, the window grows by at most half a round trip.
+#[test]
+fn cubic_grows_by_at_most_half() {
+    for profile in ["rfc", "linux", "ns3"] {
+        let mut flow = cubic(profile, 1_000.0, 0.1);
+        flow.lose();
+        flow.round();
+        let before = flow.window();
+        flow.now += 1_000.0;
+        flow.round();
+        assert_close(flow.window() / before, 1.5, 0.002, profile);
+    }
 }
 
 /// With W_max unknown Linux and ns-3 grow by 1/20 a round trip (no more than 20 acknowledgements for a segment); the
