@@ -1,0 +1,202 @@
+"""Figures of a study, drawn from its stored results.
+
+One Vega-Lite description of a figure gives its interactive chart (:func:`chart`, and the report's
+page) and its files (:func:`render`: SVG, PDF, PNG, and the description itself), without a browser.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+import vl_convert
+
+from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.store import Store
+from vazao.study import Figure, Study
+
+from .chart import Face, Plot, Spec, describe, legend
+from .rows import Rows, prepare, thin
+from .theme import FONTS, PAGE, PAPER, Theme
+from .units import unit_of
+
+__all__ = ["Drawing", "chart", "drawing", "render", "trace_chart"]
+
+FORMATS = ("svg", "pdf", "png", "json")
+
+VEGA_LITE = "6.4"
+"""The version that draws, here and in the page."""
+
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its rows: everything its faces need, queried once."""
+
+    plot: Plot
+
+    @property
+    def figure(self) -> Figure:
+        """The study's description of the figure."""
+        return self.plot.figure
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn."""
+        return self.plot.rows
+
+    def spec(self, face: Face, theme: Theme = PAPER, title: bool = False) -> Spec:
+        """The Vega-Lite description, without data."""
+        return describe(replace(self.plot, face=face, theme=theme), title)
+
+    def with_data(self, spec: Spec) -> Spec:
+        """The description with its rows inside."""
+        return spec | {"datasets": self.datasets()}
+
+    def datasets(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows by the names that the description uses."""
+        tables = {"rows": self.rows.frame}
+        if self.rows.outliers.height:
+            tables["outliers"] = self.rows.outliers
+        return {name: table.to_dicts() for name, table in tables.items()}
+
+    def svg(self, theme: Theme = PAPER) -> str:
+        """The still drawing."""
+        _register_fonts()
+        spec = self.with_data(self.spec(Face.STILL, theme))
+        return str(vl_convert.vegalite_to_svg(spec, VEGA_LITE))
+
+    def legend(self, theme: Theme = PAPER) -> list[Spec]:
+        """Label, colour, shape and dash of each series; no shape where lines have no marks."""
+        return legend(replace(self.plot, theme=theme))
+
+    def chart(self) -> AnyChart:
+        """The interactive Altair chart."""
+        spec = self.with_data(self.spec(Face.CHART, title=True))
+        made: AnyChart = alt.Chart.from_dict(spec)  # type: ignore[assignment]
+        return made
+
+
+def drawing(study: Study, store: Store, figure: Figure) -> Drawing:
+    """Query a figure's rows and find its labels' order and colours.
+
+    Raises `StudyError` when the query fails or does not give what the figure names.
+    """
+    rows = prepare(figure, store)
+    orders = {c: labels(study, store, c) for c in (figure.x, figure.color, figure.facet) if c}
+    colors = orders.get(figure.color or "", [])
+    return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders))
+
+
+def drawings(study: Study, store: Store) -> Iterator[Drawing]:
+    """Every figure of the study."""
+    return (drawing(study, store, figure) for figure in study.figures)
+
+
+def chart(study: Study, store: Store, figure_id: str) -> AnyChart:
+    """The figure with this id as an Altair chart: hover shows values, a click in the legend picks a series.
+
+    Raises `StudyError` when the study has no such figure or it cannot be drawn.
+    """
+    for figure in study.figures:
+        if figure.id == figure_id:
+            return drawing(study, store, figure).chart()
+    hint = did_you_mean(figure_id, (figure.id for figure in study.figures))
+    raise StudyError(f"the study has no figure {figure_id!r}{hint}")
+
+
+def render(study: Study, store: Store, out_dir: Path) -> dict[str, Path]:
+    """Write every figure as ``out_dir/figures/ID.{svg,pdf,png,json}``; returns file name to path."""
+    folder = Path(out_dir) / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    written: dict[str, Path] = {}
+    for one in drawings(study, store):
+        for suffix, content in files(one).items():
+            path = folder / f"{one.figure.id}.{suffix}"
+            path.write_bytes(content)
+            written[path.name] = path
+    return written
+
+
+def files(one: Drawing) -> dict[str, bytes]:
+    """A figure in all formats, by suffix. PDF and PNG are made from the SVG, so they cannot differ."""
+    svg = one.svg()
+    described = one.with_data(one.spec(Face.CHART, title=True))
+    return {
+        "svg": svg.encode(),
+        "pdf": bytes(vl_convert.svg_to_pdf(svg)),
+        "png": bytes(vl_convert.svg_to_png(svg, scale=2.5)),
+        "json": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
+    }
+
+
+def labels(study: Study, store: Store, column: str) -> list[str]:
+    """Every label a column has in the study, in order: a factor's levels as written, then whatever
+    else figures that colour by this column show. A label's place gives its colour in every figure."""
+    if levels := [str(label) for label in study.labels(column)]:
+        return levels
+    known: dict[str, None] = {}
+    for figure in study.figures:
+        if figure.color == column:
+            known |= dict.fromkeys(prepare(figure, store).frame[column].unique(maintain_order=True))
+    return list(known)
+
+
+TRACES = {
+    "cwnd": ("Congestion window", "B"), "ssthresh": ("Slow-start threshold", "B"), "flight": ("Bytes in flight", "B"),
+    "sequence": ("Sequence number", "B"), "queue": ("Queue", "B"),
+    "srtt": ("Smoothed round-trip time", "s"), "rtt": ("Round-trip time", "s"),
+}  # fmt: skip
+"""What a sampled measure is called, and its unit."""
+
+
+def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
+    """One run's samples of a measure over time, one line for each flow, path or link that has it.
+
+    ``samples`` has the columns of the samples table. Raises `ResultsError` when it holds no such measure.
+    """
+    chosen = samples.filter(pl.col("measure") == measure)
+    if chosen.is_empty():
+        hint = did_you_mean(measure, samples["measure"].unique())
+        raise ResultsError(f"no samples of {measure!r} were traced{hint}")
+    title, unit = TRACES.get(measure, (measure.capitalize(), ""))
+    frame = chosen.select("time_s", "value", series=_series(chosen)).sort("series", "time_s", maintain_order=True)
+    order = frame["series"].unique(maintain_order=True).to_list()
+    figure = Figure(
+        id=measure, title=title, sql="samples", kind="step", x="time_s", y="value", x_title="Time", y_title=title,
+        y_unit=unit, color="series" if len(order) > 1 else None,
+    )  # fmt: skip
+    rows = Rows(thin(frame, ["series"], "value"))
+    return Drawing(Plot(figure, rows, PAPER, Face.CHART, order, {"series": order})).chart()
+
+
+def _series(samples: pl.DataFrame) -> pl.Expr:
+    """What a sample belongs to: a link's direction, a flow, or one of several paths of a flow."""
+    columns = set(samples.columns)
+    flow = pl.format("flow {}", pl.col("flow")) if "flow" in columns else pl.lit(None, pl.String)
+    if "path" in columns and samples["path"].drop_nulls().n_unique() > 1:
+        flow = pl.when(pl.col("path").is_null()).then(flow).otherwise(pl.format("{} path {}", flow, pl.col("path")))
+    link = pl.format("{} {}", pl.col("link"), pl.col("direction")) if "link" in columns else pl.lit(None, pl.String)
+    return pl.coalesce(flow, link, pl.lit("run"))
+
+
+@cache
+def _register_fonts() -> None:
+    vl_convert.register_font_directory(str(FONTS))
+
+
+def unit_texts(frame: pl.DataFrame) -> Sequence[Sequence[str]]:
+    """A table's cells as people read them, each with its column's unit."""
+    units = [unit_of(column) for column in frame.columns]
+    return [
+        [
+            unit.text(float(cell)) if isinstance(cell, float | int) and not isinstance(cell, bool) else str(cell)
+            for unit, cell in zip(units, row, strict=True)
+        ]
+        for row in frame.iter_rows()
+    ]

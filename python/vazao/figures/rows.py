@@ -1,0 +1,151 @@
+"""From a figure's query to the rows that are drawn: statistics, order, and a cap on their number."""
+
+import math
+from dataclasses import dataclass, field
+
+import polars as pl
+from scipy import stats
+
+from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.store import Store
+from vazao.study import Figure
+
+from .units import unit_of
+
+CAP = 6000
+"""Most rows a figure draws: a screen has no more columns of pixels, and the page must stay light."""
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a figure draws. Columns keep the query's names; statistics are ``low``, ``high``, ``n``,
+    and for boxes ``q1``, ``median``, ``q3``, ``outlier``."""
+
+    frame: pl.DataFrame
+    interval: bool = False
+    note: str = ""
+    outliers: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+
+def prepare(figure: Figure, store: Store) -> Rows:
+    """The rows of a figure: queried, checked, aggregated as ``error`` and ``kind`` ask, thinned."""
+    frame = query(figure, store)
+    keys = [c for c in (figure.x, figure.color, figure.facet) if c]
+    if figure.kind == "box":
+        return boxes(frame, list(dict.fromkeys(keys)), figure.y)
+    if figure.error == "ci95":
+        return Rows(interval95(frame, list(dict.fromkeys(keys)), figure.y), interval=True)
+    series = [c for c in (figure.color, figure.facet, "run_id", "replication") if c in frame.columns]
+    thinned = thin(frame, list(dict.fromkeys(series)), figure.y)
+    wanted = dict.fromkeys([*keys, figure.y, *series, "low", "high"])
+    interval = {"low", "high"} <= set(frame.columns)
+    return Rows(
+        thinned.select(c for c in wanted if c in frame.columns),
+        interval=interval,
+        note=_note(thinned.height, frame.height),
+    )
+
+
+def query(figure: Figure, store: Store) -> pl.DataFrame:
+    """The figure's query, with its columns checked and series made labels.
+
+    Raises `StudyError` when the query fails, lacks a column or gives no value for ``y``.
+    """
+    try:
+        frame = store.query(figure.sql)
+    except ResultsError as error:
+        raise StudyError(f"figure {figure.id}: the query failed: {error}") from None
+    for key in ("x", "y", "color", "facet"):
+        column = getattr(figure, key)
+        if column and column not in frame.columns:
+            hint = did_you_mean(column, frame.columns)
+            raise StudyError(f"figure {figure.id}: {key}: {column!r} is not a column of its query{hint}")
+    if not frame.schema[figure.y].is_numeric():
+        raise StudyError(f"figure {figure.id}: y: {figure.y!r} is not a number")
+    frame = frame.with_columns(pl.col(figure.y).cast(pl.Float64))
+    frame = frame.filter(pl.col(figure.y).is_finite())  # also drops null
+    if frame.schema[figure.x].is_numeric():
+        frame = frame.with_columns(pl.col(figure.x).cast(pl.Float64))
+    return frame.with_columns(
+        _label(frame, column) for column in dict.fromkeys([figure.color, figure.facet]) if column
+    )
+
+
+def _label(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """A series' label: text as it is, a number with its unit."""
+    if not frame.schema[column].is_float():
+        return pl.col(column).cast(pl.String).fill_null("–")
+    return pl.col(column).map_elements(unit_of(column).text, return_dtype=pl.String).fill_null("–")
+
+
+def interval95(frame: pl.DataFrame, keys: list[str], y: str) -> pl.DataFrame:
+    """Mean of ``y`` over each group, with the two-sided 95 % Student t-interval of that mean.
+
+    Columns: the keys, ``y`` (the mean), ``low``, ``high``, ``n``. One value has no spread: low and high
+    are then the value itself.
+    """
+    groups = frame.group_by(keys, maintain_order=True).agg(
+        pl.col(y).mean(), pl.col(y).std(ddof=1).alias("deviation"), pl.col(y).len().alias("n")
+    )
+    half = [
+        half_width(deviation or 0.0, n) for deviation, n in groups.select("deviation", "n").iter_rows()
+    ]
+    spread = pl.Series("half", half, dtype=pl.Float64)
+    return groups.with_columns(low=pl.col(y) - spread, high=pl.col(y) + spread).drop("deviation")
+
+
+def half_width(deviation: float, n: int) -> float:
+    """Half the width of the 95 % t-interval of a mean of ``n`` values of this sample deviation."""
+    if n < 2:
+        return 0.0
+    return float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * deviation / math.sqrt(n)
+
+
+def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
+    """Tukey's box plot: quartiles, whiskers to the last value within 1.5 box lengths, outliers beyond."""
+    quartile = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+    summary = frame.group_by(keys, maintain_order=True).agg(
+        *(pl.col(y).quantile(q, "linear").alias(name) for name, q in quartile.items()),
+        pl.len().alias("n"),
+    )
+    joined = frame.join(summary, on=keys, nulls_equal=True, maintain_order="left")
+    reach = 1.5 * (pl.col("q3") - pl.col("q1"))
+    inside = pl.col(y).is_between(pl.col("q1") - reach, pl.col("q3") + reach)
+    whiskers = (
+        joined.filter(inside)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col(y).min().alias("low"), pl.col(y).max().alias("high"))
+    )
+    table = summary.join(whiskers, on=keys, nulls_equal=True, maintain_order="left")
+    outliers = joined.filter(~inside).select(*keys, pl.col(y).alias("outlier")).head(CAP)
+    return Rows(table.with_columns(pl.col("median").alias(y)), interval=True, outliers=outliers)
+
+
+def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.DataFrame:
+    """At most about ``cap`` rows: each series is cut into equal slices of which the rows with the lowest
+    and the highest ``y`` stay, so that no peak and no trough is lost. Fewer rows stay as they are."""
+    if frame.height <= cap:
+        return frame
+    kinds = frame.select(series).n_unique() if series else 1
+    slices = max(cap // (2 * kinds), 1)
+    place = pl.int_range(pl.len())
+    length = pl.len()
+    over = (lambda e: e.over(series)) if series else (lambda e: e)
+    rows = frame.with_row_index("_row").with_columns(_slice=over(place * slices // length))
+    groups = rows.group_by([*series, "_slice"], maintain_order=True)
+    kept = groups.agg(
+        pl.col("_row").get(pl.col(y).arg_min()).alias("lowest"),
+        pl.col("_row").get(pl.col(y).arg_max()).alias("highest"),
+    )
+    chosen = pl.concat([kept["lowest"], kept["highest"]]).unique().sort()
+    return frame[chosen.to_list()]
+
+
+def _note(drawn: int, all_rows: int) -> str:
+    if drawn == all_rows:
+        return ""
+    return (
+        f"Drawn from {drawn:,} of {all_rows:,} rows: the lowest and the highest value of each slice of a series."
+    )

@@ -1,0 +1,86 @@
+"""How figures look: one typeface, one palette, quiet axes.
+
+Colours follow Okabe and Ito's set for colour-blind readers, without its yellow (unreadable as a line
+on white); a second round of the same hues, deeper and dashed, serves more than eight series. Shape
+repeats what colour says, so that no figure depends on colour alone.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FONTS = Path(__file__).parent / "fonts"
+FONT = "Inter, Helvetica Neue, Helvetica, Arial, sans-serif"
+
+PALETTE = (
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#4FA9DD", "#4B5563", "#7E57A8",
+    "#003F66", "#8F3D00", "#00563F", "#8A5A00", "#8B3F6B", "#1C6690", "#111827", "#4A2C77",
+)  # fmt: skip
+DARK_PALETTE = (
+    "#4FA3DC", "#F2874B", "#2FC49B", "#F0B849", "#E69AC4", "#8FD0F5", "#B4BDC9", "#B08FDA",
+    "#A9D4F5", "#FBC3A0", "#9BE6CF", "#F9E0AE", "#F5CFE2", "#CDEBFB", "#E2E7EC", "#D9C8F0",
+)  # fmt: skip
+SHAPES = (
+    "circle", "square", "triangle-up", "diamond",
+    "cross", "triangle-down", "triangle-right", "triangle-left",
+)  # fmt: skip
+ROUND = 8  # hues before the palette comes round again, dashed
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of one medium: ink on paper, or variables that the page's style sheet sets."""
+
+    ink: str
+    soft: str
+    line: str
+    grid: str
+    background: str
+    paper: str
+    """What shows where the background is transparent."""
+    palette: tuple[str, ...]
+
+    def config(self) -> dict[str, Any]:
+        """The Vega-Lite configuration."""
+        return {
+            "background": self.background,
+            "font": FONT,
+            "padding": 6,
+            "view": {"stroke": None},
+            "axis": {
+                "labelColor": self.soft, "labelFontSize": 11.5, "labelPadding": 6,
+                "titleColor": self.ink, "titleFontSize": 12, "titleFontWeight": 600, "titlePadding": 10,
+                "domainColor": self.line, "tickColor": self.line, "tickSize": 4,
+                "gridColor": self.grid, "gridWidth": 1, "labelOverlap": "greedy", "labelSeparation": 8,
+            },
+            "axisX": {"grid": False, "tickCount": 6},
+            "axisY": {"domain": False, "ticks": False, "tickCount": 5, "minExtent": 34},
+            "legend": {
+                "orient": "top", "title": None, "labelColor": self.ink, "labelFontSize": 12,
+                "labelLimit": 0, "symbolSize": 70, "symbolStrokeWidth": 2, "columnPadding": 18,
+                "rowPadding": 5, "offset": 14,
+            },
+            "header": {
+                "title": None, "labelColor": self.ink, "labelFontSize": 12.5, "labelFontWeight": 600,
+                "labelAnchor": "start", "labelPadding": 10,
+            },
+            "title": {
+                "anchor": "start", "color": self.ink, "fontSize": 14, "fontWeight": 600, "offset": 14,
+            },
+            "facet": {"spacing": 28},
+            "scale": {
+                "bandPaddingInner": 0.22, "bandPaddingOuter": 0.16,
+                "bandWithNestedOffsetPaddingInner": 0.22, "bandWithNestedOffsetPaddingOuter": 0.12,
+            },
+        }  # fmt: skip
+
+
+PAPER = Theme(
+    ink="#1B1F24", soft="#57606A", line="#AEB6BF", grid="#E9ECEF", background="#FFFFFF",
+    paper="#FFFFFF", palette=PALETTE,
+)  # fmt: skip
+PAGE = Theme(
+    ink="var(--ink)", soft="var(--soft)", line="var(--axis)", grid="var(--grid)",
+    background="transparent", paper="var(--paper)",
+    palette=tuple(f"var(--c{i})" for i in range(len(PALETTE))),
+)  # fmt: skip

@@ -1,0 +1,354 @@
+"""The network of a scenario, drawn: hosts, routers, links with their rate, delay, queue and loss.
+
+Layout: the longest of the flows' shortest paths is the *spine*, drawn from left to right. Hosts at its
+two end routers fan out left and right (a dumbbell); hosts at a router between hang below it (a parking
+lot); links that join the same two nodes are bent apart (disjoint paths); any other node goes in the
+column of its distance from the spine's start.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from vazao.figures.units import Unit
+
+Graph = Mapping[str, Any]
+
+COLUMN = 228  # between columns, in points
+ROW = 66  # between nodes of one column
+LANE = 92  # between links that join the same two nodes
+MARGIN = 26
+HOST = (86, 34)
+ROUTER = 21  # radius
+MOST = 5  # hosts of one side that are drawn; more are summed up
+
+RATE, DELAY = Unit("bit/s"), Unit("s")
+
+
+@dataclass
+class Node:
+    """A host or router at its place; ``hidden`` counts the hosts that this one stands for."""
+
+    name: str
+    host: bool
+    x: float = 0.0
+    y: float = 0.0
+    hidden: int = 0
+
+
+@dataclass
+class Link:
+    """A link and every value its properties take over the scenarios that were merged."""
+
+    name: str
+    source: str
+    target: str
+    forward: dict[str, list[Any]]
+    reverse: dict[str, list[Any]] = field(default_factory=dict)
+    bend: float = 0.0
+
+    @property
+    def slowest(self) -> float:
+        """The lowest rate in either direction, bit/s."""
+        rates = [rate for rate in self.forward["rate_bps"] + self.reverse["rate_bps"] if rate is not None]
+        return min(rates, default=float("inf"))
+
+
+PROPERTIES = ("rate_bps", "delay_s", "queue", "loss")
+
+
+def shape(graph: Graph) -> str:
+    """What graphs that can be drawn as one have in common: nodes and links, whatever the links' properties."""
+    nodes = [node["name"] for node in graph["nodes"]]
+    return repr((nodes, [(link["name"], link["source"], link["target"]) for link in graph["links"]]))
+
+
+def merge(graphs: Sequence[Graph]) -> Graph:
+    """One graph of several of the same shape, each property of a link becoming the list of its values."""
+
+    def values(number: int, reverse: bool) -> dict[str, list[Any]]:
+        links = [graph["links"][number] for graph in graphs]
+        sides = [link["reverse"] if reverse and link.get("reverse") else link for link in links]
+        return {key: list(dict.fromkeys(side.get(key) for side in sides)) for key in PROPERTIES}
+
+    links = [
+        {"name": link["name"], "source": link["source"], "target": link["target"]}
+        | {"forward": values(i, False), "reverse": values(i, True)}
+        for i, link in enumerate(graphs[0]["links"])
+    ]
+    return {**graphs[0], "links": links}
+
+
+def draw(graphs: Sequence[Graph], title: str) -> str:
+    """The network as an SVG element. Several graphs: one network whose links vary, drawn with their ranges."""
+    graph = merge(graphs)
+    nodes, links = place(graph)
+    left = min(node.x for node in nodes.values()) - MARGIN - HOST[0] / 2
+    top = min([node.y for node in nodes.values()] + [link.bend for link in links]) - MARGIN - 10
+    right = max(node.x for node in nodes.values()) + MARGIN + HOST[0] / 2
+    bottom = max([node.y for node in nodes.values()] + [link.bend for link in links]) + MARGIN + 28
+    slowest = min((link.slowest for link in links), default=0.0)
+    varied = any(link.slowest > slowest for link in links)
+    parts = [_link(link, nodes, bottleneck=varied and link.slowest == slowest) for link in links]
+    parts += [_label(link, nodes) for link in labelled(links, nodes)]
+    parts += [_node(node) for node in nodes.values()]
+    width, height = right - left, bottom - top
+    return (
+        f'<svg class="network" role="img" aria-label="{escape(describe(graph, title))}" '
+        f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" style="max-width:{width * 1.15:.0f}px" '
+        f'xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+    )
+
+
+def describe(graph: Graph, title: str) -> str:
+    """The drawing in words."""
+    hosts = sum(node["kind"] == "host" for node in graph["nodes"])
+    routers = len(graph["nodes"]) - hosts
+    links = "; ".join(
+        f"{link['source']} to {link['target']}: {', '.join(texts(link['forward']))}" for link in graph["links"][:12]
+    )
+    return f"{title}: {_count(hosts, 'host')}, {_count(routers, 'router')}. {links}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# Layout
+
+
+def place(graph: Graph) -> tuple[dict[str, Node], list[Link]]:
+    """Nodes at their places and the links between those that are drawn."""
+    nodes = {node["name"]: Node(node["name"], node["kind"] == "host") for node in graph["nodes"]}
+    links = [Link(x["name"], x["source"], x["target"], x["forward"], x["reverse"]) for x in graph["links"]]
+    neighbours: dict[str, list[str]] = {name: [] for name in nodes}
+    for link in links:
+        neighbours[link.source].append(link.target)
+        neighbours[link.target].append(link.source)
+    spine = _spine(graph, neighbours)
+    columns = _columns(spine, neighbours, nodes)
+    below = _hanging(spine, neighbours, nodes)
+    for name, column in columns.items():
+        nodes[name].x = column * COLUMN * (1.6 if len(links) > len(nodes) else 1)
+    for column in sorted(set(columns.values())):
+        stack = [name for name in nodes if columns.get(name) == column and name not in below]
+        _stack(stack, spine, neighbours, nodes)
+    depth = max((node.y for name, node in nodes.items() if name not in below), default=0.0)
+    for router in dict.fromkeys(below.values()):
+        hosts = [name for name, at in below.items() if at == router]
+        for i, name in enumerate(hosts):
+            nodes[name].x = nodes[router].x + (i - (len(hosts) - 1) / 2) * (HOST[0] + 12)
+            nodes[name].y = depth + 1.7 * ROW
+    gone = {name for name in neighbours if name not in nodes or nodes[name].hidden}
+    shown = [link for link in links if not {link.source, link.target} & gone]
+    _bend(shown)
+    return nodes, shown
+
+
+def _spine(graph: Graph, neighbours: Mapping[str, list[str]]) -> list[str]:
+    """The longest of the shortest paths between a flow's ends; without flows, between the first and last node."""
+    ends = [(flow["client"], flow["server"]) for flow in graph["flows"]]
+    names = list(neighbours)
+    paths = [_shortest(a, b, neighbours) for a, b in ends or [(names[0], names[-1])]]
+    return max(paths, key=len)
+
+
+def _shortest(start: str, goal: str, neighbours: Mapping[str, list[str]]) -> list[str]:
+    before: dict[str, str | None] = {start: None}
+    queue = deque([start])
+    while queue and goal not in before:
+        here = queue.popleft()
+        for there in neighbours[here]:
+            if there not in before:
+                before[there] = here
+                queue.append(there)
+    path, at = [], goal if goal in before else start
+    while at is not None:
+        path.append(at)
+        at = before[at]  # type: ignore[assignment]
+    return path[::-1]
+
+
+def _columns(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> dict[str, float]:
+    """The column of every node: its place on the spine; a host beside its router, outwards; else by distance."""
+    columns: dict[str, float] = {name: float(i) for i, name in enumerate(spine)}
+    queue = deque(spine)
+    middle = (len(spine) - 1) / 2
+    while queue:
+        here = queue.popleft()
+        for there in neighbours[here]:
+            if there in columns:
+                continue
+            outwards = -1 if nodes[there].host and columns[here] < middle else 1
+            columns[there] = columns[here] + outwards
+            queue.append(there)
+    for name in nodes:
+        columns.setdefault(name, 0.0)
+    return columns
+
+
+def _hanging(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> dict[str, str]:
+    """Hosts that hang below a router: those at a router inside the spine, away from its two ends."""
+    inside = spine[2:-2]
+    if not inside:
+        return {}
+    ends = {spine[0], spine[-1]}
+    routers = spine[1:-1]  # where some hang, those of the end routers hang too
+    hanging = {
+        name: neighbours[name][0]
+        for name, node in nodes.items()
+        if node.host and name not in ends and len(neighbours[name]) == 1 and neighbours[name][0] in routers
+    }
+    return hanging if set(hanging.values()) & set(inside) else {}
+
+
+def _stack(
+    names: list[str], spine: Sequence[str], neighbours: Mapping[str, list[str]], nodes: dict[str, Node]
+) -> None:
+    """Spread one column's nodes around the spine; too many hosts are drawn as a few and a number."""
+    hosts = [name for name in names if nodes[name].host]
+    if len(hosts) > MOST:
+        kept, rest = [*hosts[:2], hosts[-1]], hosts[2:-1]
+        for name in rest[1:]:
+            del nodes[name]
+        nodes[rest[0]].hidden = len(rest)
+        names = [name for name in names if name in (*kept, rest[0])]
+    central = [name for name in names if name in spine]
+    if central and len(names) > 1 and not nodes[central[0]].host:
+        others = [name for name in names if name not in spine]
+        for i, name in enumerate(others):  # routers beside the spine: below and above it in turn
+            nodes[name].y = (i // 2 + 1) * 1.7 * ROW * (1 if i % 2 == 0 else -1)
+        return
+    names.sort(key=lambda name: _pull(name, neighbours, nodes))
+    for i, name in enumerate(names):
+        nodes[name].y = (i - (len(names) - 1) / 2) * ROW
+
+
+def _pull(name: str, neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> float:
+    """The mean height of a node's neighbours, which decides its order in its column."""
+    heights = [nodes[other].y for other in neighbours[name] if other in nodes]
+    return sum(heights) / len(heights) if heights else 0.0
+
+
+def _bend(links: Iterable[Link]) -> None:
+    """Draw apart links that join the same two nodes."""
+    pairs: dict[frozenset[str], list[Link]] = {}
+    for link in links:
+        pairs.setdefault(frozenset((link.source, link.target)), []).append(link)
+    for group in pairs.values():
+        for i, link in enumerate(group):
+            link.bend = (i - (len(group) - 1) / 2) * LANE
+
+
+# Texts
+
+
+def texts(side: Mapping[str, Sequence[Any]]) -> list[str]:
+    """A direction's properties as people write them: rate, delay, queue, loss."""
+    rate, delay = _span(side["rate_bps"], RATE), _span(side["delay_s"], DELAY)
+    queue = _choices(side["queue"], "queue ")
+    loss = _choices([_ratio(value) for value in side["loss"]], "loss ")
+    return [text for text in (rate, delay, queue, loss) if text]
+
+
+def _span(values: Sequence[float | None], unit: Unit) -> str:
+    numbers = sorted(value for value in values if value is not None)
+    if not numbers:
+        return ""
+    low, high = unit.text(numbers[0], 3), unit.text(numbers[-1], 3)
+    return low if low == high else f"{low} – {high}"
+
+
+def _choices(values: Sequence[str | None], prefix: str) -> str:
+    known = [value for value in values if value]
+    if not known:
+        return ""
+    return prefix + (" or ".join(known) if len(known) < 3 else f"of {len(known)} kinds")
+
+
+def _ratio(loss: str | None) -> str | None:
+    """A plain loss probability as a percentage; any other loss model as it is called."""
+    try:
+        return Unit("%").text(float(loss or ""), 3) if float(loss or "") else None
+    except ValueError:
+        return loss
+
+
+def labelled(links: Sequence[Link], nodes: Mapping[str, Node]) -> list[Link]:
+    """Links that carry a label: of several alike at one side of the drawing, the first."""
+    seen: set[tuple[float | str, tuple[str, ...]]] = set()
+    chosen = []
+    for link in sorted(links, key=lambda x: nodes[x.source].y + nodes[x.target].y + x.bend):
+        a, b = nodes[link.source], nodes[link.target]
+        side = "below" if abs(a.x - b.x) < COLUMN / 2 else (a.x + b.x) // 2
+        key = (side, (*texts(link.forward), *texts(link.reverse)))
+        if not (a.host != b.host and key in seen):
+            chosen.append(link)
+        seen.add(key)
+    return chosen
+
+
+# Drawing
+
+
+def _line(a: Node, b: Node, bend: float) -> str:
+    if not bend:
+        return f"M{a.x:.1f},{a.y:.1f}L{b.x:.1f},{b.y:.1f}"
+    third = (b.x - a.x) / 4
+    height = (a.y + b.y) / 2 + bend * 4 / 3
+    return f"M{a.x:.1f},{a.y:.1f}C{a.x + third:.1f},{height:.1f} {b.x - third:.1f},{height:.1f} {b.x:.1f},{b.y:.1f}"
+
+
+def _link(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
+    a, b = nodes[link.source], nodes[link.target]
+    kind = "link bottleneck" if bottleneck else "link"
+    drawn = f'<path class="{kind}" d="{_line(a, b, link.bend)}"/>'
+    if bottleneck and not link.bend and not a.host and a.y == b.y:
+        step = 1 if b.x > a.x else -1
+        bars = "".join(
+            f'<path class="queue" d="M{a.x + step * (ROUTER + 9 + 5 * i):.1f},{a.y - 6:.1f}v12"/>' for i in range(4)
+        )
+        return drawn + bars
+    return drawn
+
+
+def _label(link: Link, nodes: Mapping[str, Node]) -> str:
+    a, b = nodes[link.source], nodes[link.target]
+    x, y = (a.x + b.x) / 2, (a.y + b.y) / 2 + link.bend
+    forward, reverse = texts(link.forward), texts(link.reverse)
+    hanging = abs(a.x - b.x) < COLUMN / 2
+    if hanging:
+        return _text(x + 8, y + 3, [" · ".join(forward[:2])], "start")
+    edge = a.host or b.host  # an access link tells its rate and delay; its queue matters little
+    if forward == reverse:
+        if edge and not link.bend and len(nodes) > 2:
+            return _text(x, y - 18 if a.y == b.y else y - 14, [" · ".join(forward[:2])], "middle")
+        return _text(x, y - 10, [" · ".join(forward[:2])], "middle") + _text(
+            x, y + 20, forward[2:], "middle"
+        )
+    return _text(x, y - 22, [f"→ {' · '.join(forward[:2])}", " · ".join(forward[2:])], "middle") + _text(
+        x, y + 20, [f"← {' · '.join(reverse[:2])}", " · ".join(reverse[2:])], "middle"
+    )
+
+
+def _text(x: float, y: float, lines: Sequence[str], anchor: str) -> str:
+    rows = "".join(
+        f'<tspan x="{x:.1f}" dy="{0 if i == 0 else 14}">{escape(line)}</tspan>' for i, line in enumerate(lines) if line
+    )
+    return f'<text class="label" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{rows}</text>'
+
+
+def _node(node: Node) -> str:
+    centre = f'x="{node.x:.1f}" y="{node.y + 4:.1f}" text-anchor="middle"'
+    if node.hidden:
+        return f'<text class="more" {centre}>⋮ {node.hidden} more</text>'
+    if node.host:
+        width, height = HOST
+        box = f'x="{node.x - width / 2:.1f}" y="{node.y - height / 2:.1f}" width="{width}" height="{height}" rx="6"'
+        return f'<rect class="host" {box}/><text class="name" {centre}>{escape(node.name)}</text>'
+    name = f'<text class="name" {centre}>{escape(node.name)}</text>'
+    return f'<circle class="router" cx="{node.x:.1f}" cy="{node.y:.1f}" r="{ROUTER}"/>{name}'

@@ -1,0 +1,292 @@
+"""What the page says, as plain values for the template: verdicts, parts, figures beside claims, commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from vazao import _core
+from vazao.errors import ScenarioError
+from vazao.figures import Drawing, drawing
+from vazao.figures.chart import Face
+from vazao.figures.theme import PAGE
+from vazao.findings import Result
+from vazao.store import Store
+from vazao.study import Factor, Figure, Part, Size, Study, built_in_studies
+
+from . import network
+
+CSS = {"reproduced": "reproduced", "differs": "differs", "not testable here": "open"}
+"""Verdict to CSS class, in the order in which they are counted."""
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True})
+
+
+def markdown(text: str) -> Markup:
+    """Paragraphs of Markdown as HTML; HTML inside it is shown, not obeyed."""
+    return Markup(_MARKDOWN.render(text))  # noqa: S704
+
+
+def inline(text: str) -> Markup:
+    """A line of Markdown as HTML."""
+    return Markup(_MARKDOWN.renderInline(text))  # noqa: S704
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim with its verdicts, one for each level or one for all."""
+
+    id: str
+    claim: str
+    reported: str
+    results: list[Result]
+    anchor: bool = True
+
+    @property
+    def whole(self) -> Result | None:
+        """The verdict of a claim that is not decided level by level."""
+        return next((result for result in self.results if result.level is None), None)
+
+    @property
+    def by_level(self) -> Mapping[str, Result | None]:
+        """The verdict at each level."""
+        return {result.level: result for result in self.results if result.level is not None}
+
+    @property
+    def tone(self) -> str:
+        """The one verdict, or ``mixed``."""
+        verdicts = {CSS[result.verdict] for result in self.results}
+        decided = verdicts - {"open"} or verdicts
+        return decided.pop() if len(decided) == 1 else "mixed"
+
+
+def context(study: Study, store: Store, findings: Sequence[Result]) -> dict[str, Any]:
+    """Everything the template names, but for the page's style and scripts."""
+    ledger = claims(findings)
+    levels = list(dict.fromkeys(result.level for result in findings if result.level is not None))
+    shown: set[str] = set()
+    sections = [
+        {"title": title, "question": question, "figures": [_figure(one, study, store, ledger, shown) for one in figures]}
+        for title, question, figures in _sections(study)
+    ]
+    loose = [one for one in ledger.values() if one.id not in shown]
+    size: Size = store.manifest["size"]
+    return {
+        "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
+        "ledger": list(ledger.values()), "tally": tally(findings, levels), "sections": sections, "loose": loose,
+        "networks": networks(study), "parts": [_part(part, size, store) for part in study.parts],
+        "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
+        "commands": commands(study, store), "questions": questions(study, store),
+        "contents": _contents(bool(ledger), bool(sections)),
+    }  # fmt: skip
+
+
+def _contents(ledger: bool, sections: bool) -> list[tuple[str, str]]:
+    every = [
+        ("summary", "Verdicts", True), ("setting", "The experiment", True), ("results", "Results", sections),
+        ("ledger", "Ledger", ledger), ("reproduce", "Do it again", True),
+    ]  # fmt: skip
+    return [(id, name) for id, name, there in every if there]
+
+
+# Claims and verdicts
+
+
+def claims(findings: Iterable[Result]) -> dict[str, Claim]:
+    """The findings by id, each claim once with all its verdicts."""
+    gathered: dict[str, Claim] = {}
+    for result in findings:
+        one = gathered.setdefault(result.id, Claim(result.id, result.claim, result.reported, []))
+        one.results.append(result)
+    return gathered
+
+
+def tally(findings: Sequence[Result], levels: Sequence[str]) -> list[dict[str, Any]]:
+    """How many claims have each verdict, at each level and for claims decided as a whole."""
+    whole = [result for result in findings if result.level is None]
+    groups = [(level, [r for r in findings if r.level == level]) for level in levels]
+    if whole:
+        groups.append(("decided as a whole" if levels else "all claims", whole))
+    return [
+        {"name": name, "counts": {verdict: sum(r.verdict == verdict for r in results) for verdict in CSS}}
+        for name, results in groups
+    ]
+
+
+# The experiment
+
+
+def networks(study: Study) -> list[dict[str, Any]]:
+    """The networks of the study: parts on a network of the same shape share one drawing with all their values."""
+    shapes: dict[str, tuple[list[str], list[network.Graph]]] = {}
+    for part in study.parts:
+        for graph in _graphs(study, part):
+            names, graphs = shapes.setdefault(network.shape(graph), ([], []))
+            names.append(part.title or part.name)
+            graphs.append(graph)
+    drawn = []
+    for names, graphs in shapes.values():
+        where = f" of: {'; '.join(dict.fromkeys(names))}" if len(shapes) > 1 else ""
+        varied = " Ranges and alternatives are those of the design." if len(graphs) > 1 else ""
+        svg = Markup(network.draw(graphs, "The network"))  # noqa: S704
+        drawn.append({"svg": svg, "caption": f"The network{where}.{varied}"})
+    return drawn
+
+
+def _graphs(study: Study, part: Part) -> list[network.Graph]:
+    """The networks a part runs on: at the centre of its factors, and with each factor through its levels."""
+    centre = {factor.name: factor.centre for factor in part.factors}
+    choices = [centre, *(centre | {factor.name: level} for factor in part.factors for level in factor.levels)]
+    graphs = []
+    for choice in choices:
+        levels = [override for level in choice.values() for override in level.overrides]
+        overrides = [*study.overrides, *part.scenario.items(), *levels]
+        try:
+            scenario = _core.load(study.text, file=study.file, table="scenario", overrides=overrides, seed=study.seed)
+        except ScenarioError:  # a combination that the design leaves out need not be possible
+            continue
+        graphs.append(scenario.graph())
+    return graphs
+
+
+def _part(part: Part, size: Size, store: Store) -> dict[str, Any]:
+    counts = next((entry for entry in store.manifest["parts"] if entry["name"] == part.name), None)
+    told = ""
+    if counts:
+        told = f"{part.design.capitalize()} design: {_many(counts['combinations'], 'combination')}"
+        if counts["replications"] > 1:
+            told += f" × {counts['replications']} replications = {counts['runs']:,} runs"
+        told += f" ({size})."
+    factors = [_factor(factor, size) for factor in part.factors]
+    return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": told}
+
+
+def _factor(factor: Factor, size: Size) -> dict[str, Any]:
+    levels = factor.at(size)
+    keys = list(dict.fromkeys(key for level in levels for key, _ in level.overrides))
+    several = not factor.sets and any(len(level.overrides) > 1 for level in levels)
+    details = [(str(level), [(key, _toml(value)) for key, value in level.overrides]) for level in levels]
+    return {
+        "name": factor.title or factor.name, "levels": [str(level) for level in levels], "sets": keys,
+        "left_out": len(factor.levels) - len(levels), "details": details if several else [],
+    }  # fmt: skip
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# Figures
+
+
+def _sections(study: Study) -> list[tuple[str, str, list[Figure]]]:
+    """Figures by the part whose runs they show; those over several parts come last."""
+    if len(study.parts) == 1:
+        return [("", "", study.figures)] if study.figures else []
+    of_part: dict[str | None, list[Figure]] = {}
+    for figure in study.figures:
+        of_part.setdefault(_part_of(figure, study), []).append(figure)
+    sections = [
+        (part.title or part.name, part.question, of_part[part.name]) for part in study.parts if part.name in of_part
+    ]
+    return [*sections, *([("Across parts", "", of_part[None])] if None in of_part else [])]
+
+
+def _part_of(figure: Figure, study: Study) -> str | None:
+    """The only part that a figure's query names."""
+    named = [part.name for part in study.parts if re.search(rf"'{re.escape(part.name)}'", figure.sql)]
+    return named[0] if len(named) == 1 else None
+
+
+def _figure(figure: Figure, study: Study, store: Store, ledger: Mapping[str, Claim], shown: set[str]) -> dict[str, Any]:
+    one = drawing(study, store, figure)
+    beside = []
+    for id in figure.finding:
+        if id in ledger:
+            claim = ledger[id]
+            beside.append(Claim(id, claim.claim, claim.reported, claim.results, anchor=id not in shown))
+            shown.add(id)
+    told = {
+        "id": figure.id, "title": figure.title, "caption": figure.caption, "note": one.rows.note,
+        "sql": figure.sql.strip(), "claims": beside, "empty": one.rows.frame.is_empty(),
+    }  # fmt: skip
+    return told if told["empty"] else told | {"svg": still(one), "json": live(one)}
+
+
+def still(one: Drawing) -> Markup:
+    """The figure as an SVG element in the page's colours, its ids its own."""
+    svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{one.figure.id}-", one.svg(PAGE))
+    svg = re.sub(r'<svg ([^>]*?)>', r'<svg \1 role="img">', svg, count=1)
+    return Markup(svg)  # noqa: S704
+
+
+def live(one: Drawing) -> Markup:
+    """What brings the figure to life: its description, its rows by column, its legend."""
+    plot = one.plot
+    frames = {"rows": one.rows.frame} | ({"outliers": one.rows.outliers} if one.rows.outliers.height else {})
+    page = {
+        "spec": one.spec(Face.PAGE, PAGE),
+        "tables": {name: _columns(frame) for name, frame in frames.items()},
+        "legend": one.legend(PAGE),
+        "lines": plot.figure.kind in ("line", "step", "band", "area"),
+    }
+    return Markup(json.dumps(page, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
+
+
+def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
+    """A table by column, numbers to six significant digits: what a screen can show, in a third of the bytes."""
+    kept = frame.drop([c for c in ("run_id", "replication") if c in frame.columns and frame[c].n_unique() == 1])
+    rounded = kept.with_columns(pl.col(pl.Float64).round_sig_figs(6))
+    return {column: rounded[column].to_list() for column in rounded.columns}
+
+
+# Doing it again
+
+
+def facts(study: Study, store: Store) -> list[tuple[str, str]]:
+    """What was run, and with what."""
+    manifest = store.manifest
+    stored = store.query("SELECT count(DISTINCT run_id) AS runs FROM runs")["runs"][0]
+    versions = manifest["versions"]
+    return [
+        ("Size", manifest["size"]),
+        ("Runs", f"{stored:,}" if stored >= manifest["runs"] else f"{stored:,} stored of {manifest['runs']:,}"),
+        ("Seed", f"{study.seed}; replication r adds r"),
+        ("Engine", versions["engine"]),
+        ("Vazão", versions["vazao"]),
+        ("Python", versions["python"]),
+    ]
+
+
+def commands(study: Study, store: Store) -> str:
+    """The commands that give this page again."""
+    built_in = study.name in built_in_studies()
+    run = ["vazao", "run", study.name if built_in else "study.toml", f"--{store.manifest['size']}"]
+    for key, value in study.overrides:
+        run += ["--set", f"{key}={value if isinstance(value, str) else _toml(value)}"]
+    if study.overrides or study.seed != 1:
+        run += ["--seed", str(study.seed)]
+    folder = shlex.quote(f"results/{study.name}")
+    lines = [shlex.join(run), f"vazao show {folder}", f"vazao report {folder}"]
+    return "\n".join(lines if built_in else ["# study.toml stands beside this page", *lines])
+
+
+def questions(study: Study, store: Store) -> str:
+    """Questions to the stored rows that work as they stand."""
+    folder = shlex.quote(f"results/{study.name}")
+    asked = ["SELECT part, count(*) AS runs, avg(utilisation) AS utilisation FROM runs GROUP BY part"]
+    if study.figures:
+        asked.append(re.sub(r"\s+", " ", study.figures[0].sql).strip())
+    return "\n\n".join(f"vazao sql {folder} {shlex.quote(sql)}" for sql in asked)
