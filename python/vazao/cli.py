@@ -201,12 +201,9 @@ def _publish(done: Campaign) -> Path:
     """Draw the figures and write the report."""
     from vazao import figures, report
 
-    try:
+    with explained(done.directory):
         figures.render(done.study, done.store, done.directory)
-        with explained(done.directory):
-            return report.write(done.study, done.store, done.findings, done.directory)
-    except figures.FigureError as error:
-        raise ScenarioError(f"{done.study.file}: {error}") from None
+        return report.write(done.study, done.store, done.findings, done.directory)
 
 
 @app.command()
@@ -238,7 +235,7 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
 ) -> None:
-    """Ask the stored results anything: DuckDB with ci95(x), low95(x), high95(x), welch_p(list(a), list(b)), jain(list(x))."""
+    """Ask the stored results anything (DuckDB; with ci95(x), low95(x), high95(x), welch_p(list(a), list(b)))."""
     rows = Store(directory).query(query)
     if as_csv:
         sys.stdout.write(rows.write_csv())

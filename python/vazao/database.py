@@ -10,9 +10,12 @@ from typing import Any
 
 import duckdb
 import polars as pl
+from duckdb.func import FunctionNullHandling
 
 from vazao import statistics
 from vazao.errors import ResultsError
+
+_Numbers = list[float | None] | None
 
 MACROS = """
 CREATE MACRO ci95(x) AS t_quantile(count(x) - 1) * stddev_samp(x) / sqrt(count(x));
@@ -24,16 +27,25 @@ the value itself. Plain functions beside them, over lists (`list(x) FILTER (…)
 `welch_high95(a, b)`: Welch's test of a difference of means and the ends of its interval; `jain(shares)`."""
 
 
-def _t_quantile(df: int) -> float | None:
-    return statistics.t_quantile(df) if df > 0 else None
+def _t_quantile(df: int | None) -> float | None:
+    return statistics.t_quantile(df) if df else None
 
 
-def _of_welch(name: str) -> Callable[[list[float], list[float]], float | None]:
-    def function(a: list[float], b: list[float]) -> float | None:
-        test = statistics.welch([x for x in a if x is not None], [x for x in b if x is not None])
+def _of_welch(name: str) -> Callable[[_Numbers, _Numbers], float | None]:
+    def function(a: _Numbers, b: _Numbers) -> float | None:
+        test = statistics.welch(_known(a), _known(b))
         return float(getattr(test, name)) if test else None
 
     return function
+
+
+def _jain(shares: _Numbers) -> float | None:
+    return statistics.jain(_known(shares)) if _known(shares) else None
+
+
+def _known(values: _Numbers) -> list[float]:
+    """A column's values without its NULLs, as SQL's own aggregates take it."""
+    return [value for value in values or () if value is not None]
 
 
 _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
@@ -41,7 +53,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
     "welch_p": (_of_welch("p"), ["DOUBLE[]", "DOUBLE[]"]),
     "welch_low95": (_of_welch("low"), ["DOUBLE[]", "DOUBLE[]"]),
     "welch_high95": (_of_welch("high"), ["DOUBLE[]", "DOUBLE[]"]),
-    "jain": (lambda shares: statistics.jain([x for x in shares if x is not None]), ["DOUBLE[]"]),
+    "jain": (_jain, ["DOUBLE[]"]),
 }
 
 
@@ -53,7 +65,7 @@ def connect() -> duckdb.DuckDBPyConnection:
     """
     connection = duckdb.connect(":memory:", config={"threads": 1, "python_enable_replacements": False})
     for name, (function, parameters) in _FUNCTIONS.items():
-        connection.create_function(name, function, parameters, "DOUBLE")
+        connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
     connection.sql(MACROS)
     return connection
 

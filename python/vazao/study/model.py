@@ -44,11 +44,11 @@ def wrong(problem: str, *key: str | int) -> NoReturn:
     raise PydanticCustomError("vazao", "{problem}", {"problem": problem, "key": key})
 
 
-def _unique(names: Iterable[str], what: str) -> None:
+def _unique(names: Iterable[str], what: str, key: str) -> None:
     seen: set[str] = set()
-    for name in names:
+    for n, name in enumerate(names):
         if name in seen:
-            wrong(f"two {what} are called {name!r}; give each its own name")
+            wrong(f"two {what} are called {name!r}; give each its own name", key, n)
         seen.add(name)
 
 
@@ -127,7 +127,7 @@ class Factor(Table):
     def _consistent(self) -> Self:
         if self.name in RESERVED:
             wrong(f"{self.name!r} is a column of every run already; choose another name", "name")
-        _unique((str(label) for label in self.labels), "levels")
+        _unique((str(label) for label in self.labels), "levels", "levels")
         for key, labels in ("quick", self.quick), ("default", [] if self.default is None else [self.default]):
             for label in labels:
                 if label not in self.labels:
@@ -198,7 +198,7 @@ class Part(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _unique((factor.name for factor in self.factors), "factors")
+        _unique((factor.name for factor in self.factors), "factors", "factor")
         if "seed" in self.scenario:
             wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
         if (self.design == "list") != bool(self.runs):
@@ -306,9 +306,9 @@ class Study(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _unique((part.name for part in self.parts), "parts")
-        _unique((figure.id for figure in self.figures), "figures")
-        _unique((finding.id for finding in self.findings), "findings")
+        _unique((part.name for part in self.parts), "parts", "part")
+        _unique((figure.id for figure in self.figures), "figures", "figure")
+        _unique((finding.id for finding in self.findings), "findings", "finding")
         if "seed" in self.scenario:
             wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
         factors = {name for part in self.parts for name in part.factor_names}

@@ -1,0 +1,84 @@
+# Two commands: `make demo` runs a published study and writes its report, `make test` proves the house sound.
+# Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
+
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint bench studies lock clean tools
+SHELL := /bin/bash
+
+BIN := .venv/bin
+LOCKED := .venv/.locked
+BUILT := .venv/.built
+RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+STUDY ?= hstcp-2010
+
+help:
+	@echo 'make demo     set up, run the study $(STUDY) (quick), print its findings, write its report'
+	@echo 'make test     set up, lint, and pass every test'
+	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
+	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
+	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
+	@echo 'make studies  run every built-in study in full'
+	@echo 'make clean    remove the environment and everything built'
+
+setup: $(BUILT)
+
+# The interpreter is looked for by running it: a name on the path need not work.
+$(LOCKED): requirements.lock
+	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
+	@for python in $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3; do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && found="$$python" && break; \
+	done; \
+	[ -n "$$found" ] || { echo 'error: no CPython 3.11 or newer; install one (or say PYTHON=...)' >&2; exit 1; }; \
+	rm -rf .venv; \
+	"$$found" -m venv .venv || { echo "error: $$found cannot make environments; install its venv package" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(BUILT): $(LOCKED) pyproject.toml $(RUST)
+	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+demo: setup
+	$(BIN)/vazao run $(STUDY) --quick
+	@echo
+	@echo 'The report is results/$(STUDY)/report.html: open it in a browser.'
+
+studies: setup
+	@for study in python/vazao/studies/*.toml; do $(BIN)/vazao run "$$(basename "$$study" .toml)" --full || exit; done
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --locked
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --quiet --check
+	$(BIN)/mypy
+
+# Tests that need a tool that is not there are skipped with its name; pytest's summary counts them.
+tools:
+	@for tool in tshark:tshark chromium:chromium ns:ns2; do \
+	    command -v $${tool%%:*} >/dev/null || echo "optional tool not found: $${tool##*:} (its tests are skipped)"; \
+	done
+	@ls /usr/include/ns3*/ns3/core-module.h /usr/include/ns3/core-module.h >/dev/null 2>&1 \
+	    || echo 'optional tool not found: ns3 (make bench compares without it)'
+
+test: setup lint tools
+	cargo test --quiet --workspace --locked
+	$(BIN)/pytest -ra
+
+bench: setup
+	$(BIN)/python bench/run.py
+
+# The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
+lock:
+	python3 -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet pip-tools
+	.venv-lock/bin/pip-compile --quiet --all-extras --generate-hashes --strip-extras --no-header \
+	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+	rm -rf .venv-lock
+
+clean:
+	rm -rf .venv target build dist
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis python/vazao/_core*.so

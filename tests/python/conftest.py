@@ -1,0 +1,107 @@
+"""A small study that runs in well under a second, for everything that needs a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vazao.study import Study, parse_study
+
+TOY = """
+[study]
+name = "toy"
+title = "A toy"
+question = "Which one?"
+seed = 5
+
+[scenario]
+name = "toy"
+
+[scenario.network]
+topology = "dumbbell"
+access = { rate = "1 Gbps", delay = "1 ms" }
+bottleneck = { rate = "10 Mbps", delay = "5 ms", queue = "20 packets", loss = 0.005 }
+
+[[scenario.flow]]
+app = { kind = "upload", size = "200 kB" }
+transport = { kind = "tcp", cc = "cubic" }
+
+[[part]]
+name = "grid"
+replications = { quick = 2, full = 3 }
+
+[[part.factor]]
+name = "bandwidth"
+sets = "network.bottleneck.rate"
+levels = ["1 Mbps", "10 Mbps", "100 Mbps"]
+quick = ["1 Mbps", "100 Mbps"]
+
+[[part.factor]]
+name = "variant"
+levels.reno = { "flow.0.transport.cc" = "reno" }
+levels.cubic = { "flow.0.transport.cc" = "cubic" }
+
+[[part]]
+name = "again"
+replications = 2
+
+[[part.factor]]
+name = "bandwidth"
+sets = "network.bottleneck.rate"
+levels = ["10 Mbps", "100 Mbps"]
+quick = ["100 Mbps"]
+
+[[figure]]
+id = "utilisation"
+title = "Utilisation"
+sql = "SELECT bandwidth_bps, variant, utilisation FROM runs WHERE part = 'grid'"
+x = "bandwidth_bps"
+y = "utilisation"
+color = "variant"
+x_scale = "log"
+error = "ci95"
+finding = "busy"
+
+[[finding]]
+id = "busy"
+claim = "The link is never idle"
+reported = "above 0"
+per = "variant"
+sql = "SELECT avg(utilisation) AS mean, min(utilisation) > 0 AS holds FROM runs WHERE variant = $variant"
+measured = "{mean:.2f}"
+
+[[finding]]
+id = "moon"
+claim = "It works on the moon"
+not_testable = "there is no moon here"
+"""
+
+
+@pytest.fixture
+def toy_text() -> str:
+    return TOY
+
+
+@pytest.fixture
+def toy() -> Study:
+    return parse_study(TOY, "toy.toml")
+
+
+@pytest.fixture
+def toy_file(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.toml"
+    path.write_text(TOY)
+    return path
+
+
+@pytest.fixture
+def edited() -> Callable[[str, str], str]:
+    """The toy study with one piece of text replaced by another."""
+
+    def edit(old: str, new: str) -> str:
+        assert TOY.count(old) >= 1, old
+        return TOY.replace(old, new, 1)
+
+    return edit

@@ -1,0 +1,205 @@
+"""The command: what it prints where, its exit codes, and one clear message for anything a user types."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from vazao import cli
+
+SCENARIO = """
+name = "small"
+[network]
+topology = "dumbbell"
+bottleneck = { rate = "10 Mbps", delay = "5 ms", queue = "1 bdp" }
+[[flow]]
+app = { kind = "upload", size = "100 kB" }
+transport = { kind = "tcp", cc = "reno" }
+"""
+
+
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+Vazao = Callable[..., Answer]
+
+
+@pytest.fixture
+def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SCENARIO)
+
+    def call(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["vazao", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        output = capsys.readouterr()
+        code = end.value.code
+        return Answer(code if isinstance(code, int) else 0, output.out, output.err)
+
+    return call
+
+
+def test_a_scenario_prints_tables_with_units(vazao: Vazao) -> None:
+    answer = vazao("run", "small.toml")
+    assert answer.code == 0, answer.err
+    assert "left1 → right1" in answer.out
+    assert "100 kB" in answer.out
+    assert "bit/s" in answer.out
+
+
+def test_json_is_all_there_is_on_standard_output(vazao: Vazao) -> None:
+    answer = vazao("run", "small.toml", "--json", "--seed", "9")
+    found = json.loads(answer.out)
+    assert list(found) == ["run", "flows", "paths", "links"]
+    assert found["run"]["seed"] == 9
+    assert found["flows"][0]["app_bytes"] == 100_000
+    assert found["flows"][0]["intact"] is True
+    assert "samples" in json.loads(vazao("run", "small.toml", "--json", "--trace", "cwnd,rtt").out)
+
+
+def test_set_changes_a_key(vazao: Vazao) -> None:
+    answer = vazao(
+        "run", "small.toml", "--json", "--set", "flow.0.app.size=50 kB", "--set", "flow.0.transport.sack=false"
+    )
+    assert json.loads(answer.out)["flows"][0]["app_bytes"] == 50_000
+
+
+def test_a_study_runs_answers_and_resumes(vazao: Vazao, toy_file: Path) -> None:
+    first = vazao("run", str(toy_file), "--quick", "--jobs", "2")
+    assert first.code == 0, first.err
+    assert "3 findings: 2 reproduced, 0 differs, 1 not testable here" in first.out
+    assert Path("results/toy/report.html").is_file()
+    assert {path.suffix for path in Path("results/toy/figures").iterdir()} >= {".svg", ".pdf", ".png"}
+    assert "(0 simulated now)" in vazao("run", str(toy_file)).out
+    shown = vazao("show", "results/toy")
+    assert "10 of 10 runs (quick)" in shown.out
+    assert "The link is never idle" in shown.out
+    Path("results/toy/report.html").unlink()
+    assert vazao("report", "results/toy").out.strip() == "results/toy/report.html"
+    assert Path("results/toy/report.html").is_file()
+
+
+def test_sql_asks_the_stored_results(vazao: Vazao, toy_file: Path) -> None:
+    vazao("run", str(toy_file), "--quick", "--out", "r")
+    assert json.loads(vazao("sql", "r", "SELECT count(*) AS n FROM runs", "--json").out) == [{"n": 10}]
+    assert vazao("sql", "r", "SELECT 1.5 AS x, NULL AS y", "--csv").out == "x,y\n1.5,\n"
+    assert "bandwidth_bps" in vazao("sql", "r", "SELECT * FROM runs LIMIT 1").out
+    assert "time_s" in vazao("sql", "r", "SELECT * FROM samples").out
+
+
+def test_a_scenario_can_be_kept_and_asked(vazao: Vazao) -> None:
+    assert vazao("run", "small.toml", "--out", "kept").code == 0
+    assert vazao("run", "small.toml", "--out", "kept").code == 0
+    assert json.loads(vazao("sql", "kept", "SELECT count(*) AS n FROM flows", "--json").out) == [{"n": 1}]
+    assert "small" in vazao("show", "kept").out
+    other = vazao("run", "small.toml", "--out", "kept", "--seed", "4")
+    assert other.code == 2
+    assert "choose another --out" in other.err
+
+
+def test_check_says_what_would_run(vazao: Vazao, toy_file: Path) -> None:
+    answer = vazao("check", str(toy_file))
+    assert "quick: 10 runs" in answer.out
+    assert "full: 22 runs" in answer.out
+    assert "grid: 18 runs, factorial: bandwidth (3) × variant (2)" in answer.out
+    assert "a valid scenario: 1 run" in vazao("check", "small.toml").out
+    assert not Path("results").exists()
+
+
+def test_the_catalogue(vazao: Vazao) -> None:
+    everything = vazao("list").out
+    assert "cubic" in everything
+    assert "RFC 9438" in vazao("list", "congestion-controls").out
+    explained = vazao("explain", "cubic").out
+    assert "RFC 9438" in explained
+    assert "default" in explained
+
+
+def test_new_writes_a_scenario_that_runs(vazao: Vazao) -> None:
+    assert vazao("new", "mine").code == 0
+    assert 'name = "mine"' in Path("mine.toml").read_text()
+    assert vazao("check", "mine.toml").code == 0
+    again = vazao("new", "mine")
+    assert (again.code, again.err) == (2, "error: mine.toml: exists already; choose another name\n")
+
+
+def test_version(vazao: Vazao) -> None:
+    assert vazao("--version").out.startswith("vazao ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run", "none.toml"], "none.toml: no such file"),
+        (["run", "folder"], "folder: is a directory"),
+        (["run", "binary.toml"], "binary.toml: not a text in UTF-8 (byte 7)"),
+        (["run", "broken.toml"], "broken.toml:2"),
+        (["run", "broken-study.toml"], "broken-study.toml:2: "),
+        (["run", "no-such-study"], "'no-such-study' is neither a file nor a built-in study"),
+        (["run", "small.toml", "--set", "network"], "write KEY=VALUE"),
+        (["run", "small.toml", "--set", "network.botleneck.rate=1 Mbps"], "did you mean"),
+        (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "'10 Mbs' is not a rate"),
+        (["run", "small.toml", "--set", "flow.0.transport.cc=cubc"], "cubic"),
+        (["run", "small.toml", "--quick"], "--quick and --full are for studies"),
+        (["run", "small.toml", "--trace", "cwmd"], "cwnd"),
+        (["run", "small.toml", "--out", "small.toml"], "small.toml: is a file"),
+        (["run", "small.toml", "--out", "folder"], "folder: holds other files"),
+        (["run", "small.toml", "--jobs", "0"], "--jobs"),
+        (["run", "small.toml", "--seed", "x"], "--seed"),
+        (["run", "small.toml", "--sed", "1"], "--seed"),
+        (["rnu", "small.toml"], "run"),
+        (["check", "none.toml"], "none.toml: no such file"),
+        (["show", "nowhere"], "nowhere: no such directory"),
+        (["report", "folder"], "folder: is no results directory"),
+        (["sql", "nowhere", "SELECT 1"], "nowhere: no such directory"),
+        (["list", "ques"], "did you mean 'queues'?"),
+        (["explain", "cubc"], "did you mean 'cubic'?"),
+        (["new", "nowhere/x"], "nowhere/x.toml: cannot write"),
+    ],
+)
+def test_a_mistake_is_one_clear_message(vazao: Vazao, arguments: list[str], expected: str) -> None:
+    Path("folder").mkdir()
+    Path("folder/letter.txt").touch()
+    Path("binary.toml").write_bytes(b"name =\xff\xfe")
+    Path("broken.toml").write_text('name = "x"\n[network\n')
+    Path("broken-study.toml").write_text("[study]\nname = x\n")
+    answer = vazao(*arguments)
+    assert answer.code == 2, answer
+    assert expected in answer.err.replace("\n", " "), answer.err
+    assert "Traceback" not in answer.err
+    assert answer.out == ""
+
+
+def test_wrong_sql_is_the_users_mistake(vazao: Vazao) -> None:
+    vazao("run", "small.toml", "--out", "kept")
+    answer = vazao("sql", "kept", "SELECT nope FROM runs")
+    assert answer.code == 2
+    assert "nope" in answer.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written(vazao: Vazao, toy_file: Path) -> None:
+    Path("closed").mkdir(mode=0o500)
+    answer = vazao("run", str(toy_file), "--out", "closed/r")
+    assert answer.code == 2
+    assert "no permission to write there" in answer.err
+
+
+def test_set_and_seed_reach_a_study_but_trace_does_not(vazao: Vazao, toy_file: Path) -> None:
+    answer = vazao("run", str(toy_file), "--quick", "--set", "network.bottleneck.rate=1 Mbps")
+    assert answer.code == 2
+    assert "factor 'bandwidth' sets it" in answer.err
+    assert vazao("run", str(toy_file), "--trace", "cwnd").code == 2
+    assert vazao("run", str(toy_file), "--quick", "--seed", "8", "--json", "--out", "r").code == 0
+    assert vazao("sql", "r", "SELECT min(seed) AS s FROM runs", "--csv").out == "s\n8\n"
