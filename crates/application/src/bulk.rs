@@ -50,6 +50,18 @@ impl Source {
         self.deadline
     }
 
+    /// Whether it has neither a size nor a duration.
+    pub fn is_endless(&self) -> bool {
+        self.size.is_none() && self.duration.is_none()
+    }
+    /// Bytes it will send, if it has a size.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+    /// How long it sends, if not forever.
+    pub fn duration(&self) -> Option<Duration> {
+        self.duration
+    }
     /// Bytes given to the connection; final once [`is_finished`](Self::is_finished).
     pub fn written(&self) -> u64 {
         self.written

@@ -4,7 +4,7 @@ mod bulk;
 mod registry;
 
 pub use bulk::{Sink, Source};
-pub use registry::{APPLICATIONS, Sides};
+pub use registry::{APPLICATIONS, Constructor, Sides};
 
 use vazao_engine::Time;
 use vazao_transport::Stream;

@@ -15,6 +15,16 @@ pub struct Sides {
     pub client_sends: bool,
 }
 
+impl Sides {
+    /// The side that sends.
+    pub fn source(&self) -> &Source {
+        match (&self.client, &self.server) {
+            (Application::Source(source), _) | (_, Application::Source(source)) => source,
+            _ => unreachable!("one side of a bulk transfer is its source"),
+        }
+    }
+}
+
 const SIZE: Parameter = Parameter::new("size", Kind::Size(1), "", "bytes to transfer; without it, until the run ends");
 const DURATION: Parameter = Parameter::new(
     "duration",
@@ -35,8 +45,11 @@ fn bulk(parameters: &Parameters) -> (Application, Application) {
     (Application::Source(source), Application::Sink(Sink::new(read_rate)))
 }
 
+/// Makes both sides of an application from its parameters.
+pub type Constructor = fn(&Parameters) -> Sides;
+
 /// All applications.
-pub const APPLICATIONS: &[Entry<fn(&Parameters) -> Sides>] = &[
+pub const APPLICATIONS: &[Entry<Constructor>] = &[
     Entry {
         name: "upload",
         aliases: &["bulk"],

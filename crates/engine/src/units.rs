@@ -102,7 +102,8 @@ pub(crate) fn split(text: &str) -> Option<(f64, &str)> {
     let end = text
         .char_indices()
         .find(|&(i, c)| {
-            let exponent = matches!(c, 'e' | 'E') && text[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-');
+            let exponent =
+                matches!(c, 'e' | 'E') && text[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-');
             !(c.is_ascii_digit() || matches!(c, '.' | '_') || exponent || (matches!(c, '-' | '+')))
         })
         .map_or(text.len(), |(i, _)| i);

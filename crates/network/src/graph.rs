@@ -156,7 +156,8 @@ impl Graph {
                 if !forward && link.target != node {
                     continue;
                 }
-                let (next, direction) = if forward { (link.target, &link.forward) } else { (link.source, &link.reverse) };
+                let (next, direction) =
+                    if forward { (link.target, &link.forward) } else { (link.source, &link.reverse) };
                 let wrong_first = node == start && first.is_some_and(|f| f != index);
                 // A link that ends at the goal must be the one the address names, unless the first link already
                 // leads there: disjoint paths are chosen by the sender's interface.

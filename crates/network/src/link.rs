@@ -106,15 +106,8 @@ pub struct LinkReport {
 
 impl Link {
     pub fn new(rate: Rate, delay: Duration, overhead: u32, (max_packets, max_bytes): (u32, u64)) -> Self {
-        let transmitter = Transmitter {
-            rate: rate.as_bps(),
-            overhead,
-            size: u32::MAX,
-            quotient: 0,
-            remainder: 0,
-            carry: 0,
-            busy: 0,
-        };
+        let transmitter =
+            Transmitter { rate: rate.as_bps(), overhead, size: u32::MAX, quotient: 0, remainder: 0, carry: 0, busy: 0 };
         Link {
             transmitter,
             delay: delay.as_nanos(),

@@ -31,6 +31,10 @@ pub(crate) struct FlowMeasure {
     pub recovery: Option<Duration>,
     last_cwnd: u64,
     last_cuts: u64,
+    /// The window's integral over time, in byte-nanoseconds, up to `last_event`.
+    cwnd_area: u128,
+    first_event: Time,
+    last_event: Time,
 }
 
 /// How far the story of the window has gone.
@@ -62,6 +66,9 @@ impl FlowMeasure {
             recovery: None,
             last_cwnd: 0,
             last_cuts: 0,
+            cwnd_area: 0,
+            first_event: Time::NEVER,
+            last_event: Time::ZERO,
         }
     }
 
@@ -92,14 +99,24 @@ impl FlowMeasure {
     /// The sender has handled an acknowledgement or a timeout.
     #[inline]
     pub fn on_sender_event(&mut self, now: Time, sender: &Connection) {
+        let cwnd = sender.control().cwnd();
+        self.cwnd_area += u128::from(self.last_cwnd) * u128::from(now.since(self.last_event).as_nanos());
+        self.first_event = self.first_event.min(now);
+        self.last_event = now;
         if self.phase != Phase::Done {
-            self.follow(now, sender);
+            self.follow(now, cwnd, sender);
         }
+        self.last_cwnd = cwnd;
     }
 
-    fn follow(&mut self, now: Time, sender: &Connection) {
+    /// The window's mean over time in bytes; `None` when nothing happened.
+    pub fn cwnd_mean(&self) -> Option<f64> {
+        let span = self.last_event.since(self.first_event).as_nanos();
+        (span > 0).then(|| self.cwnd_area as f64 / span as f64)
+    }
+
+    fn follow(&mut self, now: Time, cwnd: u64, sender: &Connection) {
         let stats = sender.stats();
-        let cwnd = sender.control().cwnd();
         let cuts = stats.recoveries + stats.timeouts;
         match self.phase {
             Phase::SlowStart if cuts > 0 || !sender.control().in_slow_start() => {
@@ -128,7 +145,6 @@ impl FlowMeasure {
             }
             _ => {}
         }
-        self.last_cwnd = cwnd;
         self.last_cuts = cuts;
     }
 }

@@ -255,8 +255,7 @@ impl<P: Probe> World<P> {
             if P::ON {
                 self.probe.on_send(self.now, index, &segment, &self.scratch);
             }
-            let fate =
-                self.network.send(self.now, endpoint.route, endpoint.peer, size, segment, &mut self.scheduler);
+            let fate = self.network.send(self.now, endpoint.route, endpoint.peer, size, segment, &mut self.scheduler);
             if let Fate::Dropped(id, cause) = fate {
                 return self.refuse(index, id, cause);
             }

@@ -2,6 +2,7 @@
 
 mod config;
 mod connection;
+mod parameters;
 mod receiver;
 mod recovery;
 mod scoreboard;
@@ -11,6 +12,7 @@ mod stats;
 
 pub use config::{Config, ControlFactory};
 pub use connection::{Connection, Failure, State};
+pub use parameters::PARAMETERS;
 pub use recovery::Recovery;
 pub use segment::{Extra, Flags, SackBlocks, Segment, SynOptions};
 pub use stats::Stats;

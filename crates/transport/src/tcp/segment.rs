@@ -121,9 +121,7 @@ impl Segment {
 
     /// Sequence space the segment occupies: its payload, SYN and FIN.
     pub fn span(&self) -> u64 {
-        u64::from(self.length)
-            + u64::from(self.flags.has(Flags::SYN))
-            + u64::from(self.flags.has(Flags::FIN))
+        u64::from(self.length) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
     }
 }
 

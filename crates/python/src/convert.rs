@@ -1,0 +1,33 @@
+//! Values from and to Python.
+
+use crate::InputError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use vazao_scenario::Value;
+
+/// A TOML value from a Python one.
+pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    Ok(if let Ok(x) = object.cast::<PyString>() {
+        Value::Text(x.to_cow()?.into_owned())
+    } else if object.is_instance_of::<PyBool>() {
+        Value::Flag(object.extract()?)
+    } else if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
+        Value::Number(object.extract()?)
+    } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        Value::List(object.try_iter()?.map(|x| to_value(&x?).map(Into::into)).collect::<PyResult<_>>()?)
+    } else if let Ok(x) = object.cast::<PyDict>() {
+        Value::Table(
+            x.iter()
+                .map(|(key, value)| Ok((key.extract::<String>()?, to_value(&value)?.into())))
+                .collect::<PyResult<_>>()?,
+        )
+    } else {
+        let kind = object.get_type().name()?;
+        return Err(InputError::new_err(format!("a {kind} is not a value that TOML knows")));
+    })
+}
+
+/// A Python object from JSON.
+pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (text,))
+}

@@ -1,0 +1,129 @@
+//! Python bindings: scenario in, Arrow out. One error variant, one named exception; no logic of its own.
+//!
+//! This is the runner: the only Rust crate that reads a wall clock, starts threads and writes files.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod arrow;
+mod convert;
+mod registries;
+mod runner;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use vazao_engine::Duration;
+use vazao_scenario::{MEASURES, ScenarioError, TraceSpec};
+
+create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
+create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
+create_exception!(_core, RunError, VazaoError, "A run failed.");
+
+/// A scenario: read, checked, every default filled in.
+#[pyclass(frozen, name = "Scenario", module = "vazao._core")]
+pub struct PyScenario {
+    inner: vazao_scenario::Scenario,
+    json: String,
+    run_id: String,
+}
+
+impl PyScenario {
+    fn new(inner: vazao_scenario::Scenario) -> Self {
+        PyScenario { json: inner.json().to_string(), run_id: inner.run_id(), inner }
+    }
+}
+
+#[pymethods]
+impl PyScenario {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+    #[getter]
+    fn json(&self) -> &str {
+        &self.json
+    }
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// The same scenario with these measures recorded, at most one value each `every_s` seconds.
+    #[pyo3(signature = (measures, every_s = None))]
+    fn with_trace(&self, measures: Vec<String>, every_s: Option<f64>) -> PyResult<PyScenario> {
+        let measures = measures
+            .iter()
+            .map(|name| {
+                MEASURES.iter().find(|m| *m == name).copied().ok_or_else(|| {
+                    let problem = vazao_engine::registry::unknown("measure", name, MEASURES.iter().copied());
+                    InputError::new_err(format!("trace: {problem}"))
+                })
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        if every_s.is_some_and(|s| !(1e-6..1e9).contains(&s)) {
+            return Err(InputError::new_err("trace: the interval must be from 1 us to 1e9 s"));
+        }
+        let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
+        Ok(PyScenario::new(vazao_scenario::Scenario { trace, ..self.inner.clone() }))
+    }
+
+    /// Nodes, links and flows, for drawing.
+    fn graph<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::from_json(py, &registries::graph(&self.inner).to_string())
+    }
+
+    /// Roughly how many packet-hops the run takes.
+    fn hops(&self) -> f64 {
+        vazao_scenario::estimate_hops(&self.inner)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Scenario {:?} run_id={}>", self.inner.name, self.run_id)
+    }
+}
+
+/// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
+/// (dotted key, value) were set in it.
+#[pyfunction]
+#[pyo3(signature = (text, *, file = "", table = "", overrides = Vec::new(), seed = None))]
+fn load(
+    text: &str,
+    file: &str,
+    table: &str,
+    overrides: Vec<(String, Bound<'_, PyAny>)>,
+    seed: Option<u64>,
+) -> PyResult<PyScenario> {
+    let overrides = overrides
+        .into_iter()
+        .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
+        .collect::<PyResult<Vec<_>>>()?;
+    vazao_scenario::Scenario::load(text, table, overrides, seed)
+        .map(PyScenario::new)
+        .map_err(|e| InputError::new_err(ScenarioError { file: file.into(), ..e }.to_string()))
+}
+
+/// Everything that has a name, as JSON: registries with their entries and parameters.
+#[pyfunction]
+fn registry() -> String {
+    registries::all().to_string()
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("ENGINE_VERSION", vazao_scenario::ENGINE_VERSION)?;
+    module.add("MEASURES", MEASURES.to_vec())?;
+    module.add("VazaoError", py.get_type::<VazaoError>())?;
+    module.add("ScenarioError", py.get_type::<InputError>())?;
+    module.add("RunError", py.get_type::<RunError>())?;
+    module.add_class::<PyScenario>()?;
+    module.add_class::<runner::PyOutcome>()?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(runner::run, module)?)?;
+    module.add_function(wrap_pyfunction!(runner::run_many, module)?)?;
+    Ok(())
+}

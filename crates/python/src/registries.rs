@@ -1,0 +1,90 @@
+//! What the registries hold, and a scenario's network, as JSON.
+
+use serde_json::{Value as Json, json};
+use vazao_engine::registry::{Entry, Parameter};
+use vazao_network::{Direction, NodeKind};
+use vazao_scenario::Scenario;
+
+fn entries<B>(entries: &[Entry<B>]) -> Json {
+    entries
+        .iter()
+        .map(|e| {
+            json!({
+                "name": e.name,
+                "aliases": e.aliases,
+                "title": e.title,
+                "source": e.source,
+                "help": e.help,
+                "parameters": e.parameters.iter().map(parameter).collect::<Vec<_>>(),
+            })
+        })
+        .collect()
+}
+
+fn parameter(p: &Parameter) -> Json {
+    json!({
+        "name": p.name,
+        "default": p.default,
+        "required": p.required,
+        "expected": p.kind.expected(),
+        "help": p.help,
+    })
+}
+
+/// All registries by what their entries are.
+pub fn all() -> Json {
+    json!({
+        "congestion control": entries(vazao_congestion::CONGESTION_CONTROLS),
+        "slow start": entries(vazao_congestion::SLOW_STARTS),
+        "transport": entries(vazao_scenario::TRANSPORTS),
+        "application": entries(vazao_application::APPLICATIONS),
+        "queue": entries(vazao_scenario::QUEUES),
+        "loss model": entries(vazao_network::LOSS_MODELS),
+        "topology": entries(vazao_network::topology::TOPOLOGIES),
+    })
+}
+
+/// Nodes, links and flows of a scenario.
+pub fn graph(scenario: &Scenario) -> Json {
+    let graph = &scenario.graph;
+    let nodes: Vec<_> = graph
+        .nodes
+        .iter()
+        .map(|n| json!({ "name": n.name, "kind": if n.kind == NodeKind::Host { "host" } else { "router" } }))
+        .collect();
+    let links: Vec<_> = graph
+        .links
+        .iter()
+        .map(|l| {
+            let mut link = direction(&l.forward);
+            link["name"] = json!(l.name);
+            link["source"] = json!(graph.nodes[l.source].name);
+            link["target"] = json!(graph.nodes[l.target].name);
+            link["reverse"] = direction(&l.reverse);
+            link
+        })
+        .collect();
+    let flows: Vec<_> = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(i, f)| {
+            let label = format!("{} over tcp, {}", f.application.0.name, f.transport.control.0);
+            json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
+        })
+        .collect();
+    json!({ "nodes": nodes, "links": links, "flows": flows })
+}
+
+fn direction(d: &Direction) -> Json {
+    let loss = d.loss.as_ref().map(|(kind, parameters)| {
+        let settings: Vec<_> = parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{kind} ({})", settings.join(", "))
+    });
+    json!({
+        "rate_bps": d.rate.as_bps(),
+        "delay_s": d.delay.as_secs(),
+        "queue": d.queue.to_string(),
+        "loss": loss,
+    })
+}

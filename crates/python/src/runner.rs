@@ -1,0 +1,224 @@
+//! Running scenarios on threads, with Python free to run, report and interrupt.
+
+use crate::arrow::PyTable;
+use crate::{InputError, PyScenario, RunError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+use vazao_scenario::{Column, Outcome, Scenario, Stopped, Table};
+
+/// The tables of one run, or why it failed.
+#[pyclass(frozen, name = "Outcome", module = "vazao._core")]
+pub struct PyOutcome {
+    #[pyo3(get)]
+    run_id: String,
+    #[pyo3(get)]
+    failure: Option<String>,
+    tables: [PyTable; 5],
+}
+
+/// The tables of a run, in the order in which an outcome keeps them.
+const TABLES: [&str; 5] = ["runs", "flows", "paths", "links", "samples"];
+
+#[pymethods]
+impl PyOutcome {
+    /// The table `runs`, `flows`, `paths`, `links` or `samples`.
+    fn table(&self, name: &str) -> PyResult<PyTable> {
+        match TABLES.iter().position(|t| *t == name) {
+            Some(index) => Ok(self.tables[index].clone()),
+            None => Err(InputError::new_err(format!("there is no table {name:?}; tables: {}", TABLES.join(", ")))),
+        }
+    }
+}
+
+/// Capture files that appear under their names only when they are whole.
+struct CaptureFiles {
+    directory: PathBuf,
+    files: BTreeMap<String, File>,
+}
+
+impl CaptureFiles {
+    fn partial(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.pcapng.part"))
+    }
+
+    fn write(&mut self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+        if !self.files.contains_key(name) {
+            std::fs::create_dir_all(&self.directory)?;
+            self.files.insert(name.to_owned(), File::create(self.partial(name))?);
+        }
+        self.files.get_mut(name).expect("a file just opened").write_all(bytes)
+    }
+
+    fn finish(self) -> std::io::Result<()> {
+        for name in self.files.keys() {
+            std::fs::rename(self.partial(name), self.directory.join(format!("{name}.pcapng")))?;
+        }
+        Ok(())
+    }
+
+    fn discard(self) {
+        for name in self.files.keys() {
+            let _ = std::fs::remove_file(self.partial(name));
+        }
+    }
+}
+
+/// Runs one scenario; a panic inside is a bug and becomes the outcome's failure.
+fn run_one(scenario: &Scenario, run_id: &str, stop: &AtomicBool, pcap: Option<&Path>) -> Result<PyOutcome, Stopped> {
+    let started = Instant::now();
+    let mut files = pcap.map(|directory| CaptureFiles { directory: directory.into(), files: BTreeMap::new() });
+    let result = catch_unwind(AssertUnwindSafe(|| match &mut files {
+        None => vazao_scenario::run(scenario, stop, None),
+        Some(files) => vazao_scenario::run(
+            scenario,
+            stop,
+            Some(&mut |name, bytes| {
+                files.write(name, bytes).map_err(|e| format!("{}: {e}", files.partial(name).display()))
+            }),
+        ),
+    }));
+    match (&result, files) {
+        (Ok(Ok(_)), Some(files)) => files.finish().map_err(|e| Stopped::Probe(e.to_string()))?,
+        (_, Some(files)) => files.discard(),
+        _ => {}
+    }
+    let (mut tables, failure) = match result {
+        Ok(outcome) => (outcome?, None),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+            (Outcome::default(), Some(format!("internal error in run {run_id}: {text}")))
+        }
+    };
+    add_wall_time(&mut tables.runs, started.elapsed().as_secs_f64());
+    let Outcome { runs, flows, paths, links, samples } = tables;
+    let tables = [runs, flows, paths, links, samples].map(PyTable::new);
+    Ok(PyOutcome { run_id: run_id.to_owned(), failure, tables })
+}
+
+/// The one thing that only the runner knows, and that no two runs have alike.
+fn add_wall_time(runs: &mut Table, seconds: f64) {
+    if !runs.is_empty() {
+        runs.push(("wall_s", Column::Number(vec![Some(seconds)])));
+    }
+}
+
+fn stopped(reason: Stopped) -> PyErr {
+    match reason {
+        Stopped::Cancelled => RunError::new_err("the run was cancelled"),
+        Stopped::Probe(problem) => RunError::new_err(format!("the capture could not be written: {problem}")),
+    }
+}
+
+/// What a worker tells the thread that waits: which run, and how it ended.
+type Message = (usize, Result<PyOutcome, Stopped>);
+
+/// How often the waiting thread looks up.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Waits for messages until the channel closes, with Python's other threads running meanwhile.
+fn attend(
+    py: Python<'_>,
+    messages: &Mutex<mpsc::Receiver<Message>>,
+    stop: &AtomicBool,
+    mut on_message: impl FnMut(usize, PyOutcome) -> PyResult<()>,
+    mut on_tick: impl FnMut() -> PyResult<()>,
+) -> PyResult<()> {
+    let mut ended = Ok(());
+    loop {
+        let message = py.detach(|| messages.lock().expect("one reader").recv_timeout(TICK));
+        let step = match message {
+            Err(mpsc::RecvTimeoutError::Disconnected) => return ended,
+            Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
+            // After a stop, workers report that they were cancelled.
+            Ok(_) if ended.is_err() => Ok(()),
+            Ok((index, Ok(outcome))) => on_message(index, outcome),
+            Ok((_, Err(reason))) => Err(stopped(reason)),
+        };
+        if ended.is_ok() {
+            ended = step.and_then(|()| on_tick()).and_then(|()| py.check_signals());
+            if ended.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, pcap = None))]
+pub fn run(py: Python<'_>, scenario: &Bound<'_, PyScenario>, pcap: Option<PathBuf>) -> PyResult<PyOutcome> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver);
+    let job = scenario.get();
+    let (inner, run_id, flag) = (job.inner.clone(), job.run_id.clone(), stop.clone());
+    let worker = std::thread::spawn(move || {
+        let _ = sender.send((0, run_one(&inner, &run_id, &flag, pcap.as_deref())));
+    });
+    let mut result = None;
+    let ended = attend(
+        py,
+        &receiver,
+        &stop,
+        |_, outcome| {
+            result = Some(outcome);
+            Ok(())
+        },
+        || Ok(()),
+    );
+    py.detach(|| worker.join()).map_err(|_| RunError::new_err("the run's thread died"))?;
+    ended?;
+    result.ok_or_else(|| RunError::new_err("the run ended without a result"))
+}
+
+/// Runs scenarios on `jobs` threads. In the calling thread, `on_outcome(index, outcome)` is called as each ends and
+/// `on_tick()` at least every 50 ms; an exception in either, or Ctrl-C, stops all and propagates.
+#[pyfunction]
+#[pyo3(signature = (scenarios, *, jobs, on_outcome, on_tick))]
+pub fn run_many(
+    py: Python<'_>,
+    scenarios: Vec<Bound<'_, PyScenario>>,
+    jobs: usize,
+    on_outcome: Bound<'_, PyAny>,
+    on_tick: Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver);
+    let work: Vec<(usize, Scenario, String)> =
+        scenarios.iter().enumerate().map(|(i, s)| (i, s.get().inner.clone(), s.get().run_id.clone())).collect();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs.max(1))
+        .build()
+        .map_err(|e| RunError::new_err(format!("{jobs} threads cannot be started: {e}")))?;
+    let flag = stop.clone();
+    let worker = std::thread::spawn(move || {
+        pool.scope_fifo(|scope| {
+            for (index, scenario, run_id) in &work {
+                let (sender, flag) = (sender.clone(), &flag);
+                scope.spawn_fifo(move |_| {
+                    if !flag.load(Ordering::Relaxed) {
+                        let _ = sender.send((*index, run_one(scenario, run_id, flag, None)));
+                    }
+                });
+            }
+        });
+    });
+    let ended = attend(
+        py,
+        &receiver,
+        &stop,
+        |index, outcome| on_outcome.call1((index, outcome)).map(drop),
+        || on_tick.call0().map(drop),
+    );
+    py.detach(|| worker.join()).map_err(|_| RunError::new_err("a run's thread died"))?;
+    ended
+}

@@ -1,0 +1,201 @@
+//! A TOML document as a tree whose nodes know their lines, so that errors can name them.
+
+use std::fmt;
+use thiserror::Error;
+use vazao_engine::registry::Raw;
+
+/// What is wrong with a scenario: one message for its author.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{}{}{}", Place(file, *line), if key.is_empty() { String::new() } else { format!("{key}: ") }, problem)]
+pub struct ScenarioError {
+    /// The file, empty where there is none.
+    pub file: String,
+    /// The line, where the value stands in a file.
+    pub line: Option<usize>,
+    /// The key with the tables it is in.
+    pub key: String,
+    /// The value, what is wrong with it and what would be accepted.
+    pub problem: String,
+}
+
+struct Place<'a>(&'a str, Option<usize>);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, self.1) {
+            ("", None) => Ok(()),
+            ("", Some(line)) => write!(f, "line {line}: "),
+            (file, None) => write!(f, "{file}: "),
+            (file, Some(line)) => write!(f, "{file}:{line}: "),
+        }
+    }
+}
+
+/// A value and the line it stands on; values that a command line or a study sets stand on none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Counted from 1.
+    pub line: Option<usize>,
+    /// The value.
+    pub value: Value,
+}
+
+/// A TOML value.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Value {
+    Text(String),
+    Number(f64),
+    Flag(bool),
+    List(Vec<Node>),
+    Table(Vec<(String, Node)>),
+}
+
+impl From<Value> for Node {
+    fn from(value: Value) -> Node {
+        Node { line: None, value }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(x) => write!(f, "{x:?}"),
+            Value::Number(x) => write!(f, "{x}"),
+            Value::Flag(x) => write!(f, "{x}"),
+            Value::List(x) => write!(f, "a list of {}", x.len()),
+            Value::Table(_) => write!(f, "a table"),
+        }
+    }
+}
+
+impl Value {
+    /// The value as a parameter's, if it is a scalar or a list of numbers.
+    pub fn raw(&self) -> Option<Raw> {
+        Some(match self {
+            Value::Text(x) => Raw::Text(x.clone()),
+            Value::Number(x) => Raw::Number(*x),
+            Value::Flag(x) => Raw::Flag(*x),
+            Value::List(items) => Raw::Numbers(
+                items
+                    .iter()
+                    .map(|n| if let Value::Number(x) = n.value { Some(x) } else { None })
+                    .collect::<Option<_>>()?,
+            ),
+            Value::Table(_) => return None,
+        })
+    }
+}
+
+/// Reads a TOML document.
+///
+/// # Errors
+/// The first syntax error with its line.
+pub fn parse(text: &str) -> Result<Node, ScenarioError> {
+    let line_at = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
+    let document = toml_edit::Document::parse(text).map_err(|e| ScenarioError {
+        file: String::new(),
+        line: e.span().map(|s| line_at(s.start)),
+        key: String::new(),
+        problem: format!("not TOML: {}", e.message()),
+    })?;
+    // Line starts once, so that a long document is not scanned for every node.
+    let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+    let line = |span: Option<std::ops::Range<usize>>| span.map(|s| starts.partition_point(|&start| start <= s.start));
+    Ok(convert(document.as_item(), &line))
+}
+
+fn convert(item: &toml_edit::Item, line: &impl Fn(Option<std::ops::Range<usize>>) -> Option<usize>) -> Node {
+    use toml_edit::{Item, Value as Toml};
+    let value = match item {
+        Item::None => Value::Table(Vec::new()),
+        Item::Value(Toml::String(x)) => Value::Text(x.value().clone()),
+        Item::Value(Toml::Integer(x)) => Value::Number(*x.value() as f64),
+        Item::Value(Toml::Float(x)) => Value::Number(*x.value()),
+        Item::Value(Toml::Boolean(x)) => Value::Flag(*x.value()),
+        Item::Value(Toml::Datetime(x)) => Value::Text(x.value().to_string()),
+        Item::Value(Toml::Array(items)) => {
+            Value::List(items.iter().map(|x| convert(&Item::Value(x.clone()), line)).collect())
+        }
+        Item::Value(Toml::InlineTable(table)) => Value::Table(
+            table.iter().map(|(key, x)| (key.to_owned(), convert(&Item::Value(x.clone()), line))).collect(),
+        ),
+        Item::Table(table) => Value::Table(table.iter().map(|(key, x)| (key.to_owned(), convert(x, line))).collect()),
+        Item::ArrayOfTables(tables) => Value::List(
+            tables
+                .iter()
+                .map(|table| Node {
+                    line: line(table.span()),
+                    value: Value::Table(table.iter().map(|(key, x)| (key.to_owned(), convert(x, line))).collect()),
+                })
+                .collect(),
+        ),
+    };
+    Node { line: line(item.span()), value }
+}
+
+impl Node {
+    /// The node at a dotted path, list indices counted from 0: `"flow.0.transport"`.
+    pub fn at(&self, path: &str) -> Option<&Node> {
+        path.split('.').filter(|part| !part.is_empty()).try_fold(self, |node, part| match &node.value {
+            Value::Table(entries) => entries.iter().find(|(key, _)| key == part).map(|(_, node)| node),
+            Value::List(items) => items.get(part.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// Sets the value at a dotted path. A table is merged into a table; anything else replaces what is there.
+    ///
+    /// # Errors
+    /// When the path leads through something that is neither a table nor an element of a list.
+    pub fn set(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
+        let problem = |problem: String| ScenarioError { file: String::new(), line: None, key: path.into(), problem };
+        let mut node = self;
+        for part in path.split('.') {
+            if part.is_empty() {
+                return Err(problem("this is not a key; write one such as \"network.bottleneck.rate\"".into()));
+            }
+            // A name where a table is wanted becomes the table's kind: `cc = "cubic"`, then `cc.profile = "linux"`.
+            if let Value::Text(name) = &node.value {
+                let kind = Node { line: node.line, value: Value::Text(name.clone()) };
+                node.value = Value::Table(vec![("kind".into(), kind)]);
+            }
+            node = match &mut node.value {
+                Value::Table(entries) => {
+                    let index = entries.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
+                        entries.push((part.to_owned(), Value::Table(Vec::new()).into()));
+                        entries.len() - 1
+                    });
+                    &mut entries[index].1
+                }
+                Value::List(items) => {
+                    let length = items.len();
+                    let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {
+                        problem(format!("{part:?} is not an index into a list of {length}; the first is 0"))
+                    })?;
+                    &mut items[index]
+                }
+                other => return Err(problem(format!("{part:?} cannot be set inside {other}"))),
+            };
+        }
+        node.merge(value);
+        Ok(())
+    }
+
+    fn merge(&mut self, value: Value) {
+        match (&mut self.value, value) {
+            (Value::Table(entries), Value::Table(new)) => {
+                for (key, node) in new {
+                    match entries.iter_mut().find(|(k, _)| *k == key) {
+                        Some((_, old)) => old.merge(node.value),
+                        None => entries.push((key, node)),
+                    }
+                }
+            }
+            (old, new) => {
+                *old = new;
+                self.line = None;
+            }
+        }
+    }
+}

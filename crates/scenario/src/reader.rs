@@ -1,0 +1,161 @@
+//! Reading a document key by key: what is not asked for is not known, and every complaint names its key and line.
+
+use crate::document::{Node, ScenarioError, Value};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Raw};
+
+/// A value somewhere in the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    path: String,
+    pub node: Node,
+}
+
+/// A table of which keys are taken one by one.
+pub(crate) struct Table {
+    path: String,
+    line: Option<usize>,
+    entries: Vec<(String, Node)>,
+    known: Vec<&'static str>,
+}
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+impl Item {
+    pub fn root(node: Node) -> Item {
+        Item { path: String::new(), node }
+    }
+
+    pub fn error(&self, problem: impl Into<String>) -> ScenarioError {
+        ScenarioError { file: String::new(), line: self.node.line, key: self.path.clone(), problem: problem.into() }
+    }
+
+    pub fn into_table(self) -> Result<Table> {
+        match self.node.value {
+            Value::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
+            ref other => Err(self.error(format!("{other} is not a table"))),
+        }
+    }
+
+    /// The elements of a list; a single value counts as a list of one.
+    pub fn into_list(self) -> Vec<Item> {
+        match self.node.value {
+            Value::List(items) => items
+                .into_iter()
+                .enumerate()
+                .map(|(i, node)| Item { path: format!("{}.{i}", self.path), node })
+                .collect(),
+            value => vec![Item { path: self.path, node: Node { line: self.node.line, value } }],
+        }
+    }
+
+    pub fn text(&self) -> Result<&str> {
+        match &self.node.value {
+            Value::Text(text) => Ok(text),
+            other => Err(self.error(format!("{other} is not a text"))),
+        }
+    }
+
+    /// A quantity written as a text.
+    pub fn quantity<T: FromStr<Err: ToString>>(&self, example: &str) -> Result<T> {
+        match &self.node.value {
+            Value::Text(text) => text.parse().map_err(|e: T::Err| self.error(e.to_string())),
+            Value::Number(x) => Err(self.error(format!("{x} has no unit; write it as in {example:?}"))),
+            other => Err(self.error(format!("{other} is not a quantity; write it as in {example:?}"))),
+        }
+    }
+
+    pub fn whole(&self, kind: Kind) -> Result<u64> {
+        let raw = self.node.value.raw().unwrap_or(Raw::Text(self.node.value.to_string()));
+        match kind.read(&raw) {
+            Ok(registry::Value::Number(x)) => Ok(x as u64),
+            Ok(_) => Err(self.error(format!("{raw} is not {}", kind.expected()))),
+            Err(problem) => Err(self.error(problem)),
+        }
+    }
+
+    /// A registry entry: its name, or a table with `kind` and parameters. `shorthand` reads other forms.
+    pub fn entry<B>(self, what: &str, entries: &'static [Entry<B>]) -> Result<(&'static Entry<B>, Table)> {
+        if let Value::Text(name) = &self.node.value {
+            let entry = registry::find(what, entries, name).map_err(|problem| self.error(problem))?;
+            let table = Table { path: self.path, line: self.node.line, entries: Vec::new(), known: Vec::new() };
+            return Ok((entry, table));
+        }
+        if !matches!(self.node.value, Value::Table(_)) {
+            return Err(self.error(format!(
+                "{} is not accepted; write {}",
+                self.node.value,
+                Kind::Entry("").expected().replacen("a ,", &format!("a {what},"), 1)
+            )));
+        }
+        let mut table = self.into_table()?;
+        let kind = table.require("kind", &format!("the name of a {what}"))?;
+        let entry = registry::find(what, entries, kind.text()?).map_err(|problem| kind.error(problem))?;
+        Ok((entry, table))
+    }
+}
+
+impl Table {
+    fn child(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    pub fn error(&self, problem: impl Into<String>) -> ScenarioError {
+        ScenarioError { file: String::new(), line: self.line, key: self.path.clone(), problem: problem.into() }
+    }
+
+    /// Takes `key` out, if it is there.
+    pub fn take(&mut self, key: &'static str) -> Option<Item> {
+        self.known.push(key);
+        let index = self.entries.iter().position(|(k, _)| k == key)?;
+        let (_, node) = self.entries.remove(index);
+        Some(Item { path: self.child(key), node })
+    }
+
+    pub fn require(&mut self, key: &'static str, expected: &str) -> Result<Item> {
+        self.take(key).ok_or_else(|| ScenarioError {
+            file: String::new(),
+            line: self.line,
+            key: self.child(key),
+            problem: format!("is missing; write {expected}"),
+        })
+    }
+
+    /// Refuses every key that was not taken.
+    pub fn finish(self) -> Result<()> {
+        match self.entries.first() {
+            None => Ok(()),
+            Some((key, node)) => Err(ScenarioError {
+                file: String::new(),
+                line: node.line.or(self.line),
+                key: self.child(key),
+                problem: registry::unknown("key", key, self.known.iter().copied()),
+            }),
+        }
+    }
+
+    /// Reads what is left of the table as parameters.
+    pub fn parameters(mut self, known: &[Parameter]) -> Result<Parameters> {
+        let mut given = BTreeMap::new();
+        let entries = std::mem::take(&mut self.entries);
+        for (key, node) in &entries {
+            let raw = node.value.raw().ok_or_else(|| ScenarioError {
+                file: String::new(),
+                line: node.line,
+                key: self.child(key),
+                problem: match known.iter().find(|p| p.name == key) {
+                    Some(parameter) => format!("{} is not {}", node.value, parameter.kind.expected()),
+                    None => registry::unknown("key", key, known.iter().map(|p| p.name)),
+                },
+            })?;
+            given.insert(key.clone(), raw);
+        }
+        Parameters::resolve(known, &given).map_err(|ParameterError { parameter, problem }| ScenarioError {
+            file: String::new(),
+            line: entries.iter().find(|(k, _)| *k == parameter).map_or(self.line, |(_, n)| n.line),
+            key: self.child(&parameter),
+            problem: problem.replacen("unknown parameter", "unknown key", 1),
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! What a user can say of a TCP endpoint.
+
+use super::{Config, ControlFactory, Recovery};
+use vazao_engine::Duration;
+use vazao_engine::registry::{Kind, Parameter, Parameters};
+
+const RECOVERIES: [&str; Recovery::ALL.len()] = {
+    let mut names = [""; Recovery::ALL.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = Recovery::ALL[i].0;
+        i += 1;
+    }
+    names
+};
+
+const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
+
+/// TCP's parameters.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new("cc", Kind::Entry("congestion control"), "cubic", "congestion control"),
+    Parameter::new("recovery", Kind::Choice(&RECOVERIES), "sack", "how losses are found and repaired"),
+    Parameter::new("slow_start", Kind::Entry("slow start"), "standard", "how the window grows below ssthresh"),
+    Parameter::new("mss", Kind::Integer(64, 65_000), "1448", "payload bytes of a full segment, options not counted in"),
+    Parameter::new("initial_window", Kind::Integer(1, 10_000), "10", "initial window in segments (RFC 6928: 10)"),
+    Parameter::new(
+        "initial_ssthresh",
+        Kind::SizeOrAuto(1),
+        "auto",
+        "initial slow-start threshold; auto: as high as possible (RFC 5681)",
+    ),
+    Parameter::new(
+        "abc_limit",
+        Kind::Number(0.1, 1000.0),
+        "2",
+        "segments the window may grow for one acknowledgement in slow start (RFC 3465's L); 1 counts acknowledgements",
+    ),
+    Parameter::new("sack", Kind::Flag, "true", "offer selective acknowledgements (RFC 2018, D-SACK: RFC 2883)"),
+    Parameter::new("timestamps", Kind::Flag, "true", "offer timestamps (RFC 7323): 12 bytes a segment"),
+    Parameter::new("limited_transmit", Kind::Flag, "true", "two duplicate ACKs let new segments out (RFC 3042)"),
+    Parameter::new("delayed_ack", Kind::Integer(1, 1000), "2", "segments per acknowledgement; 1: each at once"),
+    Parameter::new("delayed_ack_timeout", ANY, "40 ms", "how long an acknowledgement waits for a second segment"),
+    Parameter::new(
+        "quick_acks",
+        Kind::Integer(0, 1000),
+        "16",
+        "segments acknowledged at once when a connection is new, as Linux does",
+    ),
+    Parameter::new("min_rto", ANY, "200 ms", "least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms)"),
+    Parameter::new("initial_rto", ANY, "1 s", "retransmission timeout before the first measurement (RFC 6298)"),
+    Parameter::new("max_rto", ANY, "120 s", "largest retransmission timeout"),
+    Parameter::new("retries", Kind::Integer(1, 100), "15", "timeouts in a row after which a connection is given up"),
+    Parameter::new(
+        "receive_buffer",
+        Kind::SizeOrAuto(256),
+        "auto",
+        "receive buffer; auto: grows with the rate up to 64 MiB (dynamic right-sizing)",
+    ),
+    Parameter::new("send_buffer", Kind::SizeOrAuto(256), "auto", "unacknowledged and unsent bytes; auto: no limit"),
+];
+
+impl Config {
+    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe.
+    pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
+        let duration = |name| parameters.duration(name).expect("a duration with a default");
+        let recovery = parameters.text("recovery");
+        Config {
+            mss: parameters.integer("mss") as u16,
+            recovery: Recovery::ALL.iter().find(|r| r.0 == recovery).expect("a choice among these").1,
+            limited_transmit: parameters.flag("limited_transmit"),
+            sack: parameters.flag("sack"),
+            timestamps: parameters.flag("timestamps"),
+            delayed_ack: parameters.integer("delayed_ack") as u32,
+            delayed_ack_timeout: duration("delayed_ack_timeout"),
+            quick_acks: parameters.integer("quick_acks") as u32,
+            min_rto: duration("min_rto"),
+            initial_rto: duration("initial_rto"),
+            max_rto: duration("max_rto"),
+            retries: parameters.integer("retries") as u32,
+            receive_buffer: parameters.size("receive_buffer"),
+            send_buffer: parameters.size("send_buffer"),
+            control,
+        }
+    }
+}
