@@ -197,9 +197,9 @@ def study(text: str = TEXT) -> Study:
     return parse_study(text.replace("VARIANTS", variants).replace("RATES", json.dumps(list(RATES))), "invented.toml")
 
 
-def figure(id: str, **given: Any) -> Figure:
+def figure(name: str, **given: Any) -> Figure:
     """A figure over the invented rows."""
-    return Figure(id=id, title=id.capitalize(), **given)
+    return Figure(id=name, title=name.capitalize(), **given)
 
 
 def store(folder: Path) -> Store:
@@ -325,7 +325,8 @@ def parking_lot(hops: int) -> dict[str, Any]:
     cross = [(f"c{i + 1}", routers[i], f"d{i + 1}", routers[i + 1]) for i in range(hops)]
     return {
         "nodes": hosts_and_routers(["a", "b", *(c[0] for c in cross), *(c[2] for c in cross)], routers),
-        "links": [link("access-a", "a", routers[0], 1e9, 0.001, "1 bdp"), link("access-b", routers[-1], "b", 1e9, 0.001, "1 bdp")]
+        "links": [link("access-a", "a", routers[0], 1e9, 0.001, "1 bdp")]
+        + [link("access-b", routers[-1], "b", 1e9, 0.001, "1 bdp")]
         + [link(f"hop{i + 1}", routers[i], routers[i + 1], 1e7, 0.01, "20 packets") for i in range(hops)]
         + [link(f"in-{c}", c, r, 1e9, 0.001, "1 bdp") for c, r, _, _ in cross]
         + [link(f"out-{d}", r, d, 1e9, 0.001, "1 bdp") for _, _, d, r in cross],

@@ -5,6 +5,7 @@ page) and its files (:func:`render`: SVG, PDF, PNG, and the description itself),
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,8 +22,7 @@ from vazao.study import Figure, Study
 
 from .chart import Face, Plot, Spec, describe, legend
 from .rows import Rows, prepare, thin
-from .theme import FONTS, PAGE, PAPER, Theme
-from .units import unit_of
+from .theme import FONTS, PAPER, Theme
 
 __all__ = ["Drawing", "chart", "drawing", "render", "trace_chart"]
 
@@ -69,7 +69,7 @@ class Drawing:
         """The still drawing."""
         _register_fonts()
         spec = self.with_data(self.spec(Face.STILL, theme))
-        return str(vl_convert.vegalite_to_svg(spec, VEGA_LITE))
+        return _own_ids(str(vl_convert.vegalite_to_svg(spec, VEGA_LITE)), self.figure.id)
 
     def legend(self, theme: Theme = PAPER) -> list[Spec]:
         """Label, colour, shape and dash of each series; no shape where lines have no marks."""
@@ -78,7 +78,7 @@ class Drawing:
     def chart(self) -> AnyChart:
         """The interactive Altair chart."""
         spec = self.with_data(self.spec(Face.CHART, title=True))
-        made: AnyChart = alt.Chart.from_dict(spec)  # type: ignore[assignment]
+        made: AnyChart = alt.Chart.from_dict(spec)
         return made
 
 
@@ -88,7 +88,7 @@ def drawing(study: Study, store: Store, figure: Figure) -> Drawing:
     Raises `StudyError` when the query fails or does not give what the figure names.
     """
     rows = prepare(figure, store)
-    orders = {c: labels(study, store, c) for c in (figure.x, figure.color, figure.facet) if c}
+    orders: dict[str, Sequence[str]] = {c: labels(study, store, c) for c in (figure.x, figure.color, figure.facet) if c}
     colors = orders.get(figure.color or "", [])
     return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders))
 
@@ -111,7 +111,7 @@ def chart(study: Study, store: Store, figure_id: str) -> AnyChart:
 
 
 def render(study: Study, store: Store, out_dir: Path) -> dict[str, Path]:
-    """Write every figure as ``out_dir/figures/ID.{svg,pdf,png,json}``; returns file name to path."""
+    """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path."""
     folder = Path(out_dir) / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     written: dict[str, Path] = {}
@@ -136,8 +136,10 @@ def files(one: Drawing) -> dict[str, bytes]:
 
 
 def labels(study: Study, store: Store, column: str) -> list[str]:
-    """Every label a column has in the study, in order: a factor's levels as written, then whatever
-    else figures that colour by this column show. A label's place gives its colour in every figure."""
+    """Every label a column has in the study, in order; a label's place gives its colour in every figure.
+
+    A factor's labels are its levels as written; any other column's are what figures that colour by it show.
+    """
     if levels := [str(label) for label in study.labels(column)]:
         return levels
     known: dict[str, None] = {}
@@ -158,7 +160,7 @@ TRACES = {
 def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
     """One run's samples of a measure over time, one line for each flow, path or link that has it.
 
-    ``samples`` has the columns of the samples table. Raises `ResultsError` when it holds no such measure.
+    `samples` has the columns of the samples table. Raises `ResultsError` when it holds no such measure.
     """
     chosen = samples.filter(pl.col("measure") == measure)
     if chosen.is_empty():
@@ -185,18 +187,12 @@ def _series(samples: pl.DataFrame) -> pl.Expr:
     return pl.coalesce(flow, link, pl.lit("run"))
 
 
+def _own_ids(svg: str, figure: str) -> str:
+    """Ids that are the figure's own, so that drawings share a page, and count from zero, so that bytes repeat."""
+    ids = {name: f"{figure}-{i}" for i, name in enumerate(re.findall(r' id="([^"]+)"', svg))}
+    return re.sub(r'(?<= id=")[^"]+|(?<=url\(#)[^)]+', lambda found: ids.get(found[0], found[0]), svg)
+
+
 @cache
 def _register_fonts() -> None:
     vl_convert.register_font_directory(str(FONTS))
-
-
-def unit_texts(frame: pl.DataFrame) -> Sequence[Sequence[str]]:
-    """A table's cells as people read them, each with its column's unit."""
-    units = [unit_of(column) for column in frame.columns]
-    return [
-        [
-            unit.text(float(cell)) if isinstance(cell, float | int) and not isinstance(cell, bool) else str(cell)
-            for unit, cell in zip(units, row, strict=True)
-        ]
-        for row in frame.iter_rows()
-    ]

@@ -48,6 +48,7 @@ class Plot:
 
     @property
     def x_is_number(self) -> bool:
+        """Whether x has a number's axis, unless the kind of figure wants categories."""
         return self.rows.frame.schema[self.figure.x].is_numeric()
 
     @property
@@ -62,16 +63,16 @@ class Plot:
         return known + [label for label in found if label not in known]
 
     def unit(self, axis: str) -> Unit:
-        """The unit of ``x`` or ``y``."""
+        """The unit of `x` or `y`."""
         return unit_of(getattr(self.figure, axis), getattr(self.figure, f"{axis}_unit"))
 
     def title(self, axis: str) -> str:
-        """The title of ``x`` or ``y``, without its unit."""
+        """The title of `x` or `y`, without its unit."""
         return getattr(self.figure, f"{axis}_title") or title_of(getattr(self.figure, axis))
 
 
 def describe(plot: Plot, title: bool = False) -> Spec:
-    """The Vega-Lite description, its data named ``rows`` and not included."""
+    """The Vega-Lite description, its data named `rows` and not included."""
     figure = plot.figure
     unit = {"layer": LAYERS[figure.kind](plot), **size(plot)}
     spec: Spec = {
@@ -112,9 +113,13 @@ def alt_text(plot: Plot) -> str:
     )
     text = f"{figure.title.rstrip('.')}. {kind} of {plot.title('y')} against {plot.title('x')}"
     if figure.color:
-        text += f", one series for each {title_of(figure.color).lower()}: {', '.join(plot.present(figure.color))}"
+        text += (
+            f", one series for each {series_title(plot, figure.color).lower()}: {', '.join(plot.present(figure.color))}"
+        )
     if figure.facet:
-        text += f"; one panel for each {title_of(figure.facet).lower()}: {', '.join(plot.present(figure.facet))}"
+        text += (
+            f"; one panel for each {series_title(plot, figure.facet).lower()}: {', '.join(plot.present(figure.facet))}"
+        )
     if figure.error == "ci95":
         text += "; means with 95 % confidence intervals"
     return text + "."
@@ -138,19 +143,27 @@ def tooltip_texts(plot: Plot) -> list[Spec]:
 def tooltip(plot: Plot) -> list[Spec]:
     """The tooltip's lines: series, panel, x, y, number of replications."""
     figure = plot.figure
+    # Without a format Vega-Lite 6.4 looks for a text in the wrong place under a `nearest` selection.
+    text = {"type": "nominal", "format": ""}
     series = [
-        {"field": column, "type": "nominal", "title": title_of(column)}
+        {"field": column, "title": series_title(plot, column), **text}
         for column in dict.fromkeys([figure.color, figure.facet])
         if column and column != figure.x
     ]
     x = "x_text" if plot.x_is_number else figure.x
     lines = [
-        {"field": x, "type": "nominal", "title": plot.title("x")},
-        {"field": "y_text", "type": "nominal", "title": plot.title("y")},
+        {"field": x, "title": plot.title("x"), **text},
+        {"field": "y_text", "title": plot.title("y"), **text},
     ]
     if "n" in plot.rows.frame.columns:
-        lines.append({"field": "n", "type": "quantitative", "title": "Replications"})
+        lines.append({"field": "n", "type": "quantitative", "format": "d", "title": "Replications"})
     return series + lines
+
+
+def series_title(plot: Plot, column: str) -> str:
+    """What the colours or the panels are called."""
+    stated = {plot.figure.facet: plot.figure.facet_title, plot.figure.color: plot.figure.color_title}
+    return stated.get(column) or title_of(column)
 
 
 # Channels
@@ -345,7 +358,12 @@ def line(plot: Plot, interpolate: str = "linear") -> list[Spec]:
         encoding["detail"] = [{"field": c, "type": "nominal"} for c in detail]
     mark = {"type": "line", "strokeWidth": 1.3 if dense else 2, "interpolate": interpolate, "clip": True}
     lines = {"mark": mark, "encoding": encoding, "params": legend_pick(plot)}
-    return [*intervals(plot), lines, *(points(plot) if marked(plot) and plot.figure.kind != "step" else []), *hover(plot)]
+    return [
+        *intervals(plot),
+        lines,
+        *(points(plot) if marked(plot) and plot.figure.kind != "step" else []),
+        *hover(plot),
+    ]
 
 
 CROWD = 1500  # rows beyond which lines are drawn thinner

@@ -20,8 +20,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Rows:
-    """What a figure draws. Columns keep the query's names; statistics are ``low``, ``high``, ``n``,
-    and for boxes ``q1``, ``median``, ``q3``, ``outlier``."""
+    """What a figure draws.
+
+    Columns keep the query's names; statistics are `low`, `high`, `n`, and for boxes `q1`, `median`, `q3`, `outlier`.
+    """
 
     frame: pl.DataFrame
     interval: bool = False
@@ -30,7 +32,7 @@ class Rows:
 
 
 def prepare(figure: Figure, store: Store) -> Rows:
-    """The rows of a figure: queried, checked, aggregated as ``error`` and ``kind`` ask, thinned."""
+    """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned."""
     frame = query(figure, store)
     keys = [c for c in (figure.x, figure.color, figure.facet) if c]
     if figure.kind == "box":
@@ -51,7 +53,7 @@ def prepare(figure: Figure, store: Store) -> Rows:
 def query(figure: Figure, store: Store) -> pl.DataFrame:
     """The figure's query, with its columns checked and series made labels.
 
-    Raises `StudyError` when the query fails, lacks a column or gives no value for ``y``.
+    Raises `StudyError` when the query fails, lacks a column or gives no value for `y`.
     """
     try:
         frame = store.query(figure.sql)
@@ -67,10 +69,8 @@ def query(figure: Figure, store: Store) -> pl.DataFrame:
     frame = frame.with_columns(pl.col(figure.y).cast(pl.Float64))
     frame = frame.filter(pl.col(figure.y).is_finite())  # also drops null
     if frame.schema[figure.x].is_numeric():
-        frame = frame.with_columns(pl.col(figure.x).cast(pl.Float64))
-    return frame.with_columns(
-        _label(frame, column) for column in dict.fromkeys([figure.color, figure.facet]) if column
-    )
+        frame = frame.with_columns(pl.col(figure.x).cast(pl.Float64)).sort(figure.x, maintain_order=True)
+    return frame.with_columns(_label(frame, column) for column in dict.fromkeys([figure.color, figure.facet]) if column)
 
 
 def _label(frame: pl.DataFrame, column: str) -> pl.Expr:
@@ -81,23 +81,21 @@ def _label(frame: pl.DataFrame, column: str) -> pl.Expr:
 
 
 def interval95(frame: pl.DataFrame, keys: list[str], y: str) -> pl.DataFrame:
-    """Mean of ``y`` over each group, with the two-sided 95 % Student t-interval of that mean.
+    """Mean of `y` over each group, with the two-sided 95 % Student t-interval of that mean.
 
-    Columns: the keys, ``y`` (the mean), ``low``, ``high``, ``n``. One value has no spread: low and high
+    Columns: the keys, `y` (the mean), `low`, `high`, `n`. One value has no spread: low and high
     are then the value itself.
     """
     groups = frame.group_by(keys, maintain_order=True).agg(
         pl.col(y).mean(), pl.col(y).std(ddof=1).alias("deviation"), pl.col(y).len().alias("n")
     )
-    half = [
-        half_width(deviation or 0.0, n) for deviation, n in groups.select("deviation", "n").iter_rows()
-    ]
+    half = [half_width(deviation or 0.0, n) for deviation, n in groups.select("deviation", "n").iter_rows()]
     spread = pl.Series("half", half, dtype=pl.Float64)
     return groups.with_columns(low=pl.col(y) - spread, high=pl.col(y) + spread).drop("deviation")
 
 
 def half_width(deviation: float, n: int) -> float:
-    """Half the width of the 95 % t-interval of a mean of ``n`` values of this sample deviation."""
+    """Half the width of the 95 % t-interval of a mean of `n` values of this sample deviation."""
     if n < 2:
         return 0.0
     return float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * deviation / math.sqrt(n)
@@ -124,16 +122,16 @@ def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
 
 
 def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.DataFrame:
-    """At most about ``cap`` rows: each series is cut into equal slices of which the rows with the lowest
-    and the highest ``y`` stay, so that no peak and no trough is lost. Fewer rows stay as they are."""
+    """At most about `cap` rows: those with the lowest and the highest `y` of equal slices of each series.
+
+    So no peak and no trough is lost. The rows of a series are in order; fewer than `cap` stay as they are.
+    """
     if frame.height <= cap:
         return frame
     kinds = frame.select(series).n_unique() if series else 1
     slices = max(cap // (2 * kinds), 1)
-    place = pl.int_range(pl.len())
-    length = pl.len()
-    over = (lambda e: e.over(series)) if series else (lambda e: e)
-    rows = frame.with_row_index("_row").with_columns(_slice=over(place * slices // length))
+    numbered = pl.int_range(pl.len()) * slices // pl.len()
+    rows = frame.with_row_index("_row").with_columns(_slice=numbered.over(series) if series else numbered)
     groups = rows.group_by([*series, "_slice"], maintain_order=True)
     kept = groups.agg(
         pl.col("_row").get(pl.col(y).arg_min()).alias("lowest"),
@@ -146,6 +144,4 @@ def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.D
 def _note(drawn: int, all_rows: int) -> str:
     if drawn == all_rows:
         return ""
-    return (
-        f"Drawn from {drawn:,} of {all_rows:,} rows: the lowest and the highest value of each slice of a series."
-    )
+    return f"Drawn from {drawn:,} of {all_rows:,} rows: the lowest and the highest value of each slice of a series."

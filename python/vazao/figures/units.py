@@ -1,7 +1,7 @@
 """Units of the stored columns, and how their values are written for people.
 
-A column says its unit by its suffix (``_s`` seconds, ``_bps`` bits per second, ``_bytes`` bytes); a
-figure may override it with ``x_unit`` and ``y_unit``. The same rule is needed twice: in Python for
+A column says its unit by its suffix (`_s` seconds, `_bps` bits per second, `_bytes` bytes); a
+figure may override it with `x_unit` and `y_unit`. The same rule is needed twice: in Python for
 tables and alternative text, and as a Vega expression for axes and tooltips. Both stand here side by side.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 
 SUFFIXES = {"_bps": "bit/s", "_bytes": "B", "_packets": "packets", "_s": "s"}
-"""Column suffix to unit. Order matters: ``_bps`` also ends in ``s``."""
+"""Column suffix to unit. Order matters: `_bps` also ends in `s`."""
 
 SPELLINGS = {"bps": "bit/s", "bytes": "B", "seconds": "s", "percent": "%", "ratio": "", "1": ""}
 """What a study may write for a unit, beside the unit's own symbol."""
@@ -26,12 +26,12 @@ SCALED = {"bit/s", "B", "s"}
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of measure: ``bit/s``, ``B``, ``s``, ``%`` (of a ratio), any counted noun, or nothing."""
+    """A unit of measure: `bit/s`, `B`, `s`, `%` (of a ratio), any counted noun, or nothing."""
 
     symbol: str
 
     def text(self, value: float | None, digits: int = 4) -> str:
-        """The value with its unit: ``1.5 Mbit/s``, ``25 ms``, ``98.2 %``, ``12 packets``."""
+        """The value with its unit: `1.5 Mbit/s`, `25 ms`, `98.2 %`, `12 packets`."""
         if value is None or not math.isfinite(value):
             return "–"
         if self.symbol == "%":
@@ -49,9 +49,7 @@ class Unit:
             return plain
         if self.symbol not in SCALED:
             return f"{plain} + ' {self.symbol}'"
-        prefixed = (
-            f"replace(format({value}, '.{digits}~s'), regexp('([a-zA-Zµ]?)$'), ' $1{self.symbol}')"
-        )
+        prefixed = f"replace(format({value}, '.{digits}~s'), regexp('([a-zA-Zµ]?)$'), ' $1{self.symbol}')"
         if self.symbol == "s":  # nobody says kiloseconds
             return f"(abs({value}) >= 1 ? {plain} + ' s' : {prefixed})"
         return prefixed
@@ -89,7 +87,7 @@ def unit_of(column: str, stated: str | None = None) -> Unit:
 
 
 def title_of(column: str) -> str:
-    """A readable title for a column nobody titled: ``queue_delay_mean_s`` is "Queue delay mean"."""
+    """A readable title for a column nobody titled: `queue_delay_mean_s` is "Queue delay mean"."""
     suffix = next((s for s in SUFFIXES if column.endswith(s)), "")
     words = column.removesuffix(suffix).replace("_", " ").replace("-", " ").strip() or column
     return words[0].upper() + words[1:]

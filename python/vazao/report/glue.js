@@ -139,9 +139,11 @@ const seen = new IntersectionObserver((entries) => {
 const resizes = new ResizeObserver((entries) => entries.forEach(({ target }) => figures.get(target).resized()));
 
 document.querySelectorAll(".canvas").forEach((canvas) => seen.observe(canvas));
-document.querySelectorAll("details.numbers").forEach((details) => {
-  details.addEventListener("toggle", () => {
+for (const details of document.querySelectorAll("details.numbers")) {
+  const tabulate = () => {
     const canvas = details.closest("figure").querySelector(".canvas");
-    (figures.get(canvas) ?? new Figure(canvas)).tabulate(details.querySelector(".scroll"));
-  }, { once: true });
-});
+    if (canvas) (figures.get(canvas) ?? new Figure(canvas)).tabulate(details.querySelector(".scroll"));
+  };
+  if (details.open) tabulate();
+  else details.addEventListener("toggle", tabulate, { once: true });
+}

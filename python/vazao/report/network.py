@@ -31,7 +31,7 @@ RATE, DELAY = Unit("bit/s"), Unit("s")
 
 @dataclass
 class Node:
-    """A host or router at its place; ``hidden`` counts the hosts that this one stands for."""
+    """A host or router at its place; `hidden` counts the hosts that this one stands for."""
 
     name: str
     host: bool
@@ -88,18 +88,19 @@ def draw(graphs: Sequence[Graph], title: str) -> str:
     graph = merge(graphs)
     nodes, links = place(graph)
     left = min(node.x for node in nodes.values()) - MARGIN - HOST[0] / 2
-    top = min([node.y for node in nodes.values()] + [link.bend for link in links]) - MARGIN - 10
+    heights = [node.y for node in nodes.values()] + [link.bend for link in links]
+    top, bottom = min(heights) - MARGIN - 10, max(heights) + MARGIN + 28
     right = max(node.x for node in nodes.values()) + MARGIN + HOST[0] / 2
-    bottom = max([node.y for node in nodes.values()] + [link.bend for link in links]) + MARGIN + 28
     slowest = min((link.slowest for link in links), default=0.0)
     varied = any(link.slowest > slowest for link in links)
     parts = [_link(link, nodes, bottleneck=varied and link.slowest == slowest) for link in links]
     parts += [_label(link, nodes) for link in labelled(links, nodes)]
     parts += [_node(node) for node in nodes.values()]
     width, height = right - left, bottom - top
+    style = f"--width:{width:.0f};max-width:{width * 1.15:.0f}px"
     return (
         f'<svg class="network" role="img" aria-label="{escape(describe(graph, title))}" '
-        f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" style="max-width:{width * 1.15:.0f}px" '
+        f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" style="{style}" '
         f'xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
     )
 
@@ -166,10 +167,9 @@ def _shortest(start: str, goal: str, neighbours: Mapping[str, list[str]]) -> lis
             if there not in before:
                 before[there] = here
                 queue.append(there)
-    path, at = [], goal if goal in before else start
-    while at is not None:
-        path.append(at)
-        at = before[at]  # type: ignore[assignment]
+    path = [goal if goal in before else start]
+    while (previous := before[path[-1]]) is not None:
+        path.append(previous)
     return path[::-1]
 
 
@@ -206,9 +206,7 @@ def _hanging(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mappi
     return hanging if set(hanging.values()) & set(inside) else {}
 
 
-def _stack(
-    names: list[str], spine: Sequence[str], neighbours: Mapping[str, list[str]], nodes: dict[str, Node]
-) -> None:
+def _stack(names: list[str], spine: Sequence[str], neighbours: Mapping[str, list[str]], nodes: dict[str, Node]) -> None:
     """Spread one column's nodes around the spine; too many hosts are drawn as a few and a number."""
     hosts = [name for name in names if nodes[name].host]
     if len(hosts) > MOST:
@@ -327,9 +325,7 @@ def _label(link: Link, nodes: Mapping[str, Node]) -> str:
     if forward == reverse:
         if edge and not link.bend and len(nodes) > 2:
             return _text(x, y - 18 if a.y == b.y else y - 14, [" · ".join(forward[:2])], "middle")
-        return _text(x, y - 10, [" · ".join(forward[:2])], "middle") + _text(
-            x, y + 20, forward[2:], "middle"
-        )
+        return _text(x, y - 10, [" · ".join(forward[:2])], "middle") + _text(x, y + 20, forward[2:], "middle")
     return _text(x, y - 22, [f"→ {' · '.join(forward[:2])}", " · ".join(forward[2:])], "middle") + _text(
         x, y + 20, [f"← {' · '.join(reverse[:2])}", " · ".join(reverse[2:])], "middle"
     )

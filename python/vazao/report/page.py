@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from vazao import _core
 from vazao.errors import ScenarioError
@@ -32,12 +32,12 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True})
 
 def markdown(text: str) -> Markup:
     """Paragraphs of Markdown as HTML; HTML inside it is shown, not obeyed."""
-    return Markup(_MARKDOWN.render(text))  # noqa: S704
+    return Markup(_MARKDOWN.render(text))
 
 
 def inline(text: str) -> Markup:
     """A line of Markdown as HTML."""
-    return Markup(_MARKDOWN.renderInline(text))  # noqa: S704
+    return Markup(_MARKDOWN.renderInline(text))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Claim:
 
     @property
     def tone(self) -> str:
-        """The one verdict, or ``mixed``."""
+        """The one verdict, or `mixed`."""
         verdicts = {CSS[result.verdict] for result in self.results}
         decided = verdicts - {"open"} or verdicts
         return decided.pop() if len(decided) == 1 else "mixed"
@@ -74,7 +74,11 @@ def context(study: Study, store: Store, findings: Sequence[Result]) -> dict[str,
     levels = list(dict.fromkeys(result.level for result in findings if result.level is not None))
     shown: set[str] = set()
     sections = [
-        {"title": title, "question": question, "figures": [_figure(one, study, store, ledger, shown) for one in figures]}
+        {
+            "title": title,
+            "question": question,
+            "figures": [_figure(one, study, store, ledger, shown) for one in figures],
+        }
         for title, question, figures in _sections(study)
     ]
     loose = [one for one in ledger.values() if one.id not in shown]
@@ -84,7 +88,7 @@ def context(study: Study, store: Store, findings: Sequence[Result]) -> dict[str,
         "ledger": list(ledger.values()), "tally": tally(findings, levels), "sections": sections, "loose": loose,
         "networks": networks(study), "parts": [_part(part, size, store) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
-        "commands": commands(study, store), "questions": questions(study, store),
+        "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(bool(ledger), bool(sections)),
     }  # fmt: skip
 
@@ -94,7 +98,7 @@ def _contents(ledger: bool, sections: bool) -> list[tuple[str, str]]:
         ("summary", "Verdicts", True), ("setting", "The experiment", True), ("results", "Results", sections),
         ("ledger", "Ledger", ledger), ("reproduce", "Do it again", True),
     ]  # fmt: skip
-    return [(id, name) for id, name, there in every if there]
+    return [(anchor, name) for anchor, name, there in every if there]
 
 
 # Claims and verdicts
@@ -136,7 +140,7 @@ def networks(study: Study) -> list[dict[str, Any]]:
     for names, graphs in shapes.values():
         where = f" of: {'; '.join(dict.fromkeys(names))}" if len(shapes) > 1 else ""
         varied = " Ranges and alternatives are those of the design." if len(graphs) > 1 else ""
-        svg = Markup(network.draw(graphs, "The network"))  # noqa: S704
+        svg = Markup(network.draw(graphs, "The network"))
         drawn.append({"svg": svg, "caption": f"The network{where}.{varied}"})
     return drawn
 
@@ -145,7 +149,7 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
     """The networks a part runs on: at the centre of its factors, and with each factor through its levels."""
     centre = {factor.name: factor.centre for factor in part.factors}
     choices = [centre, *(centre | {factor.name: level} for factor in part.factors for level in factor.levels)]
-    graphs = []
+    graphs: list[network.Graph] = []
     for choice in choices:
         levels = [override for level in choice.values() for override in level.overrides]
         overrides = [*study.overrides, *part.scenario.items(), *levels]
@@ -194,7 +198,7 @@ def _toml(value: Any) -> str:
 def _sections(study: Study) -> list[tuple[str, str, list[Figure]]]:
     """Figures by the part whose runs they show; those over several parts come last."""
     if len(study.parts) == 1:
-        return [("", "", study.figures)] if study.figures else []
+        return [(study.parts[0].title or "Figures", study.parts[0].question, study.figures)] if study.figures else []
     of_part: dict[str | None, list[Figure]] = {}
     for figure in study.figures:
         of_part.setdefault(_part_of(figure, study), []).append(figure)
@@ -213,11 +217,11 @@ def _part_of(figure: Figure, study: Study) -> str | None:
 def _figure(figure: Figure, study: Study, store: Store, ledger: Mapping[str, Claim], shown: set[str]) -> dict[str, Any]:
     one = drawing(study, store, figure)
     beside = []
-    for id in figure.finding:
-        if id in ledger:
-            claim = ledger[id]
-            beside.append(Claim(id, claim.claim, claim.reported, claim.results, anchor=id not in shown))
-            shown.add(id)
+    for name in figure.finding:
+        if name in ledger:
+            claim = ledger[name]
+            beside.append(Claim(name, claim.claim, claim.reported, claim.results, anchor=name not in shown))
+            shown.add(name)
     told = {
         "id": figure.id, "title": figure.title, "caption": figure.caption, "note": one.rows.note,
         "sql": figure.sql.strip(), "claims": beside, "empty": one.rows.frame.is_empty(),
@@ -226,10 +230,9 @@ def _figure(figure: Figure, study: Study, store: Store, ledger: Mapping[str, Cla
 
 
 def still(one: Drawing) -> Markup:
-    """The figure as an SVG element in the page's colours, its ids its own."""
-    svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{one.figure.id}-", one.svg(PAGE))
-    svg = re.sub(r'<svg ([^>]*?)>', r'<svg \1 role="img">', svg, count=1)
-    return Markup(svg)  # noqa: S704
+    """The figure as an SVG element in the page's colours."""
+    name = escape(one.spec(Face.STILL, PAGE)["description"])
+    return Markup(one.svg(PAGE).replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1))
 
 
 def live(one: Drawing) -> Markup:
@@ -242,7 +245,7 @@ def live(one: Drawing) -> Markup:
         "legend": one.legend(PAGE),
         "lines": plot.figure.kind in ("line", "step", "band", "area"),
     }
-    return Markup(json.dumps(page, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
+    return Markup(json.dumps(page, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
@@ -283,7 +286,7 @@ def commands(study: Study, store: Store) -> str:
     return "\n".join(lines if built_in else ["# study.toml stands beside this page", *lines])
 
 
-def questions(study: Study, store: Store) -> str:
+def questions(study: Study) -> str:
     """Questions to the stored rows that work as they stand."""
     folder = shlex.quote(f"results/{study.name}")
     asked = ["SELECT part, count(*) AS runs, avg(utilisation) AS utilisation FROM runs GROUP BY part"]

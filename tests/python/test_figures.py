@@ -1,0 +1,295 @@
+"""Figures: the statistics they draw against SciPy, the files they become, the rules they keep."""
+
+import json
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import synthetic
+from vazao import figures
+from vazao.errors import ResultsError, StudyError
+from vazao.figures.chart import Face, log_ticks
+from vazao.figures.rows import CAP, boxes, half_width, interval95, thin
+from vazao.figures.theme import PAPER
+from vazao.figures.units import Unit, title_of, unit_of
+from vazao.store import Store
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return synthetic.store(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def written(store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return figures.render(synthetic.study(), store, tmp_path_factory.mktemp("figures"))
+
+
+def draw(store: Store, **given: Any) -> figures.Drawing:
+    return figures.drawing(synthetic.study(), store, synthetic.figure("test", **given))
+
+
+def test_every_figure_becomes_four_files(written: dict[str, Path]) -> None:
+    ids = [figure.id for figure in synthetic.study().figures]
+    assert sorted(written) == sorted(f"{name}.{suffix}" for name in ids for suffix in ("svg", "pdf", "png", "json"))
+    assert all(path.parent.name == "figures" for path in written.values())
+
+
+def test_svg_is_xml_with_marks(written: dict[str, Path]) -> None:
+    for name, path in written.items():
+        if name.endswith(".svg"):
+            root = ElementTree.parse(path).getroot()
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            assert len([e for e in root.iter() if e.tag.endswith("path") and e.get("aria-roledescription")]) > 3, name
+
+
+def test_pdf_has_one_page_with_its_typeface(written: dict[str, Path]) -> None:
+    for name, path in written.items():
+        if name.endswith(".pdf"):
+            content = path.read_bytes()
+            assert content.startswith(b"%PDF-"), name
+            assert content.rstrip().endswith(b"%%EOF"), name
+            assert b"/Count 1" in content, name
+            assert b"Inter" in content, f"{name} does not embed the typeface"
+
+
+def test_png_has_ink(written: dict[str, Path]) -> None:
+    for name, path in written.items():
+        if name.endswith(".png"):
+            width, height, data = read_png(path.read_bytes())
+            assert width > 1000, name
+            assert height > 500, name
+            assert len(set(data[:: max(len(data) // 5000, 1)])) > 10, f"{name} is blank"
+
+
+def read_png(content: bytes) -> tuple[int, int, bytes]:
+    """Width, height and the decompressed scan lines; every chunk's checksum is verified."""
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks = list(png_chunks(content))
+    width, height = struct.unpack(">II", chunks[0][1][:8])
+    return width, height, zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT"))
+
+
+def png_chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 8
+    while at < len(content):
+        length, kind = struct.unpack_from(">I4s", content, at)
+        body = content[at + 8 : at + 8 + length]
+        assert zlib.crc32(kind + body) == struct.unpack_from(">I", content, at + 8 + length)[0]
+        yield kind, body
+        at += 12 + length
+
+
+def test_drawing_twice_gives_the_same_bytes(store: Store) -> None:
+    one = draw(store, sql="SELECT * FROM runs", x="bandwidth_bps", y="utilisation", color="variant", error="ci95")
+    assert one.svg() == one.svg()
+
+
+def test_json_is_the_description_with_its_rows(written: dict[str, Path]) -> None:
+    described = json.loads(written["utilisation.json"].read_text())
+    assert described["$schema"].endswith("v6.json")
+    assert len(described["datasets"]["rows"]) == len(synthetic.RATES) * len(synthetic.VARIANTS) * 2
+    assert described["description"].startswith("Utilisation of the bottleneck. Line chart of Utilisation")
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 30])
+def test_interval_is_that_of_scipy(n: int) -> None:
+    values = np.random.default_rng(n).normal(10, 3, n)
+    frame = pl.DataFrame({"k": ["a"] * n, "y": values})
+    row = interval95(frame, ["k"], "y").row(0, named=True)
+    low, high = stats.t.interval(0.95, n - 1, loc=values.mean(), scale=stats.sem(values))
+    assert row["y"] == pytest.approx(values.mean(), rel=1e-12)
+    assert (row["low"], row["high"]) == pytest.approx((low, high), rel=1e-12)
+    assert row["n"] == n
+
+
+def test_interval_of_two_values_in_closed_form() -> None:
+    # Two values d apart: deviation d/sqrt 2, t(0.975, 1) = tan(0.475 pi), so the half-width is d tan(0.475 pi) / 2.
+    assert half_width(1 / math.sqrt(2), 2) == pytest.approx(math.tan(0.475 * math.pi) / 2)
+
+
+def test_one_value_is_its_own_interval() -> None:
+    row = interval95(pl.DataFrame({"k": ["a"], "y": [4.5]}), ["k"], "y").row(0, named=True)
+    assert (row["y"], row["low"], row["high"], row["n"]) == (4.5, 4.5, 4.5, 1)
+
+
+def test_drawn_interval_comes_from_the_stored_rows(store: Store) -> None:
+    one = draw(
+        store, sql="SELECT * FROM runs WHERE part = 'single' AND variant = 'sack' AND setting = 'modern'",
+        x="bandwidth_bps", y="utilisation", error="ci95",
+    )  # fmt: skip
+    row = one.rows.frame.filter(pl.col("bandwidth_bps") == 1e8).row(0, named=True)
+    where = "part = 'single' AND variant = 'sack' AND setting = 'modern' AND bandwidth_bps = 1e8"
+    asked = store.query(f"SELECT low95(utilisation) AS low, high95(utilisation) AS high FROM runs WHERE {where}")
+    assert (row["low"], row["high"]) == pytest.approx(asked.row(0), rel=1e-9)
+
+
+def test_box_is_tukeys() -> None:
+    values = [*range(1, 12), 40.0]
+    rows = boxes(pl.DataFrame({"k": ["a"] * 12, "y": [float(v) for v in values]}), ["k"], "y")
+    row = rows.frame.row(0, named=True)
+    assert (row["q1"], row["median"], row["q3"]) == tuple(np.percentile(values, [25, 50, 75]))
+    assert (row["low"], row["high"]) == (1, 11)
+    assert rows.outliers["outlier"].to_list() == [40]
+
+
+def test_a_long_series_is_thinned_but_keeps_its_extremes(store: Store) -> None:
+    time = np.arange(100_000)
+    value = np.sin(time / 500)
+    value[77_777], value[33_333] = 9, -9
+    frame = pl.DataFrame({"t": time, "y": value, "s": ["a", "b"] * 50_000})
+    thinned = thin(frame, ["s"], "y")
+    assert thinned.height <= CAP
+    assert (thinned["y"].max(), thinned["y"].min()) == (9, -9)
+    assert thinned["t"].is_sorted()
+    assert set(thinned["s"]) == {"a", "b"}
+    one = figures.drawing(synthetic.study(), store, next(f for f in synthetic.study().figures if f.id == "cwnd"))
+    assert one.rows.frame.height <= CAP
+    assert one.rows.note.startswith("Drawn from 6,000 of 32,000 rows")
+
+
+def test_a_short_series_is_not_touched() -> None:
+    frame = pl.DataFrame({"t": [1, 2, 3], "y": [1.0, 5.0, 2.0]})
+    assert thin(frame, [], "y").equals(frame)
+
+
+def test_a_variant_has_one_colour_in_every_figure(store: Store) -> None:
+    study = synthetic.study()
+    seen: dict[str, set[str]] = {}
+    for figure in study.figures:
+        if figure.color == "variant":
+            one = figures.drawing(study, store, figure)
+            for entry in one.legend() if figure.x != "variant" else []:
+                seen.setdefault(entry["label"], set()).add(entry["color"])
+    assert len(seen) == len(synthetic.VARIANTS)
+    assert all(len(colors) == 1 for colors in seen.values())
+    assert len({color for colors in seen.values() for color in colors}) == len(synthetic.VARIANTS)
+
+
+def test_palette_stays_distinct_for_colour_blind_readers() -> None:
+    # Colours of the first round, as Viénot, Brettel and Mollon (1999) simulate protanopia and deuteranopia in linear
+    # light, must differ by more than a just visible step. Shape tells apart what is close.
+    def linear(color: str) -> np.ndarray:
+        channel = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        return np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+
+    protan = np.array([[0.1121, 0.8853, -0.0005], [0.1127, 0.8897, -0.0001], [0.0045, 0.0001, 1.0019]])
+    deutan = np.array([[0.2920, 0.7054, -0.0003], [0.2934, 0.7089, 0.0000], [-0.0209, 0.0259, 0.9970]])
+    for matrix in protan, deutan:
+        seen = [matrix @ linear(color) for color in PAPER.palette[:8]]
+        gaps = [np.abs(np.cbrt(a.clip(0)) - np.cbrt(b.clip(0))).max() for i, a in enumerate(seen) for b in seen[:i]]
+        assert min(gaps) > 0.03
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        ("bit/s", 1e9, "1 Gbit/s"), ("bit/s", 1.5e6, "1.5 Mbit/s"), ("s", 0.025, "25 ms"), ("s", 90, "90 s"),
+        ("s", 2800, "2,800 s"), ("B", 64e3, "64 kB"), ("%", 0.9823, "98.23 %"), ("packets", 200, "200 packets"),
+        ("", 0.001, "0.001"), ("s", 0, "0 s"), ("s", 1.5e-6, "1.5 µs"), ("bit/s", 999.96e6, "1,000 Mbit/s"),
+    ],
+)  # fmt: skip
+def test_values_carry_their_units(unit: str, value: float, text: str) -> None:
+    assert Unit(unit).text(value) == text
+
+
+def test_columns_say_their_units() -> None:
+    assert unit_of("goodput_bps").symbol == "bit/s"
+    assert unit_of("rtt_mean_s").symbol == "s"
+    assert unit_of("cwnd_mean_bytes").symbol == "B"
+    assert unit_of("jain").symbol == ""
+    assert unit_of("value", "bytes").symbol == "B"
+    assert title_of("queue_delay_mean_s") == "Queue delay mean"
+
+
+def test_axes_name_their_unit_once() -> None:
+    title, _ = Unit("s").axis("Delay", [0.003, 0.02], "linear")
+    assert title == "Delay (ms)"
+    title, label = Unit("bit/s").axis("Rate", [1e6, 1e9], "log")
+    assert title == "Rate"
+    assert "bit/s" in label
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.5e6, 1e9), (0.003, 40), (2, 9), (110, 130), (5, 5)])
+def test_logarithmic_ticks_lie_inside(low: float, high: float) -> None:
+    ticks = log_ticks(low, high)
+    assert ticks
+    assert all(low * 0.99 <= tick <= high * 1.01 for tick in ticks)
+    assert len(ticks) <= 10
+
+
+MARKS = {"line": "line", "step": "line", "bar": "rect", "point": "symbol", "box": "rect", "band": "area"}
+
+
+@pytest.mark.parametrize("kind", MARKS)
+@pytest.mark.parametrize("facet", [None, "setting"])
+@pytest.mark.parametrize("color", [None, "variant"])
+def test_every_kind_draws(store: Store, kind: str, facet: str | None, color: str | None) -> None:
+    one = draw(
+        store, kind=kind, sql="SELECT * FROM runs WHERE part = 'single'", x="bandwidth_bps", y="utilisation",
+        facet=facet, color=color, error="ci95",
+    )  # fmt: skip
+    assert f'class="mark-{MARKS[kind]}' in one.svg()
+    assert one.chart().to_dict()["description"].startswith("Test. ")
+
+
+def test_a_figure_without_rows_is_an_empty_frame(store: Store) -> None:
+    one = draw(store, sql="SELECT * FROM runs WHERE part = 'none'", x="variant", y="utilisation", color="variant")
+    assert one.svg().startswith("<svg")
+
+
+def test_the_page_asks_the_style_sheet_for_its_colours(store: Store) -> None:
+    from vazao.figures.theme import PAGE
+
+    one = draw(
+        store, sql="SELECT * FROM runs WHERE part = 'single'", x="bandwidth_bps", y="utilisation", color="variant"
+    )
+    assert "#" not in json.dumps(one.spec(Face.PAGE, PAGE)["config"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sql": "SELECT nothing FROM runs"}, "nothing"),
+        ({"y": "utilization"}, "did you mean 'utilisation'"),
+        ({"y": "variant"}, "not a number"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(store: Store, given: dict[str, str], said: str) -> None:
+    with pytest.raises(StudyError, match=said) as caught:
+        draw(store, **({"sql": "SELECT * FROM runs", "x": "bandwidth_bps", "y": "utilisation"} | given))
+    assert str(caught.value).startswith("figure test: ")
+
+
+def test_an_unknown_figure_is_said(store: Store) -> None:
+    with pytest.raises(StudyError, match="did you mean 'utilisation'"):
+        figures.chart(synthetic.study(), store, "utilization")
+
+
+def test_a_chart_is_made_by_id(store: Store) -> None:
+    chart = figures.chart(synthetic.study(), store, "utilisation").to_dict()
+    assert chart["title"] == "Utilisation of the bottleneck"
+
+
+def test_a_trace_is_drawn_by_flow() -> None:
+    samples = pl.DataFrame({
+        "time_s": [0.0, 1.0, 0.0, 1.0, 0.5], "flow": [0, 0, 1, 1, None], "path": [0, 0, 0, 0, None],
+        "link": [None] * 4 + ["bottleneck"], "direction": [None] * 4 + ["forward"],
+        "measure": ["cwnd"] * 4 + ["queue"], "value": [1e4, 2e4, 3e4, 4e4, 5e3],
+    })  # fmt: skip
+    chart = figures.trace_chart(samples, "cwnd").to_dict()
+    assert {row["series"] for row in chart["datasets"]["rows"]} == {"flow 0", "flow 1"}
+    assert chart["layer"][0]["encoding"]["y"]["title"] == "Congestion window (kB)"
+    queue = figures.trace_chart(samples, "queue").to_dict()
+    assert {row["series"] for row in queue["datasets"]["rows"]} == {"bottleneck forward"}
+    with pytest.raises(ResultsError, match="no samples of 'rtt'"):
+        figures.trace_chart(samples, "rtt")

@@ -1,0 +1,263 @@
+"""The report: what it says, that it needs nothing from outside, and that a browser shows it well."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import synthetic
+from vazao import figures, report
+from vazao.report import network
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+VOID = {"meta", "link", "br", "img", "hr", "input", "path", "rect", "circle"}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with its figures beside it."""
+    folder = tmp_path_factory.mktemp("report")
+    store, study = synthetic.store(folder), synthetic.study()
+    figures.render(study, store, folder)
+    return report.write(study, store, synthetic.FINDINGS, folder)
+
+
+@pytest.fixture(scope="module")
+def html(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+class Outline(HTMLParser):
+    """Headings, ids, links, and whether every element is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.headings: list[int] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if identifier := given.get("id"):
+            self.ids.append(identifier)
+        if tag == "a" and (target := given.get("href")):
+            self.targets.append(target)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed(html: str) -> None:
+    outline = Outline(html)
+    assert outline.open == []
+    assert len(outline.ids) == len(set(outline.ids))
+    assert outline.headings[0] == 1
+    steps = zip(outline.headings, outline.headings[1:], strict=False)
+    assert all(after <= before + 1 for before, after in steps), "a heading level is skipped"
+
+
+def test_links_lead_somewhere(html: str, page: Path) -> None:
+    outline = Outline(html)
+    for target in outline.targets:
+        if target.startswith("#"):
+            assert target[1:] in outline.ids, target
+        else:
+            assert (page.parent / target).is_file(), target
+
+
+def test_the_page_is_light_and_needs_nothing_from_outside(html: str) -> None:
+    assert len(html.encode()) < 6e6
+    body = re.sub(r'<script type="module">.*?</script>', "", html, flags=re.DOTALL)  # libraries name their home pages
+    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", body))
+    assert all("w3.org" in a or "vega.github.io/schema" in a for a in addresses), addresses  # names, never fetched
+
+
+def test_the_page_says_every_claim_with_its_verdict(html: str) -> None:
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)))
+    for result in synthetic.FINDINGS:
+        for said in result.claim, result.reported, result.measured, result.explanation:
+            assert said.replace("'", "&#39;") in text or said.replace("'", "’") in text or said in text
+    assert html.count('class="verdict reproduced"') == 3 * 5  # at a glance, beside the figure, in the ledger
+    assert html.count('class="verdict differs"') == 3 * 3
+    assert html.count('class="verdict open"') == 3 * 1
+
+
+def test_the_counts_are_those_of_the_ledger() -> None:
+    from vazao.report.page import tally
+
+    counts = {
+        column["name"]: list(column["counts"].values()) for column in tally(synthetic.FINDINGS, synthetic.SETTINGS)
+    }
+    assert counts == {"historic": [3, 1, 0], "modern": [1, 2, 1], "decided as a whole": [1, 0, 0]}
+
+
+def test_the_page_says_how_to_make_it_again(html: str) -> None:
+    assert "vazao run study.toml --quick" in html
+    assert synthetic.study().hash in html
+    assert "vazao sql results/invented" in html
+
+
+def test_text_of_the_study_is_text_not_markup(tmp_path: Path) -> None:
+    attack = "<script>alert(1)</script>"
+    text = synthetic.TEXT.replace("An invented comparison", f"An {attack} comparison").replace("Nobody", attack)
+    written = report.html(synthetic.study(text), synthetic.store(tmp_path), synthetic.FINDINGS)
+    assert attack not in written
+
+
+def test_a_study_without_claims_or_figures_has_a_page(tmp_path: Path) -> None:
+    text = synthetic.TEXT[: synthetic.TEXT.index("[[figure]]")]
+    written = report.html(synthetic.study(text), synthetic.store(tmp_path), [])
+    assert "states no claims" in written
+    assert 'id="results"' not in written
+
+
+GRAPHS: dict[str, dict[str, Any]] = {
+    "point-to-point": synthetic.point_to_point(), "path": synthetic.path(4), "dumbbell": synthetic.dumbbell(1),
+    "dumbbell of three": synthetic.dumbbell(3), "dumbbell of a hundred": synthetic.dumbbell(100),
+    "parking lot": synthetic.parking_lot(3), "multipath": synthetic.multipath(), "mesh": synthetic.mesh(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_no_two_nodes_of_a_network_overlap(name: str) -> None:
+    nodes, links = network.place(network.merge([GRAPHS[name]]))
+    width, height = network.HOST
+    placed = list(nodes.values())
+    for i, a in enumerate(placed):
+        for b in placed[:i]:
+            assert abs(a.x - b.x) >= width or abs(a.y - b.y) >= height, f"{a.name} on {b.name}"
+    assert all(link.source in nodes and link.target in nodes for link in links)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_network_is_drawn_with_its_names_and_rates(name: str) -> None:
+    graph = GRAPHS[name]
+    svg = network.draw([graph], "Network")
+    routers = [node["name"] for node in graph["nodes"] if node["kind"] == "router"]
+    assert all(f">{router}</text>" in svg for router in routers)
+    slowest = min(link["rate_bps"] for link in graph["links"])
+    assert f"{slowest / 1e6:g} Mbit/s" in svg
+
+
+def test_many_hosts_are_summed_up() -> None:
+    svg = network.draw([synthetic.dumbbell(100)], "Network")
+    assert svg.count("97 more") == 2
+    assert svg.count('class="host"') == 6
+
+
+def test_values_that_the_design_varies_are_drawn_as_a_range() -> None:
+    slow, fast = synthetic.dumbbell(1), synthetic.dumbbell(1)
+    for side in fast["links"][1], fast["links"][1]["reverse"]:
+        side["rate_bps"], side["queue"] = 1e9, "200 packets"
+    svg = network.draw([slow, fast], "Network")
+    assert "10 Mbit/s – 1 Gbit/s" in svg
+    assert "queue 1 bdp or 200 packets" in svg
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed; the report was not opened in a browser")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_a_browser_shows_the_page(browser: Any, page: Path, width: int, height: int, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    shown = context.new_page()
+    troubles: list[str] = []
+    shown.on("console", lambda message: troubles.append(f"{message.type}: {message.text}"))
+    shown.on("pageerror", lambda error: troubles.append(str(error)))
+    shown.on("request", lambda request: troubles.append(request.url) if outside(request.url, page) else None)
+    shown.goto(page.as_uri())
+    drawn = shown.locator("figure.chart")
+    for i in range(drawn.count()):
+        drawn.nth(i).scroll_into_view_if_needed()
+        shown.wait_for_function("i => 'live' in document.querySelectorAll('figure.chart')[i].dataset", arg=i)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    too_wide = (
+        "[...document.querySelectorAll('.canvas svg')].filter(s => s.getBoundingClientRect().right > innerWidth + 1)"
+    )
+    assert shown.evaluate(f"{too_wide}.length") == 0
+    for figure in "utilisation", "slow-start", "cwnd", "spread":
+        texts = hover(shown, figure)
+        assert texts, f"no tooltip over {figure}"
+        assert "undefined" not in texts
+        assert "NaN" not in texts
+    assert troubles == []
+    context.close()
+
+
+def outside(url: str, page: Path) -> bool:
+    return not url.startswith(("data:", "blob:")) and url != page.as_uri()
+
+
+def hover(shown: Any, figure: str) -> str:
+    """What the tooltip says somewhere over a figure's plot."""
+    canvas = shown.locator(f"#figure-{figure} .canvas")
+    canvas.scroll_into_view_if_needed()
+    shown.evaluate("id => document.querySelector(`#figure-${id} .canvas`).scrollIntoView({block: 'center'})", figure)
+    shown.wait_for_timeout(400)
+    box = canvas.bounding_box()
+    for step in range(12):  # along two heights: one may lie between panels
+        across, down = 0.25 + 0.1 * (step // 2), (0.5, 0.3)[step % 2]
+        shown.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+        tip = shown.locator("#vg-tooltip-element.visible")
+        shown.wait_for_timeout(60)
+        if tip.count():
+            return str(tip.inner_text())
+    return ""
+
+
+def test_a_series_is_picked_with_the_keyboard(browser: Any, page: Path) -> None:
+    shown = browser.new_page(viewport={"width": 1280, "height": 900})
+    shown.goto(page.as_uri())
+    shown.locator("#figure-utilisation").scroll_into_view_if_needed()
+    button = shown.locator("#figure-utilisation .legend button", has_text="highspeed")
+    button.focus()
+    shown.keyboard.press("Enter")
+    assert button.get_attribute("aria-pressed") == "true"
+    faint = shown.locator("#figure-utilisation .canvas .mark-line path[opacity='0.1']")
+    assert faint.count() == 2 * (len(synthetic.VARIANTS) - 1)
+    shown.keyboard.press("Enter")
+    assert faint.count() == 0
+    shown.close()
+
+
+def test_numbers_stand_behind_each_figure(browser: Any, page: Path) -> None:
+    shown = browser.new_page(viewport={"width": 1280, "height": 900})
+    shown.goto(page.as_uri())
+    shown.locator("#figure-recovery summary").click()
+    rows = shown.locator("#figure-recovery details tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == len(synthetic.RATES) * len(synthetic.VARIANTS)
+    shown.close()
+
+
+def test_the_page_is_complete_without_scripts(browser: Any, page: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    shown = context.new_page()
+    shown.goto(page.as_uri())
+    assert shown.locator(".canvas > svg[role=img]").count() == len(synthetic.study().figures)
+    context.close()
