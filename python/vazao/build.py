@@ -63,24 +63,31 @@ def link(
     )
 
 
+UNLIMITED = link("100 Gbps", "0 s")
+"""An access link beside which any bottleneck is one."""
+
+
 def point_to_point(link: Link, **more: Any) -> Network:
     """Hosts `a` and `b`, joined by one link; forward is from a to b."""
     return Network(topology="point-to-point", link=link, **more)
 
 
 def path(*links: Link, **more: Any) -> Network:
-    """Hosts `a` and `b` with routers between them: one link after the other."""
-    return Network(topology="path", links=list(links), **more)
+    """Hosts `a` and `b` joined by one link after the other, with routers R1, R2, … between them."""
+    return Network(topology="path", link=list(links), **more)
 
 
-def dumbbell(*, bottleneck: Link, access: Link | None = None, pairs: int = 1, **more: Any) -> Network:
-    """Hosts left1, left2, … and right1, right2, … on either side of one bottleneck; forward is left to right."""
-    return Network(_given(topology="dumbbell", pairs=pairs, access=access, bottleneck=bottleneck) | more)
+def dumbbell(*, bottleneck: Link, access: Link | Sequence[Link] = UNLIMITED, pairs: int = 1, **more: Any) -> Network:
+    """Hosts left1, left2, … and right1, right2, … on either side of one bottleneck; forward is left to right.
+
+    `access` is the link of every host, or a list of one for each pair; by default it limits nothing.
+    """
+    return Network(topology="dumbbell", pairs=pairs, access=_plain(access), bottleneck=bottleneck, **more)
 
 
-def parking_lot(*links: Link, access: Link | None = None, **more: Any) -> Network:
-    """A row of bottlenecks, with hosts that cross all of them and hosts that cross one each."""
-    return Network(_given(topology="parking-lot", links=list(links), access=access) | more)
+def parking_lot(*, bottleneck: Link, access: Link = UNLIMITED, hops: int = 3, **more: Any) -> Network:
+    """Hosts `a` and `b` over a chain of `hops` equal bottlenecks, and a pair of hosts across each of them."""
+    return Network(topology="parking-lot", hops=hops, access=access, bottleneck=bottleneck, **more)
 
 
 def multipath(*paths: Link, **more: Any) -> Network:
@@ -88,9 +95,14 @@ def multipath(*paths: Link, **more: Any) -> Network:
     return Network(topology="multipath", path=list(paths), **more)
 
 
-def custom(**tables: Any) -> Network:
-    """Any graph of hosts, routers and links, written as the TOML tables of `topology = "custom"`."""
-    return Network(topology="custom", **tables)
+def custom(hosts: Sequence[str], links: Mapping[tuple[str, str], Link], *, routers: Sequence[str] = ()) -> Network:
+    """Any graph: `links` maps a pair of names, from and to, to the link between them. Routes are the shortest."""
+    ends = [Link({"from": start, "to": end} | line) for (start, end), line in links.items()]
+    return Network(topology="custom", hosts=list(hosts), routers=list(routers), link=ends)
+
+
+def _plain(links: Link | Sequence[Link]) -> Link | list[Link]:
+    return links if isinstance(links, Link) else list(links)
 
 
 def upload(size: str | None = None, **more: Any) -> App:

@@ -15,8 +15,9 @@ import polars as pl
 
 from vazao import _core, findings
 from vazao.errors import ResultsError
+from vazao.statistics import two_level_effects
 from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
-from vazao.study import Plan, PlannedRun, Size, Study, parse_study, plan
+from vazao.study import Plan, PlannedRun, Size, Study, design_columns, parse_study, plan
 from vazao.study.source import read_text
 from vazao.version import __version__
 
@@ -107,6 +108,16 @@ class Campaign:
         from vazao import figures
 
         return figures.chart(self.study, self.store, figure_id)
+
+    def effects(self, part: str, response: str) -> pl.DataFrame:
+        """Main effects and interactions of a two-level part on a column of `runs`; see `two_level_effects`."""
+        columns = design_columns(self.study)
+        levels = {
+            factor.name: [str(label) if columns[factor.name] == pl.String() else label for label in factor.labels]
+            for factor in self.study.part(part).factors
+        }
+        factors = {name: (low, high) for name, (low, high) in levels.items()}
+        return two_level_effects(self.runs.filter(pl.col("part") == part), factors, response)
 
     def failures(self) -> list[tuple[str, str]]:
         """The runs that failed: run_id and what went wrong."""

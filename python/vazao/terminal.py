@@ -25,6 +25,8 @@ _PREFIXES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, 
 _UNITS = {"_bps": "bit/s", "_bytes": "B", "_s": "s"}
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "not testable here": "dim"}
 
+_COUNTED = {"reproduced": "reproduced", "differs": "differ", "not testable here": "not testable here"}
+
 PLAIN_SECONDS = 5.0
 """How often progress is told where there is no terminal to draw in."""
 
@@ -109,7 +111,7 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
 
 def show_findings(results: Sequence[Result]) -> None:
     """The ledger, and how it came out."""
-    made = Table(title="findings", title_justify="left", title_style="bold", header_style="bold", expand=True)
+    made = Table(title="findings", title_justify="left", title_style="bold", header_style="bold", expand=out.is_terminal)
     for name, ratio in ("claim", 4), ("reported", 2), ("measured", 3):
         made.add_column(name, ratio=ratio, overflow="fold")
     made.add_column("verdict", no_wrap=True)
@@ -127,7 +129,7 @@ def show_findings(results: Sequence[Result]) -> None:
         previous = result.id
     if results:
         out.print(made)
-    counts = [f"{sum(r.verdict == verdict for r in results)} {verdict}" for verdict in _VERDICTS]
+    counts = [f"{sum(r.verdict == verdict for r in results)} {word}" for verdict, word in _COUNTED.items()]
     out.print(f"{len(results)} findings: {', '.join(counts)}")
 
 

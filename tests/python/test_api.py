@@ -19,6 +19,7 @@ def test_builders_make_the_tables_of_toml() -> None:
         "network": {
             "topology": "dumbbell",
             "pairs": 2,
+            "access": {"rate": "100 Gbps", "delay": "0 s"},
             "bottleneck": {"rate": "10 Mbps", "delay": "5 ms", "queue": "1 bdp", "loss": 0.01},
         },
         "flow": [
@@ -55,8 +56,11 @@ def test_the_same_seed_gives_the_same_rows() -> None:
         vz.point_to_point(vz.link("10 Mbps", "5 ms")),
         vz.path(vz.link("10 Mbps", "5 ms"), vz.link("5 Mbps", "1 ms")),
         vz.dumbbell(bottleneck=vz.link("10 Mbps", "5 ms"), access=vz.link("1 Gbps", "1 ms")),
-        vz.parking_lot(vz.link("10 Mbps", "5 ms"), vz.link("10 Mbps", "5 ms")),
+        vz.parking_lot(bottleneck=vz.link("10 Mbps", "5 ms"), hops=2),
         vz.multipath(vz.link("10 Mbps", "5 ms"), vz.link("5 Mbps", "1 ms")),
+        vz.custom(
+            ["a", "b"], {("a", "r"): vz.link("1 Gbps", "1 ms"), ("r", "b"): vz.link("1 Mbps", "1 ms")}, routers=["r"]
+        ),
     ],
     ids=lambda net: net["topology"],
 )

@@ -1,5 +1,6 @@
 """Campaigns: each run once, the same rows however they are run, quick a part of full."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -7,7 +8,7 @@ import pytest
 
 from vazao import campaign
 from vazao.store import TABLES, Store
-from vazao.study import Study
+from vazao.study import Study, parse_study
 
 
 def rows(directory: Path, table: str) -> pl.DataFrame:
@@ -102,3 +103,15 @@ def test_a_study_in_python_is_the_commands(toy: Study, tmp_path: Path, monkeypat
     assert [finding.id for finding in done.findings] == ["busy", "busy", "moon"]
     assert done.links.filter(pl.col("utilisation") > 0).height > 0
     assert done.failures() == []
+
+
+def test_effects_of_a_two_level_part_are_those_of_its_rows(edited: Callable[[str, str], str], tmp_path: Path) -> None:
+    text = edited('"1 Mbps", "10 Mbps", "100 Mbps"]\nquick = ["1 Mbps", "100 Mbps"]', '"1 Mbps", "100 Mbps"]')
+    study = parse_study(text.replace('name = "grid"', 'name = "grid"\ndesign = "two-level"'), "toy.toml")
+    done = campaign.run(study, size="quick", out=tmp_path / "r")
+    effects = done.effects("grid", "utilisation")
+    assert effects["effect"].to_list() == ["bandwidth", "variant", "bandwidth × variant"]
+    runs = done.runs.filter(part="grid")
+    means = [runs.filter(bandwidth=label)["utilisation"].mean() for label in ("1 Mbps", "100 Mbps")]
+    assert effects["estimate"][0] == pytest.approx(means[1] - means[0])  # type: ignore[operator]
+    assert (effects["low"] < effects["high"]).all()
