@@ -15,6 +15,7 @@ import polars as pl
 
 from vazao import _core, findings
 from vazao.errors import ResultsError
+from vazao.result import table
 from vazao.statistics import two_level_effects
 from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
 from vazao.study import Plan, PlannedRun, Size, Study, design_columns, parse_study, plan
@@ -236,7 +237,7 @@ class _Batch:
     def _tables(self) -> dict[str, pl.DataFrame]:
         outcomes = [outcome for _, outcome in self.outcomes]
         tables = {
-            name: pl.concat([pl.DataFrame(outcome.table(name)) for outcome in outcomes])
+            name: pl.concat([table(outcome, name) for outcome in outcomes])
             for name in ("flows", "paths", "links", "samples")
         }
         tables["scenarios"] = pl.DataFrame(
@@ -252,11 +253,11 @@ class _Batch:
 
 def _run_row(scenario: _core.Scenario, outcome: _core.Outcome) -> pl.DataFrame:
     """A run's row; a failed run's has its reason and no measures."""
-    if outcome.failure is None:
-        return pl.DataFrame(outcome.table("runs")).with_columns(pl.col("failure").cast(pl.String))
-    row = {"run_id": scenario.run_id, "seed": scenario.seed, "failure": outcome.failure}
-    kinds = pl.DataFrame(outcome.table("runs")).schema
-    return pl.DataFrame([row], schema_overrides={name: kinds[name] for name in row if name in kinds})
+    measured = table(outcome, "runs")
+    if outcome.failure is not None:
+        row = {"run_id": scenario.run_id, "seed": scenario.seed}
+        measured = pl.DataFrame([row], schema_overrides={name: measured.schema[name] for name in row})
+    return measured.with_columns(failure=pl.lit(outcome.failure, pl.String))
 
 
 def _with_design(design: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from polars import selectors
 
 from vazao import _core, build
 from vazao.errors import RunError
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
+
+
+def table(outcome: _core.Outcome, name: str) -> pl.DataFrame:
+    """A table of an outcome, its dictionary-encoded columns as ordinary text."""
+    return pl.DataFrame(outcome.table(name)).with_columns(selectors.categorical().cast(pl.String))
 
 
 class Result:
@@ -30,7 +36,7 @@ class Result:
         return f"Result({self.scenario.name!r}, run_id={self.scenario.run_id!r}, flows={self.flows.height})"
 
     def _table(self, name: str) -> pl.DataFrame:
-        return pl.DataFrame(self._outcome.table(name))
+        return table(self._outcome, name)
 
     @cached_property
     def runs(self) -> pl.DataFrame:

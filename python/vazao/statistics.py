@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import special
 
 from vazao.errors import VazaoError
 
@@ -44,7 +44,7 @@ class Welch:
 
 def t_quantile(df: float, confidence: float = 0.95) -> float:
     """Two-sided quantile of Student's t: the half-width of a mean's interval, in standard errors."""
-    return float(stats.t.ppf((1 + confidence) / 2, df))
+    return float(special.stdtrit(df, (1 + confidence) / 2))
 
 
 def t_interval(values: Values, confidence: float = 0.95) -> Interval:
@@ -71,7 +71,7 @@ def welch(a: Values, b: Values, confidence: float = 0.95) -> Welch | None:
     # Welch–Satterthwaite.
     df = sum(variances) ** 2 / sum(v**2 / (len(side) - 1) for v, side in zip(variances, (a, b), strict=True))
     half = t_quantile(df, confidence) * error
-    p = 2 * float(stats.t.sf(abs(difference) / error, df))
+    p = 2 * float(special.stdtr(df, -abs(difference) / error))
     return Welch(difference, difference - half, difference + half, p, df)
 
 

@@ -70,6 +70,6 @@ def test_every_topology_carries_a_flow(net: vz.Network) -> None:
 
 
 def test_a_mistake_gets_the_message_that_a_file_gets() -> None:
-    with pytest.raises(vz.ScenarioError, match="'10 Mbs' is not a rate"):
+    with pytest.raises(vz.ScenarioError, match=r"10 Mbs.* is not a rate"):
         vz.run(vz.dumbbell(bottleneck=vz.link("10 Mbs", "5 ms")), [vz.flow(vz.upload("1 kB"))])
     assert issubclass(vz.ScenarioError, vz.VazaoError)

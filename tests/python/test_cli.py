@@ -17,6 +17,7 @@ SCENARIO = """
 name = "small"
 [network]
 topology = "dumbbell"
+access = { rate = "1 Gbps", delay = "1 ms" }
 bottleneck = { rate = "10 Mbps", delay = "5 ms", queue = "1 bdp" }
 [[flow]]
 app = { kind = "upload", size = "100 kB" }
@@ -149,7 +150,7 @@ def test_version(vazao: Vazao) -> None:
         (["run", "no-such-study"], "'no-such-study' is neither a file nor a built-in study"),
         (["run", "small.toml", "--set", "network"], "write KEY=VALUE"),
         (["run", "small.toml", "--set", "network.botleneck.rate=1 Mbps"], "did you mean"),
-        (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "'10 Mbs' is not a rate"),
+        (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "is not a rate; did you mean"),
         (["run", "small.toml", "--set", "flow.0.transport.cc=cubc"], "cubic"),
         (["run", "small.toml", "--quick"], "--quick and --full are for studies"),
         (["run", "small.toml", "--trace", "cwmd"], "cwnd"),
