@@ -11,6 +11,9 @@ pub trait CongestionControl: Send {
     fn on_ack(&mut self, ack: &Ack);
     /// The network showed congestion.
     fn on_congestion(&mut self, congestion: &Congestion);
+    /// A recovery is over and `flight` bytes are left in the network: a window that is far above must not become a burst
+    /// (RFC 6582 section 3.2 step 3, option 1).
+    fn on_recovered(&mut self, _flight: u64) {}
     /// Congestion window in bytes, at least one segment.
     fn cwnd(&self) -> u64;
     /// Slow-start threshold in bytes; `u64::MAX` while there is none.
@@ -118,6 +121,11 @@ impl<W: Window> CongestionControl for Controller<W> {
             Signal::Loss => state.ssthresh.min(state.cwnd),
             Signal::Restart | Signal::Timeout | Signal::RepeatedTimeout => state.mss,
         };
+    }
+
+    fn on_recovered(&mut self, flight: u64) {
+        let state = &mut self.state;
+        state.cwnd = state.cwnd.min((flight as f64).max(state.mss) + state.mss);
     }
 
     fn cwnd(&self) -> u64 {

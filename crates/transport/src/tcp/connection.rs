@@ -410,7 +410,7 @@ impl Connection {
             return;
         }
         let sacked = match extra {
-            Some(extra) if self.agreed.sack => self.handle_sack(extra, offset),
+            Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
         };
         let echoes = self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS) && segment.echo != 0;

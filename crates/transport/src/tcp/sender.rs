@@ -36,7 +36,8 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     recovery: Recovery,
     limited_transmit: bool,
-    selective: bool,
+    /// Whether SACK blocks count: a recovery that goes by duplicate ACKs alone must not see them too.
+    pub selective: bool,
     mss: u64,
     /// First octet not acknowledged and next octet to send for the first time. Octet 0 is SYN.
     pub una: u64,
@@ -335,6 +336,7 @@ impl Sender {
         };
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
+            self.control.on_recovered(self.flight());
             return true;
         }
         if self.selective {
