@@ -223,9 +223,12 @@ def hover(shown: Any, figure: str) -> str:
     for step in range(12):  # along two heights: one may lie between panels
         across, down = 0.25 + 0.1 * (step // 2), (0.5, 0.3)[step % 2]
         shown.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
-        tip = shown.locator("#vg-tooltip-element.visible")
+        tip = shown.locator("#tooltip:not([hidden])")
         shown.wait_for_timeout(60)
         if tip.count():
+            where = tip.bounding_box()
+            assert where["x"] >= 0
+            assert where["x"] + where["width"] <= shown.viewport_size["width"]
             return str(tip.inner_text())
     return ""
 
@@ -261,3 +264,13 @@ def test_the_page_is_complete_without_scripts(browser: Any, page: Path) -> None:
     shown.goto(page.as_uri())
     assert shown.locator(".canvas > svg[role=img]").count() == len(synthetic.study().figures)
     context.close()
+
+
+def test_a_link_from_the_verdicts_leads_to_its_claim(browser: Any, page: Path) -> None:
+    shown = browser.new_page(viewport={"width": 390, "height": 844})
+    shown.goto(page.as_uri())
+    shown.locator("a[href='#claim-slow-starts-alike']").click()
+    shown.wait_for_timeout(1500)  # figures above and below come to life, and change their heights
+    box = shown.locator("#claim-slow-starts-alike").bounding_box()
+    assert 0 <= box["y"] < 600
+    shown.close()

@@ -17,6 +17,7 @@ import polars as pl
 import vl_convert
 
 from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.files import make_directory, write_atomically
 from vazao.store import Store
 from vazao.study import Figure, Study
 
@@ -113,12 +114,12 @@ def chart(study: Study, store: Store, figure_id: str) -> AnyChart:
 def render(study: Study, store: Store, out_dir: Path) -> dict[str, Path]:
     """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path."""
     folder = Path(out_dir) / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     written: dict[str, Path] = {}
     for one in drawings(study, store):
         for suffix, content in files(one).items():
             path = folder / f"{one.figure.id}.{suffix}"
-            path.write_bytes(content)
+            write_atomically(path, content)
             written[path.name] = path
     return written
 

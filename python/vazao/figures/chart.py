@@ -15,7 +15,7 @@ from typing import Any
 from vazao.study import Figure
 
 from .rows import Rows
-from .theme import PALETTE, ROUND, SHAPES, Theme
+from .theme import DASHES, ROUND, SHAPES, Theme
 from .units import Unit, title_of, unit_of
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -135,7 +135,7 @@ def tooltip_texts(plot: Plot) -> list[Spec]:
     unit = plot.unit("y")
     y = unit.expression(f"datum[{figure.y!r}]")
     if plot.rows.interval and "high" in plot.rows.frame.columns:
-        low, high = unit.expression("datum.low"), unit.expression("datum.high")
+        y, low, high = (unit.expression(value, 3) for value in (f"datum[{figure.y!r}]", "datum.low", "datum.high"))
         y = f"{y} + (datum.high > datum.low ? '  [' + {low} + ' – ' + {high} + ']' : '')"
     return [*texts, {"calculate": y, "as": "y_text"}]
 
@@ -153,10 +153,11 @@ def tooltip(plot: Plot) -> list[Spec]:
     x = "x_text" if plot.x_is_number else figure.x
     lines = [
         {"field": x, "title": plot.title("x"), **text},
-        {"field": "y_text", "title": plot.title("y"), **text},
+        {"field": "y_text", "title": plot.title("y") + (" (median)" if figure.kind == "box" else ""), **text},
     ]
     if "n" in plot.rows.frame.columns:
-        lines.append({"field": "n", "type": "quantitative", "format": "d", "title": "Replications"})
+        counted = "Values" if figure.kind == "box" else "Replications"
+        lines.append({"field": "n", "type": "quantitative", "format": "d", "title": counted})
     return series + lines
 
 
@@ -254,7 +255,9 @@ def color_channel(plot: Plot) -> Spec:
     legend: Spec | None = None
     if plot.face is not Face.PAGE and plot.figure.color != plot.figure.x:
         letters = sum(len(label) + 6 for label in plot.present(plot.figure.color))
-        legend = {"symbolOpacity": 1, "symbolDash": [1, 0], "orient": "top" if letters < 90 else "right"}
+        legend = {"symbolOpacity": 1, "orient": "top" if letters < 90 else "right"}
+        if plot.figure.kind != "step" and marked(plot):
+            legend["symbolStrokeWidth"] = 0  # else the line's dashes would gnaw at its mark
     scale = series_scale(plot, plot.theme.palette)
     return {"field": plot.figure.color, "type": "nominal", "scale": scale, "legend": legend}
 
@@ -272,9 +275,6 @@ def dash_channel(plot: Plot) -> Spec:
     if not plot.figure.color or len(plot.colors) <= ROUND:
         return {"value": [1, 0]}
     return {**color_channel(plot), "scale": series_scale(plot, DASHES), "legend": None}
-
-
-DASHES = [[1, 0]] * ROUND + [[5, 3]] * (len(PALETTE) - ROUND)
 
 
 def legend(plot: Plot) -> list[Spec]:

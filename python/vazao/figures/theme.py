@@ -1,7 +1,7 @@
 """How figures look: one typeface, one palette, quiet axes.
 
 Colours follow Okabe and Ito's set for colour-blind readers, without its yellow (unreadable as a line
-on white); a second round of the same hues, deeper and dashed, serves more than eight series. Shape
+on white); a second round, dashed in turn in four ways, serves more than eight series. Shape
 repeats what colour says, so that no figure depends on colour alone.
 """
 
@@ -14,17 +14,21 @@ FONT = "Inter, Helvetica Neue, Helvetica, Arial, sans-serif"
 
 PALETTE = (
     "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#4FA9DD", "#4B5563", "#7E57A8",
-    "#003F66", "#8F3D00", "#00563F", "#8A5A00", "#8B3F6B", "#1C6690", "#111827", "#4A2C77",
+    "#1F2A80", "#9B2226", "#7F8A00", "#7A4B1E", "#B0208F", "#00808A", "#000000", "#5E3FBE",
 )  # fmt: skip
 DARK_PALETTE = (
     "#4FA3DC", "#F2874B", "#2FC49B", "#F0B849", "#E69AC4", "#8FD0F5", "#B4BDC9", "#B08FDA",
-    "#A9D4F5", "#FBC3A0", "#9BE6CF", "#F9E0AE", "#F5CFE2", "#CDEBFB", "#E2E7EC", "#D9C8F0",
+    "#A3B2FF", "#FF9C9C", "#D4DE5A", "#D9A877", "#F08FDC", "#5FD6DE", "#FFFFFF", "#C5B0FF",
 )  # fmt: skip
 SHAPES = (
     "circle", "square", "triangle-up", "diamond",
     "cross", "triangle-down", "triangle-right", "triangle-left",
 )  # fmt: skip
-ROUND = 8  # hues before the palette comes round again, dashed
+ROUND = 8
+"""Solid colours before the dashed ones begin."""
+
+DASHES = ([1, 0],) * ROUND + ([7, 3], [2, 2], [9, 3, 2, 3], [4, 2]) * (ROUND // 4)
+"""Stroke of each colour of the palette: dash, gap, dash, gap."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,26 @@ function rowsOf(columns) {
   return Array.from({ length }, (_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
 }
 
+const tip = Object.assign(document.createElement("div"), { id: "tooltip", hidden: true });
+tip.setAttribute("role", "tooltip");
+document.body.append(tip);
+
+/** Shows a mark's values beside the pointer, inside the window. */
+function showTooltip(_, event, item, value) {
+  tip.hidden = value === null || value === undefined || value === "";
+  if (tip.hidden) return;
+  tip.replaceChildren(...Object.entries(value).flatMap(([name, text]) => [
+    Object.assign(document.createElement("span"), { textContent: name }),
+    Object.assign(document.createElement("b"), { textContent: text }),
+  ]));
+  const { width, height } = tip.getBoundingClientRect();
+  const gap = 14;
+  const beside = event.clientX + gap + width < innerWidth ? event.clientX + gap : event.clientX - gap - width;
+  const below = event.clientY + gap + height < innerHeight ? event.clientY + gap : event.clientY - gap - height;
+  tip.style.left = `${Math.max(6, Math.min(beside, innerWidth - width - 6))}px`;
+  tip.style.top = `${Math.max(6, below)}px`;
+}
+
 class Figure {
   constructor(canvas) {
     this.canvas = canvas;
@@ -43,8 +63,7 @@ class Figure {
     stage.style.cssText = "position:absolute;visibility:hidden;width:100%";
     this.canvas.append(stage);
     const { view } = await vegaEmbed(stage, spec, {
-      mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false,
-      tooltip: { disableDefaultStyle: true },
+      mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: showTooltip,
     });
     this.view?.finalize();
     this.view = view;

@@ -8,6 +8,7 @@ column of its distance from the spine's start.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,8 +94,9 @@ def draw(graphs: Sequence[Graph], title: str) -> str:
     right = max(node.x for node in nodes.values()) + MARGIN + HOST[0] / 2
     slowest = min((link.slowest for link in links), default=0.0)
     varied = any(link.slowest > slowest for link in links)
-    parts = [_link(link, nodes, bottleneck=varied and link.slowest == slowest) for link in links]
-    parts += [_label(link, nodes) for link in labelled(links, nodes)]
+    narrow = [link for link in links if varied and link.slowest == slowest]
+    parts = [_link(link, nodes, link in narrow) for link in links]
+    parts += [_label(link, nodes, link in narrow) for link in labelled(links, nodes)]
     parts += [_node(node) for node in nodes.values()]
     width, height = right - left, bottom - top
     style = f"--width:{width:.0f};max-width:{width * 1.15:.0f}px"
@@ -130,11 +132,12 @@ def place(graph: Graph) -> tuple[dict[str, Node], list[Link]]:
     for link in links:
         neighbours[link.source].append(link.target)
         neighbours[link.target].append(link.source)
+    parallel = len({frozenset((link.source, link.target)) for link in links}) < len(links)
     spine = _spine(graph, neighbours)
     columns = _columns(spine, neighbours, nodes)
     below = _hanging(spine, neighbours, nodes)
     for name, column in columns.items():
-        nodes[name].x = column * COLUMN * (1.6 if len(links) > len(nodes) else 1)
+        nodes[name].x = column * COLUMN * (1.6 if parallel else 1)
     for column in sorted(set(columns.values())):
         stack = [name for name in nodes if columns.get(name) == column and name not in below]
         _stack(stack, spine, neighbours, nodes)
@@ -152,10 +155,15 @@ def place(graph: Graph) -> tuple[dict[str, Node], list[Link]]:
 
 def _spine(graph: Graph, neighbours: Mapping[str, list[str]]) -> list[str]:
     """The longest of the shortest paths between a flow's ends; without flows, between the first and last node."""
-    ends = [(flow["client"], flow["server"]) for flow in graph["flows"]]
+    ends = [(_host(flow["client"], neighbours), _host(flow["server"], neighbours)) for flow in graph["flows"]]
     names = list(neighbours)
     paths = [_shortest(a, b, neighbours) for a, b in ends or [(names[0], names[-1])]]
     return max(paths, key=len)
+
+
+def _host(end: str, hosts: Mapping[str, list[str]]) -> str:
+    """The host of a flow's end, which may name one of its interfaces: `a.1`."""
+    return end if end in hosts else end.rpartition(".")[0]
 
 
 def _shortest(start: str, goal: str, neighbours: Mapping[str, list[str]]) -> list[str]:
@@ -269,11 +277,10 @@ def _choices(values: Sequence[str | None], prefix: str) -> str:
 
 
 def _ratio(loss: str | None) -> str | None:
-    """A plain loss probability as a percentage; any other loss model as it is called."""
-    try:
-        return Unit("%").text(float(loss or ""), 3) if float(loss or "") else None
-    except ValueError:
-        return loss
+    """Independent losses as a percentage; any other loss model as it is called."""
+    if found := re.fullmatch(r"bernoulli \(p ([-+.e\d]+)\)", loss or ""):
+        return Unit("%").text(float(found[1]), 3) if float(found[1]) else None
+    return loss
 
 
 def labelled(links: Sequence[Link], nodes: Mapping[str, Node]) -> list[Link]:
@@ -314,14 +321,14 @@ def _link(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
     return drawn
 
 
-def _label(link: Link, nodes: Mapping[str, Node]) -> str:
+def _label(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
     a, b = nodes[link.source], nodes[link.target]
     x, y = (a.x + b.x) / 2, (a.y + b.y) / 2 + link.bend
     forward, reverse = texts(link.forward), texts(link.reverse)
     hanging = abs(a.x - b.x) < COLUMN / 2
     if hanging:
         return _text(x + 8, y + 3, [" · ".join(forward[:2])], "start")
-    edge = a.host or b.host  # an access link tells its rate and delay; its queue matters little
+    edge = (a.host or b.host) and not bottleneck  # an access link tells its rate and delay; its queue matters little
     if forward == reverse:
         if edge and not link.bend and len(nodes) > 2:
             return _text(x, y - 18 if a.y == b.y else y - 14, [" · ".join(forward[:2])], "middle")
