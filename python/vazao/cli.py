@@ -224,7 +224,7 @@ def show(directory: Directory) -> None:
         return
     done = campaign.open_campaign(directory)
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})\n")
-    terminal.show_findings(done.findings)
+    terminal.show_findings(done.findings, explained=True)
     terminal.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
 
 

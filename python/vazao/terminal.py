@@ -77,6 +77,9 @@ def _raw(value: Any) -> str:
     return "NULL" if value is None else str(value)
 
 
+MOST_ROWS = 24
+"""How many flows or links of a run are shown."""
+
 FLOWS = [
     pl.col("flow"),
     pl.format("{} {}", "transport", "cc").alias("transport"),
@@ -104,14 +107,19 @@ RUN = ["jain", "utilisation", pl.col("sim_s").alias("simulated_s"), "packet_hops
 def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
     """A single run's summary: flows, links, the run."""
     out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
-    out.print(table(tables["flows"].select(FLOWS), title="\nflows"))
-    out.print(table(tables["links"].select(LINKS), title="\nlinks"))
+    for each, columns in ("flows", FLOWS), ("links", LINKS):
+        rows = tables[each].select(columns)
+        out.print(table(rows.head(MOST_ROWS), title=f"\n{each}"))
+        if rows.height > MOST_ROWS:
+            out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     out.print(table(tables["runs"].select(RUN), title="\nrun"))
 
 
-def show_findings(results: Sequence[Result]) -> None:
-    """The ledger, and how it came out."""
-    made = Table(title="findings", title_justify="left", title_style="bold", header_style="bold", expand=out.is_terminal)
+def show_findings(results: Sequence[Result], *, explained: bool = False) -> None:
+    """The ledger, and how it came out; `explained`: with what explains each verdict."""
+    made = Table(
+        title="findings", title_justify="left", title_style="bold", header_style="bold", expand=out.is_terminal
+    )
     for name, ratio in ("claim", 4), ("reported", 2), ("measured", 3):
         made.add_column(name, ratio=ratio, overflow="fold")
     made.add_column("verdict", no_wrap=True)
@@ -123,7 +131,9 @@ def show_findings(results: Sequence[Result]) -> None:
         made.add_row(
             Text.assemble(claim, ("\n" if claim and level else "") + level if level else ""),
             Text(result.reported if claim else ""),
-            Text(result.measured or "–"),
+            Text.assemble(
+                result.measured or "–", (f"\n{why}", "dim") if (why := result.explanation) and explained else ""
+            ),
             verdict,
         )
         previous = result.id
