@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
+import vl_convert
 from scipy import stats
 
 import synthetic
@@ -239,7 +240,9 @@ def test_every_kind_draws(store: Store, kind: str, facet: str | None, color: str
         facet=facet, color=color, error="ci95",
     )  # fmt: skip
     assert f'class="mark-{MARKS[kind]}' in one.svg()
-    assert one.chart().to_dict()["description"].startswith("Test. ")
+    chart = one.chart().to_dict()
+    assert chart["description"].startswith("Test. ")
+    assert vl_convert.vegalite_to_svg(chart).startswith("<svg")
 
 
 def test_a_figure_without_rows_is_an_empty_frame(store: Store) -> None:

@@ -78,6 +78,7 @@ class Drawing:
 
     def chart(self) -> AnyChart:
         """The interactive Altair chart."""
+        _register_fonts()
         spec = self.with_data(self.spec(Face.CHART, title=True))
         made: AnyChart = alt.Chart.from_dict(spec)
         return made

@@ -74,7 +74,8 @@ class Plot:
 def describe(plot: Plot, title: bool = False) -> Spec:
     """The Vega-Lite description, its data named `rows` and not included."""
     figure = plot.figure
-    unit = {"layer": LAYERS[figure.kind](plot), **size(plot)}
+    layers, params = lifted(LAYERS[figure.kind](plot))
+    unit = {"layer": layers, **size(plot)}
     spec: Spec = {
         "$schema": SCHEMA,
         "description": alt_text(plot),
@@ -85,11 +86,20 @@ def describe(plot: Plot, title: bool = False) -> Spec:
     if title:
         spec["title"] = figure.title
     if plot.face is Face.PAGE:
-        spec["params"] = [{"name": "picked", "value": None}]
+        params.append({"name": "picked", "value": None})
+    if params:
+        spec["params"] = params
     if figure.facet is None:
         return spec | unit
     panels = {"field": figure.facet, "type": "nominal", "sort": plot.present(figure.facet), "title": None}
     return spec | {"facet": panels, "columns": panel_columns(plot), "spec": unit}
+
+
+def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
+    """Layers with names, and their parameters with the names of the layers they listen to: as Altair wants them."""
+    named: list[Spec] = [{"name": f"layer_{i}", **layer} for i, layer in enumerate(layers)]
+    params = [param | {"views": [layer["name"]]} for layer in named for param in layer.pop("params", [])]
+    return named, params
 
 
 def size(plot: Plot) -> Spec:
