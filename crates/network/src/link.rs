@@ -30,7 +30,8 @@ impl Transmitter {
             self.quotient = work / self.rate;
             self.remainder = work % self.rate;
         }
-        let start = if self.busy > now {
+        // A packet that is ready just when the last one has been sent still has that one's fraction ahead of it.
+        let start = if self.busy >= now {
             self.busy
         } else {
             self.carry = 0;

@@ -1,0 +1,110 @@
+//! Networks for tests, and packets whose body is their number.
+
+use vazao_engine::{Duration, Heap, Rate, Scheduler, Time};
+use vazao_network::queue::{Discipline, DropTail};
+use vazao_network::{Cause, Fate, LinkId, LossModel, Network, RouteId};
+
+/// What becomes of a packet: its number, when, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Arrived(u32, u64),
+    Refused(u32, u64),
+    Lost(u32, u64),
+}
+
+/// Links in a row with one route over all of them. Events are in a heap, as a wheel takes nothing back once it has moved on.
+pub struct Lab {
+    pub network: Network<u32>,
+    pub scheduler: Heap,
+    route: RouteId,
+    pub log: Vec<Event>,
+    next: u32,
+}
+
+/// One link: bits per second, delay in nanoseconds, overhead in bytes, limits in packets and bytes.
+pub type Line = (u64, u64, u32, (u32, u64));
+
+/// A limit that nothing reaches.
+pub const ENDLESS: (u32, u64) = (u32::MAX, u64::MAX);
+
+impl Lab {
+    /// Links in a row on the one-event path.
+    pub fn new(lines: &[Line]) -> Lab {
+        let (mut network, mut scheduler) = (Network::default(), Heap::default());
+        let links: Vec<LinkId> = lines
+            .iter()
+            .map(|&(rate, delay, overhead, limits)| {
+                let delay = Duration::from_nanos(delay);
+                network.add_link(Rate::from_bps(rate), delay, overhead, limits, &mut scheduler)
+            })
+            .collect();
+        let route = network.add_route(&links);
+        Lab { network, scheduler, route, log: Vec::new(), next: 0 }
+    }
+
+    /// The same on the two-event path, with the queue as a discipline of its own.
+    pub fn served(lines: &[Line]) -> Lab {
+        let mut lab = Lab::new(lines);
+        for (link, line) in lines.iter().enumerate() {
+            let discipline: Box<dyn Discipline> = Box::new(DropTail::new(line.3));
+            lab.network.set_discipline(link as LinkId, discipline, &mut lab.scheduler);
+        }
+        lab
+    }
+
+    pub fn lossy(mut self, model: Box<dyn LossModel>) -> Lab {
+        self.network.set_loss(0, model);
+        self
+    }
+
+    /// Handles every event up to `until`, that instant included.
+    pub fn run(&mut self, until: u64) {
+        while let Some((time, slot)) = self.scheduler.pop() {
+            if time.as_nanos() > until {
+                self.scheduler.set(slot, time);
+                break;
+            }
+            let fate = self.network.advance(time, slot, &mut self.scheduler);
+            self.note(time.as_nanos(), fate);
+        }
+    }
+
+    pub fn finish(&mut self) -> &[Event] {
+        self.run(u64::MAX - 1);
+        &self.log
+    }
+
+    /// Sends the next packet at `now`, after everything that happens at that instant.
+    pub fn send(&mut self, now: u64, size: u32) {
+        self.run(now);
+        let (number, time) = (self.next, Time::from_nanos(now));
+        self.next += 1;
+        let fate = self.network.send(time, self.route, 0, size, number, &mut self.scheduler);
+        self.note(now, fate);
+    }
+
+    fn note(&mut self, now: u64, fate: Fate) {
+        let event = match fate {
+            Fate::Moving => return,
+            Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
+            Fate::Dropped(id, Cause::Queue) => Event::Refused(self.network.take(id).body, now),
+            Fate::Dropped(id, Cause::Loss) => Event::Lost(self.network.take(id).body, now),
+        };
+        self.log.push(event);
+    }
+
+    /// The numbers of the packets that were refused.
+    pub fn refused(&self) -> Vec<u32> {
+        self.log.iter().filter_map(|e| if let Event::Refused(n, _) = e { Some(*n) } else { None }).collect()
+    }
+
+    /// The numbers of the packets that were lost.
+    pub fn lost(&self) -> Vec<u32> {
+        self.log.iter().filter_map(|e| if let Event::Lost(n, _) = e { Some(*n) } else { None }).collect()
+    }
+
+    /// When each packet that arrived did.
+    pub fn arrivals(&self) -> Vec<u64> {
+        self.log.iter().filter_map(|e| if let Event::Arrived(_, t) = e { Some(*t) } else { None }).collect()
+    }
+}

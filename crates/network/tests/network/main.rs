@@ -1,0 +1,8 @@
+//! Links, queues, losses and routes against sums that can be done by hand.
+
+mod fast_path;
+mod lab;
+mod limits;
+mod queueing;
+mod routes;
+mod transmission;
