@@ -7,7 +7,7 @@ use vazao_engine::{Duration, Rate};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
 pub trait CongestionControl: Send {
-    /// New data was acknowledged.
+    /// New data was acknowledged, or a duplicate acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack);
     /// The network showed congestion.
     fn on_congestion(&mut self, congestion: &Congestion);
@@ -93,7 +93,7 @@ impl<W: Window> Controller<W> {
 impl<W: Window> CongestionControl for Controller<W> {
     fn on_ack(&mut self, ack: &Ack) {
         self.window.observe(&self.state, ack);
-        if ack.in_recovery || !ack.window_limited {
+        if ack.acked == 0 || ack.in_recovery || !ack.window_limited {
             return;
         }
         let state = &mut self.state;

@@ -2,13 +2,16 @@
 
 use vazao_engine::{Duration, Time};
 
-/// One acknowledgement of new data.
+/// One acknowledgement: of new data, or a duplicate that shows that something else has left the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
-    /// Bytes acknowledged for the first time, above zero.
+    /// Bytes cumulatively acknowledged for the first time; zero for a duplicate.
     pub acked: u64,
+    /// Bytes newly known to have arrived: acknowledged cumulatively or selectively, each counted once. Without SACK a
+    /// duplicate stands for one segment, and what duplicates stood for is not counted again.
+    pub delivered: u64,
     /// Bytes in flight before it arrived.
     pub flight: u64,
     /// The round-trip time it measured, if it measured one (Karn: never from retransmitted data).

@@ -24,6 +24,7 @@ fn cost(name: &str) -> f64 {
         control.on_ack(&Ack {
             now: Time::from_nanos(i * 10_000),
             acked: MSS,
+            delivered: MSS,
             flight: 10_000 * MSS,
             rtt: Some(rtt),
             srtt: rtt,

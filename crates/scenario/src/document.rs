@@ -144,42 +144,51 @@ impl Node {
         })
     }
 
-    /// Sets the value at a dotted path. A table is merged into a table; anything else replaces what is there.
+    /// Sets the value at a dotted path, `*` standing for every element of a list: `"flow.*.transport.mss"`. A table is
+    /// merged into a table; anything else replaces what is there.
     ///
     /// # Errors
     /// When the path leads through something that is neither a table nor an element of a list.
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
-        let problem = |problem: String| ScenarioError { file: String::new(), line: None, key: path.into(), problem };
-        let mut node = self;
-        for part in path.split('.') {
-            if part.is_empty() {
-                return Err(problem("this is not a key; write one such as \"network.bottleneck.rate\"".into()));
-            }
-            // A name where a table is wanted becomes the table's kind: `cc = "cubic"`, then `cc.profile = "linux"`.
-            if let Value::Text(name) = &node.value {
-                let kind = Node { line: node.line, value: Value::Text(name.clone()) };
-                node.value = Value::Table(vec![("kind".into(), kind)]);
-            }
-            node = match &mut node.value {
-                Value::Table(entries) => {
-                    let index = entries.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
-                        entries.push((part.to_owned(), Value::Table(Vec::new()).into()));
-                        entries.len() - 1
-                    });
-                    &mut entries[index].1
-                }
-                Value::List(items) => {
-                    let length = items.len();
-                    let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {
-                        problem(format!("{part:?} is not an index into a list of {length}; the first is 0"))
-                    })?;
-                    &mut items[index]
-                }
-                other => return Err(problem(format!("{part:?} cannot be set inside {other}"))),
-            };
+        self.set_at(&path.split('.').collect::<Vec<_>>(), value).map_err(|problem| ScenarioError {
+            file: String::new(),
+            line: None,
+            key: path.into(),
+            problem,
+        })
+    }
+
+    fn set_at(&mut self, path: &[&str], value: Value) -> Result<(), String> {
+        let Some((part, rest)) = path.split_first() else {
+            self.merge(value);
+            return Ok(());
+        };
+        if part.is_empty() {
+            return Err("this is not a key; write one such as \"network.bottleneck.rate\"".into());
         }
-        node.merge(value);
-        Ok(())
+        // A name where a table is wanted becomes the table's kind: `cc = "cubic"`, then `cc.profile = "linux"`.
+        if let Value::Text(name) = &self.value {
+            let kind = Node { line: self.line, value: Value::Text(name.clone()) };
+            self.value = Value::Table(vec![("kind".into(), kind)]);
+        }
+        match &mut self.value {
+            Value::Table(entries) => {
+                let index = entries.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
+                    entries.push(((*part).to_owned(), Value::Table(Vec::new()).into()));
+                    entries.len() - 1
+                });
+                entries[index].1.set_at(rest, value)
+            }
+            Value::List(items) if *part == "*" => items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone())),
+            Value::List(items) => {
+                let length = items.len();
+                let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {
+                    format!("{part:?} is not an index into a list of {length}; the first is 0, * is all of them")
+                })?;
+                items[index].set_at(rest, value)
+            }
+            other => Err(format!("{part:?} cannot be set inside {other}")),
+        }
     }
 
     fn merge(&mut self, value: Value) {

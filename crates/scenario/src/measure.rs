@@ -21,8 +21,12 @@ pub(crate) struct FlowMeasure {
     /// Packets sent until then, and how many of them were dropped.
     pub slow_start_sent: u64,
     pub slow_start_lost: u64,
+    /// The threshold with which the first slow start ended, in bytes.
+    pub first_ssthresh: Option<u64>,
+    /// The least window after the first slow start, in bytes.
+    pub cwnd_min: Option<u64>,
     /// The path's bandwidth-delay product in bytes.
-    bdp: u64,
+    pub bdp: u64,
     /// When the window was first as large as that, after the first slow start and the repair of its losses.
     pub refilled: Option<Time>,
     /// First window cut in congestion avoidance: when, and the window before it.
@@ -60,6 +64,8 @@ impl FlowMeasure {
             slow_start_end: Time::NEVER,
             slow_start_sent: 0,
             slow_start_lost: 0,
+            first_ssthresh: None,
+            cwnd_min: None,
             bdp,
             refilled: None,
             cut: None,
@@ -103,6 +109,9 @@ impl FlowMeasure {
         self.cwnd_area += u128::from(self.last_cwnd) * u128::from(now.since(self.last_event).as_nanos());
         self.first_event = self.first_event.min(now);
         self.last_event = now;
+        if self.phase != Phase::SlowStart && self.cwnd_min.is_none_or(|least| cwnd < least) {
+            self.cwnd_min = Some(cwnd);
+        }
         if self.phase != Phase::Done {
             self.follow(now, cwnd, sender);
         }
@@ -122,6 +131,9 @@ impl FlowMeasure {
             Phase::SlowStart if cuts > 0 || !sender.control().in_slow_start() => {
                 self.slow_start_end = now;
                 self.slow_start_sent = stats.segments;
+                let threshold = sender.control().ssthresh();
+                self.first_ssthresh = (threshold < u64::MAX).then_some(threshold);
+                self.cwnd_min = Some(cwnd);
                 self.phase = Phase::Repair;
             }
             // Only what was acknowledged beyond the losses ends the repair: the timer or Tahoe may need slow start again.

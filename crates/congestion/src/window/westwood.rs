@@ -22,9 +22,9 @@ impl Westwood {
 }
 
 impl Window for Westwood {
-    /// Every acknowledgement is a sample (section 2.2), also in slow start and recovery.
+    /// Every acknowledgement is a sample (section 2.2), also a duplicate one, in slow start and in recovery.
     fn observe(&mut self, _: &State, ack: &Ack) {
-        self.estimate.acknowledge(ack.now, ack.acked);
+        self.estimate.acknowledge(ack.now, ack.delivered);
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {

@@ -76,6 +76,7 @@ impl Flow {
         Ack {
             now: Time::from_nanos((self.now * 1e9) as u64),
             acked: MSS,
+            delivered: MSS,
             flight: self.control.cwnd(),
             rtt: Some(rtt),
             srtt: rtt,

@@ -47,6 +47,8 @@ pub(crate) struct Acked {
     /// When the first and the last segment that were sent only once left.
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
+    /// Octets among them that were SACKed before.
+    pub sacked: u64,
 }
 
 /// All segments between the first unacknowledged octet and the next to send, in order.
@@ -100,6 +102,7 @@ impl Scoreboard {
     #[inline]
     pub fn acknowledge(&mut self, offset: u64) -> Acked {
         let mut acked = Acked::default();
+        let sacked = self.sacked;
         while let Some(front) = self.segments.front_mut() {
             let span = u64::from(front.span);
             if front.start + span > offset {
@@ -122,6 +125,7 @@ impl Scoreboard {
         if !self.ranges.is_empty() {
             self.ranges.remove_below(offset);
         }
+        acked.sacked = sacked - self.sacked;
         acked
     }
 

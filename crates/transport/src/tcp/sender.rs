@@ -22,7 +22,7 @@ pub(crate) struct Acknowledgement {
     pub offset: u64,
     /// The receive window, scaled.
     pub window: u64,
-    /// Whether SACK blocks named octets that were not known to have arrived.
+    /// Octets that SACK blocks named and that were not known to have arrived.
     pub sacked: u64,
     /// Whether it came with nothing else (no data, no SYN or FIN), so that it may count as a duplicate.
     pub bare: bool,
@@ -54,6 +54,8 @@ pub(crate) struct Sender {
     /// Duplicate ACKs up to here may be echoes of needless resends.
     guard: u64,
     duplicates: u32,
+    /// Without SACK: octets that duplicates stood for and that were not cumulatively acknowledged since.
+    credit: u64,
     /// Set when the congestion window alone kept data back.
     window_limited: bool,
     /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
@@ -94,6 +96,7 @@ impl Sender {
             episode: Episode::None,
             guard: 0,
             duplicates: 0,
+            credit: 0,
             window_limited: false,
             force: false,
             rescued: false,
@@ -256,7 +259,7 @@ impl Sender {
             // RFC 5681 section 2; RFC 6675 section 2: with SACK, only one that reports something new.
             let duplicate = if self.selective { ack.sacked > 0 } else { same_window };
             if duplicate {
-                self.on_duplicate_ack(now);
+                self.on_duplicate_ack(now, ack.sacked);
             }
         }
         if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
@@ -280,24 +283,35 @@ impl Sender {
         } else if restart_timer {
             self.restart_timer(now);
         }
-        let round = ack.offset >= self.round_end;
+        // What duplicates stood for has been counted.
+        let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
+        self.credit -= credit;
+        let delivered = newly - acked.sacked - credit + ack.sacked;
+        self.inform(now, newly, delivered, flight, latest, was_fast);
+        if self.watched > 0 {
+            self.watch(now);
+        }
+    }
+
+    /// Tells the congestion control of an acknowledgement.
+    #[inline]
+    fn inform(&mut self, now: Time, acked: u64, delivered: u64, flight: u64, rtt: Option<Duration>, in_recovery: bool) {
+        let round = acked > 0 && self.una >= self.round_end;
         if round {
             self.round_end = self.nxt;
         }
         self.control.on_ack(&Ack {
             now,
-            acked: newly,
+            acked,
+            delivered,
             flight,
-            rtt: latest,
+            rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
             window_limited: self.window_limited,
-            in_recovery: was_fast,
+            in_recovery,
         });
-        if self.watched > 0 {
-            self.watch(now);
-        }
     }
 
     /// RFC 6298 measures from the first segment an ACK covers (a delayed one's wait is part of it); congestion controls
@@ -351,9 +365,14 @@ impl Sender {
         first_partial
     }
 
-    fn on_duplicate_ack(&mut self, now: Time) {
+    fn on_duplicate_ack(&mut self, now: Time, sacked: u64) {
         self.duplicates += 1;
         self.stats.duplicate_acks += 1;
+        if !self.selective {
+            self.credit += self.mss;
+        }
+        let delivered = if self.selective { sacked } else { self.mss };
+        self.inform(now, 0, delivered, self.flight(), None, self.episode.is_fast());
         if let Episode::Fast { recover, inflation, first_partial } = self.episode
             && !self.selective
         {

@@ -1,0 +1,87 @@
+//! Runs for tests: a scenario's text in, cells of its tables out.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use vazao_scenario::{Column, MEASURES, Outcome, Scenario, Table, run};
+
+/// Payload and IP bytes of a full segment with timestamps: 20 of IP, 20 of TCP, 12 of options.
+pub const MSS: f64 = 1448.0;
+pub const PACKET: f64 = 1500.0;
+
+/// Reads and runs a scenario.
+pub fn play(text: &str, seed: u64) -> Outcome {
+    run(&load(text, seed), &AtomicBool::new(false), None).expect("nothing stops it")
+}
+
+/// Reads a scenario.
+pub fn load(text: &str, seed: u64) -> Scenario {
+    Scenario::load(text, "", Vec::new(), Some(seed)).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The same with captures: the outcome, and the pcapng bytes of every interface by its name.
+pub fn captured(text: &str, seed: u64) -> (Outcome, BTreeMap<String, Vec<u8>>) {
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut keep = |name: &str, bytes: &[u8]| {
+        files.entry(name.to_owned()).or_default().extend(bytes);
+        Ok(())
+    };
+    let outcome = run(&load(text, seed), &AtomicBool::new(false), Some(&mut keep)).expect("nothing stops it");
+    (outcome, files)
+}
+
+/// A table's column.
+pub fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
+    &table.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("there is no column {name}")).1
+}
+
+/// A number in a table, missing or not.
+pub fn cell(table: &Table, name: &str, row: usize) -> Option<f64> {
+    match column(table, name) {
+        Column::Integer(values) => values[row].map(|x| x as f64),
+        Column::Number(values) => values[row],
+        Column::Dense(values) => Some(values[row]),
+        Column::Flag(values) => values[row].map(f64::from),
+        Column::Label { .. } => panic!("column {name} is not numbers"),
+    }
+}
+
+/// A number in a table.
+pub fn number(table: &Table, name: &str, row: usize) -> f64 {
+    cell(table, name, row).unwrap_or_else(|| panic!("{name} is missing in row {row}"))
+}
+
+/// A number in a table as whole nanoseconds of its seconds.
+pub fn nanos(table: &Table, name: &str, row: usize) -> u64 {
+    (number(table, name, row) * 1e9).round() as u64
+}
+
+/// Numbers of one direction of a link.
+pub fn link(outcome: &Outcome, name: &str, forward: bool, measure: &str) -> f64 {
+    let label = |column: &str, row: usize| match self::column(&outcome.links, column) {
+        Column::Label { codes, names } => names[codes[row].expect("a name") as usize].clone(),
+        _ => panic!("{column} is not a label"),
+    };
+    let way = if forward { "forward" } else { "reverse" };
+    let row = (0..).find(|&row| label("link", row) == name && label("direction", row) == way);
+    number(&outcome.links, measure, row.expect("a link"))
+}
+
+/// A traced measure of flow 0: (nanoseconds, value).
+pub fn samples(outcome: &Outcome, measure: &str) -> Vec<(u64, f64)> {
+    let Column::Label { codes, .. } = column(&outcome.samples, "measure") else { panic!("measure is a label") };
+    let wanted = MEASURES.iter().position(|m| *m == measure).map(|m| m as u32);
+    let rows = (0..codes.len()).filter(|&row| codes[row] == wanted);
+    rows.map(|row| (nanos(&outcome.samples, "time_s", row), number(&outcome.samples, "value", row))).collect()
+}
+
+/// A sample's mean and the standard error of that mean.
+pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+pub fn assert_close(got: f64, want: f64, tolerance: f64, what: &str) {
+    assert!((got - want).abs() <= tolerance * want.abs(), "{what}: {got}, not {want} within {tolerance}");
+}

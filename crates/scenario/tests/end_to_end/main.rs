@@ -1,0 +1,10 @@
+//! Whole runs, from TOML to tables, against closed forms and published numbers.
+
+mod determinism;
+mod lab;
+mod losses;
+mod response;
+mod sawtooth;
+mod sharing;
+mod slow_start;
+mod wire;
