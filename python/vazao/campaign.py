@@ -188,7 +188,7 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "kind": "study",
         "name": study.name,
         "title": study.title,
-        "source_sha256": study.hash,
+        "design_sha256": study.design_hash,
         "size": planned.size,
         "seed": study.seed,
         "overrides": [list(override) for override in study.overrides],

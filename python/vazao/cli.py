@@ -135,7 +135,7 @@ def _run_scenario(
     manifest = {
         "kind": "scenario",
         "name": scenario.name,
-        "source_sha256": scenario.run_id,
+        "design_sha256": scenario.run_id,
         "seed": scenario.seed,
         "runs": 1,
         "order": [],

@@ -29,7 +29,7 @@ TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
 IDENTITY = {
     "kind": "kind",
     "name": "study or scenario",
-    "source_sha256": "version of the file",
+    "design_sha256": "design",
     "seed": "seed",
     "overrides": "set of --set changes",
     "versions.engine": "version of the engine",
@@ -133,7 +133,7 @@ def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None
         writer = Writer(directory)
         if read_manifest(directory) != manifest:
             write_json(directory / MANIFEST, manifest)
-        if study_text is not None and not (directory / STUDY).exists():
+        if study_text is not None:
             write_atomically(directory / STUDY, study_text.encode())
         yield writer
 

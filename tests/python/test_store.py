@@ -17,7 +17,7 @@ from vazao.errors import ResultsError
 from vazao.store import TABLES, Store, writing
 from vazao.study import Study
 
-MANIFEST = {"kind": "study", "name": "x", "source_sha256": "ab", "order": ["part"], "versions": {"engine": "1"}}
+MANIFEST = {"kind": "study", "name": "x", "design_sha256": "ab", "order": ["part"], "versions": {"engine": "1"}}
 
 
 class Death(BaseException):
@@ -124,7 +124,7 @@ def test_a_batch_without_its_runs_is_swept(tmp_path: Path) -> None:
     ("key", "value", "expected"),
     [
         ("name", "y", "another study or scenario (x there, y now)"),
-        ("source_sha256", "cd", "another version of the file"),
+        ("design_sha256", "cd", "another design"),
         ("seed", 3, "another seed"),
         ("versions", {"engine": "2"}, "another version of the engine (1 there, 2 now)"),
     ],

@@ -71,7 +71,18 @@ fn play(control: &mut dyn CongestionControl, events: &[Event]) -> Result<Vec<(u6
                 srtt = if srtt == Duration::ZERO { rtt.unwrap_or(srtt) } else { (srtt * 7 + rtt.unwrap_or(srtt)) / 8 };
                 let acked = ((segments * MSS as f64) as u64).max(1);
                 let flight = cwnd.max(acked);
-                control.on_ack(&Ack { now, acked, delivered: acked, flight, rtt, srtt, min_rtt, round, window_limited, in_recovery });
+                control.on_ack(&Ack {
+                    now,
+                    acked,
+                    delivered: acked,
+                    flight,
+                    rtt,
+                    srtt,
+                    min_rtt,
+                    round,
+                    window_limited,
+                    in_recovery,
+                });
                 if in_recovery || !window_limited {
                     prop_assert_eq!(control.cwnd(), cwnd, "growth in recovery or without need");
                 } else if slow_start {

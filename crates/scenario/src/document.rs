@@ -179,7 +179,9 @@ impl Node {
                 });
                 entries[index].1.set_at(rest, value)
             }
-            Value::List(items) if *part == "*" => items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone())),
+            Value::List(items) if *part == "*" => {
+                items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone()))
+            }
             Value::List(items) => {
                 let length = items.len();
                 let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {

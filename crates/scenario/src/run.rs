@@ -15,8 +15,8 @@ use vazao_network::{Network, Packet};
 use vazao_transport::tcp::{Connection, Extra, Segment};
 use vazao_wire::pcapng::Direction;
 
-/// The version of the engine, part of every result's identity.
-pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version of the engine with a digest of its sources: part of every result's identity.
+pub const ENGINE_VERSION: &str = env!("VAZAO_ENGINE_VERSION");
 
 /// The tables of one run, keyed by `run_id`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -69,8 +69,12 @@ impl RangeSet {
 
     /// The range that holds `at`.
     pub fn range_at(&self, at: u64) -> Option<(u64, u64)> {
-        let index = self.0.partition_point(|&(_, end)| end <= at);
-        self.0.get(index).copied().filter(|&(start, _)| start <= at)
+        self.first_beyond(at).filter(|&(start, _)| start <= at)
+    }
+
+    /// The first range that reaches beyond `at`.
+    pub fn first_beyond(&self, at: u64) -> Option<(u64, u64)> {
+        self.0.get(self.0.partition_point(|&(_, end)| end <= at)).copied()
     }
 
     /// All ranges in ascending order.

@@ -51,6 +51,17 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// Takes the back-off away: the path was not asked, or answers again.
+    pub fn forget_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// A SYN was lost, so the path may be slow: data starts with a timeout of at least 3 s (section 5.7).
+    pub fn after_lost_syn(&mut self) {
+        self.rto = self.rto.max(3_000_000_000).min(self.max_rto);
+        self.backoff = 0;
+    }
+
     /// Doubles the timeout after it expired (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;

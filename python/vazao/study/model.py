@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import (
@@ -336,6 +337,12 @@ class Study(Table):
     def hash(self) -> str:
         """SHA-256 of the study file, hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def design_hash(self) -> str:
+        """SHA-256 of what decides which runs there are: another figure or finding over the same runs changes nothing."""
+        design = {"scenario": self.scenario, "parts": [part.model_dump(mode="json") for part in self.parts]}
+        return hashlib.sha256(json.dumps(design, sort_keys=True, default=str).encode()).hexdigest()
 
     @property
     def overrides(self) -> list[tuple[str, Any]]:

@@ -1,0 +1,78 @@
+//! Same scenario, same seed, same bytes; and watching changes nothing.
+
+use crate::lab::{captured, load, play};
+use std::sync::atomic::AtomicBool;
+use vazao_scenario::{MEASURES, Outcome, Table, TraceSpec, run};
+
+/// Six different flows with losses, full queues and several seconds of traffic.
+const BUSY: &str = r#"
+    until = "5 s"
+    [network]
+    topology = "parking-lot"
+    hops = 2
+    access = { rate = "100 Mbps", delay = "1 ms" }
+    bottleneck = { rate = "10 Mbps", delay = "7 ms", queue = "0.5 bdp", loss = 0.002 }
+    [[flow]]
+    count = 3
+    start_spread = "500 ms"
+    app = { kind = "upload" }
+    transport = { kind = "tcp", cc = "cubic" }
+    [[flow]]
+    client = "left1"
+    app = { kind = "download", size = "2 MB" }
+    transport = { kind = "tcp", cc = "vegas", recovery = "newreno" }
+    [[flow]]
+    client = "left2"
+    app = { kind = "upload", size = "1 MB" }
+    transport = { kind = "tcp", cc = "highspeed", recovery = "tahoe" }
+    [[flow]]
+    client = "b"
+    server = "left1"
+    app = { kind = "upload", duration = "2 s" }
+    transport = { kind = "tcp", cc = "westwood", recovery = "reno", sack = false }
+    "#;
+
+/// A table without the columns that identify the run or count the simulator's own work.
+fn results(table: &Table) -> Table {
+    table.iter().filter(|(name, _)| !["run_id", "events", "seed"].contains(name)).cloned().collect()
+}
+
+fn assert_same_results(a: &Outcome, b: &Outcome) {
+    for (a, b) in [(&a.runs, &b.runs), (&a.flows, &b.flows), (&a.paths, &b.paths), (&a.links, &b.links)] {
+        assert_eq!(results(a), results(b));
+    }
+}
+
+#[test]
+fn a_run_repeats_itself() {
+    let text = format!("trace = [\"cwnd\", \"rtt\", \"queue\"]\n{BUSY}");
+    let (first, files) = captured(&text, 3);
+    assert_eq!((first.clone(), files), captured(&text, 3));
+    assert_ne!(results(&first.flows), results(&captured(&text, 4).0.flows));
+}
+
+#[test]
+fn watching_changes_nothing() {
+    let plain = play(BUSY, 3);
+    assert_same_results(&plain, &captured(BUSY, 3).0);
+    for every in [None, Some(vazao_engine::Duration::from_millis(10))] {
+        let mut scenario = load(BUSY, 3);
+        scenario.trace = TraceSpec { measures: MEASURES.to_vec(), every };
+        let traced = run(&scenario, &AtomicBool::new(false), None).unwrap();
+        assert!(!traced.samples.is_empty());
+        assert_same_results(&plain, &traced);
+    }
+}
+
+/// The identity of a run is what decides its results: not its name, nor how its TOML is written.
+#[test]
+fn a_run_is_known_by_what_it_does() {
+    let id = |text: &str, seed: u64| load(text, seed).run_id();
+    let same = BUSY.replace("hops = 2", "hops = 2.0").replace("7 ms", "7000 us").replace("10 Mbps", "10000 kbps");
+    assert_eq!(id(BUSY, 3), id(&format!("name = \"busy\"\n{same}"), 3));
+    assert_ne!(id(BUSY, 3), id(BUSY, 4));
+    for (old, new) in [("7 ms", "7.000001 ms"), ("0.002", "0.0020000001"), ("\"reno\"", "\"sack\""), ("2 s", "2.000000001 s")] {
+        assert!(BUSY.contains(old));
+        assert_ne!(id(BUSY, 3), id(&BUSY.replacen(old, new, 1), 3), "{new}");
+    }
+}

@@ -57,14 +57,12 @@ fn utilisation_follows_the_buffer() {
         let cycle = carried / utilisation / 2_000.0;
         let packets = |cycles: f64| link(&play(&scenario(b, cycles * cycle), 1), "link2", true, "packets");
         let measured = (packets(25.0) - packets(5.0)) / (20.0 * cycle * 2_000.0);
-        println!("{b} BDP: measured {measured:.4}, closed form {utilisation:.4}, textbook {:.4}", textbook(b));
         // The fluid's window is continuous, the real one moves in segments, of which W/2 has fifty.
         assert_close(measured, utilisation, 0.01, &format!("utilisation with {b} BDP"));
         assert_close(measured, textbook(b), 0.02, &format!("utilisation with {b} BDP, textbook"));
         let drops = |cycles: f64| link(&play(&scenario(b, cycles * cycle), 1), "link2", true, "drops_queue");
         // One segment is lost a cycle: twenty cycles, one more or less where the interval begins and ends.
         let losses = drops(25.0) - drops(5.0);
-        println!("   losses {losses}");
         assert!((losses - 20.0).abs() <= 1.0, "{losses} losses in 20 cycles with {b} BDP");
     }
 }

@@ -27,7 +27,6 @@ fn equal_flows_share_equally() {
     for (flows, least) in [(2, 0.98), (10, 0.95)] {
         let runs: Vec<_> = (1..=5).map(|seed| play(&dumbbell(flows, "1 bdp", 60), seed)).collect();
         let (mean, error) = mean_and_error(&runs.iter().map(|r| number(&r.runs, "jain", 0)).collect::<Vec<_>>());
-        println!("{flows} flows: Jain {mean} +- {error}");
         assert!(mean > least, "Jain's index of {flows} flows is {mean} +- {error}");
         for run in &runs {
             let together: f64 = (0..flows).map(|f| number(&run.flows, "goodput_bps", f)).sum();
@@ -45,10 +44,8 @@ fn waiting_is_bounded_by_the_queue() {
     for (queue, limit) in [("20 ms", 0.02), ("5 ms", 0.005), ("10 packets", 10.0 * 1500.0 * 8.0 / 24e6)] {
         let run = play(&dumbbell(3, queue, 20), 1);
         let packet = PACKET * 8.0 / 24e6;
-        let (mean, p95) = (
-            link(&run, "bottleneck", true, "queue_delay_mean_s"),
-            link(&run, "bottleneck", true, "queue_delay_p95_s"),
-        );
+        let (mean, p95) =
+            (link(&run, "bottleneck", true, "queue_delay_mean_s"), link(&run, "bottleneck", true, "queue_delay_p95_s"));
         // A quantile is within 1/128 of its value.
         assert!(mean < limit && p95 <= (limit + packet) * (1.0 + 1.0 / 128.0), "{queue}: {mean}, {p95}");
         let longest = samples(&run, "rtt").into_iter().map(|s| s.1).fold(0.0, f64::max);

@@ -40,7 +40,8 @@ impl Path {
             (start, first, size) = (start + self.round_trip(), first + size, 2 * size);
         }
         let place = n - first;
-        let previous = (size == self.window).then_some(0).unwrap_or(self.time(1500 * (place / 2 + 1)) - self.time(1500));
+        let previous =
+            (size == self.window).then_some(0).unwrap_or(self.time(1500 * (place / 2 + 1)) - self.time(1500));
         (start + previous, start + self.time(1500 * (place + 1)) + self.delay)
     }
 

@@ -61,10 +61,14 @@ pub struct Connection {
     rx: Receiver,
     /// RFC 7323's TS.Recent.
     recent_timestamp: u32,
+    /// Opened by the peer: a reset before it is established lets it wait for another peer.
+    passive: bool,
     syn_due: bool,
     syn_sent: Option<Time>,
+    /// SYN was sent more than once: its round-trip time is ambiguous.
     syn_resent: bool,
-    reset_due: Option<(u32, u32)>,
+    /// Sequence number of a reset to send, and what it acknowledges.
+    reset_due: Option<(u32, Option<u32>)>,
     time_wait: Time,
     failure: Option<Failure>,
 }
@@ -79,8 +83,9 @@ impl Connection {
             irs: 0,
             agreed: Agreed::default(),
             tx: Sender::new(&config, mss, config.sack, rtt),
-            rx: Receiver::new(&config, mss),
+            rx: Receiver::new(&config, mss, 0),
             recent_timestamp: 0,
+            passive: state == State::Listen,
             syn_due: state == State::SynSent,
             syn_sent: None,
             syn_resent: false,
@@ -144,10 +149,11 @@ impl Connection {
         self.tx.in_recovery()
     }
 
-    /// Gives the connection up and tells the peer.
+    /// Gives the connection up and tells the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait) {
-            self.reset_due = Some((self.wire_sequence(self.tx.nxt), self.wire_acknowledgment()));
+        use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};
+        if matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
+            self.reset_due = Some((self.wire_sequence(self.tx.nxt), Some(self.wire_acknowledgment())));
         }
         self.enter_closed();
     }
@@ -190,6 +196,7 @@ impl Connection {
         self.tx.timer = Time::NEVER;
         self.time_wait = Time::NEVER;
         self.syn_due = false;
+        self.rx.fall_silent();
     }
 
     // ---- sequence numbers: octets count from the SYN (0) in 64 bits; the wire carries 32 ---------------------------
@@ -224,13 +231,13 @@ impl Connection {
 
     /// RFC 9293 section 3.10.7.1: whatever arrives for no connection is answered by a reset.
     fn handle_closed(&mut self, segment: &Segment) {
-        if segment.flags.has(Flags::RST) || self.failure == Some(Failure::Reset) {
+        if segment.flags.has(Flags::RST) {
             return;
         }
         self.reset_due = Some(if segment.flags.has(Flags::ACK) {
-            (segment.acknowledgment, 0)
+            (segment.acknowledgment, None)
         } else {
-            (0, segment.sequence.wrapping_add(segment.span() as u32))
+            (0, Some(segment.sequence.wrapping_add(segment.span() as u32)))
         });
     }
 
@@ -240,11 +247,12 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.reset_due = Some((segment.acknowledgment, 0));
+            self.reset_due = Some((segment.acknowledgment, None));
         } else if segment.flags.has(Flags::SYN) {
             self.agree(segment, extra);
             self.state = State::SynReceived;
             self.syn_due = true;
+            (self.syn_sent, self.syn_resent) = (None, false);
             self.tx.timer = now + self.tx.rtt.rto();
         }
     }
@@ -254,13 +262,13 @@ impl Connection {
         let acknowledges = segment.flags.has(Flags::ACK);
         if acknowledges && segment.acknowledgment != self.wire_sequence(1) {
             if !segment.flags.has(Flags::RST) {
-                self.reset_due = Some((segment.acknowledgment, 0));
+                self.reset_due = Some((segment.acknowledgment, None));
             }
             return;
         }
         if segment.flags.has(Flags::RST) {
             if acknowledges {
-                self.fail_by_reset();
+                self.on_reset();
             }
             return;
         }
@@ -270,8 +278,7 @@ impl Connection {
         self.agree(segment, extra);
         if acknowledges {
             // The window of a SYN is never scaled (RFC 7323 section 2.2).
-            self.tx.update_window(1, u64::from(segment.window));
-            self.establish(now);
+            self.establish(now, u64::from(segment.window));
             self.rx.acknowledge_now();
         } else {
             // Simultaneous open.
@@ -296,7 +303,8 @@ impl Connection {
             self.agreed.peer_scale = scale.min(14);
         }
         // RFC 6691: the MSS option counts no options; ours does not either. 536 is the default without one (RFC 9293).
-        let peer = offered.map_or(536, |o| o.mss) - if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
+        let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
+        let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
         let mss = u64::from(config.mss.min(peer.max(64)));
         let written = (self.tx.end, self.tx.fin);
         let stats = std::mem::take(&mut self.tx.stats);
@@ -305,12 +313,15 @@ impl Connection {
         (self.tx.end, self.tx.fin) = written;
         self.tx.stats = stats;
         self.tx.timer = timer;
-        self.rx = Receiver::new(config, mss);
+        self.rx = Receiver::new(config, mss, self.agreed.own_scale);
     }
 
-    fn establish(&mut self, now: Time) {
+    /// Our SYN was acknowledged, with the peer's first `window`.
+    fn establish(&mut self, now: Time, window: u64) {
         self.state = State::Established;
+        self.tx.update_window(1, window);
         self.tx.timer = Time::NEVER;
+        self.syn_due = false;
         self.tx.stats.established = Some(now);
         if let Some(sent) = self.syn_sent {
             self.rx.set_rtt(now.since(sent), now);
@@ -318,7 +329,7 @@ impl Connection {
                 self.tx.rtt.sample(now.since(sent));
             }
         }
-        if self.syn_resent {
+        if self.tx.stats.timeouts > 0 {
             self.tx.after_lost_syn(now);
         }
         self.advance_close();
@@ -335,15 +346,18 @@ impl Connection {
             return;
         }
         if self.state == State::SynReceived {
-            if segment.acknowledgment != self.wire_sequence(1) && segment.length == 0 {
-                self.reset_due = Some((segment.acknowledgment, 0));
+            if segment.acknowledgment != self.wire_sequence(1) {
+                self.reset_due = Some((segment.acknowledgment, None));
                 return;
             }
-            self.tx.update_window(1, u64::from(segment.window) << self.agreed.peer_scale);
-            self.establish(now);
+            if segment.flags.has(Flags::SYN) {
+                // Simultaneous open: the peer's SYN is known, but not that it has ours. Its window is not scaled.
+                self.establish(now, u64::from(segment.window));
+                return;
+            }
+            self.establish(now, u64::from(segment.window) << self.agreed.peer_scale);
         }
-        self.handle_ack(now, segment, extra);
-        if segment.length > 0 || segment.flags.has(Flags::FIN) {
+        if self.handle_ack(now, segment, extra) && (segment.length > 0 || segment.flags.has(Flags::FIN)) {
             self.handle_data(now, segment, start);
         }
     }
@@ -351,63 +365,65 @@ impl Connection {
     /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions.
     #[inline]
     fn is_acceptable(&mut self, segment: &Segment, start: u64) -> bool {
-        if self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS) {
-            // PAWS (RFC 7323 section 5.3), then TS.Recent (section 4.3).
+        let stamped = self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        if stamped && !segment.flags.has(Flags::RST) {
+            // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
-            if age < 0 && !segment.flags.has(Flags::RST) {
+            if age < 0 {
                 self.rx.acknowledge_now();
                 return false;
-            }
-            if start <= self.rx.nxt {
-                self.recent_timestamp = segment.timestamp;
             }
         }
         if segment.flags.has(Flags::RST) {
             if start == self.rx.nxt {
-                self.fail_by_reset();
+                self.on_reset();
             } else if self.rx.accepts(start, 0) {
                 self.rx.acknowledge_now(); // A challenge ACK (RFC 5961 section 3).
             }
             return false;
         }
         if segment.flags.has(Flags::SYN) {
-            // A lost SYN-ACK's SYN again; or RFC 5961 section 4's challenge.
-            if self.state == State::SynReceived && start == 0 {
-                self.syn_due = true;
-            } else {
+            // A lost SYN-ACK's SYN again, or the answer of a peer that opens too; or RFC 5961 section 4's challenge.
+            let again = self.state == State::SynReceived && start == 0;
+            let answer = segment.flags.has(Flags::ACK);
+            self.syn_due |= again && !answer;
+            self.syn_resent |= again && !answer;
+            if !again || answer {
                 self.rx.acknowledge_now();
             }
-            return false;
+            return again && answer;
         }
         if !self.rx.accepts(start, segment.span()) {
-            // Old or beyond the window. Its octets are not taken, but duplicates are reported and probes answered.
-            let span = segment.span();
-            if span > 0 {
-                let arrival = self.rx.on_data(Time::ZERO, start, span, segment.flags.has(Flags::FIN));
-                self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
-            }
+            // Old or beyond the window: its octets will not be taken, but duplicates are reported and probes answered.
             self.rx.acknowledge_now();
-            if self.state == State::TimeWait {
-                return false;
-            }
+        } else if stamped && start <= self.rx.acknowledged {
+            // TS.Recent (RFC 7323 section 4.3): of what one ACK answers, the first segment's.
+            self.recent_timestamp = segment.timestamp;
         }
         true
     }
 
-    fn fail_by_reset(&mut self) {
-        self.failure = Some(Failure::Reset);
+    /// A reset that is to be believed. Before it is established, a passive open waits on (RFC 9293 section 3.10.7.4).
+    fn on_reset(&mut self) {
+        let waits = self.passive && self.state == State::SynReceived;
         self.enter_closed();
+        if waits {
+            self.state = State::Listen;
+        } else {
+            self.failure = Some(Failure::Reset);
+        }
     }
 
+    /// Whether the acknowledgement is one for what was sent, so that the rest of the segment counts too.
     #[inline]
-    fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
-        let Some(offset) = Self::octet(self.iss, segment.acknowledgment, self.tx.una) else { return };
+    fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) -> bool {
+        let Some(offset) = Self::octet(self.iss, segment.acknowledgment, self.tx.una) else { return false };
         if offset > self.tx.nxt {
             self.rx.acknowledge_now();
-            return;
+            return false;
         }
         if offset < self.tx.una {
-            return;
+            return true;
         }
         let sacked = match extra {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
@@ -432,19 +448,23 @@ impl Connection {
                 _ => {}
             }
         }
+        true
     }
 
-    /// Puts SACK blocks on the scoreboard; a first block below the acknowledgement or inside the second one is a D-SACK.
+    /// Puts SACK blocks on the scoreboard; a first block below the acknowledgement or inside the second one is a D-SACK
+    /// (RFC 2883 section 4).
     fn handle_sack(&mut self, extra: &Extra, offset: u64) -> u64 {
         let mut sacked = 0;
-        for (i, &(left, right)) in extra.sack.as_slice().iter().enumerate() {
-            let near = self.tx.una;
-            let (Some(start), Some(end)) = (Self::octet(self.iss, left, near), Self::octet(self.iss, right, near))
-            else {
-                continue;
-            };
-            if i == 0 && (end <= offset || self.tx.board.is_sacked(start, end)) {
-                self.tx.stats.duplicate_reports += u64::from(end <= offset);
+        let near = self.tx.una;
+        let octets = |&(left, right): &(u32, u32)| {
+            Some((Self::octet(self.iss, left, near)?, Self::octet(self.iss, right, near)?))
+        };
+        let blocks = extra.sack.as_slice();
+        let second = blocks.get(1).and_then(octets);
+        for (i, block) in blocks.iter().enumerate() {
+            let Some((start, end)) = octets(block) else { continue };
+            if i == 0 && (end <= offset || second.is_some_and(|(s, e)| s <= start && end <= e)) {
+                self.tx.stats.duplicate_reports += 1;
                 continue;
             }
             if start < end && end <= self.tx.nxt {
@@ -457,24 +477,22 @@ impl Connection {
     #[inline]
     fn handle_data(&mut self, now: Time, segment: &Segment, start: u64) {
         let fin = segment.flags.has(Flags::FIN);
-        if segment.length > 0 && segment.stamp != stamp(start - 1) {
+        if segment.length > 0 && segment.stamp != stamp(start.wrapping_sub(1)) {
             self.tx.stats.misplaced += 1;
         }
         let receives = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
-        if !receives {
-            return;
+        if !receives && start + segment.span() > self.rx.nxt {
+            return; // There is nothing beyond FIN.
         }
         let arrival = self.rx.on_data(now, start, segment.span(), fin);
         self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
         if self.rx.fin_reached() {
-            self.state = match self.state {
-                State::Established => State::CloseWait,
-                State::FinWait1 if self.tx.is_finished() => State::TimeWait,
-                State::FinWait1 => State::Closing,
-                _ => State::TimeWait,
-            };
-            if self.state == State::TimeWait {
-                self.enter_time_wait(now);
+            match self.state {
+                State::Established => self.state = State::CloseWait,
+                State::FinWait1 => self.state = State::Closing,
+                // Also FIN again: its acknowledgement was lost.
+                State::FinWait2 | State::TimeWait => self.enter_time_wait(now),
+                _ => {}
             }
         }
     }
@@ -531,7 +549,8 @@ impl Connection {
     fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         self.tx.stats.segments += 1;
         if let Some((sequence, acknowledgment)) = self.reset_due.take() {
-            let flags = if acknowledgment == 0 { Flags::RST } else { Flags::RST.with(Flags::ACK) };
+            let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+            let acknowledgment = acknowledgment.unwrap_or(0);
             return Some(Segment { sequence, acknowledgment, flags, ..Segment::default() });
         }
         self.syn_due = false;
@@ -625,7 +644,7 @@ impl Connection {
 /// RFC 7323's timestamp clock: milliseconds, and never zero.
 #[inline]
 fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32 + 1
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }
 
 /// The least window scale that can express the largest receive buffer.

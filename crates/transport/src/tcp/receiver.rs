@@ -41,9 +41,13 @@ pub(crate) struct Receiver {
     duplicate: Option<(u64, u64)>,
     /// Octet of the peer's FIN, once known.
     fin: Option<u64>,
+    /// What was expected when the last acknowledgement left.
+    pub acknowledged: u64,
     /// One beyond the last octet offered to the peer.
     edge: u64,
     buffer: u64,
+    /// The least amount by which an offer differs from the last one: a window scale can express no less.
+    granule: u64,
     tuning: Option<Tuning>,
     due: AckDue,
     unacknowledged: u32,
@@ -65,7 +69,8 @@ struct Tuning {
 const AUTO_BUFFER: Range<u64> = 128 << 10..64 << 20;
 
 impl Receiver {
-    pub fn new(config: &Config, mss: u64) -> Self {
+    /// A receiver whose windows will be scaled by `scale`.
+    pub fn new(config: &Config, mss: u64, scale: u8) -> Self {
         let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1 };
         let buffer = config.receive_buffer.unwrap_or(AUTO_BUFFER.start);
         Receiver {
@@ -75,8 +80,10 @@ impl Receiver {
             recent: [0; 4],
             duplicate: None,
             fin: None,
+            acknowledged: 1,
             edge: 1 + buffer,
             buffer,
+            granule: 1 << scale,
             tuning: config.receive_buffer.is_none().then_some(tuning),
             due: AckDue::Never,
             unacknowledged: 0,
@@ -114,14 +121,20 @@ impl Receiver {
     }
 
     fn on_irregular_data(&mut self, now: Time, start: u64, end: u64, fin: bool) -> Arrival {
-        if end - u64::from(fin) > self.edge {
+        // What lies beyond the window, or beyond FIN, is cut off; FIN itself needs no room.
+        let limit = self.fin.map_or(self.edge + u64::from(fin && end == self.edge + 1), |fin| fin + 1);
+        let fin = fin && end <= limit && end > self.ranges.end();
+        let end = end.min(limit);
+        if start >= end {
             self.due = AckDue::Now;
             return Arrival::Outside;
         }
-        if end <= self.nxt || self.ranges.contains(start, end) {
-            self.duplicate = Some((start, end));
+        if let Some(duplicate) = self.find_duplicate(start, end) {
+            self.duplicate = Some(duplicate);
             self.due = AckDue::Now;
-            return Arrival::Duplicate;
+            if duplicate == (start, end) {
+                return Arrival::Duplicate;
+            }
         }
         if fin {
             self.fin = Some(end - 1);
@@ -143,12 +156,29 @@ impl Receiver {
             return Arrival::InOrder;
         }
         self.ranges.insert(start, end, |_, _| {});
-        if self.recent[0] != start {
-            self.recent.rotate_right(1);
-        }
-        self.recent[0] = start;
+        self.note_recent(start);
         self.due = AckDue::Now;
         Arrival::OutOfOrder
+    }
+
+    /// The first part of `start..end` that has arrived before, which is what RFC 2883 section 4 wants reported; the
+    /// block it is in is reported next.
+    fn find_duplicate(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if start < self.nxt {
+            return Some((start, end.min(self.nxt)));
+        }
+        let (s, e) = self.ranges.first_beyond(start).filter(|&(s, _)| s < end)?;
+        self.note_recent(s);
+        Some((start.max(s), end.min(e)))
+    }
+
+    /// The block that holds `octet` is the most recent one; none is remembered twice.
+    fn note_recent(&mut self, octet: u64) {
+        let block = self.ranges.range_at(octet).unwrap_or_default();
+        let others = self.recent.into_iter().filter(|&o| !(block.0..block.1).contains(&o));
+        let mut recent = [octet, 0, 0, 0];
+        recent[1..].iter_mut().zip(others).for_each(|(place, other)| *place = other);
+        self.recent = recent;
     }
 
     fn note_in_order(&mut self, now: Time) {
@@ -168,9 +198,9 @@ impl Receiver {
         if now.since(tuning.since) < tuning.rtt {
             return;
         }
-        let taken = self.nxt - tuning.from;
+        let taken = self.read - tuning.from;
         tuning.since = now;
-        tuning.from = self.nxt;
+        tuning.from = self.read;
         self.buffer = self.buffer.max((4 * taken).min(AUTO_BUFFER.end));
     }
 
@@ -196,14 +226,26 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement leaves: the window to put into it. Its right edge moves by a segment or half the buffer at
-    /// least (receiver's silly-window avoidance, RFC 9293 section 3.8.6.2.2), and never back.
+    /// Nothing will be acknowledged any more.
+    pub fn fall_silent(&mut self) {
+        self.due = AckDue::Never;
+    }
+
+    /// How far the window's right edge moves at least: a segment or half the buffer (receiver's silly-window
+    /// avoidance, RFC 9293 section 3.8.6.2.2).
+    #[inline]
+    fn step(&self) -> u64 {
+        self.mss.max(self.granule).min(self.buffer / 2)
+    }
+
+    /// An acknowledgement leaves: the window to put into it. Its right edge never moves back.
     #[inline]
     pub fn on_ack_sent(&mut self) -> u64 {
         self.due = AckDue::Never;
         self.unacknowledged = 0;
+        self.acknowledged = self.nxt;
         let edge = self.read + self.buffer;
-        if edge >= self.edge + self.mss.min(self.buffer / 2) {
+        if edge >= self.edge + self.step() {
             self.edge = edge;
         }
         // FIN occupies an octet that no buffer holds.
@@ -229,15 +271,7 @@ impl Receiver {
         if let Some(duplicate) = self.duplicate.take() {
             push(duplicate);
         }
-        let mut reported = [(0, 0); 4];
-        for (i, &octet) in self.recent.iter().enumerate() {
-            if let Some(range) = self.ranges.range_at(octet)
-                && !reported.contains(&range)
-            {
-                reported[i] = range;
-                push(range);
-            }
-        }
+        self.recent.iter().filter_map(|&octet| self.ranges.range_at(octet)).for_each(&mut push);
         blocks
     }
 
@@ -250,8 +284,9 @@ impl Receiver {
         }
         let start = self.read - 1;
         self.read += count;
-        // The window opens again: tell a sender that it may be waiting.
-        if self.nxt + self.mss > self.edge && self.read + self.buffer >= self.edge + self.mss.min(self.buffer / 2) {
+        // The window opens again: tell a sender that may be waiting.
+        let step = self.step();
+        if self.nxt + step.max(self.mss) > self.edge && self.read + self.buffer >= self.edge + step {
             self.due = AckDue::Now;
         }
         Some(start..start + count)
@@ -269,7 +304,9 @@ impl Receiver {
     pub fn accepts(&self, start: u64, span: u64) -> bool {
         let end = start + span;
         if span == 0 {
-            return start == self.nxt || (start > self.nxt && start < self.edge);
+            // An acknowledgement at the edge itself comes from a peer that has filled the window: were it refused, two
+            // such peers would answer each other without end.
+            return start == self.nxt || (start > self.nxt && start <= self.edge);
         }
         start < self.edge.max(self.nxt + 1) && end > self.nxt
     }

@@ -37,8 +37,8 @@ pub(crate) enum Episode {
     /// Nothing.
     None,
     /// A loss seen by duplicate ACKs or SACK; over once `recover` is acknowledged. `inflation` is what Reno and NewReno
-    /// add to the window for segments that left the network; `first_partial` is NewReno's.
-    Fast { recover: u64, inflation: u64, first_partial: bool },
+    /// add to the window for segments that left the network, less what partial ACKs cover; `first_partial` is NewReno's.
+    Fast { recover: u64, inflation: i64, first_partial: bool },
     /// A timeout, or Tahoe's restart: slow start resends everything up to `recover`.
     Restart { recover: u64 },
 }
@@ -53,7 +53,7 @@ impl Episode {
     pub fn is_fast(self) -> bool {
         matches!(self, Episode::Fast { .. })
     }
-    pub fn inflation(self) -> u64 {
+    pub fn inflation(self) -> i64 {
         match self {
             Episode::Fast { inflation, .. } => inflation,
             _ => 0,

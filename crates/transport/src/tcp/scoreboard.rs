@@ -44,7 +44,7 @@ impl Mark {
 /// What a cumulative acknowledgement took off the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acked {
-    /// When the first and the last segment that were sent only once left.
+    /// When the first and the last segment left; nothing if any of them was sent more than once (Karn).
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
     /// Octets among them that were SACKed before.
@@ -102,6 +102,7 @@ impl Scoreboard {
     #[inline]
     pub fn acknowledge(&mut self, offset: u64) -> Acked {
         let mut acked = Acked::default();
+        let mut ambiguous = false;
         let sacked = self.sacked;
         while let Some(front) = self.segments.front_mut() {
             let span = u64::from(front.span);
@@ -116,6 +117,7 @@ impl Scoreboard {
                 acked.first_sent = acked.first_sent.or(Some(at));
                 acked.last_sent = Some(at);
             } else {
+                ambiguous |= state.has(Mark::AMBIGUOUS);
                 self.forget(state, span);
             }
             self.total -= span;
@@ -126,6 +128,10 @@ impl Scoreboard {
             self.ranges.remove_below(offset);
         }
         acked.sacked = sacked - self.sacked;
+        if ambiguous {
+            // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
+            (acked.first_sent, acked.last_sent) = (None, None);
+        }
         acked
     }
 
@@ -209,10 +215,10 @@ impl Scoreboard {
         self.next_lost = self.next_lost.min(self.base + index as u64);
     }
 
-    /// The first segment is lost.
-    pub fn lose_front(&mut self) {
+    /// The first segment is lost; also if it was resent, unless `once`.
+    pub fn lose_front(&mut self, once: bool) {
         let Some(front) = self.segments.front_mut() else { return };
-        if front.state.has(Mark::SACKED) {
+        if front.state.has(Mark::SACKED) || (once && front.state.has(Mark::RESENT)) {
             return;
         }
         if front.state.has(Mark::RESENT) {
@@ -230,9 +236,15 @@ impl Scoreboard {
         }
     }
 
-    /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart.
+    /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart. If the first
+    /// segment was SACKed, its receiver has thrown away what it reported (RFC 2018 section 8), and nothing is known.
     pub fn lose_all(&mut self, timed_out: bool) {
         let mark = if timed_out { Mark(Mark::LOST.0 | Mark::TIMED_OUT.0) } else { Mark::LOST };
+        if self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED)) {
+            self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::SACKED));
+            self.ranges.clear();
+            self.sacked = 0;
+        }
         self.lost = 0;
         self.resent = 0;
         for segment in &mut self.segments {
@@ -293,10 +305,5 @@ impl Scoreboard {
             }
         }
         segment.state.set(Mark(Mark::RESENT.0 | Mark::AMBIGUOUS.0));
-    }
-
-    /// Whether all of `start..end` has been SACKed.
-    pub fn is_sacked(&self, start: u64, end: u64) -> bool {
-        self.ranges.contains(start, end)
     }
 }

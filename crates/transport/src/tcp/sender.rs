@@ -68,6 +68,8 @@ pub(crate) struct Sender {
     pub timer: Time,
     expiries: u32,
     retries: u32,
+    /// The timer paces zero-window probes, and one is due.
+    persisting: bool,
     pub probe: bool,
     pub stats: Stats,
 }
@@ -105,6 +107,7 @@ impl Sender {
             timer: Time::NEVER,
             expiries: 0,
             retries: config.retries,
+            persisting: false,
             probe: false,
             stats: Stats::default(),
         }
@@ -136,6 +139,7 @@ impl Sender {
     /// RFC 5681 section 3.1: after a SYN was lost, the window starts at one segment.
     pub fn after_lost_syn(&mut self, now: Time) {
         self.signal(now, Signal::RepeatedTimeout);
+        self.rtt.after_lost_syn();
     }
 
     // ---- sending ------------------------------------------------------------------------------------------------
@@ -156,7 +160,7 @@ impl Sender {
     /// Octets that may be in the network.
     #[inline]
     fn allowance(&self) -> u64 {
-        let mut allowed = self.control.cwnd() + self.episode.inflation();
+        let mut allowed = self.control.cwnd().saturating_add_signed(self.episode.inflation());
         // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
         if self.limited_transmit && !self.selective && self.episode == Episode::None {
             allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
@@ -210,16 +214,18 @@ impl Sender {
         let room = self.edge.saturating_sub(self.nxt);
         if data > room {
             self.window_limited = false;
-            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window.
-            if room == 0 || room < self.mss.min(self.largest_window / 2) {
-                if self.board.outstanding() == 0 && self.timer == Time::NEVER {
-                    self.timer = now + self.rtt.rto();
-                }
+            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window, unless
+            // a probe is due.
+            if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
+                self.persist(now);
                 return None;
             }
             span = room;
         }
         let start = self.nxt;
+        if self.persisting {
+            self.resume();
+        }
         self.board.push(start, span as u32, now);
         self.nxt += span;
         if self.timer == Time::NEVER {
@@ -253,14 +259,20 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
         self.update_window(ack.offset, ack.window);
-        if ack.offset > self.una {
+        let una = self.una;
+        if ack.offset > una {
             self.on_new_ack(now, ack);
-        } else if self.board.outstanding() > 0 && ack.bare {
-            // RFC 5681 section 2; RFC 6675 section 2: with SACK, only one that reports something new.
-            let duplicate = if self.selective { ack.sacked > 0 } else { same_window };
-            if duplicate {
-                self.on_duplicate_ack(now, ack.sacked);
+        } else if self.board.outstanding() == 0 {
+            self.expiries = 0; // A probe's answer: the peer lives.
+        }
+        // RFC 5681 section 2; RFC 6675 section 2: with SACK, whatever reports something new.
+        let same = ack.bare && same_window && ack.offset == una;
+        if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
+            if ack.offset == una {
+                let delivered = if self.selective { ack.sacked } else { self.mss };
+                self.inform(now, 0, delivered, self.flight(), None, self.episode.is_fast());
             }
+            self.on_duplicate_ack(now);
         }
         if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
             self.judge(now);
@@ -358,25 +370,23 @@ impl Sender {
         }
         // RFC 6582 section 3.2 step 3: a partial acknowledgement shows the next hole; deflate by what it covers, and
         // let one segment out for what it took off the network. Only the first restarts the timer.
-        self.board.lose_front();
+        self.board.lose_front(false);
         self.force = true;
-        let inflation = inflation.saturating_sub(newly) + if newly >= self.mss { self.mss } else { 0 };
+        let inflation = inflation - newly as i64 + if newly >= self.mss { self.mss as i64 } else { 0 };
         self.episode = Episode::Fast { recover, inflation, first_partial: false };
         first_partial
     }
 
-    fn on_duplicate_ack(&mut self, now: Time, sacked: u64) {
+    fn on_duplicate_ack(&mut self, now: Time) {
         self.duplicates += 1;
         self.stats.duplicate_acks += 1;
         if !self.selective {
             self.credit += self.mss;
         }
-        let delivered = if self.selective { sacked } else { self.mss };
-        self.inform(now, 0, delivered, self.flight(), None, self.episode.is_fast());
         if let Episode::Fast { recover, inflation, first_partial } = self.episode
             && !self.selective
         {
-            let inflation = inflation + self.mss;
+            let inflation = inflation + self.mss as i64;
             self.episode = Episode::Fast { recover, inflation, first_partial };
             return;
         }
@@ -404,8 +414,8 @@ impl Sender {
             self.board.lose_all(false);
             self.episode = Episode::Restart { recover: self.nxt };
         } else {
-            self.board.lose_front();
-            let inflation = if self.selective { 0 } else { u64::from(DUP_THRESHOLD) * self.mss };
+            self.board.lose_front(self.selective);
+            let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
             self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
         }
         if self.recovery != Recovery::Reno {
@@ -427,7 +437,7 @@ impl Sender {
         self.watched -= 1;
         let Some(front) = self.board.front() else { return };
         if front.state == Mark::default() && self.control.retransmit_early(now.since(front.at)) {
-            self.board.lose_front();
+            self.board.lose_front(false);
             self.force = true;
         }
     }
@@ -438,19 +448,38 @@ impl Sender {
         self.timer = now + self.rtt.rto();
     }
 
+    /// The receiver's window keeps data back. With nothing in flight no acknowledgement will come, so the timer must.
+    #[cold]
+    fn persist(&mut self, now: Time) {
+        if self.board.outstanding() == 0 && self.timer == Time::NEVER {
+            self.persisting = true;
+            self.restart_timer(now);
+        }
+    }
+
+    /// The receiver's window let data out again: the timer that paced probes is free for it.
+    #[cold]
+    fn resume(&mut self) {
+        self.persisting = false;
+        self.probe = false;
+        self.expiries = 0;
+        self.rtt.forget_back_off();
+        self.timer = Time::NEVER;
+    }
+
     /// The retransmission timer expired. False when the connection is to be given up.
     pub fn on_timeout(&mut self, now: Time) -> bool {
         self.expiries += 1;
+        if self.expiries > self.retries {
+            return false;
+        }
         if self.board.outstanding() == 0 {
-            // Nothing in flight, so the receiver's window is shut: probe it (RFC 9293 section 3.8.6.1). Probes are
-            // answered by a live peer, so they go on as long as there is data.
+            // The receiver's window is shut: probe it, less and less often (RFC 9293 section 3.8.6.1). A peer that
+            // answers may keep it shut as long as it likes.
             self.probe = self.nxt < self.finish();
             self.rtt.back_off();
             self.timer = if self.probe { now + self.rtt.rto() } else { Time::NEVER };
             return true;
-        }
-        if self.expiries > self.retries {
-            return false;
         }
         self.stats.timeouts += 1;
         self.signal(now, if self.expiries == 1 { Signal::Timeout } else { Signal::RepeatedTimeout });

@@ -1,0 +1,46 @@
+//! Settings for tests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vazao_congestion::{Setup, registry};
+use vazao_engine::Duration;
+use vazao_engine::registry::Parameters;
+use vazao_transport::tcp::{Config, ControlFactory, Recovery};
+
+/// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
+pub fn control(name: &str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
+    let entry = vazao_engine::registry::find("congestion control", registry::CONGESTION_CONTROLS, name).expect(name);
+    let parameters = Parameters::resolve(entry.parameters, &BTreeMap::new()).expect("defaults");
+    let name = entry.name;
+    Arc::new(move |mss| {
+        let setup = Setup {
+            mss,
+            initial_window: window * mss,
+            initial_ssthresh: ssthresh.map(|segments| segments * mss),
+            slow_start: registry::build_slow_start("standard", &Parameters::resolve(&[], &BTreeMap::new()).expect("none"), 2.0)
+                .expect("a slow start"),
+        };
+        registry::build(name, &parameters, setup).expect("a control")
+    })
+}
+
+/// Everything that is optional off; segments of 1000 bytes; timers as in RFC 6298.
+pub fn plain() -> Config {
+    Config {
+        mss: 1000,
+        recovery: Recovery::NewReno,
+        limited_transmit: false,
+        sack: false,
+        timestamps: false,
+        delayed_ack: 2,
+        delayed_ack_timeout: Duration::from_millis(40),
+        quick_acks: 0,
+        min_rto: Duration::from_secs(1),
+        initial_rto: Duration::from_secs(1),
+        max_rto: Duration::from_secs(60),
+        retries: 15,
+        receive_buffer: Some(60_000),
+        send_buffer: None,
+        control: control("reno", 10, None),
+    }
+}

@@ -1,0 +1,264 @@
+//! One endpoint against a script: what it is handed and what it sends, written as a protocol trace.
+//!
+//! Segments are lines in the manner of `tcpdump` and packetdrill, sequence numbers relative to each side's SYN:
+//! `SYN 0:1`, `1:1001 ack 1`, `ack 5 win 1000 sack 7:9 11:13`, `FIN 9:10 ack 1`, `RST 1:1`. A segment with options that
+//! SYNs carry is written `SYN 0:1 mss 1000 wscale 7 sackok`. Timestamps are `ts 5 3` (value and echo).
+
+use crate::config::{control, plain};
+use std::sync::Arc;
+use vazao_engine::{Duration, Time};
+use vazao_transport::Stream;
+use vazao_transport::tcp::{Config, Connection, Extra, Flags, Segment, State, SynOptions};
+
+/// Segment size in these traces: round, so that octets can be read as segments.
+pub const MSS: u16 = 1000;
+/// Initial sequence numbers, near the wrap so that every trace crosses it.
+pub const ISS: u32 = u32::MAX - 1500;
+const IRS: u32 = u32::MAX - 2500;
+
+pub struct Trace {
+    pub tcp: Connection,
+    pub now: Time,
+    stamp: fn(u32) -> u32,
+}
+
+impl Trace {
+    pub fn client(config: Config) -> Trace {
+        Trace { tcp: Connection::connect(Arc::new(config), ISS), now: Time::ZERO, stamp: digest }
+    }
+
+    pub fn server(config: Config) -> Trace {
+        Trace { tcp: Connection::listen(Arc::new(config), ISS), now: Time::ZERO, stamp: digest }
+    }
+
+    /// A client whose handshake took 100 ms, with a peer that offers everything and `window` bytes (unscaled).
+    pub fn established_with(config: Config, window: u16) -> Trace {
+        let mut trace = Trace::client(config);
+        trace.sent();
+        trace.wait(100);
+        trace.receive(&format!("SYN 0:1 ack 1 win {window} mss {MSS} sackok wscale 0"));
+        assert_eq!(trace.sent(), ["1:1 ack 1"]);
+        assert_eq!(trace.tcp.state(), State::Established);
+        trace
+    }
+
+    pub fn established(config: Config) -> Trace {
+        Trace::established_with(config, 60_000)
+    }
+
+    /// The plainest sender: `window` segments of congestion window that neither grow fast nor shrink by themselves.
+    pub fn sender(window: u64) -> Trace {
+        Trace::established(Config { control: control("reno", window, Some(window)), ..plain() })
+    }
+
+    /// Lets `ms` milliseconds pass, timers that expire meanwhile included.
+    pub fn wait(&mut self, ms: u64) -> Vec<String> {
+        let end = self.now + Duration::from_millis(ms);
+        let mut sent = Vec::new();
+        while self.tcp.next_timeout() <= end {
+            self.now = self.tcp.next_timeout();
+            self.tcp.handle_timeout(self.now);
+            sent.extend(self.sent());
+        }
+        self.now = end;
+        sent
+    }
+
+    /// What the endpoint has to send now.
+    pub fn sent(&mut self) -> Vec<String> {
+        let mut extra = Extra::default();
+        std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut extra).map(|s| show(&s, &extra))).collect()
+    }
+
+    /// Hands a segment over without looking at the answer.
+    pub fn receive(&mut self, line: &str) {
+        let (segment, extra) = parse(line, self.stamp);
+        self.tcp.handle(self.now, &segment, extra.as_ref());
+    }
+
+    /// Hands a segment over: the endpoint's answer.
+    pub fn gets(&mut self, line: &str) -> Vec<String> {
+        self.receive(line);
+        self.sent()
+    }
+
+    /// Writes, and sends what may be sent.
+    pub fn writes(&mut self, bytes: u64) -> Vec<String> {
+        assert_eq!(self.tcp.write(bytes), bytes);
+        self.sent()
+    }
+
+    /// Closes, and sends what may be sent.
+    pub fn closes(&mut self) -> Vec<String> {
+        self.tcp.close();
+        self.sent()
+    }
+
+    /// The window the next acknowledgement offers, by asking for one with a segment that is out of window.
+    pub fn offered(&mut self) -> u16 {
+        self.receive("0:0 ack 1");
+        let segment = self.tcp.poll_transmit(self.now, &mut Extra::default()).expect("an answer");
+        assert!(self.sent().is_empty());
+        segment.window
+    }
+}
+
+/// Segments in numbers, for sequences of acknowledgements: segment `n` is octets `1 + (n - 1) MSS` and on.
+impl Trace {
+    /// Writes `count` segments and returns the numbers of those sent at once.
+    pub fn writes_segments(&mut self, count: u64) -> Vec<u64> {
+        numbers(&self.writes(count * u64::from(MSS)))
+    }
+
+    /// Everything before segment `next` is acknowledged, and these other ranges of segments (first, last) have arrived.
+    /// What the endpoint sends.
+    pub fn acks(&mut self, next: u64, sacked: &[(u64, u64)]) -> Vec<u64> {
+        let octet = |n: u64| 1 + (n - 1) * u64::from(MSS);
+        let mut line = format!("1:1 ack {}", octet(next));
+        if !sacked.is_empty() {
+            line += " sack";
+            for &(first, last) in sacked {
+                line += &format!(" {}:{}", octet(first), octet(last + 1));
+            }
+        }
+        numbers(&self.gets(&line))
+    }
+
+    /// The retransmission timer expires: what the endpoint sends.
+    pub fn times_out(&mut self) -> Vec<u64> {
+        self.now = self.tcp.next_timeout();
+        self.tcp.handle_timeout(self.now);
+        numbers(&self.sent())
+    }
+
+    pub fn cwnd(&self) -> u64 {
+        self.tcp.control().cwnd() / u64::from(MSS)
+    }
+    pub fn ssthresh(&self) -> u64 {
+        self.tcp.control().ssthresh() / u64::from(MSS)
+    }
+}
+
+fn numbers(lines: &[String]) -> Vec<u64> {
+    let number = |line: &String| {
+        let (start, end) = line.split(' ').next()?.split_once(':')?;
+        let (start, end): (u64, u64) = (start.parse().ok()?, end.parse().ok()?);
+        assert_eq!(end - start, u64::from(MSS), "a full segment: {line}");
+        Some((start - 1) / u64::from(MSS) + 1)
+    };
+    lines.iter().map(|line| number(line).unwrap_or_else(|| panic!("a data segment: {line}"))).collect()
+}
+
+/// The stamp of the payload that starts at sequence number `relative` to the SYN. It is learnt from a sender: tests
+/// have no other way to know what stands for a payload.
+fn digest(relative: u32) -> u32 {
+    thread_local! {
+        static SOURCE: std::cell::RefCell<(Connection, Vec<u32>)> = std::cell::RefCell::new(byte_source());
+    }
+    SOURCE.with_borrow_mut(|(_, stamps)| stamps.get(relative as usize).copied().unwrap_or(0))
+}
+
+/// A sender of 100 kB in segments of a byte, and the stamp of each.
+fn byte_source() -> (Connection, Vec<u32>) {
+    let config = Config { mss: 1, control: control("reno", 1 << 20, None), ..plain() };
+    let mut source = Connection::connect(Arc::new(config), ISS);
+    let mut extra = Extra::default();
+    source.poll_transmit(Time::ZERO, &mut extra);
+    let syn = Extra { syn: Some(SynOptions { mss: 1, window_scale: Some(14), sack_permitted: false }), ..extra };
+    let flags = Flags::SYN.with(Flags::ACK).with(Flags::EXTRA);
+    let answer = Segment { acknowledgment: ISS.wrapping_add(1), window: 1, flags, ..Segment::default() };
+    source.handle(Time::ZERO, &answer, Some(&syn));
+    let opened = Segment { sequence: 1, window: u16::MAX, flags: Flags::ACK, ..answer };
+    source.handle(Time::ZERO, &opened, None);
+    source.write(100_000);
+    let mut stamps = vec![0];
+    while let Some(segment) = source.poll_transmit(Time::ZERO, &mut extra) {
+        stamps.extend((segment.length > 0).then_some(segment.stamp));
+    }
+    (source, stamps)
+}
+
+/// A segment of the endpoint as a line.
+fn show(segment: &Segment, extra: &Extra) -> String {
+    let flags = segment.flags;
+    let names = [(Flags::SYN, "SYN "), (Flags::FIN, "FIN "), (Flags::RST, "RST ")];
+    let mut line: String = names.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect();
+    // A reset that answers may carry any number: those of no connection are the peer's.
+    let start = segment.sequence.wrapping_sub(ISS);
+    line += &format!("{start}:{}", u64::from(start) + segment.span());
+    if flags.has(Flags::ACK) {
+        line += &format!(" ack {}", segment.acknowledgment.wrapping_sub(IRS));
+    }
+    if flags.has(Flags::EXTRA) && !extra.sack.as_slice().is_empty() {
+        line += " sack";
+        for (left, right) in extra.sack.as_slice() {
+            line += &format!(" {}:{}", left.wrapping_sub(IRS), right.wrapping_sub(IRS));
+        }
+    }
+    if flags.has(Flags::TIMESTAMPS) {
+        line += &format!(" ts {} {}", segment.timestamp, segment.echo);
+    }
+    line
+}
+
+/// A line as a segment for the endpoint. The window is 60 000 unless given.
+fn parse(line: &str, stamp: fn(u32) -> u32) -> (Segment, Option<Extra>) {
+    let mut segment = Segment { window: 60_000, ..Segment::default() };
+    let (mut extra, mut syn) = (Extra::default(), SynOptions { mss: 536, window_scale: None, sack_permitted: false });
+    let (mut has_options, mut in_sack) = (false, false);
+    let mut words = line.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect("a number");
+        if let Some((a, b)) = word.split_once(':') {
+            let (a, b): (u32, u32) = (a.parse().expect("a number"), b.parse().expect("a number"));
+            if in_sack {
+                extra.sack.push(ISS.wrapping_add(a), ISS.wrapping_add(b));
+            } else {
+                segment.sequence = IRS.wrapping_add(a);
+                segment.stamp = stamp(a);
+                let control = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN);
+                segment.length = (b - a - u32::from(control)) as u16;
+            }
+            continue;
+        }
+        let flag = match word {
+            "SYN" => Flags::SYN,
+            "FIN" => Flags::FIN,
+            "RST" => Flags::RST,
+            "ack" => {
+                segment.acknowledgment = ISS.wrapping_add(number());
+                Flags::ACK
+            }
+            "ts" => {
+                (segment.timestamp, segment.echo) = (number(), number());
+                Flags::TIMESTAMPS
+            }
+            "sack" => {
+                in_sack = true;
+                Flags::EXTRA
+            }
+            "win" => {
+                segment.window = number() as u16;
+                continue;
+            }
+            "mss" => {
+                syn.mss = number() as u16;
+                has_options = true;
+                Flags::EXTRA
+            }
+            "wscale" => {
+                syn.window_scale = Some(number() as u8);
+                continue;
+            }
+            "sackok" => {
+                syn.sack_permitted = true;
+                continue;
+            }
+            other => panic!("{other:?} in {line:?}"),
+        };
+        segment.flags = segment.flags.with(flag);
+    }
+    extra.syn = has_options.then_some(syn);
+    let rare = segment.flags.has(Flags::EXTRA);
+    (segment, rare.then_some(extra))
+}
