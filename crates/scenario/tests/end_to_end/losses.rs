@@ -56,7 +56,7 @@ fn a_lost_tail_costs_the_measured_timeout() {
 #[test]
 fn each_direction_loses_its_own() {
     let losses = r#"
-        forward.loss = { kind = "list", packets = [5, 6, 7, 20] }
+        forward.loss = { kind = "list", packets = [5, 6, 7, 60] }
         reverse.loss = { kind = "periodic", every = 10 }
         "#;
     let run = play(&transfer(losses, 200_000, "cc = \"cubic\""), 1);

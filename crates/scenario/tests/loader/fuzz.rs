@@ -1,0 +1,217 @@
+//! Random changes to documents that are right: each loads, or is refused in one line.
+
+use proptest::prelude::*;
+use vazao_scenario::{Node, Scenario, ScenarioError, Value, parse};
+
+const DOCUMENTS: [&str; 4] = [
+    r#"
+    seed = 7
+    until = "10 s"
+    trace = { measures = ["cwnd", "queue"], every = "10 ms" }
+    [network]
+    topology = "dumbbell"
+    pairs = 2
+    access = [{ rate = "1 Gbps", delay = "1 ms" }, { rate = "1 Gbps", delay = "2 ms" }]
+    [network.bottleneck]
+    rate = "10 Mbps"
+    delay = "10 ms"
+    queue = "1 bdp"
+    overhead = "14 B"
+    forward = { loss = { kind = "list", packets = [3, 5] } }
+    reverse = { rate = "1 Mbps", queue = { kind = "drop-tail", limit = "20 packets" } }
+    [[flow]]
+    count = 2
+    start_spread = "1 s"
+    app = { kind = "download", duration = "2 s", read_rate = "1 Mbps" }
+    transport = { kind = "tcp", cc = { kind = "cubic", profile = "linux" }, slow_start = "limited", receive_buffer = "64 kB" }
+    "#,
+    r#"
+    [network]
+    topology = "path"
+    link = [{ rate = "1 Gbps" }, { rate = "5 Mbps", delay = "20 ms", loss = { kind = "periodic", every = 50 } }]
+    [[flow]]
+    app = { kind = "upload", size = "50 kB" }
+    transport = { kind = "tcp", cc = "highspeed", recovery = "tahoe", timestamps = false, min_rto = "1 s" }
+    "#,
+    r#"
+    [network]
+    topology = "multipath"
+    path = [{ rate = "10 Mbps" }, { rate = "2 Mbps", delay = "5 ms" }]
+    [[flow]]
+    client = "a.2"
+    server = "b.2"
+    app = { kind = "upload", size = "10 kB" }
+    [[flow]]
+    client = "b"
+    start = "100 ms"
+    app = { kind = "upload", size = "10 kB" }
+    transport = "tcp"
+    "#,
+    r#"
+    [network]
+    topology = "custom"
+    hosts = ["a", "b", "c"]
+    routers = ["r"]
+    [[network.link]]
+    from = "a"
+    to = "r"
+    rate = "10 Mbps"
+    [[network.link]]
+    name = "out"
+    from = "r"
+    to = "b"
+    rate = "1 Mbps"
+    delay = "3 ms"
+    [[flow]]
+    app = { kind = "upload", size = "10 kB" }
+    "#,
+];
+
+/// Values of every kind, likely and absurd.
+fn value() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        prop::sample::select(
+            &[
+                "", "a", "b", "a.1", "a.99", "left1", "right9", "r", "cubic", "vegas", "tcp", "udp", "auto", "10 Mbps",
+                "0 bps", "1 Tbps", "0 s", "3600 s", "50 ms", "1 ns", "-1 s", "1e308 s", "0 packets", "4e9 packets", "0 bdp",
+                "1e9 bdp", "1 B", "8 EiB", "9e18 B", "18446744073709551615 B", "path", "custom", "point-to-point", "list",
+            ][..]
+        )
+        .prop_map(str::to_owned),
+        "\\PC{0,12}",
+        "-?[0-9]{1,4} ?(ms|s|Mbps|kB|packets|bdp|x)?",
+    ];
+    let number = prop_oneof![
+        prop::sample::select(
+            &[0.0, -1.0, 1.0, 0.5, 1e-300, 1e300, f64::NAN, f64::INFINITY, 9.007_199_254_740_993e15, 65_535.0][..]
+        ),
+        any::<f64>(),
+        (0u32..2_000).prop_map(f64::from),
+    ];
+    let leaf = prop_oneof![
+        4 => text.prop_map(Value::Text),
+        3 => number.prop_map(Value::Number),
+        1 => any::<bool>().prop_map(Value::Flag),
+    ];
+    leaf.prop_recursive(2, 12, 4, |inner| {
+        let node = inner.prop_map(Node::from);
+        prop_oneof![
+            prop::collection::vec(node.clone(), 0..4).prop_map(Value::List),
+            prop::collection::vec((key(), node), 0..4).prop_map(Value::Table),
+        ]
+    })
+}
+
+/// Keys, likely ones first.
+fn key() -> impl Strategy<Value = String> {
+    let known = [
+        "kind", "size", "rate", "delay", "queue", "loss", "cc", "mss", "p", "every", "packets", "limit", "forward", "from",
+        "to", "name", "link", "path", "count", "client", "server", "start", "duration", "initial_window", "overhead",
+    ];
+    prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "[a-z_. -]{0,8}"]
+}
+
+/// Every place in a document as a dotted path.
+fn places(node: &Node, path: &str, found: &mut Vec<String>) {
+    let child = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match &node.value {
+        Value::Table(entries) => {
+            for (key, node) in entries {
+                found.push(child(key));
+                places(node, &child(key), found);
+            }
+        }
+        Value::List(items) => {
+            for (index, node) in items.iter().enumerate() {
+                found.push(child(&index.to_string()));
+                places(node, &child(&index.to_string()), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn check(result: Result<Scenario, ScenarioError>) {
+    match result {
+        Ok(scenario) => {
+            // What was accepted can be told, estimated and identified.
+            assert!(vazao_scenario::estimate_hops(&scenario) >= 0.0);
+            assert_eq!(scenario.run_id().len(), 16);
+        }
+        Err(e) => {
+            let message = e.to_string();
+            assert!(!message.contains(['\n', '\r']), "{message:?}");
+            assert!(!e.problem.is_empty() && !message.contains("panicked"), "{message:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// Values put anywhere: in place of what is there, and below it.
+    #[test]
+    fn any_override_loads_or_is_refused(
+        document in 0..DOCUMENTS.len(), changes in prop::collection::vec((any::<prop::sample::Index>(), prop::option::of(key()), value()), 1..4)
+    ) {
+        let text = DOCUMENTS[document];
+        let mut known = Vec::new();
+        places(&parse(text).unwrap(), "", &mut known);
+        let overrides = changes.into_iter().map(|(place, below, value)| {
+            let place = place.get(&known).clone();
+            (below.map_or(place.clone(), |key| format!("{place}.{key}")), value)
+        });
+        check(Scenario::load(text, "", overrides.collect(), None));
+    }
+
+    /// Bytes of the text taken out, doubled, or replaced.
+    #[test]
+    fn any_text_loads_or_is_refused(
+        document in 0..DOCUMENTS.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, "\\PC{0,3}|[\"\\[\\]{}=.,\n#0-9]{0,2}"), 1..5),
+    ) {
+        let mut characters: Vec<char> = DOCUMENTS[document].chars().collect();
+        for (place, length, new) in changes {
+            let start = place.index(characters.len());
+            let end = (start + length).min(characters.len());
+            characters.splice(start..end, new.chars());
+        }
+        let text: String = characters.into_iter().collect();
+        check(Scenario::load(&text, "", Vec::new(), None));
+    }
+
+    /// Whole lines left out.
+    #[test]
+    fn any_lines_may_be_missing(document in 0..DOCUMENTS.len(), kept in prop::collection::vec(any::<bool>(), 40)) {
+        let lines = DOCUMENTS[document].lines().zip(kept.iter().cycle()).filter(|(_, kept)| **kept);
+        let text = lines.map(|(line, _)| line).collect::<Vec<_>>().join("\n");
+        check(Scenario::load(&text, "", Vec::new(), None));
+    }
+}
+
+/// What the loader lets through must also run: small changes of numbers and names, with the run cut short.
+#[test]
+fn what_loads_runs() {
+    use proptest::test_runner::{Config, TestRunner};
+    let mut runner = TestRunner::new_with_rng(Config::with_cases(400), proptest::test_runner::TestRng::deterministic_rng(
+        proptest::test_runner::RngAlgorithm::ChaCha));
+    let strategy = (0..DOCUMENTS.len(), prop::collection::vec((any::<prop::sample::Index>(), value()), 1..3));
+    runner
+        .run(&strategy, |(document, changes)| {
+            let text = DOCUMENTS[document];
+            let mut known = Vec::new();
+            places(&parse(text).unwrap(), "", &mut known);
+            let mut overrides: Vec<_> =
+                changes.into_iter().map(|(place, value)| (place.get(&known).clone(), value)).collect();
+            overrides.push(("until".into(), Value::Text("300 ms".into())));
+            if let Ok(scenario) = Scenario::load(text, "", overrides, None)
+                && scenario.flows.len() < 100
+                && vazao_scenario::estimate_hops(&scenario) < 1e6
+            {
+                let outcome = vazao_scenario::run(&scenario, &Default::default(), None).expect("nothing stops it");
+                assert_eq!(outcome.runs.len(), 7);
+            }
+            Ok(())
+        })
+        .unwrap();
+}

@@ -1,0 +1,171 @@
+//! Mistakes and what is said of each.
+
+use vazao_scenario::{Scenario, ScenarioError, Value};
+
+const GOOD: &str = r#"
+name = "good"
+until = "60 s"
+trace = ["cwnd"]
+[network]
+topology = "dumbbell"
+pairs = 2
+access = { rate = "1 Gbps", delay = "1 ms" }
+bottleneck = { rate = "10 Mbps", delay = "10 ms", queue = "1 bdp", loss = 0.001 }
+[[flow]]
+client = "left1"
+server = "right1"
+start = "0 s"
+app = { kind = "upload", size = "1 MB" }
+transport = { kind = "tcp", cc = "reno", mss = 1448 }
+"#;
+
+fn error(text: &str) -> ScenarioError {
+    Scenario::load(text, "", Vec::new(), None).err().unwrap_or_else(|| panic!("accepted:\n{text}"))
+}
+
+/// A piece of the good scenario, what it is replaced by, the key complained of, and parts of the complaint.
+#[rustfmt::skip]
+const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
+    // Keys.
+    ("pairs = 2", "pears = 2", "network.pears", &["did you mean \"pairs\"?"]),
+    ("until =", "untill =", "untill", &["did you mean \"until\"?"]),
+    ("delay = \"10 ms\"", "dealy = \"10 ms\"", "network.bottleneck.dealy", &["did you mean \"delay\"?"]),
+    ("mss = 1448", "ms = 1448", "flow.0.transport.ms", &["did you mean \"mss\"?"]),
+    ("size =", "sice =", "flow.0.app.sice", &["did you mean \"size\"?"]),
+    ("client =", "clinet =", "flow.0.clinet", &["did you mean \"client\"?"]),
+    // Quantities.
+    ("10 Mbps", "10 Mbs", "network.bottleneck.rate", &["\"10 Mbs\" is not a rate", "did you mean \"10 Mbps\"?"]),
+    ("\"10 Mbps\"", "10", "network.bottleneck.rate", &["10 has no unit", "\"10 Mbps\""]),
+    ("10 Mbps", "-10 Mbps", "network.bottleneck.rate", &["must not be negative"]),
+    ("10 Mbps", "0 Mbps", "network.bottleneck.rate", &["above zero"]),
+    ("10 Mbps", "1e30 Gbps", "network.bottleneck.rate", &["too large"]),
+    ("\"10 ms\"", "\"10 m\"", "network.bottleneck.delay", &["is not a duration"]),
+    ("\"10 ms\"", "\"-1 ms\"", "network.bottleneck.delay", &["must not be negative"]),
+    ("\"10 ms\"", "\"2 h\"", "network.bottleneck.delay", &["from"]),
+    ("\"10 ms\"", "true", "network.bottleneck.delay", &["true is not a quantity"]),
+    ("1 bdp", "1 bpd", "network.bottleneck.queue", &["did you mean \"1 bdp\"?"]),
+    ("1 bdp", "-3 packets", "network.bottleneck.queue", &["is not a queue limit"]),
+    ("1 bdp", "many", "network.bottleneck.queue", &["write \"100 packets\""]),
+    ("\"1 MB\"", "\"0 B\"", "flow.0.app.size", &["0"]),
+    ("\"1 MB\"", "\"1 MByte\"", "flow.0.app.size", &["is not a size"]),
+    ("\"60 s\"", "\"0 s\"", "until", &["0 s"]),
+    ("\"60 s\"", "60", "until", &["60 has no unit"]),
+    ("\"60 s\"", "\"9999 h\"", "until", &["is not"]),
+    // Numbers.
+    ("0.001", "1.5", "network.bottleneck.loss", &["1.5 is not a probability", "from 0 to 1"]),
+    ("0.001", "-0.1", "network.bottleneck.loss", &["is not a probability"]),
+    ("0.001", "nan", "network.bottleneck.loss", &["is not a probability"]),
+    ("1448", "0", "flow.0.transport.mss", &["from 64 to 65000"]),
+    ("1448", "1448.5", "flow.0.transport.mss", &["whole number"]),
+    ("1448", "\"big\"", "flow.0.transport.mss", &["\"big\""]),
+    ("pairs = 2", "pairs = 0", "network.pairs", &["from 1 to"]),
+    ("pairs = 2", "pairs = 1e9", "network.pairs", &["from 1 to"]),
+    // Names.
+    ("dumbbell", "dumbell", "network.topology", &["did you mean \"dumbbell\"?"]),
+    ("\"reno\"", "\"rano\"", "flow.0.transport.cc", &["did you mean \"reno\"?"]),
+    ("\"reno\"", "{ kind = \"cubic\", beeta = 0.7 }", "flow.0.transport.cc.beeta", &["did you mean \"beta\"?"]),
+    ("\"reno\"", "7", "flow.0.transport.cc", &["congestion control"]),
+    ("upload", "uplaod", "flow.0.app.kind", &["did you mean \"upload\"?"]),
+    ("kind = \"tcp\", ", "kind = \"tpc\", ", "flow.0.transport.kind", &["tcp"]),
+    ("[\"cwnd\"]", "[\"cwind\"]", "trace.0", &["did you mean \"cwnd\"?"]),
+    ("0.001", "{ kind = \"bernouli\", p = 0.1 }", "network.bottleneck.loss.kind", &["did you mean \"bernoulli\"?"]),
+    ("0.001", "{ kind = \"bernoulli\" }", "network.bottleneck.loss.p", &["missing"]),
+    ("0.001", "{ kind = \"list\", packets = [0] }", "network.bottleneck.loss.packets", &["at least 1"]),
+    ("0.001", "{ kind = \"list\", packets = [1.5] }", "network.bottleneck.loss.packets", &["whole number"]),
+    ("\"1 bdp\"", "{ kind = \"red\" }", "network.bottleneck.queue.kind", &["drop-tail"]),
+    // Ends.
+    ("\"left1\"", "\"left9\"", "flow.0.client", &["there is no host \"left9\""]),
+    ("\"left1\"", "\"R1\"", "flow.0.client", &["there is no host \"R1\""]),
+    ("\"left1\"", "\"left1.2\"", "flow.0.client", &["1 interface"]),
+    ("\"left1\"", "\"right1\"", "flow.0.client", &["itself"]),
+    // What is missing or of the wrong kind.
+    ("topology = \"dumbbell\"", "", "network.topology", &["is missing", "dumbbell"]),
+    ("rate = \"10 Mbps\", ", "", "network.bottleneck.rate", &["is missing"]),
+    ("app = { kind = \"upload\", size = \"1 MB\" }", "", "flow.0.app", &["is missing", "upload"]),
+    ("app = { kind = \"upload\", size", "app = { size", "flow.0.app.kind", &["is missing"]),
+    ("access = { rate = \"1 Gbps\", delay = \"1 ms\" }", "access = []", "network.access", &["is empty"]),
+    ("access = { rate = \"1 Gbps\", delay = \"1 ms\" }", "access = 5", "network.access", &["5 is not a table"]),
+    ("[[flow]]", "[flew]", "flow", &["is missing"]),
+    ("[\"cwnd\"]", "3", "trace", &["3 is not a text"]),
+];
+
+#[test]
+fn every_mistake_is_named_with_its_key() {
+    Scenario::load(GOOD, "", Vec::new(), None).unwrap();
+    for (old, new, key, parts) in MISTAKES {
+        assert!(GOOD.contains(old), "{old}");
+        let e = error(&GOOD.replacen(old, new, 1));
+        let message = e.to_string();
+        assert_eq!(e.key, *key, "{new}: {message}");
+        for part in *parts {
+            assert!(message.contains(part), "{new}: {message:?} does not say {part:?}");
+        }
+        assert!(!message.contains('\n') && message.len() < 400, "{message}");
+    }
+}
+
+/// Where the value stands in the file, its line is named: the line of the text that was changed.
+#[test]
+fn errors_name_the_line() {
+    for (old, new, ..) in MISTAKES.iter().filter(|m| !m.1.is_empty() && m.0 != "[[flow]]" && !m.2.ends_with(".kind")) {
+        let text = GOOD.replacen(old, new, 1);
+        let line = text[..text.find(new).unwrap()].matches('\n').count() + 1;
+        assert_eq!(error(&text).line, Some(line), "{new}: {}", error(&text));
+    }
+}
+
+/// Whole documents that cannot be.
+#[test]
+fn documents_that_are_none() {
+    let network = "[network]\ntopology = \"point-to-point\"\nlink = { rate = \"1 Mbps\" }\n";
+    let custom = |rest: &str| format!("[network]\ntopology = \"custom\"\n{rest}\n[[flow]]\napp = {{ kind = \"upload\", size = \"1 B\" }}");
+    let hosts = "hosts = [\"a\", \"b\"]";
+    let link = "[[network.link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n";
+    let endless = "[[flow]]\napp = { kind = \"upload\" }";
+    let cases = [
+        (String::new(), "network", "is missing"),
+        ("until = ".into(), "", "not TOML"),
+        ("name = \"a\"\nname = \"b\"".into(), "", "not TOML"),
+        (network.into(), "flow", "is missing"),
+        (format!("{network}{endless}"), "flow.0.app", "until = \"60 s\""),
+        (format!("flow = []\n{network}"), "flow", "empty"),
+        (format!("flow = 3\n{network}"), "flow", "3 is not a table"),
+        ("network = 3".into(), "network", "3 is not a table"),
+        (custom("hosts = []"), "network.link", "is missing"),
+        (custom(&format!("hosts = [\"a\", \"a\"]\n{link}")), "network.link", "two nodes are called \"a\""),
+        (custom(&format!("{hosts}\n{link}{link}")), "network.link", "two links are called \"a-b\""),
+        (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"c\""))), "network.link", "there is no node \"c\""),
+        (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"a\""))), "network.link", "to itself"),
+        (custom(&format!("hosts = [\"a\"]\nrouters = [\"b\"]\n{link}")), "flow.0", "no pairs"),
+    ];
+    for (text, key, part) in cases {
+        let e = error(&text);
+        let message = e.to_string();
+        assert!(message.contains(part), "{message:?} does not say {part:?} of\n{text}");
+        assert!(e.key.starts_with(key), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn overrides_are_checked_as_files_are() {
+    let text = |x: &str| Value::Text(x.to_owned());
+    let cases = [
+        ("network.bottleneck.rate", text("10 Mbs"), "network.bottleneck.rate", "did you mean \"10 Mbps\"?"),
+        ("network.botleneck.rate", text("10 Mbps"), "network.botleneck", "did you mean \"bottleneck\"?"),
+        ("flow.1.start", text("1 s"), "flow.1.start", "not an index into a list of 1"),
+        ("flow.first.start", text("1 s"), "flow.first.start", "not an index"),
+        ("pairs.x", Value::Number(1.0), "pairs", "unknown key"),
+        ("until.x", text("1"), "until", "is not a quantity"),
+        ("network.pairs.x", text("1"), "network.pairs.x", "cannot be set inside 2"),
+        ("", text("1"), "", "not a key"),
+        ("flow..start", text("1 s"), "flow..start", "not a key"),
+    ];
+    for (key, value, named, part) in cases {
+        let e = Scenario::load(GOOD, "", vec![(key.into(), value)], None).unwrap_err();
+        assert!(e.key == named && e.to_string().contains(part), "{key}: {e}");
+    }
+    let set = |key: &str, value| Scenario::load(GOOD, "", vec![(key.to_owned(), value)], Some(9)).unwrap();
+    assert_eq!(set("flow.0.transport.cc", text("bic")).flows[0].transport.control.0, "bic");
+    assert_eq!(set("flow.0.transport.cc.low_window", Value::Number(20.0)).seed, 9);
+}
