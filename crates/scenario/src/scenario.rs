@@ -175,8 +175,12 @@ fn read_trace(item: Item) -> Result<TraceSpec> {
 
 fn read_flows(item: Item, graph: &Graph, until: Option<Time>, seed: u64) -> Result<Vec<FlowSpec>> {
     let mut flows = Vec::new();
+    let whole = item.clone();
     for item in item.into_list() {
         read_flow(item.into_table()?, graph, until, seed, &mut flows)?;
+    }
+    if flows.is_empty() {
+        return Err(whole.error("is empty; write one [[flow]] table for each flow"));
     }
     Ok(flows)
 }

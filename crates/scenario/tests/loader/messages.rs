@@ -43,7 +43,7 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("\"10 ms\"", "\"-1 ms\"", "network.bottleneck.delay", &["must not be negative"]),
     ("\"10 ms\"", "\"2 h\"", "network.bottleneck.delay", &["from"]),
     ("\"10 ms\"", "true", "network.bottleneck.delay", &["true is not a quantity"]),
-    ("1 bdp", "1 bpd", "network.bottleneck.queue", &["did you mean \"1 bdp\"?"]),
+    ("1 bdp", "1 bdps", "network.bottleneck.queue", &["did you mean \"1 bdp\"?"]),
     ("1 bdp", "-3 packets", "network.bottleneck.queue", &["is not a queue limit"]),
     ("1 bdp", "many", "network.bottleneck.queue", &["write \"100 packets\""]),
     ("\"1 MB\"", "\"0 B\"", "flow.0.app.size", &["0"]),
@@ -109,7 +109,7 @@ fn every_mistake_is_named_with_its_key() {
 fn errors_name_the_line() {
     for (old, new, ..) in MISTAKES.iter().filter(|m| !m.1.is_empty() && m.0 != "[[flow]]" && !m.2.ends_with(".kind")) {
         let text = GOOD.replacen(old, new, 1);
-        let line = text[..text.find(new).unwrap()].matches('\n').count() + 1;
+        let line = GOOD[..GOOD.find(old).unwrap()].matches('\n').count() + 1;
         assert_eq!(error(&text).line, Some(line), "{new}: {}", error(&text));
     }
 }
@@ -134,7 +134,7 @@ fn documents_that_are_none() {
         (custom("hosts = []"), "network.link", "is missing"),
         (custom(&format!("hosts = [\"a\", \"a\"]\n{link}")), "network.link", "two nodes are called \"a\""),
         (custom(&format!("{hosts}\n{link}{link}")), "network.link", "two links are called \"a-b\""),
-        (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"c\""))), "network.link", "there is no node \"c\""),
+        (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"c\""))), "network.link", "unknown node \"c\""),
         (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"a\""))), "network.link", "to itself"),
         (custom(&format!("hosts = [\"a\"]\nrouters = [\"b\"]\n{link}")), "flow.0", "no pairs"),
     ];
@@ -167,5 +167,9 @@ fn overrides_are_checked_as_files_are() {
     }
     let set = |key: &str, value| Scenario::load(GOOD, "", vec![(key.to_owned(), value)], Some(9)).unwrap();
     assert_eq!(set("flow.0.transport.cc", text("bic")).flows[0].transport.control.0, "bic");
-    assert_eq!(set("flow.0.transport.cc.low_window", Value::Number(20.0)).seed, 9);
+    // A name becomes the kind of a table, so that its parameters can be set.
+    assert_eq!(set("flow.0.app.kind", text("download")).seed, 9);
+    let changes = [("flow.0.transport.cc", text("bic")), ("flow.0.transport.cc.low_window", Value::Number(20.0))];
+    let changed = Scenario::load(GOOD, "", changes.map(|(k, v)| (k.to_owned(), v)).into(), None).unwrap();
+    assert_eq!(changed.flows[0].transport.control.1.number("low_window"), 20.0);
 }
