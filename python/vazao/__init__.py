@@ -30,6 +30,7 @@ from vazao.build import (
     upload,
 )
 from vazao.campaign import Campaign, open_campaign
+from vazao.congestion import CongestionControl
 from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
 from vazao.result import Result, run, run_scenario
 from vazao.store import Store
@@ -40,6 +41,7 @@ __all__ = [
     "ENGINE_VERSION",
     "App",
     "Campaign",
+    "CongestionControl",
     "Flow",
     "Link",
     "Network",

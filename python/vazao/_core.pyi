@@ -1,7 +1,7 @@
 """The simulator: scenarios in, Arrow tables out. Written in Rust; this file is its face."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 ENGINE_VERSION: str
 """Version of the engine: part of every `run_id`."""
@@ -36,6 +36,36 @@ class Scenario:
     def hops(self) -> float:
         """A rough estimate of the packet-hops a run takes."""
 
+@final
+class Ack:
+    """What one acknowledgement told the sender: times in seconds, sizes in bytes."""
+
+    now_s: float
+    acked_bytes: int
+    """Bytes cumulatively acknowledged for the first time; 0 for a duplicate."""
+    delivered_bytes: int
+    """Bytes newly known to have arrived."""
+    flight_bytes: int
+    """Bytes in flight before it."""
+    rtt_s: float | None
+    """The round-trip time it measured."""
+    srtt_s: float | None
+    min_rtt_s: float | None
+    round: bool
+    """Whether a round trip has passed since this was last true."""
+    window_limited: bool
+    """Whether the window was what limited the sender."""
+    in_recovery: bool
+    """Whether a loss is being repaired."""
+
+@final
+class Congestion:
+    """One sign of congestion."""
+
+    now_s: float
+    signal: Literal["loss", "restart", "timeout", "repeated-timeout"]
+    flight_bytes: int
+
 def load(
     text: str,
     *,
@@ -43,8 +73,11 @@ def load(
     table: str = "",
     overrides: Sequence[tuple[str, object]] = (),
     seed: int | None = None,
+    controls: Sequence[tuple[str, type, str]] = (),
 ) -> Scenario:
     """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
+
+    `controls` are congestion controls of the user's own: name, class, digest of its code.
 
     Raises `ScenarioError`.
     """

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vazao.congestion import CongestionControl
+
 
 class Table(dict[str, Any]):
     """A scenario's table. It is a dictionary, so that anything a scenario can say can be said."""
@@ -115,8 +117,11 @@ def download(size: str | None = None, **more: Any) -> App:
     return App(_given(kind="download", size=size) | more)
 
 
-def tcp(cc: str | None = None, **more: Any) -> Transport:
-    """TCP with a congestion control (`"cubic"` by default) and any of its settings: `recovery`, `mss`, …"""
+def tcp(cc: str | Mapping[str, Any] | type[CongestionControl] | None = None, **more: Any) -> Transport:
+    """TCP with a congestion control (`"cubic"` by default) and any of its settings: `recovery`, `mss`, …
+
+    `cc` is a name, a table with `kind` and parameters, or a class of your own (see `CongestionControl`).
+    """
     return Transport(_given(kind="tcp", cc=cc) | more)
 
 

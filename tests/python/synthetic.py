@@ -208,7 +208,8 @@ def store(folder: Path) -> Store:
         (folder / name).mkdir()
         table.write_parquet(folder / name / "000001.parquet")
     manifest = {
-        "kind": "study", "name": "invented", "title": "", "design_sha256": study().design_hash, "size": "quick", "seed": 1,
+        "kind": "study", "name": "invented", "title": "", "design_sha256": study().design_hash,
+        "size": "quick", "seed": 1,
         "overrides": [], "runs": 668, "order": ["part", "bandwidth", "bandwidth_bps", "variant", "setting"],
         "parts": [
             {"name": "single", "design": "factorial", "combinations": 132, "replications": 5, "runs": 660},

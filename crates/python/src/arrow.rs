@@ -4,7 +4,8 @@ use arrow_array::builder::BooleanBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator,
+    RecordBatchOptions, StringArray,
 };
 use arrow_schema::{Field, Schema};
 use pyo3::prelude::*;
@@ -27,7 +28,10 @@ impl PyTable {
             })
             .collect();
         let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-        PyTable(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length"))
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
+        PyTable(batch.expect("columns of one length"))
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod arrow;
+mod control;
 mod convert;
 mod registries;
 mod runner;
@@ -11,8 +12,9 @@ mod runner;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use vazao_engine::Duration;
-use vazao_scenario::{MEASURES, ScenarioError, TraceSpec};
+use vazao_scenario::{MEASURES, Plugins, ScenarioError, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -86,21 +88,26 @@ impl PyScenario {
 }
 
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
-/// (dotted key, value) were set in it.
+/// (dotted key, value) were set in it. `controls` are congestion controls of the user's own: name, class, digest of code.
 #[pyfunction]
-#[pyo3(signature = (text, *, file = "", table = "", overrides = Vec::new(), seed = None))]
+#[pyo3(signature = (text, *, file = "", table = "", overrides = Vec::new(), seed = None, controls = Vec::new()))]
 fn load(
     text: &str,
     file: &str,
     table: &str,
     overrides: Vec<(String, Bound<'_, PyAny>)>,
     seed: Option<u64>,
+    controls: Vec<(String, Py<PyType>, String)>,
 ) -> PyResult<PyScenario> {
+    let plugins: Plugins = controls
+        .into_iter()
+        .map(|(name, class, fingerprint)| (name.clone(), control::plugin(name, class, fingerprint)))
+        .collect();
     let overrides = overrides
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
-    vazao_scenario::Scenario::load(text, table, overrides, seed)
+    vazao_scenario::Scenario::load_with(text, table, overrides, seed, &plugins)
         .map(PyScenario::new)
         .map_err(|e| InputError::new_err(ScenarioError { file: file.into(), ..e }.to_string()))
 }
@@ -121,6 +128,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", py.get_type::<RunError>())?;
     module.add_class::<PyScenario>()?;
     module.add_class::<runner::PyOutcome>()?;
+    module.add_class::<control::PyAck>()?;
+    module.add_class::<control::PyCongestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run, module)?)?;

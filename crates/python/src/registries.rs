@@ -69,7 +69,7 @@ pub fn graph(scenario: &Scenario) -> Json {
         .iter()
         .enumerate()
         .map(|(i, f)| {
-            let label = format!("{} over tcp, {}", f.application.0.name, f.transport.control.0);
+            let label = format!("{} over tcp, {}", f.application.0.name, f.transport.control.name);
             json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
         })
         .collect();

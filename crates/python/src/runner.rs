@@ -1,8 +1,10 @@
 //! Running scenarios on threads, with Python free to run, report and interrupt.
 
 use crate::arrow::PyTable;
+use crate::control::UserError;
 use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
@@ -91,16 +93,22 @@ fn run_one(scenario: &Scenario, run_id: &str, stop: &AtomicBool, pcap: Option<&P
     }
     let (mut tables, failure) = match result {
         Ok(outcome) => (outcome?, None),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-            (Outcome::default(), Some(format!("internal error in run {run_id}: {text}")))
-        }
+        Err(panic) => (Outcome::default(), Some(failure(run_id, &*panic))),
     };
     add_wall_time(&mut tables.runs, started.elapsed().as_secs_f64());
     let Outcome { runs, flows, paths, links, samples } = tables;
     let tables = [runs, flows, paths, links, samples].map(PyTable::new);
     Ok(PyOutcome { run_id: run_id.to_owned(), failure, tables })
+}
+
+/// Why a run unwound: a user's own code, or a bug.
+fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
+    if let Some(UserError(problem)) = panic.downcast_ref() {
+        return problem.clone();
+    }
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    format!("internal error in run {run_id}: {text}")
 }
 
 /// The one thing that only the runner knows, and that no two runs have alike.

@@ -1,9 +1,10 @@
 //! From a scenario to a world that can run.
 
 use crate::capture::{Capture, Peer};
+use crate::flow::{FlowSpec, TcpSpec};
 use crate::measure::FlowMeasure;
 use crate::probe::Probe;
-use crate::scenario::{FlowSpec, Scenario, TcpSpec};
+use crate::scenario::Scenario;
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -142,7 +143,11 @@ fn control_factory(spec: &Arc<TcpSpec>) -> ControlFactory {
             initial_ssthresh: tcp.size("initial_ssthresh"),
             slow_start: slow_start.expect("a slow start from the registry"),
         };
-        vazao_congestion::build(spec.control.0, &spec.control.1, setup).expect("a control from the registry")
+        match &spec.control.plugin {
+            Some(plugin) => (plugin.build)(setup),
+            None => vazao_congestion::build(&spec.control.name, &spec.control.parameters, setup)
+                .expect("a control from the registry"),
+        }
     })
 }
 

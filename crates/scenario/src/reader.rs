@@ -27,6 +27,11 @@ impl Item {
         Item { path: String::new(), node }
     }
 
+    /// A name that nobody typed: a default.
+    pub fn named(name: &str) -> Item {
+        Item::root(Value::Text(name.into()).into())
+    }
+
     pub fn error(&self, problem: impl Into<String>) -> ScenarioError {
         ScenarioError { file: String::new(), line: self.node.line, key: self.path.clone(), problem: problem.into() }
     }

@@ -212,7 +212,7 @@ fn is_intact(sink: &Sink, written: u64, receiver: &Connection) -> bool {
 fn flow_row<P: Probe>(
     id: &str,
     number: usize,
-    spec: &crate::scenario::FlowSpec,
+    spec: &crate::flow::FlowSpec,
     result: &FlowResult,
     world: &World<P>,
 ) -> Vec<(&'static str, Cell)> {
@@ -229,7 +229,7 @@ fn flow_row<P: Probe>(
         ("run_id", id.into()),
         ("flow", (number as u64).into()),
         ("transport", "tcp".into()),
-        ("cc", spec.transport.control.0.into()),
+        ("cc", spec.transport.control.name.as_str().into()),
         ("recovery", spec.transport.tcp.text("recovery").into()),
         ("app", spec.application.0.name.into()),
         ("client", spec.client.as_str().into()),

@@ -340,7 +340,7 @@ class Study(Table):
 
     @property
     def design_hash(self) -> str:
-        """SHA-256 of what decides which runs there are: another figure or finding over the same runs changes nothing."""
+        """SHA-256 of what decides which runs there are; figures and findings over them may change."""
         design = {"scenario": self.scenario, "parts": [part.model_dump(mode="json") for part in self.parts]}
         return hashlib.sha256(json.dumps(design, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -71,7 +71,9 @@ fn a_run_is_known_by_what_it_does() {
     let same = BUSY.replace("hops = 2", "hops = 2.0").replace("7 ms", "7000 us").replace("10 Mbps", "10000 kbps");
     assert_eq!(id(BUSY, 3), id(&format!("name = \"busy\"\n{same}"), 3));
     assert_ne!(id(BUSY, 3), id(BUSY, 4));
-    for (old, new) in [("7 ms", "7.000001 ms"), ("0.002", "0.0020000001"), ("\"reno\"", "\"sack\""), ("2 s", "2.000000001 s")] {
+    for (old, new) in
+        [("7 ms", "7.000001 ms"), ("0.002", "0.0020000001"), ("\"reno\"", "\"sack\""), ("2 s", "2.000000001 s")]
+    {
         assert!(BUSY.contains(old));
         assert_ne!(id(BUSY, 3), id(&BUSY.replacen(old, new, 1), 3), "{new}");
     }

@@ -72,9 +72,40 @@ fn value() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         prop::sample::select(
             &[
-                "", "a", "b", "a.1", "a.99", "left1", "right9", "r", "cubic", "vegas", "tcp", "udp", "auto", "10 Mbps",
-                "0 bps", "1 Tbps", "0 s", "3600 s", "50 ms", "1 ns", "-1 s", "1e308 s", "0 packets", "4e9 packets", "0 bdp",
-                "1e9 bdp", "1 B", "8 EiB", "9e18 B", "18446744073709551615 B", "path", "custom", "point-to-point", "list",
+                "",
+                "a",
+                "b",
+                "a.1",
+                "a.99",
+                "left1",
+                "right9",
+                "r",
+                "cubic",
+                "vegas",
+                "tcp",
+                "udp",
+                "auto",
+                "10 Mbps",
+                "0 bps",
+                "1 Tbps",
+                "0 s",
+                "3600 s",
+                "50 ms",
+                "1 ns",
+                "-1 s",
+                "1e308 s",
+                "0 packets",
+                "4e9 packets",
+                "0 bdp",
+                "1e9 bdp",
+                "1 B",
+                "8 EiB",
+                "9e18 B",
+                "18446744073709551615 B",
+                "path",
+                "custom",
+                "point-to-point",
+                "list",
             ][..]
         )
         .prop_map(str::to_owned),
@@ -105,8 +136,31 @@ fn value() -> impl Strategy<Value = Value> {
 /// Keys, likely ones first.
 fn key() -> impl Strategy<Value = String> {
     let known = [
-        "kind", "size", "rate", "delay", "queue", "loss", "cc", "mss", "p", "every", "packets", "limit", "forward", "from",
-        "to", "name", "link", "path", "count", "client", "server", "start", "duration", "initial_window", "overhead",
+        "kind",
+        "size",
+        "rate",
+        "delay",
+        "queue",
+        "loss",
+        "cc",
+        "mss",
+        "p",
+        "every",
+        "packets",
+        "limit",
+        "forward",
+        "from",
+        "to",
+        "name",
+        "link",
+        "path",
+        "count",
+        "client",
+        "server",
+        "start",
+        "duration",
+        "initial_window",
+        "overhead",
     ];
     prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "[a-z_. -]{0,8}"]
 }
@@ -193,8 +247,10 @@ proptest! {
 #[test]
 fn what_loads_runs() {
     use proptest::test_runner::{Config, TestRunner};
-    let mut runner = TestRunner::new_with_rng(Config::with_cases(400), proptest::test_runner::TestRng::deterministic_rng(
-        proptest::test_runner::RngAlgorithm::ChaCha));
+    let mut runner = TestRunner::new_with_rng(
+        Config::with_cases(400),
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
     let strategy = (0..DOCUMENTS.len(), prop::collection::vec((any::<prop::sample::Index>(), value()), 1..3));
     runner
         .run(&strategy, |(document, changes)| {

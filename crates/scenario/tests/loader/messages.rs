@@ -118,7 +118,9 @@ fn errors_name_the_line() {
 #[test]
 fn documents_that_are_none() {
     let network = "[network]\ntopology = \"point-to-point\"\nlink = { rate = \"1 Mbps\" }\n";
-    let custom = |rest: &str| format!("[network]\ntopology = \"custom\"\n{rest}\n[[flow]]\napp = {{ kind = \"upload\", size = \"1 B\" }}");
+    let custom = |rest: &str| {
+        format!("[network]\ntopology = \"custom\"\n{rest}\n[[flow]]\napp = {{ kind = \"upload\", size = \"1 B\" }}")
+    };
     let hosts = "hosts = [\"a\", \"b\"]";
     let link = "[[network.link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n";
     let endless = "[[flow]]\napp = { kind = \"upload\" }";

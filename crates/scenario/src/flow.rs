@@ -1,0 +1,219 @@
+//! The `flow` tables: who sends what to whom, over which transport.
+
+use crate::document::{ScenarioError, Value};
+use crate::reader::{Item, Table};
+use crate::scenario::{LONGEST, duration, value_json};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vazao_application::{APPLICATIONS, Constructor};
+use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
+use vazao_engine::registry::{Entry, Kind, Parameters};
+use vazao_engine::{Duration, Stream, Time};
+use vazao_network::Graph;
+use vazao_transport::tcp;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// A flow as described.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Address of the side that opens the connection.
+    pub client: String,
+    /// Address of the other side.
+    pub server: String,
+    /// When it opens.
+    pub start: Time,
+    /// Its application and the application's parameters.
+    pub application: (&'static Entry<Constructor>, Parameters),
+    /// Its transport.
+    pub transport: Arc<TcpSpec>,
+}
+
+/// A TCP transport as described: its own parameters, and its congestion control and slow start with theirs.
+#[derive(Clone, Debug)]
+pub struct TcpSpec {
+    /// TCP's own parameters.
+    pub tcp: Parameters,
+    /// The congestion control.
+    pub control: ControlSpec,
+    /// Name and parameters of the slow start.
+    pub slow_start: (&'static str, Parameters),
+}
+
+/// A congestion control as described: one of the registry's, or the user's own.
+#[derive(Clone, Debug)]
+pub struct ControlSpec {
+    /// Its name.
+    pub name: String,
+    /// Its parameters; the user's own have none.
+    pub parameters: Parameters,
+    /// The user's own.
+    pub plugin: Option<Plugin>,
+}
+
+/// A congestion control that the registry does not know.
+#[derive(Clone)]
+pub struct Plugin {
+    /// A digest of its code: part of the run's identity.
+    pub fingerprint: String,
+    /// Makes one.
+    pub build: Arc<dyn Fn(Setup) -> Box<dyn CongestionControl> + Send + Sync>,
+}
+
+/// Users' congestion controls by name.
+pub type Plugins = BTreeMap<String, Plugin>;
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
+}
+
+/// All transports.
+pub const TRANSPORTS: &[Entry<()>] = &[Entry {
+    name: "tcp",
+    aliases: &[],
+    title: "Transmission Control Protocol",
+    source: "RFC 9293",
+    help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
+    parameters: tcp::PARAMETERS,
+    build: (),
+}];
+
+/// What reading a flow needs to know of the rest of the scenario.
+pub(crate) struct Context<'a> {
+    pub graph: &'a Graph,
+    pub until: Option<Time>,
+    pub seed: u64,
+    pub plugins: &'a Plugins,
+}
+
+pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSpec>> {
+    let mut flows = Vec::new();
+    let whole = item.clone();
+    for item in item.into_list() {
+        read_flow(item.into_table()?, context, &mut flows)?;
+    }
+    if flows.is_empty() {
+        return Err(whole.error("is empty; write one [[flow]] table for each flow"));
+    }
+    Ok(flows)
+}
+
+fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>) -> Result<()> {
+    let count = table.take("count").map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
+    let client = table.take("client");
+    let server = table.take("server");
+    let start = table.take("start").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
+    let spread = table.take("start_spread").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
+    let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
+    let whole = app.clone();
+    let (entry, parameters) = app.entry("application", APPLICATIONS)?;
+    let application = (entry, parameters.parameters(entry.parameters)?);
+    if context.until.is_none() && (entry.build)(&application.1).source().is_endless() {
+        return Err(whole.error("has neither a size nor a duration, so the scenario needs an end: until = \"60 s\""));
+    }
+    let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
+    let transport = Arc::new(read_transport(transport, context.plugins)?);
+    for _ in 0..count {
+        let number = flows.len();
+        let (client, server) = ends(context.graph, number, client.as_ref(), server.as_ref(), &table)?;
+        let mut start = Time::ZERO + start;
+        if spread > Duration::ZERO {
+            let mut stream = Stream::new(context.seed, &format!("start/flow {number}"));
+            start += Duration::from_nanos(stream.below(spread.as_nanos()));
+        }
+        let transport = transport.clone();
+        flows.push(FlowSpec { client, server, start, application: application.clone(), transport });
+    }
+    table.finish()
+}
+
+/// The two ends of flow `number`: as named, else its pair's.
+fn ends(
+    graph: &Graph,
+    number: usize,
+    client: Option<&Item>,
+    server: Option<&Item>,
+    table: &Table,
+) -> Result<(String, String)> {
+    let pair = (!graph.pairs.is_empty()).then(|| graph.pairs[number % graph.pairs.len()].clone());
+    let text = |item: &Item| item.text().map(str::to_owned);
+    let (c, s) = match (client, server, pair) {
+        (Some(c), Some(s), _) => (text(c)?, text(s)?),
+        (Some(c), None, _) => {
+            let name = text(c)?;
+            let partner = graph.pairs.iter().find_map(|(a, b)| match &name {
+                n if n == a => Some(b.clone()),
+                n if n == b => Some(a.clone()),
+                _ => None,
+            });
+            let partner = match partner {
+                Some(partner) => partner,
+                // An unknown client is the better complaint.
+                None => {
+                    graph.address(&name).map_err(|e| c.error(e.to_string()))?;
+                    return Err(c.error(format!("{name:?} has no partner in this topology; name the server too")));
+                }
+            };
+            (name, partner)
+        }
+        (None, Some(s), Some((client, _))) => (client, text(s)?),
+        (None, None, Some(pair)) => pair,
+        (None, _, None) => return Err(table.error("needs client and server: this network has no pairs of hosts")),
+    };
+    for (from, to, item) in [(&c, &s, client), (&s, &c, server)] {
+        if let Err(problem) = graph.address(from).and_then(|_| graph.route(from, to)) {
+            return Err(item.map_or_else(|| table.error(problem.to_string()), |i| i.error(problem.to_string())));
+        }
+    }
+    Ok((c, s))
+}
+
+fn read_transport(item: Item, plugins: &Plugins) -> Result<TcpSpec> {
+    let (_, mut table) = item.entry("transport", TRANSPORTS)?;
+    let control = read_control(table.take("cc").unwrap_or_else(|| Item::named("cubic")), plugins)?;
+    let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
+    let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
+    let slow_start = (entry.name, parameters.parameters(entry.parameters)?);
+    Ok(TcpSpec { tcp: table.parameters(tcp::PARAMETERS)?, control, slow_start })
+}
+
+fn read_control(item: Item, plugins: &Plugins) -> Result<ControlSpec> {
+    if let Value::Text(name) = &item.node.value
+        && let Some(plugin) = plugins.get(name)
+    {
+        return Ok(ControlSpec { name: name.clone(), parameters: Parameters::default(), plugin: Some(plugin.clone()) });
+    }
+    let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS)?;
+    let parameters = table.parameters(entry.parameters)?;
+    Ok(ControlSpec { name: entry.name.into(), parameters, plugin: None })
+}
+
+fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<String, Json> {
+    let mut map = Map::new();
+    map.insert("kind".into(), kind.into());
+    for (name, value) in parameters.iter().filter(|(name, _)| !skip.contains(name)) {
+        map.insert(name.into(), value_json(value));
+    }
+    map
+}
+
+pub(crate) fn flow_json(flow: &FlowSpec) -> Json {
+    let TcpSpec { tcp, control, slow_start } = &*flow.transport;
+    let mut transport = parameters_json("tcp", tcp, &["cc", "slow_start"]);
+    let mut cc = parameters_json(&control.name, &control.parameters, &[]);
+    if let Some(plugin) = &control.plugin {
+        cc.insert("code".into(), plugin.fingerprint.as_str().into());
+    }
+    transport.insert("cc".into(), cc.into());
+    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
+    json!({
+        "app": parameters_json(flow.application.0.name, &flow.application.1, &[]),
+        "client": flow.client,
+        "server": flow.server,
+        "start": flow.start.to_string(),
+        "transport": transport,
+    })
+}

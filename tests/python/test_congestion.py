@@ -1,0 +1,65 @@
+"""Congestion controls written in Python: Reno written there is Reno, and mistakes are told as the user's."""
+
+import pytest
+
+import vazao as vz
+from vazao.congestion import fingerprint
+
+NETWORK = vz.dumbbell(bottleneck=vz.link("10 Mbps", "20 ms", queue="50 packets", loss=0.001))
+
+
+def one(cc: object, **more: object) -> vz.Result:
+    return vz.run(NETWORK, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=cc, **more))], seed=3, trace=["cwnd"])
+
+
+class Mine(vz.CongestionControl):
+    """Reno, as the base class is."""
+
+
+class Timid(vz.CongestionControl):
+    def on_ack(self, ack: object) -> None:
+        pass
+
+
+def test_the_base_class_is_reno_to_the_packet() -> None:
+    mine, reno = one(Mine), one("reno")
+    assert mine.flows["cc"].item() == "Mine"
+    assert mine.flows.drop("run_id", "cc").equals(reno.flows.drop("run_id", "cc"))
+
+
+def test_a_window_that_never_grows_sends_ten_segments_a_round_trip() -> None:
+    flow = one(Timid, recovery="sack").flows.row(0, named=True)
+    # 3454 segments in flights of at most ten, 40 ms of propagation each: 345 round trips and no fewer.
+    assert flow["completion_s"] > 345 * 0.040
+    assert flow["intact"]
+    assert flow["completed"]
+
+
+def test_another_code_is_another_run() -> None:
+    assert fingerprint(Mine) != fingerprint(Timid)
+    assert one(Mine).scenario.run_id != one(Timid).scenario.run_id
+    assert one(Mine).scenario.run_id == one(Mine).scenario.run_id
+
+
+def test_what_a_control_does_wrong_is_a_run_error_that_names_it() -> None:
+    class Broken(vz.CongestionControl):
+        def on_ack(self, ack: object) -> None:
+            raise ZeroDivisionError("no window today")
+
+    class Endless(vz.CongestionControl):
+        def on_ack(self, ack: object) -> None:
+            self.cwnd = float("inf")
+
+    with pytest.raises(vz.RunError, match=r"Broken\.on_ack: ZeroDivisionError: no window today"):
+        one(Broken)
+    with pytest.raises(vz.RunError, match=r"Endless\.on_ack: .*cwnd = inf"):
+        one(Endless)
+
+
+def test_what_is_no_control_is_refused() -> None:
+    with pytest.raises(vz.ScenarioError, match="int is not a subclass"):
+        one(int)
+    other = type("Mine", (vz.CongestionControl,), {"on_ack": lambda self, ack: None})
+    flows = [vz.flow(vz.upload("1 MB"), vz.tcp(cc=cc)) for cc in (Mine, other)]
+    with pytest.raises(vz.ScenarioError, match="two different controls are called Mine"):
+        vz.run(vz.dumbbell(bottleneck=vz.link("10 Mbps"), pairs=2), flows)
