@@ -36,8 +36,8 @@ class Progress(Protocol):
     def start(self, total: int, done: int) -> None:
         """`total` runs in all, of which `done` were stored already."""
 
-    def advance(self, runs: int) -> None:
-        """So many more have finished (0: time has passed)."""
+    def advance(self, runs: int, work: float) -> None:
+        """So many more have finished (0: time has passed); `work` is the share, 0 to 1, of all the work now done."""
 
     def close(self) -> None:
         """No more will be run."""
@@ -49,7 +49,7 @@ class Silent:
     def start(self, total: int, done: int) -> None:
         """Say nothing."""
 
-    def advance(self, runs: int) -> None:
+    def advance(self, runs: int, work: float) -> None:
         """Say nothing."""
 
     def close(self) -> None:
@@ -273,7 +273,9 @@ def _run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -
     stored = Store(writer.directory).read("runs")
     done = set(stored["run_id"]) if stored.width else set()
     _share(planned, stored, [run for run in planned.runs if run.scenario.run_id in done], writer)
+    # The longest first, so that no core waits for another at the end.
     missing = [scenario for scenario in planned.scenarios if scenario.run_id not in done]
+    missing.sort(key=lambda scenario: -scenario.hops())
     progress.start(len(rows_of), len(rows_of) - len(missing))
     try:
         if missing:
@@ -296,14 +298,20 @@ def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: 
 
 
 def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
+    work = [scenario.hops() for scenario in scenarios]
+    total = sum(work) or 1.0
+    ended = 0.0
+
     def on_outcome(index: int, outcome: _core.Outcome) -> None:
+        nonlocal ended
         batch.add(scenarios[index], outcome)
-        progress.advance(1)
+        ended += work[index]
+        progress.advance(1, ended / total)
         if batch.is_due():
             batch.flush()
 
     def on_tick() -> None:
-        progress.advance(0)
+        progress.advance(0, ended / total)
         if batch.is_due():
             batch.flush()
 

@@ -20,7 +20,8 @@ class CongestionControl:
     """How much a sender may have in flight. Subclass it and change what is to be different; as it stands it is Reno.
 
     Windows are bytes and may be fractions; the sender never goes below one segment. A method that raises ends the run
-    with `RunError`. A run costs a few times as much as with a built-in control; runs with Python controls share one interpreter, so they do not run in parallel.
+    with `RunError`. A run costs a few times as much as with a built-in control; runs with Python controls share one
+    interpreter, so they do not run in parallel.
     """
 
     def __init__(self, mss: int, initial_window: int, initial_ssthresh: float) -> None:

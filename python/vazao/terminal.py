@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -157,13 +157,15 @@ class _Rate(ProgressColumn):
     """Runs per second and the time that is left."""
 
     def render(self, task: Task) -> Text:
-        return Text(_pace(task.speed, task.time_remaining), style="cyan")
+        elapsed = task.elapsed or 0.0
+        return Text(_pace(task.fields["ended"], task.completed, elapsed), style="cyan")
 
 
-def _pace(rate: float | None, seconds: float | None) -> str:
-    if not rate or seconds is None:
+def _pace(ended: int, work: float, elapsed: float) -> str:
+    """The rate, and what is left: runs differ in length, so that goes by the share of the work that is done."""
+    if not ended or not work or not elapsed:
         return "…"
-    return f"{rate:.3g} runs/s, {duration(seconds)} left"
+    return f"{ended / elapsed:.3g} runs/s, {duration(elapsed * (1 - work) / work)} left"
 
 
 def duration(seconds: float) -> str:
@@ -181,16 +183,19 @@ class Bar:
 
     def start(self, total: int, done: int) -> None:
         """Draw the bar, unless there is nothing to run."""
-        columns = (SpinnerColumn(), TextColumn("runs"), BarColumn(), MofNCompleteColumn(), _Rate())
+        counted = TextColumn("{task.fields[ended]}/{task.fields[runs]}")
+        columns = (SpinnerColumn(), TextColumn("runs"), BarColumn(), counted, _Rate())
         self._progress = Progress(*columns, console=err, transient=True)
         # Stored runs are told apart: the rate is of those that run now.
-        self._task = self._progress.add_task("runs", total=total - done)
+        self._task = self._progress.add_task("runs", total=1.0, ended=0, runs=total - done)
+        self._ended = 0
         if total > done:
             self._progress.start()
 
-    def advance(self, runs: int) -> None:
+    def advance(self, runs: int, work: float) -> None:
         """Move the bar."""
-        self._progress.advance(self._task, runs)
+        self._ended += runs
+        self._progress.update(self._task, completed=work, ended=self._ended)
 
     def close(self) -> None:
         """Remove the bar."""
@@ -207,15 +212,13 @@ class Lines:
         if total > done:
             err.print(f"{total - done} of {total} runs to do" + (f", {done} stored" if done else ""))
 
-    def advance(self, runs: int) -> None:
+    def advance(self, runs: int, work: float) -> None:
         """Say how far it is, every few seconds."""
         self._ended += runs
         now = time.monotonic()
         if now - self._told >= PLAIN_SECONDS:
             self._told = now
-            rate = self._ended / (now - self._began)
-            left = self._total - self._stored - self._ended
-            pace = _pace(rate, left / rate if rate else None)
+            pace = _pace(self._ended, work, now - self._began)
             err.print(f"{self._stored + self._ended}/{self._total} runs, {pace}")
 
     def close(self) -> None:
