@@ -1,0 +1,189 @@
+"""Captures as an independent analyser reads them: tshark finds nothing wrong, and counts what the simulator counted."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import vazao as vz
+
+TSHARK = shutil.which("tshark")
+pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+
+PREFERENCES = [
+    "ip.check_checksum:TRUE",
+    "tcp.check_checksum:TRUE",
+    "tcp.relative_sequence_numbers:FALSE",
+    "nameres.network_name:FALSE",
+]
+FIELDS = {
+    "tcp.stream": pl.Int64,
+    "frame.packet_flags_direction": pl.String,
+    "ip.checksum.status": pl.String,
+    "tcp.checksum.status": pl.String,
+    "tcp.seq_raw": pl.Int64,
+    "tcp.ack_raw": pl.Int64,
+    "tcp.len": pl.Int64,
+    "tcp.flags.syn": pl.String,
+    "tcp.flags.fin": pl.String,
+    "tcp.options.mss_val": pl.Int64,
+    "tcp.options.wscale.shift": pl.Int64,
+    "tcp.options.sack_perm": pl.String,
+    "tcp.options.timestamp.tsval": pl.Int64,
+    "tcp.options.sack_le": pl.String,
+    "tcp.options.sack_re": pl.String,
+    "tcp.analysis.retransmission": pl.String,
+    "tcp.analysis.fast_retransmission": pl.String,
+    "tcp.analysis.spurious_retransmission": pl.String,
+    "tcp.analysis.out_of_order": pl.String,
+    "tcp.payload": pl.String,
+    "_ws.malformed": pl.String,
+    "_ws.expert.severity": pl.String,
+}
+INBOUND, OUTBOUND = "0x00000001", "0x00000002"
+ERROR = str(0x00800000)
+
+
+def read(capture: Path) -> pl.DataFrame:
+    """All packets of a capture, one row each, as tshark dissects and analyses them."""
+    assert TSHARK
+    command = [TSHARK, "-r", str(capture), "-T", "fields", "-E", "separator=;", "-E", "occurrence=a"]
+    for preference in PREFERENCES:
+        command += ["-o", preference]
+    for field in FIELDS:
+        command += ["-e", field]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [[value or None for value in line.split(";")] for line in lines]
+    table = pl.DataFrame(rows, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
+    return table.with_columns(pl.col(name).cast(kind) for name, kind in FIELDS.items())
+
+
+def stream_bytes(offset: int, length: int) -> bytes:
+    """What applications send: SplitMix64 from seed 0 (Steele, Lea and Flood 2014), little-endian."""
+    first = offset // 8
+    index = np.arange(first + 1, (offset + length) // 8 + 2, dtype=np.uint64)
+    z = index * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return z.astype("<u8").tobytes()[offset - 8 * first :][:length]
+
+
+def lossy(loss: float = 0) -> vz.Network:
+    access = vz.link("100 Mbps", "2 ms")
+    return vz.dumbbell(access=access, bottleneck=vz.link("10 Mbps", "20 ms", queue="30 packets", loss=loss), pairs=2)
+
+
+RECOVERIES = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack"]
+CONTROLS = ["reno", "vegas", "westwood", "scalable", "highspeed", "bic", "cubic"]
+
+
+def check_nothing_wrong(packets: pl.DataFrame) -> None:
+    assert packets["_ws.malformed"].null_count() == packets.height
+    # 1: good.
+    assert set(packets["ip.checksum.status"]) == {"1"}
+    assert set(packets["tcp.checksum.status"]) == {"1"}
+    severities = packets["_ws.expert.severity"].drop_nulls().str.split(",").explode()
+    assert ERROR not in set(severities)
+
+
+def resent(packets: pl.DataFrame) -> int:
+    """Segments that tshark holds for sent before, SYNs aside.
+
+    It calls most of them retransmissions, with the finer names fast and spurious. One that leaves within a round trip
+    of a segment further on it holds for reordered by the network; in the sender's own capture, where packets are in
+    the order in which they were sent, such a segment was sent again.
+    """
+    again = pl.any_horizontal(pl.col(name).is_not_null() for name in FIELDS if name.startswith("tcp.analysis."))
+    own = (pl.col("frame.packet_flags_direction") == OUTBOUND) & (pl.col("tcp.flags.syn") == "0")
+    return packets.filter(again & own).height
+
+
+def check_flow(result: vz.Result, flow: int, sender: pl.DataFrame, receiver: pl.DataFrame) -> None:
+    """The flow's row against both captures, each of this flow alone."""
+    row = result.flows.row(flow, named=True)
+    sent = sender.filter(pl.col("frame.packet_flags_direction") == OUTBOUND)
+    arrived = receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND)
+    assert resent(sender) == row["retransmissions"]
+    assert sent.height == row["packets_sent"]
+    assert arrived.height == row["packets_sent"] - row["packets_lost"]
+    initial = sent["tcp.seq_raw"][0]
+    whole = bytearray(row["app_bytes"])
+    filled = np.zeros(row["app_bytes"], dtype=bool)
+    for sequence, payload in arrived.filter(pl.col("tcp.len") > 0).select("tcp.seq_raw", "tcp.payload").iter_rows():
+        data, offset = bytes.fromhex(payload.replace(":", "")), (sequence - initial - 1) % 2**32
+        whole[offset : offset + len(data)] = data
+        filled[offset : offset + len(data)] = True
+    assert filled.all()
+    assert bytes(whole) == stream_bytes(0, row["app_bytes"])
+
+
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_every_recovery_resends_what_it_says(recovery: str, tmp_path: Path) -> None:
+    flow = vz.flow(vz.upload("400 kB"), vz.tcp(cc="reno", recovery=recovery))
+    result = vz.run(lossy(loss=0.02), [flow], seed=2, pcap=tmp_path)
+    sender, receiver = read(tmp_path / "left1.1.pcapng"), read(tmp_path / "right1.1.pcapng")
+    check_nothing_wrong(sender)
+    check_nothing_wrong(receiver)
+    assert result.flows["retransmissions"].item() > 5
+    check_flow(result, 0, sender, receiver)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_every_control_in_company(control: str, tmp_path: Path) -> None:
+    """Two flows of one host share its interface; losses are the queue's and the link's, both ways."""
+    upload = vz.flow(vz.upload("500 kB"), vz.tcp(cc=control), client="left1", server="right1")
+    download = vz.flow(
+        vz.download("300 kB"), vz.tcp(cc=control, mss=536, timestamps=False), client="left1", server="right1"
+    )
+    result = vz.run(lossy(loss=0.01), [upload, download], seed=5, pcap=tmp_path)
+    left, right = read(tmp_path / "left1.1.pcapng"), read(tmp_path / "right1.1.pcapng")
+    check_nothing_wrong(left)
+    check_nothing_wrong(right)
+    for flow, (sender, receiver) in enumerate([(left, right), (right, left)]):
+        of_flow = pl.col("tcp.stream") == flow
+        check_flow(result, flow, sender.filter(of_flow), receiver.filter(of_flow))
+
+
+def test_syns_carry_the_options_of_the_scenario(tmp_path: Path) -> None:
+    options = ["mss_val", "wscale.shift", "sack_perm", "timestamp.tsval"]
+    cases = {
+        "default": (vz.tcp(), [1460, True, True, True]),
+        "plain": (vz.tcp(sack=False, timestamps=False, mss=1000, receive_buffer="1 MB"), [1000, True, False, False]),
+    }
+    for name, (transport, expected) in cases.items():
+        vz.run(lossy(), [vz.flow(vz.upload("10 kB"), transport)], pcap=tmp_path / name)
+        syns = read(tmp_path / name / "left1.1.pcapng").filter(pl.col("tcp.flags.syn") == "1")
+        assert syns.height == 2
+        for syn in syns.select(f"tcp.options.{option}" for option in options).iter_rows():
+            assert [syn[0], *(value is not None for value in syn[1:])] == expected
+
+
+def test_sack_blocks_tell_what_has_arrived(tmp_path: Path) -> None:
+    """Each block names octets that came, and none that were acknowledged before but for D-SACK's first block."""
+    vz.run(lossy(loss=0.03), [vz.flow(vz.upload("400 kB"), vz.tcp(cc="reno"))], seed=3, pcap=tmp_path)
+    packets = read(tmp_path / "right1.1.pcapng")
+    arrived: set[tuple[int, int]] = set()
+    blocks = 0
+    for packet in packets.iter_rows(named=True):
+        if packet["frame.packet_flags_direction"] == INBOUND:
+            end = packet["tcp.seq_raw"] + packet["tcp.len"] + (packet["tcp.flags.fin"] == "1")
+            arrived.add((packet["tcp.seq_raw"], end))
+            continue
+        edges = [packet["tcp.options.sack_le"], packet["tcp.options.sack_re"]]
+        if edges[0] is None:
+            continue
+        for place, (left, right) in enumerate(zip(*([int(e) for e in edge.split(",")] for edge in edges), strict=True)):
+            blocks += 1
+            inside = sorted((a, b) for a, b in arrived if left <= a and b <= right and a < b)
+            # Segments that touch, from the block's left edge to its right.
+            reach = left
+            for a, b in inside:
+                assert a <= reach
+                reach = max(reach, b)
+            assert reach == right
+            assert place == 0 or left > packet["tcp.ack_raw"]
+    assert blocks > 50
