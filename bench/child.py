@@ -1,0 +1,96 @@
+"""One measured run, in a process of its own: a request as JSON on stdin, what it cost as JSON on stdout.
+
+Request: `scenario` (TOML), `trace` (measures to record), `sample` (whether to watch memory while the run goes on).
+Nothing is imported before the run that the run does not need.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from vazao import _core
+
+SAMPLE_INTERVAL_S = 0.005
+
+
+def memory(field: str) -> int:
+    """Bytes of resident memory now (`VmRSS`) or at most so far (`VmHWM`).
+
+    Not `ru_maxrss`: Linux carries that over from the parent, whose peak would hide a small child's.
+    """
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def return_freed_memory() -> None:
+    """Give what reading the scenario left on the heap back to the system, lest the run's memory hide in it."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+class Sampler:
+    """Watches resident memory while the run goes on; costs CPU time, so never in a timed run."""
+
+    def __init__(self) -> None:
+        self.samples: list[int] = []
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._done.wait(SAMPLE_INTERVAL_S):
+            self.samples.append(memory("VmRSS"))
+
+    def __enter__(self) -> Sampler:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+
+def measure(request: dict[str, Any]) -> dict[str, Any]:
+    """Load and run the scenario; CPU time is that of the run alone, memory that of both."""
+    idle = memory("VmHWM")
+    scenario = _core.load(request["scenario"])
+    if request["trace"]:
+        scenario = scenario.with_trace(request["trace"])
+    return_freed_memory()
+    loaded = memory("VmRSS")
+    sampler = Sampler()
+    with sampler if request["sample"] else contextlib.nullcontext():
+        started = time.process_time()
+        outcome = _core.run(scenario)
+        cpu_s = time.process_time() - started
+    peak = memory("VmHWM")
+    if outcome.failure:
+        raise SystemExit(outcome.failure)
+
+    import polars
+
+    run = polars.DataFrame(outcome.table("runs")).row(0, named=True)
+    flows = polars.DataFrame(outcome.table("flows"))
+    if not flows["intact"].all():
+        raise SystemExit("a flow's bytes did not arrive intact")
+    return {
+        "cpu_s": cpu_s,
+        "hops": run["packet_hops"],
+        "events": run["events"],
+        "samples": len(polars.DataFrame(outcome.table("samples"))),
+        "connected": flows["handshake_s"].count(),
+        "closed": int(flows["completed"].sum() or 0),
+        "peak_bytes": peak - idle,
+        "resident_bytes": int(median(sampler.samples)) - loaded if sampler.samples else None,
+    }
+
+
+if __name__ == "__main__":
+    json.dump(measure(json.load(sys.stdin)), sys.stdout)

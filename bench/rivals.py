@@ -1,0 +1,94 @@
+"""The same scenario in ns-3 and ns-2, where they are installed."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 600
+MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
+
+
+def child_cpu_s(command: list[str]) -> tuple[float, str]:
+    """CPU seconds and standard output of a command."""
+
+    def spent() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    before = spent()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    return spent() - before, done.stdout
+
+
+class Ns3:
+    """ns-3: `ns3.cc`, compiled with optimisation into a directory that goes away."""
+
+    name = "ns-3"
+    #: Simulated seconds for a number of flows: short, as a second costs several.
+    seconds: ClassVar[Mapping[int, int]] = {1: 4, 100: 2}
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="bench-ns3-")
+        self._program = str(Path(self._directory.name) / "scenario")
+        packages = [f"ns3-{module}" for module in MODULES]
+        answer = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", *packages], capture_output=True, text=True, check=True
+        ).stdout.split()
+        # The libraries that ns-3 itself uses are named by path, and need not be there to link.
+        flags = [flag for flag in answer if flag.startswith(("-I", "-D", "-L", "-l"))]
+        version = subprocess.run(
+            ["pkg-config", "--modversion", packages[0]], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        self.version = f"ns-3 {version}"
+        subprocess.run(
+            ["g++", "-O2", "-std=c++17", str(HERE / "ns3.cc"), *flags, "-o", self._program],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
+        )
+
+    @staticmethod
+    def is_installed() -> bool:
+        """Whether it can be compiled here."""
+        if not all(map(shutil.which, ("pkg-config", "g++"))):
+            return False
+        return subprocess.run(["pkg-config", "--exists", "ns3-core"], check=False).returncode == 0
+
+    def speed(self, flows: int) -> float:
+        """Packet-hops per CPU-second. The program times its own event loop; set-up is not counted."""
+        _, text = child_cpu_s([self._program, f"--flows={flows}", f"--seconds={self.seconds[flows]}"])
+        hops, cpu_s = text.split()
+        return float(hops) / float(cpu_s)
+
+
+class Ns2:
+    """ns-2: `ns2.tcl`."""
+
+    name = "ns-2"
+    version = "ns-2"
+    seconds: ClassVar[Mapping[int, int]] = {1: 20, 100: 20}
+
+    @staticmethod
+    def is_installed() -> bool:
+        """Whether the command `ns` is there."""
+        return shutil.which("ns") is not None
+
+    def speed(self, flows: int) -> float:
+        """Packet-hops per CPU-second. What the script costs with no simulated time is set-up and not counted."""
+        command = ["ns", str(HERE / "ns2.tcl"), str(flows)]
+        setup_s, _ = child_cpu_s([*command, "0"])
+        cpu_s, text = child_cpu_s([*command, str(self.seconds[flows])])
+        # The agent prints lines of its own.
+        hops = next(line.split()[1] for line in text.splitlines() if line.startswith("hops "))
+        return float(hops) / (cpu_s - setup_s)
+
+
+RIVALS: tuple[type[Ns3] | type[Ns2], ...] = (Ns3, Ns2)

@@ -1,0 +1,271 @@
+"""How fast, how large: packet-hops per CPU-second, memory, the cost of tracing, and the same in ns-3 and ns-2.
+
+One packet that crosses one link is one hop. README.md says what is measured and how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rivals import RIVALS, Ns2, Ns3
+
+from vazao import _core
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 120
+FLOW_MEASURES = ["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence"]
+ACCESS = '{ rate = "10 Gbps", delay = "100 us" }'
+
+
+def bottleneck(rate: str) -> str:
+    """The one slow link: with the access links it makes a base round-trip time of 10 ms."""
+    return f'{{ rate = "{rate}", delay = "4800 us", queue = "1 bdp" }}'
+
+
+def path(cc: str = "cubic", app: str = '{ kind = "upload" }', until: str = "20 s", flows: int = 1) -> str:
+    """Flows from one host to another: host - R1 - R2 - host."""
+    return f"""
+until = "{until}"
+network = {{ topology = "path", link = [{ACCESS}, {bottleneck("1 Gbps")}, {ACCESS}] }}
+[[flow]]
+count = {flows}
+start_spread = "{"100 ms" if flows > 1 else "0 s"}"
+app = {app}
+transport = {{ kind = "tcp", cc = "{cc}", mss = 1448 }}
+"""
+
+
+def dumbbell(flows: int, rate: str, until: str) -> str:
+    """CUBIC flows between pairs of hosts, each pair behind access links of its own."""
+    return f"""
+until = "{until}"
+network = {{ topology = "dumbbell", pairs = {flows}, access = {ACCESS}, bottleneck = {bottleneck(rate)} }}
+[[flow]]
+count = {flows}
+app = {{ kind = "upload" }}
+transport = {{ kind = "tcp", cc = "cubic", mss = 1448 }}
+"""
+
+
+def idle(flows: int) -> str:
+    """Flows that connect and have nothing to send: a kilobyte has crossed, and its reader takes a byte each 10 ms."""
+    return path(app='{ kind = "upload", size = "1 kB", read_rate = "1 bps" }', until="5 s", flows=flows)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario whose speed is measured."""
+
+    name: str
+    scenario: str
+    flows: int
+    target_mhops: float | None = None
+
+
+CASES = (
+    Case("1 flow", path(), 1, 25),
+    Case("100 flows", dumbbell(100, "1 Gbps", "20 s"), 100, 12),
+    Case("10 000 flows", dumbbell(10_000, "10 Gbps", "1 s"), 10_000),
+)
+RIVAL_TARGETS = {"ns-3": 150, "ns-2": 2.5}
+IDLE_FLOWS = 10_000
+IDLE_TARGET_BYTES = 4000
+TRACE_TARGET = 0.60
+
+
+class RunFailedError(Exception):
+    """A measured run did not end well."""
+
+
+def measured(scenario: str, trace: list[str] | None = None, sample: bool = False) -> dict[str, Any]:
+    """Run a scenario in a fresh process and say what it cost."""
+    request = json.dumps({"scenario": scenario, "trace": trace or [], "sample": sample})
+    command = [sys.executable, str(HERE / "child.py")]
+    try:
+        child = subprocess.run(command, input=request, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise RunFailedError(f"no result within {TIMEOUT_S} s") from None
+    if child.returncode != 0:
+        raise RunFailedError((child.stderr.strip().splitlines() or ["no message"])[-1])
+    result: dict[str, Any] = json.loads(child.stdout)
+    return result
+
+
+def mhops(result: dict[str, Any]) -> float:
+    """Million packet-hops per CPU-second of a run."""
+    return float(result["hops"] / result["cpu_s"] / 1e6)
+
+
+def columns(title: str, first: str, *others: str) -> Table:
+    """An empty table: names on the left, numbers on the right."""
+    table = Table(first, title=title, title_justify="left")
+    for name in others:
+        table.add_column(name, justify="left" if name == "target" else "right", no_wrap=True)
+    return table
+
+
+@dataclass
+class Report:
+    """What was measured, for people and as data."""
+
+    console: Console
+    repeats: int
+    data: dict[str, Any] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def attempt(self, what: str, act: Callable[..., None], *arguments: object) -> None:
+        """Do one part; one that fails leaves the others standing."""
+        try:
+            with self.console.status(what):
+                act(*arguments)
+        except (RunFailedError, subprocess.SubprocessError) as error:
+            self.failures.append(f"{what}: {error}")
+            self.console.print(f"{what}: {error}", style="red", markup=False, soft_wrap=True)
+
+    def verdict(self, reached: bool, target: str) -> str:
+        """How a target was met."""
+        return f"[green]reached[/] ({target})" if reached else f"[yellow]missed[/] ({target})"
+
+    def machine(self) -> None:
+        """What this machine is, and how busy."""
+        model = platform.processor() or platform.machine()
+        if (info := Path("/proc/cpuinfo")).exists():
+            lines = info.read_text().splitlines()
+            model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+        load = os.getloadavg()[0]
+        self.data["machine"] = {"cpu": model, "cores": os.cpu_count(), "load": load, "engine": _core.ENGINE_VERSION}
+        self.data["repeats"] = self.repeats
+        self.console.print(
+            f"{model}, {os.cpu_count()} cores, load {load:.1f}; engine {_core.ENGINE_VERSION}; "
+            f"medians of {self.repeats} runs; s: CPU seconds",
+            soft_wrap=True,
+        )
+
+    def speed(self) -> None:
+        """Speed and memory of each case."""
+        table = columns("Speed and memory", "case", "Mhops", "Mhops/s", "min-max", "peak MB", "B/flow", "target")
+        rows = self.data.setdefault("speed", {})
+
+        def one(case: Case) -> None:
+            runs = [measured(case.scenario) for _ in range(self.repeats)]
+            speeds = sorted(map(mhops, runs))
+            speed, peak = median(speeds), median(run["peak_bytes"] for run in runs)
+            rows[case.flows] = {
+                "case": case.name,
+                "hops": runs[0]["hops"],
+                "mhops_per_cpu_s": speed,
+                "all": speeds,
+                "target": case.target_mhops,
+                "peak_bytes": peak,
+                "bytes_per_flow": peak / case.flows,
+            }
+            target = case.target_mhops
+            table.add_row(
+                case.name,
+                f"{runs[0]['hops'] / 1e6:.2f}",
+                f"{speed:.1f}",
+                f"{speeds[0]:.1f}-{speeds[-1]:.1f}",
+                f"{peak / 1e6:.1f}",
+                f"{peak / case.flows:,.0f}",
+                self.verdict(speed >= target, f"{target:g}") if target else "",
+            )
+
+        for case in CASES:
+            self.attempt(case.name, one, case)
+        self.console.print(table)
+
+    def rivals(self) -> None:
+        """The same scenarios in other simulators."""
+        table = columns("Against other simulators", "simulator", "flows", "Mhops/s", "ours", "ratio", "target")
+        rows = self.data.setdefault("rivals", {})
+
+        def one(kind: type[Ns2 | Ns3]) -> None:
+            rival = kind()
+            for flows in rival.seconds:
+                theirs = median(rival.speed(flows) for _ in range(self.repeats if kind.name == "ns-2" else 1)) / 1e6
+                ours = self.data["speed"].get(flows, {}).get("mhops_per_cpu_s")
+                if ours is None:
+                    raise RunFailedError(f"no speed of ours with {flows} flows to compare with")
+                ratio, target = ours / theirs, RIVAL_TARGETS[kind.name]
+                rows.setdefault(kind.name, {})[flows] = {"mhops_per_cpu_s": theirs, "ratio": ratio, "target": target}
+                verdict = self.verdict(ratio >= target, f"{target:g}x")
+                table.add_row(rival.version, f"{flows}", f"{theirs:.3f}", f"{ours:.1f}", f"{ratio:.1f}x", verdict)
+
+        for kind in RIVALS:
+            if kind.is_installed():
+                self.attempt(kind.name, one, kind)
+            else:
+                table.add_row(kind.name, "", "not installed", "", "", "")
+        self.console.print(table)
+
+    def idle_memory(self) -> None:
+        """Memory of a flow that has nothing to do."""
+        run = measured(idle(IDLE_FLOWS), sample=True)
+        if run["connected"] != IDLE_FLOWS or run["closed"]:
+            raise RunFailedError(f"of {IDLE_FLOWS} flows {run['connected']} connected and {run['closed']} closed")
+        each = run["resident_bytes"] / IDLE_FLOWS
+        self.data["idle"] = {
+            "bytes_per_flow": each,
+            "peak_bytes": run["peak_bytes"],
+            "target": IDLE_TARGET_BYTES,
+            "flows": IDLE_FLOWS,
+        }
+        verdict = self.verdict(each < IDLE_TARGET_BYTES, f"below {IDLE_TARGET_BYTES} B")
+        peak = run["peak_bytes"] / IDLE_FLOWS
+        text = f"Idle flow: {each:,.0f} B while the run goes on, {peak:,.0f} B at the peak (results made)  {verdict}"
+        self.console.print(text, soft_wrap=True)
+
+    def tracing(self) -> None:
+        """What recording every change of every measure of a flow costs."""
+        pairs = [(measured(path()), measured(path(), trace=FLOW_MEASURES)) for _ in range(self.repeats)]
+        off, on = (median(run["cpu_s"] for run in runs) for runs in zip(*pairs, strict=True))
+        extra, samples = on / off - 1, pairs[0][1]["samples"]
+        self.data["tracing"] = {"off_s": off, "on_s": on, "extra": extra, "samples": samples, "target": TRACE_TARGET}
+        verdict = self.verdict(extra <= TRACE_TARGET, f"at most {TRACE_TARGET:.0%}")
+        self.console.print(f"Tracing on: {extra:+.0%} CPU time for {samples / 1e6:.1f} million samples  {verdict}")
+
+    def controls(self) -> None:
+        """Every congestion control on the first case."""
+        entries = json.loads(_core.registry())["congestion control"]
+        table = columns(f"Congestion controls: {CASES[0].name}", "control", "Mhops", "Mhops/s")
+        rows = self.data.setdefault("controls", {})
+        for name in (entry["name"] for entry in entries):
+            runs = [measured(path(cc=name)) for _ in range(self.repeats)]
+            rows[name] = {"hops": runs[0]["hops"], "mhops_per_cpu_s": median(map(mhops, runs))}
+            table.add_row(name, f"{runs[0]['hops'] / 1e6:.2f}", f"{rows[name]['mhops_per_cpu_s']:.1f}")
+        self.console.print(table)
+
+
+def main() -> int:
+    """Measure all; 1 when a run failed. A missed target is a finding, no failure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each case; their median counts (default 5)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured there as well")
+    arguments = parser.parse_args()
+    report = Report(Console(), max(1, arguments.repeats))
+    report.machine()
+    report.speed()
+    report.rivals()
+    report.attempt("idle flows", report.idle_memory)
+    report.attempt("tracing", report.tracing)
+    report.attempt("congestion controls", report.controls)
+    report.data["failures"] = report.failures
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report.data, indent=1) + "\n")
+    return 1 if report.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
