@@ -71,7 +71,7 @@ def test_ctrl_c_keeps_finished_runs(toy: Study, tmp_path: Path) -> None:
     class Impatient(campaign.Silent):
         ended = 0
 
-        def advance(self, runs: int) -> None:
+        def advance(self, runs: int, work: float) -> None:
             self.ended += runs
             if self.ended == 4:
                 raise KeyboardInterrupt
