@@ -403,14 +403,15 @@ impl Connection {
         true
     }
 
-    /// A reset that is to be believed. Before it is established, a passive open waits on (RFC 9293 section 3.10.7.4).
+    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on; where
+    /// both sides have closed and all data is acknowledged, nothing has failed.
     fn on_reset(&mut self) {
-        let waits = self.passive && self.state == State::SynReceived;
+        let before = self.state;
         self.enter_closed();
-        if waits {
-            self.state = State::Listen;
-        } else {
-            self.failure = Some(Failure::Reset);
+        match before {
+            State::SynReceived if self.passive => self.state = State::Listen,
+            State::Closing | State::LastAck | State::TimeWait if self.tx.una >= self.tx.end => {}
+            _ => self.failure = Some(Failure::Reset),
         }
     }
 

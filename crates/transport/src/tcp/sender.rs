@@ -248,7 +248,7 @@ impl Sender {
             return None;
         }
         self.rescued = true;
-        let (number, sent) = self.board.last_unsacked()?;
+        let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
         Some(self.resend(number, sent, now))
     }
 
@@ -395,7 +395,7 @@ impl Sender {
         // RFC 6582 section 3.2 step 2: without SACK, duplicates of what the last recovery resent prove nothing.
         let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
         if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
-            self.start_recovery(now);
+            self.start_recovery(now, false);
         }
     }
 
@@ -403,18 +403,19 @@ impl Sender {
     fn judge(&mut self, now: Time) {
         self.board.judge(self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
-            self.start_recovery(now);
+            self.start_recovery(now, true);
         }
     }
 
-    fn start_recovery(&mut self, now: Time) {
+    /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
+    fn start_recovery(&mut self, now: Time, once: bool) {
         let restart = self.recovery == Recovery::Tahoe;
         self.signal(now, if restart { Signal::Restart } else { Signal::Loss });
         if restart {
             self.board.lose_all(false);
             self.episode = Episode::Restart { recover: self.nxt };
         } else {
-            self.board.lose_front(self.selective);
+            self.board.lose_front(once);
             let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
             self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
         }

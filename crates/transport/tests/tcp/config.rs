@@ -1,26 +1,24 @@
 //! Settings for tests.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use vazao_congestion::{Setup, registry};
+use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{self, Parameters};
 use vazao_transport::tcp::{Config, ControlFactory, Recovery};
 
 /// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
-pub fn control(name: &str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
-    let entry = vazao_engine::registry::find("congestion control", registry::CONGESTION_CONTROLS, name).expect(name);
-    let parameters = Parameters::resolve(entry.parameters, &BTreeMap::new()).expect("defaults");
-    let name = entry.name;
+pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
+    let known = registry::find("congestion control", CONGESTION_CONTROLS, name).expect(name).parameters;
+    let parameters = Parameters::defaults(known);
+    let standard = Parameters::defaults(SLOW_STARTS[0].parameters);
     Arc::new(move |mss| {
         let setup = Setup {
             mss,
             initial_window: window * mss,
             initial_ssthresh: ssthresh.map(|segments| segments * mss),
-            slow_start: registry::build_slow_start("standard", &Parameters::resolve(&[], &BTreeMap::new()).expect("none"), 2.0)
-                .expect("a slow start"),
+            slow_start: build_slow_start("standard", &standard, 2.0).expect("a slow start"),
         };
-        registry::build(name, &parameters, setup).expect("a control")
+        build(name, &parameters, setup).expect("a control")
     })
 }
 

@@ -8,7 +8,7 @@ use crate::config::{control, plain};
 use std::sync::Arc;
 use vazao_engine::{Duration, Time};
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Connection, Extra, Flags, Segment, State, SynOptions};
+use vazao_transport::tcp::{Config, Connection, Extra, Flags, Recovery, Segment, State, SynOptions};
 
 /// Segment size in these traces: round, so that octets can be read as segments.
 pub const MSS: u16 = 1000;
@@ -19,16 +19,15 @@ const IRS: u32 = u32::MAX - 2500;
 pub struct Trace {
     pub tcp: Connection,
     pub now: Time,
-    stamp: fn(u32) -> u32,
 }
 
 impl Trace {
     pub fn client(config: Config) -> Trace {
-        Trace { tcp: Connection::connect(Arc::new(config), ISS), now: Time::ZERO, stamp: digest }
+        Trace { tcp: Connection::connect(Arc::new(config), ISS), now: Time::ZERO }
     }
 
     pub fn server(config: Config) -> Trace {
-        Trace { tcp: Connection::listen(Arc::new(config), ISS), now: Time::ZERO, stamp: digest }
+        Trace { tcp: Connection::listen(Arc::new(config), ISS), now: Time::ZERO }
     }
 
     /// A client whose handshake took 100 ms, with a peer that offers everything and `window` bytes (unscaled).
@@ -46,9 +45,10 @@ impl Trace {
         Trace::established_with(config, 60_000)
     }
 
-    /// The plainest sender: `window` segments of congestion window that neither grow fast nor shrink by themselves.
-    pub fn sender(window: u64) -> Trace {
-        Trace::established(Config { control: control("reno", window, Some(window)), ..plain() })
+    /// A sender in congestion avoidance with a congestion window of `window` segments.
+    pub fn sender(recovery: Recovery, window: u64) -> Trace {
+        let sack = recovery == Recovery::Sack;
+        Trace::established(Config { recovery, sack, control: control("reno", window, Some(window)), ..plain() })
     }
 
     /// Lets `ms` milliseconds pass, timers that expire meanwhile included.
@@ -72,7 +72,7 @@ impl Trace {
 
     /// Hands a segment over without looking at the answer.
     pub fn receive(&mut self, line: &str) {
-        let (segment, extra) = parse(line, self.stamp);
+        let (segment, extra) = parse(line);
         self.tcp.handle(self.now, &segment, extra.as_ref());
     }
 
@@ -149,35 +149,6 @@ fn numbers(lines: &[String]) -> Vec<u64> {
     lines.iter().map(|line| number(line).unwrap_or_else(|| panic!("a data segment: {line}"))).collect()
 }
 
-/// The stamp of the payload that starts at sequence number `relative` to the SYN. It is learnt from a sender: tests
-/// have no other way to know what stands for a payload.
-fn digest(relative: u32) -> u32 {
-    thread_local! {
-        static SOURCE: std::cell::RefCell<(Connection, Vec<u32>)> = std::cell::RefCell::new(byte_source());
-    }
-    SOURCE.with_borrow_mut(|(_, stamps)| stamps.get(relative as usize).copied().unwrap_or(0))
-}
-
-/// A sender of 100 kB in segments of a byte, and the stamp of each.
-fn byte_source() -> (Connection, Vec<u32>) {
-    let config = Config { mss: 1, control: control("reno", 1 << 20, None), ..plain() };
-    let mut source = Connection::connect(Arc::new(config), ISS);
-    let mut extra = Extra::default();
-    source.poll_transmit(Time::ZERO, &mut extra);
-    let syn = Extra { syn: Some(SynOptions { mss: 1, window_scale: Some(14), sack_permitted: false }), ..extra };
-    let flags = Flags::SYN.with(Flags::ACK).with(Flags::EXTRA);
-    let answer = Segment { acknowledgment: ISS.wrapping_add(1), window: 1, flags, ..Segment::default() };
-    source.handle(Time::ZERO, &answer, Some(&syn));
-    let opened = Segment { sequence: 1, window: u16::MAX, flags: Flags::ACK, ..answer };
-    source.handle(Time::ZERO, &opened, None);
-    source.write(100_000);
-    let mut stamps = vec![0];
-    while let Some(segment) = source.poll_transmit(Time::ZERO, &mut extra) {
-        stamps.extend((segment.length > 0).then_some(segment.stamp));
-    }
-    (source, stamps)
-}
-
 /// A segment of the endpoint as a line.
 fn show(segment: &Segment, extra: &Extra) -> String {
     let flags = segment.flags;
@@ -202,7 +173,7 @@ fn show(segment: &Segment, extra: &Extra) -> String {
 }
 
 /// A line as a segment for the endpoint. The window is 60 000 unless given.
-fn parse(line: &str, stamp: fn(u32) -> u32) -> (Segment, Option<Extra>) {
+fn parse(line: &str) -> (Segment, Option<Extra>) {
     let mut segment = Segment { window: 60_000, ..Segment::default() };
     let (mut extra, mut syn) = (Extra::default(), SynOptions { mss: 536, window_scale: None, sack_permitted: false });
     let (mut has_options, mut in_sack) = (false, false);
@@ -215,7 +186,6 @@ fn parse(line: &str, stamp: fn(u32) -> u32) -> (Segment, Option<Extra>) {
                 extra.sack.push(ISS.wrapping_add(a), ISS.wrapping_add(b));
             } else {
                 segment.sequence = IRS.wrapping_add(a);
-                segment.stamp = stamp(a);
                 let control = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN);
                 segment.length = (b - a - u32::from(control)) as u16;
             }

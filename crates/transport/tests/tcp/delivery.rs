@@ -1,0 +1,124 @@
+//! Every byte once and in order, whatever the network does.
+
+use crate::config::{control, plain};
+use crate::lab::{Application, Lab, Side, Weather};
+use proptest::prelude::*;
+use vazao_engine::Duration;
+use vazao_transport::tcp::{Config, Failure, Recovery};
+
+const CONTROLS: [&str; 5] = ["reno", "cubic", "vegas", "westwood", "highspeed"];
+
+fn weather() -> impl Strategy<Value = Weather> {
+    let outage = (0u64..4_000, 1u64..3_000).prop_map(|(start, length)| start..start + length);
+    (any::<u64>(), 0u64..150, 0u64..120, 0u64..35, 0u64..25, prop::collection::vec(outage, 0..3), 0u64..1_500).prop_map(
+        |(seed, delay, jitter, loss, duplication, outages, calm_after)| {
+            let jitter = jitter * (seed % 2);
+            Weather { seed, delay, jitter, loss, duplication, outages, calm_after }
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = Config> {
+    let recovery = prop::sample::select(Recovery::ALL).prop_map(|(_, recovery)| recovery);
+    let window = (prop::sample::select(&CONTROLS[..]), 1u64..20);
+    let buffer = || prop_oneof![Just(None), (256u64..20_000).prop_map(Some)];
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3, 0u32..17);
+    (recovery, window, buffer(), buffer(), switches, 64u16..3_000).prop_map(
+        |(recovery, (name, window), receive_buffer, send_buffer, switches, mss)| {
+            let (sack, timestamps, limited_transmit, delayed_ack, quick_acks) = switches;
+            Config {
+                mss,
+                recovery,
+                control: control(name, window, None),
+                receive_buffer,
+                send_buffer,
+                sack,
+                timestamps,
+                limited_transmit,
+                delayed_ack,
+                quick_acks,
+                min_rto: Duration::from_millis(200),
+                max_rto: Duration::from_secs(3),
+                retries: 100,
+                ..plain()
+            }
+        },
+    )
+}
+
+fn application() -> impl Strategy<Value = Application> {
+    let sends = prop_oneof![Just(0u64), 1u64..3_000, 1u64..120_000];
+    let reads = prop_oneof![3 => Just((u64::MAX, 0)), 1 => (200u64..5_000, 1u64..200)];
+    (sends, reads, any::<bool>()).prop_map(|(sends, (reads, every), closes_second)| Application {
+        sends,
+        reads,
+        every,
+        closes_second,
+    })
+}
+
+/// An initial sequence number; often one from which the numbers wrap soon.
+fn initial() -> impl Strategy<Value = u32> {
+    prop_oneof![any::<u32>(), (0u32..100_000).prop_map(|below| u32::MAX - below)]
+}
+
+fn side() -> impl Strategy<Value = Side> {
+    (settings(), initial(), application())
+}
+
+/// Runs to the end. A connection may only fail by giving up its handshake, which is tried seven times.
+fn check(lab: &mut Lab) {
+    lab.run();
+    let failed = lab.ends.iter().any(|end| end.tcp.failure().is_some());
+    if failed {
+        let early = lab.ends.iter().any(|end| end.tcp.stats().established.is_none());
+        assert!(early, "{:?}", lab.ends.each_ref().map(|end| end.tcp.failure()));
+        assert!(lab.ends.iter().any(|end| end.tcp.failure() == Some(Failure::TimedOut)));
+    } else {
+        lab.assert_complete();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_once_and_in_order(
+        client in side(),
+        mut server in side(),
+        weather in weather(),
+        simultaneous in prop::bool::weighted(0.2),
+    ) {
+        // If both waited for the other to close, neither would.
+        server.2.closes_second &= !client.2.closes_second;
+        let make = || {
+            let open = if simultaneous { Lab::simultaneous } else { Lab::new };
+            open(client.clone(), server.clone(), weather.clone())
+        };
+        let mut lab = make();
+        check(&mut lab);
+        let mut again = make();
+        again.run();
+        prop_assert_eq!((lab.digest, lab.events, lab.now), (again.digest, again.events, again.now));
+    }
+}
+
+/// More than 4 GiB in one direction: sequence numbers wrap, offsets do not.
+#[test]
+fn sequence_numbers_wrap_and_the_stream_goes_on() {
+    let config = Config {
+        mss: 60_000,
+        recovery: Recovery::Sack,
+        sack: true,
+        timestamps: true,
+        receive_buffer: Some(32 << 20),
+        control: control("reno", 10, None),
+        ..plain()
+    };
+    let bytes = (4 << 30) + 123_456_789;
+    let client = (config.clone(), u32::MAX - 5, Application::sends(bytes));
+    let mut lab = Lab::new(client, (config, 7, Application::sends(0)), Weather::fair(5));
+    lab.run();
+    lab.assert_complete();
+    assert_eq!(lab.ends[0].tcp.stats().retransmissions, 0);
+}

@@ -1,0 +1,368 @@
+//! What each recovery sends after losses, segment by segment. Segments are numbered from 1; the window is constant but
+//! for the losses (congestion avoidance, and too few acknowledgements for a segment of growth).
+
+use crate::config::{control, plain};
+use crate::trace::Trace;
+use vazao_transport::tcp::Config;
+use vazao_transport::tcp::Recovery::{self, NewReno, Reno, Sack, Tahoe, TahoeNoFastRetransmit};
+
+const NOTHING: [u64; 0] = [];
+
+/// A sender that has just sent its first window of `window` segments and has `count` in all.
+fn flying(recovery: Recovery, window: u64, count: u64) -> Trace {
+    let mut t = Trace::sender(recovery, window);
+    assert_eq!(t.writes_segments(count), (1..=window.min(count)).collect::<Vec<_>>());
+    t
+}
+
+/// `count` duplicates of the acknowledgement for `next`: what each lets out.
+fn duplicates(t: &mut Trace, next: u64, count: usize) -> Vec<Vec<u64>> {
+    (0..count).map(|_| t.acks(next, &[])).collect()
+}
+
+// ---- one loss -----------------------------------------------------------------------------------------------------
+
+/// RFC 5681 section 3.2: the third duplicate resends and halves; each one more than half a window lets a new one out.
+#[test]
+fn one_loss_reno_and_newreno() {
+    for recovery in [Reno, NewReno] {
+        let mut t = flying(recovery, 8, 30);
+        let sent = duplicates(&mut t, 1, 7);
+        assert_eq!(sent, [vec![], vec![], vec![1], vec![], vec![9], vec![10], vec![11]]);
+        assert!(t.tcp.in_recovery());
+        // Everything up to 8 has arrived: the window deflates to ssthresh, of which 9, 10 and 11 take three.
+        assert_eq!(t.acks(9, &[]), [12]);
+        assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (4, 4, false));
+        let stats = t.tcp.stats();
+        assert_eq!((stats.fast_retransmissions, stats.timeout_retransmissions, stats.recoveries), (1, 0, 1));
+    }
+}
+
+/// Tahoe: one segment, then slow start up to half the old window.
+#[test]
+fn one_loss_tahoe() {
+    let mut t = flying(Tahoe, 8, 30);
+    assert_eq!(duplicates(&mut t, 1, 7), [vec![], vec![], vec![1], vec![], vec![], vec![], vec![]]);
+    assert_eq!((t.cwnd(), t.ssthresh()), (1, 4));
+    // RFC 3465's limit of two segments an acknowledgement.
+    assert_eq!(t.acks(9, &[]), [9, 10, 11]);
+    assert_eq!(t.cwnd(), 3);
+}
+
+#[test]
+fn one_loss_without_fast_retransmit_waits_for_the_timer() {
+    let mut t = flying(TahoeNoFastRetransmit, 8, 30);
+    assert_eq!(duplicates(&mut t, 1, 7).concat(), NOTHING);
+    assert_eq!(t.times_out(), [1]);
+    assert_eq!((t.cwnd(), t.ssthresh()), (1, 4));
+    assert_eq!(t.acks(9, &[]), [9, 10, 11]);
+    let stats = t.tcp.stats();
+    assert_eq!((stats.timeouts, stats.fast_retransmissions, stats.timeout_retransmissions), (1, 0, 1));
+}
+
+#[test]
+fn one_loss_sack() {
+    let mut t = flying(Sack, 8, 30);
+    // Each SACK takes a segment off the network, so a new one may go: RFC 3042 with RFC 6675's pipe.
+    assert_eq!(t.acks(1, &[(2, 2)]), [9]);
+    assert_eq!(t.acks(1, &[(2, 3)]), [10]);
+    assert_eq!(t.acks(1, &[(2, 4)]), [1]);
+    assert_eq!((t.cwnd(), t.ssthresh()), (4, 4));
+    // In the network: 5 to 10 and the resent 1, so 7; then 6, 5, 4, and 3 of 4.
+    assert_eq!([5, 6, 7].map(|last| t.acks(1, &[(2, last)])).concat(), NOTHING);
+    assert_eq!(t.acks(1, &[(2, 8)]), [11]);
+    assert_eq!(t.acks(9, &[]), [12]);
+    assert!(t.tcp.in_recovery(), "9 and 10 left before the loss was seen");
+    // 11 and 12 are left: the window is one more than that at most.
+    assert_eq!(t.acks(11, &[]), [13]);
+    assert!(!t.tcp.in_recovery());
+}
+
+// ---- two losses in a window ---------------------------------------------------------------------------------------
+
+/// Fall and Floyd 1996: Reno leaves recovery at the first partial acknowledgement, and needs three duplicates more to
+/// see the second loss, for which it halves again. NewReno resends it at once, and halves once.
+#[test]
+fn two_losses_halve_reno_twice_and_newreno_once() {
+    // Lost: 1 and 4 of 16; fourteen duplicates, of which the ninth is the first beyond half the window.
+    let first_window = |t: &mut Trace| {
+        let sent = duplicates(t, 1, 14);
+        assert_eq!(sent[..8].concat(), [1]);
+        assert_eq!(sent[8..].concat(), [17, 18, 19, 20, 21, 22]);
+        assert_eq!(t.ssthresh(), 8);
+    };
+    let mut reno = flying(Reno, 16, 60);
+    first_window(&mut reno);
+    assert_eq!(reno.acks(4, &[]), NOTHING);
+    assert!(!reno.tcp.in_recovery());
+    assert_eq!(duplicates(&mut reno, 4, 6).concat(), [4]);
+    assert_eq!((reno.ssthresh(), reno.tcp.stats().recoveries), (4, 2));
+
+    let mut newreno = flying(NewReno, 16, 60);
+    first_window(&mut newreno);
+    // RFC 6582 section 3.2 step 3: deflated by three, inflated by one, 19 in flight of 8 + 12.
+    assert_eq!(newreno.acks(4, &[]), [4, 23]);
+    assert!(newreno.tcp.in_recovery());
+    assert_eq!(duplicates(&mut newreno, 4, 6).concat(), [24, 25, 26, 27, 28, 29]);
+    // Full acknowledgement: 23 to 29 are in flight, ssthresh is 8.
+    assert_eq!(newreno.acks(23, &[]), [30]);
+    assert_eq!((newreno.ssthresh(), newreno.tcp.stats().recoveries), (8, 1));
+}
+
+/// With a small window Reno gets too few duplicates for the second loss and waits for the timer.
+#[test]
+fn two_losses_in_a_small_window_cost_reno_a_timeout() {
+    let mut t = flying(Reno, 8, 30);
+    assert_eq!(duplicates(&mut t, 1, 6).concat(), [1, 9, 10]);
+    assert_eq!(t.acks(4, &[]), NOTHING);
+    assert_eq!(duplicates(&mut t, 4, 2).concat(), NOTHING);
+    assert_eq!(t.times_out(), [4]);
+    assert_eq!(t.tcp.stats().timeouts, 1);
+}
+
+/// Tahoe goes back: what had arrived beyond the first loss is sent again too.
+#[test]
+fn two_losses_tahoe() {
+    let mut t = flying(Tahoe, 8, 30);
+    assert_eq!(duplicates(&mut t, 1, 6).concat(), [1]);
+    assert_eq!(t.acks(3, &[]), [3, 4, 5]);
+    assert_eq!(t.acks(9, &[]).first(), Some(&9));
+    assert_eq!((t.ssthresh(), t.tcp.stats().fast_retransmissions), (4, 4));
+}
+
+#[test]
+fn two_losses_sack() {
+    let mut t = flying(Sack, 8, 30);
+    // Lost: 1 and 4.
+    assert_eq!(t.acks(1, &[(2, 2)]), [9]);
+    assert_eq!(t.acks(1, &[(2, 3)]), [10]);
+    assert_eq!(t.acks(1, &[(5, 5), (2, 3)]), [1]);
+    assert_eq!(t.acks(1, &[(5, 6), (2, 3)]), NOTHING);
+    // Three segments above 4: it is lost too. In the network: 8, 9, 10 and the resent 1.
+    assert_eq!(t.acks(1, &[(5, 7), (2, 3)]), NOTHING);
+    assert_eq!(t.acks(1, &[(5, 8), (2, 3)]), [4]);
+    assert_eq!(t.acks(1, &[(5, 9), (2, 3)]), [11]);
+    assert_eq!(t.acks(1, &[(5, 10), (2, 3)]), [12]);
+    assert_eq!(t.acks(4, &[(5, 10)]), [13]);
+    assert_eq!(t.acks(11, &[]), [14]);
+    assert_eq!((t.ssthresh(), t.tcp.stats().recoveries, t.tcp.stats().retransmissions), (4, 1, 2));
+}
+
+// ---- a burst ------------------------------------------------------------------------------------------------------
+
+/// NewReno repairs one loss each round trip; the impatient variant's timer is that of the first partial
+/// acknowledgement (RFC 6582 section 4).
+#[test]
+fn a_burst_costs_newreno_a_round_trip_each() {
+    let mut t = flying(NewReno, 10, 60);
+    // Lost: 1 to 5.
+    assert_eq!(duplicates(&mut t, 1, 5).concat(), [1]);
+    t.wait(100);
+    assert_eq!(t.acks(2, &[]), [2, 11]);
+    let timer = t.tcp.next_timeout();
+    t.wait(100);
+    assert_eq!(t.acks(3, &[]), [3, 12]);
+    t.wait(100);
+    assert_eq!(t.acks(4, &[]), [4, 13]);
+    assert_eq!(t.tcp.next_timeout(), timer, "only the first partial acknowledgement restarts the timer");
+    assert_eq!(t.tcp.stats().recoveries, 1);
+}
+
+/// SACK repairs them in one: each arrival lets one out, the lost ones first.
+#[test]
+fn a_burst_costs_sack_one_round_trip() {
+    let mut t = flying(Sack, 10, 60);
+    // Lost: 1 to 5.
+    assert_eq!(t.acks(1, &[(6, 6)]), [11]);
+    assert_eq!(t.acks(1, &[(6, 7)]), [12]);
+    assert_eq!(t.acks(1, &[(6, 8)]), [1]);
+    assert_eq!([9, 10, 11, 12].map(|last| t.acks(1, &[(6, last)])).concat(), [2, 3, 4, 5]);
+    assert_eq!([2, 3, 4, 5].map(|next| t.acks(next, &[(6, 12)])).concat(), [13, 14, 15, 16]);
+    assert_eq!(t.acks(13, &[]), [17]);
+    assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (5, 5, false));
+}
+
+/// RFC 6582 deflates by all that a partial acknowledgement covers, even where lost duplicates had inflated less.
+#[test]
+fn a_partial_acknowledgement_deflates_below_ssthresh() {
+    let mut t = flying(NewReno, 20, 60);
+    // Lost: 1 and 20, and all duplicates but three.
+    assert_eq!(duplicates(&mut t, 1, 3).concat(), [1]);
+    // 10 + 3 - 19 + 1 is below one segment: the hole goes, nothing new.
+    assert_eq!(t.acks(20, &[]), [20]);
+    assert_eq!(t.acks(21, &[]), [21, 22]);
+    assert_eq!(t.cwnd(), 2, "one more than max(FlightSize, 1) (RFC 6582 section 3.2 step 3 option 1)");
+}
+
+// ---- loss of a retransmission, of the last segment ------------------------------------------------------------------
+
+#[test]
+fn a_lost_retransmission_needs_the_timer() {
+    for recovery in [Reno, NewReno, Tahoe] {
+        let mut t = flying(recovery, 8, 12);
+        duplicates(&mut t, 1, 7);
+        assert_eq!(t.times_out(), [1], "{recovery:?}");
+        assert_eq!((t.cwnd(), t.tcp.in_recovery()), (1, false));
+        assert_eq!(t.tcp.stats().timeouts, 1);
+    }
+    let mut t = flying(Sack, 8, 12);
+    let sent: Vec<u64> = (2..=8).flat_map(|last| t.acks(1, &[(2, last)])).collect();
+    assert_eq!(sent, [9, 10, 1, 11]);
+    assert_eq!(t.times_out(), [1]);
+    // What was SACKed is not sent again; what was not, is.
+    assert_eq!(t.acks(9, &[]), [9, 10, 11]);
+    assert_eq!(t.tcp.stats().timeout_retransmissions, 4);
+}
+
+#[test]
+fn the_last_segment_lost_needs_the_timer() {
+    for (_, recovery) in Recovery::ALL {
+        let mut t = flying(*recovery, 8, 4);
+        assert_eq!(t.acks(4, &[]), NOTHING);
+        assert_eq!(t.times_out(), [4], "{recovery:?}");
+        assert_eq!(t.acks(5, &[]), NOTHING);
+        assert_eq!(t.tcp.flight(), 0);
+    }
+}
+
+/// RFC 2018 section 8: a receiver may throw away what it reported; after a timeout everything goes again.
+#[test]
+fn a_receiver_that_reneges_is_served() {
+    let mut t = flying(Sack, 8, 8);
+    assert_eq!((2..=4).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [1]);
+    // 1 arrives, and 2 to 4 are gone.
+    t.acks(2, &[]);
+    assert_eq!(t.times_out(), [2]);
+    assert_eq!(t.acks(3, &[]), [3, 4]);
+}
+
+// ---- RFC 6675 in detail ---------------------------------------------------------------------------------------------
+
+/// IsLost by octets: more than (DupThresh - 1) segments' worth above, in one acknowledgement.
+#[test]
+fn is_lost_by_octets() {
+    let mut t = flying(Sack, 8, 8);
+    assert_eq!(t.acks(1, &[(2, 3)]), NOTHING, "two segments' worth is not more than two");
+    let mut t = flying(Sack, 8, 8);
+    assert_eq!(t.acks(1, &[(2, 4)]), [1]);
+}
+
+/// IsLost by three separate ranges, however few octets.
+#[test]
+fn is_lost_by_ranges() {
+    let mut t = Trace::established(Config { sack: true, recovery: Sack, ..plain() });
+    (0..8).for_each(|_| assert_eq!(t.writes(100).len(), 1));
+    assert!(t.gets("1:1 ack 1 sack 501:601 301:401").is_empty());
+    // Three ranges lie above the first three segments. Then, the window having room, what is doubtful; nothing twice.
+    let sent = ["1:101 ack 1", "101:201 ack 1", "201:301 ack 1", "401:501 ack 1", "601:701 ack 1"];
+    assert_eq!(t.gets("1:1 ack 1 sack 701:801 501:601 301:401"), sent);
+    assert_eq!(t.tcp.stats().recoveries, 1);
+}
+
+/// NextSeg rule 3: nothing known to be lost, nothing new: what may be lost.
+#[test]
+fn with_nothing_new_the_doubtful_is_sent_again() {
+    let mut t = flying(Sack, 6, 6);
+    // Lost: 1 and 4. Only two segments above 4, so it is not known to be lost.
+    assert_eq!(t.acks(1, &[(2, 2)]), NOTHING);
+    assert_eq!(t.acks(1, &[(2, 3)]), NOTHING);
+    assert_eq!(t.acks(1, &[(5, 5), (2, 3)]), [1]);
+    assert_eq!(t.acks(1, &[(5, 6), (2, 3)]), [4]);
+    assert_eq!(t.acks(7, &[]), NOTHING);
+    assert_eq!(t.tcp.stats().timeouts, 0);
+}
+
+/// NextSeg rule 4, the rescue retransmission: the last segment, once.
+#[test]
+fn the_last_segment_is_rescued_once() {
+    let mut t = flying(Sack, 6, 6);
+    // Lost: 1 and 6.
+    assert_eq!([(2, 2), (2, 3)].map(|block| t.acks(1, &[block])).concat(), NOTHING);
+    assert_eq!(t.acks(1, &[(2, 4)]), [1]);
+    // In the network: the resent 1 and 6; three are allowed.
+    assert_eq!(t.acks(1, &[(2, 5)]), [6]);
+    assert_eq!(t.acks(6, &[]), NOTHING, "once an episode");
+    assert_eq!(t.acks(7, &[]), NOTHING);
+}
+
+/// An acknowledgement of old data, or one that tells nothing new, is no duplicate (section 2).
+#[test]
+fn only_news_is_a_duplicate() {
+    let mut t = flying(Sack, 8, 30);
+    assert_eq!(t.acks(1, &[(2, 2)]), [9]);
+    assert_eq!([(); 5].map(|()| t.acks(1, &[(2, 2)])).concat(), NOTHING);
+    assert_eq!((t.tcp.stats().duplicate_acks, t.tcp.in_recovery()), (1, false));
+}
+
+/// What was sent during an episode is repaired in it too (NextSeg rule 1 knows no RecoveryPoint). If such a repair is lost
+/// in its turn, three more duplicates after the episode repair it without the timer.
+#[test]
+fn three_more_duplicates_repair_a_lost_repair() {
+    let mut t = flying(Sack, 8, 40);
+    // Lost: 1, then 10 and 11, then 11 again.
+    assert_eq!((2..=8).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [9, 10, 1, 11]);
+    assert_eq!(t.acks(9, &[]), [12]);
+    assert_eq!(t.acks(10, &[]), [13]);
+    assert_eq!(t.acks(10, &[(12, 12)]), [14]);
+    assert_eq!(t.acks(10, &[(12, 13)]), [15]);
+    assert_eq!(t.acks(10, &[(12, 14)]), [10, 11, 16]);
+    assert_eq!(t.acks(10, &[(12, 15)]), [17]);
+    assert!(t.tcp.in_recovery());
+    assert_eq!(t.acks(11, &[(12, 15)]), [18]);
+    assert!(!t.tcp.in_recovery());
+    assert_eq!(t.acks(11, &[(12, 16)]), [19]);
+    assert_eq!(t.acks(11, &[(12, 17)]), [20]);
+    assert_eq!(t.acks(11, &[(12, 18)]), [11]);
+    assert_eq!(t.tcp.stats().recoveries, 2);
+}
+
+// ---- duplicates, limited transmit, early retransmit -------------------------------------------------------------------
+
+/// RFC 3042: one new segment for each of the first two duplicates.
+#[test]
+fn limited_transmit() {
+    let config = Config { limited_transmit: true, control: control("reno", 4, Some(4)), ..plain() };
+    let mut t = Trace::established(config);
+    assert_eq!(t.writes_segments(20), [1, 2, 3, 4]);
+    assert_eq!(t.acks(1, &[]), [5]);
+    assert_eq!(t.acks(1, &[]), [6]);
+    assert_eq!(t.acks(1, &[]), [1]);
+    // FlightSize does not count what limited transmit sent (RFC 5681 section 3.2 step 2).
+    assert_eq!(t.ssthresh(), 2);
+}
+
+/// RFC 5681 section 2: a duplicate has no data, no FIN, and the same window.
+#[test]
+fn what_is_not_a_duplicate() {
+    let mut t = flying(NewReno, 8, 30);
+    for line in ["1:1 ack 1 win 59000", "1:1 ack 1 win 58000", "1:501 ack 1 win 58000", "501:1001 ack 1 win 58000"] {
+        t.gets(line);
+    }
+    assert_eq!(t.tcp.stats().duplicate_acks, 0);
+}
+
+/// RFC 6582 section 3.2 step 2: after a timeout, duplicates of what it resent start nothing.
+#[test]
+fn duplicates_after_a_timeout_prove_nothing() {
+    let mut t = flying(NewReno, 8, 30);
+    assert_eq!(t.times_out(), [1]);
+    assert_eq!(t.acks(2, &[]), [2, 3]);
+    assert_eq!(duplicates(&mut t, 2, 5).concat(), NOTHING);
+    assert_eq!(t.tcp.stats().recoveries, 0);
+}
+
+/// Brakmo and Peterson 1995: one duplicate suffices once the segment is older than the fine-grained timeout; the window
+/// is inflated by the one segment that has left the network.
+#[test]
+fn vegas_retransmits_early() {
+    let mut t = Trace::established(Config { control: control("vegas", 4, Some(4)), ..plain() });
+    assert_eq!(t.writes_segments(2), [1, 2]);
+    t.wait(100);
+    assert_eq!(t.acks(3, &[]), NOTHING);
+    assert_eq!(t.writes_segments(4), [3, 4, 5, 6]);
+    t.wait(100);
+    assert_eq!(t.acks(3, &[]), NOTHING, "it is not older than a round trip");
+    t.wait(250);
+    assert_eq!(t.acks(3, &[]), [3], "srtt + 4 rttvar is at most 300 ms");
+    assert_eq!(t.tcp.stats().fast_retransmissions, 1);
+}
