@@ -7,4 +7,5 @@ mod response;
 mod sawtooth;
 mod sharing;
 mod slow_start;
+mod topologies;
 mod wire;

@@ -32,17 +32,13 @@ impl Path {
         self.time(1500) + self.time(52) + 2 * self.delay
     }
 
-    /// When segment `n` (from 0) enters the sender's link, and when it has arrived. A packet of a round leaves behind
-    /// those before it; the last but one rule of this page holds as packets of a round enter before the link is free.
-    fn segment(&self, n: u64) -> (u64, u64) {
+    /// When segment `n` (from 0) has arrived: behind those before it in its round.
+    fn arrival(&self, n: u64) -> u64 {
         let (mut start, mut first, mut size) = (self.handshake(), 0, self.window);
         while n >= first + size && self.time(1500 * size) < self.round_trip() {
             (start, first, size) = (start + self.round_trip(), first + size, 2 * size);
         }
-        let place = n - first;
-        let previous =
-            (size == self.window).then_some(0).unwrap_or(self.time(1500 * (place / 2 + 1)) - self.time(1500));
-        (start + previous, start + self.time(1500 * (place + 1)) + self.delay)
+        start + self.time(1500 * (n - first + 1)) + self.delay
     }
 
     fn scenario(&self, bytes: u64, trace: &str) -> String {
@@ -111,7 +107,7 @@ fn transfers_complete_to_the_nanosecond() {
         for n in [1, 2, 3, 5, 10, 11, 29, 30, 31, 100, 1_000, 5_000] {
             let outcome = play(&path.scenario(n * MSS, ""), 1);
             let what = format!("{n} segments at {} bit/s", path.rate);
-            assert_eq!(nanos(&outcome.flows, "completion_s", 0), path.segment(n - 1).1, "{what}");
+            assert_eq!(nanos(&outcome.flows, "completion_s", 0), path.arrival(n - 1), "{what}");
             assert_eq!(number(&outcome.flows, "retransmissions", 0), 0.0, "{what}");
             // SYN, the segments (FIN in the last one, the handshake's acknowledgement in the first), and that of the
             // receiver's FIN.
