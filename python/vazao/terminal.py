@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import polars as pl
@@ -26,6 +27,9 @@ _UNITS = {"_bps": "bit/s", "_bytes": "B", "_s": "s"}
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "not testable here": "dim"}
 
 _COUNTED = {"reproduced": "reproduced", "differs": "differ", "not testable here": "not testable here"}
+
+_PROSE = 100
+"""The longest line of the ledger's texts, however wide the terminal."""
 
 PLAIN_SECONDS = 5.0
 """How often progress is told where there is no terminal to draw in."""
@@ -116,31 +120,34 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
 
 
 def show_findings(results: Sequence[Result], *, explained: bool = False) -> None:
-    """The ledger, and how it came out; `explained`: with what explains each verdict."""
-    made = Table(
-        title="findings", title_justify="left", title_style="bold", header_style="bold", expand=out.is_terminal
-    )
-    for name, ratio in ("claim", 4), ("reported", 2), ("measured", 3):
-        made.add_column(name, ratio=ratio, overflow="fold")
-    made.add_column("verdict", no_wrap=True)
-    previous = None
-    for result in results:
-        claim = "" if result.id == previous else result.claim
-        level = f"  {result.per} = {result.level}" if result.level else ""
-        verdict = Text(result.verdict, style=_VERDICTS[result.verdict])
-        made.add_row(
-            Text.assemble(claim, ("\n" if claim and level else "") + level if level else ""),
-            Text(result.reported if claim else ""),
-            Text.assemble(
-                result.measured or "–", (f"\n{why}", "dim") if (why := result.explanation) and explained else ""
-            ),
-            verdict,
-        )
-        previous = result.id
-    if results:
-        out.print(made)
+    """The ledger, and how it came out; `explained`: with what explains each claim that was not reproduced."""
+    out.print(Text("findings", style="bold"))
+    levels = max((len(result.level or "") for result in results), default=0)
+    for _, claimed in groupby(results, key=lambda result: result.id):
+        claim = list(claimed)
+        out.print()
+        out.print(Text(claim[0].claim, style="bold"))
+        rows = Table.grid(padding=(0, 2, 0, 0))
+        rows.add_column(min_width=max(levels, len("reported")) + 2, no_wrap=True)
+        rows.add_column(overflow="fold", max_width=_PROSE)
+        if claim[0].reported:
+            rows.add_row(Text("  reported", style="dim"), Text(claim[0].reported, style="dim"))
+        explanations = _explanations(claim) if explained else [""] * len(claim)
+        for result, why in zip(claim, explanations, strict=True):
+            measured = f": {result.measured}" if result.measured else ""
+            verdict = Text.assemble((result.verdict, _VERDICTS[result.verdict]), measured)
+            rows.add_row(Text(f"  {result.level or 'measured'}"), verdict)
+            if why:
+                rows.add_row("", Text(why, style="dim"))
+        out.print(rows)
     counts = [f"{sum(r.verdict == verdict for r in results)} {word}" for verdict, word in _COUNTED.items()]
-    out.print(f"{len(results)} findings: {', '.join(counts)}")
+    out.print(f"\n{len(results)} findings: {', '.join(counts)}")
+
+
+def _explanations(claim: Sequence[Result]) -> list[str]:
+    """What explains each verdict of a claim but those that need no explaining; one that several share, at the last."""
+    texts = ["" if result.verdict == "reproduced" else result.explanation for result in claim]
+    return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
 
 
 def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,26 @@ def test_the_page_says_every_claim_with_its_verdict(html: str) -> None:
     assert html.count('class="verdict open"') == 3 * 1
 
 
+def test_a_claim_is_told_in_full_once_and_then_by_its_verdicts(tmp_path: Path) -> None:
+    text = synthetic.TEXT.replace('finding = ["recovery"]', 'finding = ["recovery", "utilisation-order"]')
+    written = report.html(synthetic.study(text), synthetic.store(tmp_path), synthetic.FINDINGS)
+    assert written.count('id="claim-utilisation-order"') == 1
+    short = written[written.index('class="claim short') :]
+    short = short[: short.index("</section>")]
+    assert 'href="#claim-utilisation-order"' in short
+    assert short.count('class="verdict differs"') == 2
+    assert "Vegas stands fifth" not in short
+
+
+def test_an_explanation_that_all_levels_share_stands_once(tmp_path: Path) -> None:
+    why = "Because the numbers are invented."
+    findings = [
+        replace(result, explanation=why) if result.id == "recovery" else result for result in synthetic.FINDINGS
+    ]
+    written = report.html(synthetic.study(), synthetic.store(tmp_path), findings)
+    assert written.count(why) == 1
+
+
 def test_the_counts_are_those_of_the_ledger() -> None:
     from vazao.report.page import tally
 
@@ -152,6 +173,24 @@ def test_a_network_is_drawn_with_its_names_and_rates(name: str) -> None:
     assert all(f">{router}</text>" in svg for router in routers)
     slowest = min(link["rate_bps"] for link in graph["links"])
     assert f"{slowest / 1e6:g} Mbit/s" in svg
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_an_upright_network_says_the_same_in_the_width_of_a_phone(name: str) -> None:
+    nodes, links = network.place(network.merge([GRAPHS[name]]))
+    network.stand(nodes, links)
+    width, height = network.HOST
+    placed = list(nodes.values())
+    for i, a in enumerate(placed):
+        for b in placed[:i]:
+            assert abs(a.x - b.x) >= width or abs(a.y - b.y) >= height, f"{a.name} on {b.name}"
+    lying, upright = (network.draw([GRAPHS[name]], "Network", upright=up) for up in (False, True))
+    names = r'class="(?:name|more)"[^>]*>([^<]+)<'
+    assert re.findall(names, lying) == re.findall(names, upright)
+    wide = re.search(r'viewBox="\S+ \S+ (\d+) ', upright)
+    assert wide
+    # 340 points are a phone's width; letters of 11.5 points shrink to 8.5 at the least.
+    assert int(wide[1]) <= 340 * 11.5 / 8.5
 
 
 def test_many_hosts_are_summed_up() -> None:

@@ -25,6 +25,9 @@ LANE = 92  # between links that join the same two nodes
 MARGIN = 26
 HOST = (86, 34)
 ROUTER = 21  # radius
+STEP = 118  # between the rows of an upright drawing
+SIDE = 96  # between nodes of one of its rows
+LETTER = 6.1  # a letter of a label, roughly
 MOST = 5  # hosts of one side that are drawn; more are summed up
 
 RATE, DELAY = Unit("bit/s"), Unit("s")
@@ -84,27 +87,54 @@ def merge(graphs: Sequence[Graph]) -> Graph:
     return {**graphs[0], "links": links}
 
 
-def draw(graphs: Sequence[Graph], title: str) -> str:
-    """The network as an SVG element. Several graphs: one network whose links vary, drawn with their ranges."""
+def draw(graphs: Sequence[Graph], title: str, *, upright: bool = False) -> str:
+    """The network as an SVG element, from left to right or, `upright`, from top to bottom for narrow screens.
+
+    Several graphs: one network whose links vary, drawn with their ranges.
+    """
     graph = merge(graphs)
     nodes, links = place(graph)
-    left = min(node.x for node in nodes.values()) - MARGIN - HOST[0] / 2
-    heights = [node.y for node in nodes.values()] + [link.bend for link in links]
-    top, bottom = min(heights) - MARGIN - 10, max(heights) + MARGIN + 28
-    right = max(node.x for node in nodes.values()) + MARGIN + HOST[0] / 2
     slowest = min((link.slowest for link in links), default=0.0)
     varied = any(link.slowest > slowest for link in links)
     narrow = [link for link in links if varied and link.slowest == slowest]
-    parts = [_link(link, nodes, link in narrow) for link in links]
-    parts += [_label(link, nodes, link in narrow) for link in labelled(links, nodes)]
+    told = labelled(links, nodes)
+    if upright:
+        stand(nodes, links)
+    parts = [_link(link, nodes, link in narrow, upright) for link in links]
+    label = _label_upright if upright else _label
+    parts += [label(link, nodes, link in narrow) for link in told]
     parts += [_node(node) for node in nodes.values()]
+    left, top, right, bottom = (_frame_upright if upright else _frame)(nodes, links, told)
     width, height = right - left, bottom - top
-    style = f"--width:{width:.0f};max-width:{width * 1.15:.0f}px"
+    kind, most = ("network upright", width * 1.1) if upright else ("network", width * 1.15)
     return (
-        f'<svg class="network" role="img" aria-label="{escape(describe(graph, title))}" '
-        f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" style="{style}" '
+        f'<svg class="{kind}" role="img" aria-label="{escape(describe(graph, title))}" '
+        f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" style="max-width:{most:.0f}px" '
         f'xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
     )
+
+
+Frame = tuple[float, float, float, float]
+
+
+def _frame(nodes: Mapping[str, Node], links: Sequence[Link], _: Sequence[Link]) -> Frame:
+    """Left, top, right and bottom of a drawing from left to right."""
+    across = [node.x for node in nodes.values()]
+    down = [node.y for node in nodes.values()] + [link.bend for link in links]
+    side = MARGIN + HOST[0] / 2
+    return min(across) - side, min(down) - MARGIN - 10, max(across) + side, max(down) + MARGIN + 28
+
+
+def _frame_upright(nodes: Mapping[str, Node], links: Sequence[Link], told: Sequence[Link]) -> Frame:
+    """The same of an upright drawing, whose labels reach further than its nodes."""
+    across = [node.x for node in nodes.values()] + [link.bend for link in links]
+    down = [node.y for node in nodes.values()]
+    left, right = min(across) - HOST[0] / 2, max(across) + HOST[0] / 2
+    for link in told:
+        x, _, anchor = _beside(link, nodes)
+        length = LETTER * max(map(len, _lines_upright(link)))
+        left, right = min(left, x - length * (anchor == "end")), max(right, x + length * (anchor == "start"))
+    return left - 8, min(down) - MARGIN, right + 8, max(down) + MARGIN
 
 
 def describe(graph: Graph, title: str) -> str:
@@ -250,6 +280,14 @@ def _bend(links: Iterable[Link]) -> None:
             link.bend = (i - (len(group) - 1) / 2) * LANE
 
 
+def stand(nodes: Mapping[str, Node], links: Iterable[Link]) -> None:
+    """Turn a placed drawing so that its spine runs from top to bottom."""
+    for node in nodes.values():
+        node.x, node.y = node.y * SIDE / ROW, node.x * STEP / COLUMN
+    for link in links:
+        link.bend *= 1.5  # labels stand between the links, not above them
+
+
 # Texts
 
 
@@ -300,25 +338,29 @@ def labelled(links: Sequence[Link], nodes: Mapping[str, Node]) -> list[Link]:
 # Drawing
 
 
-def _line(a: Node, b: Node, bend: float) -> str:
+def _line(a: Node, b: Node, bend: float, upright: bool) -> str:
     if not bend:
         return f"M{a.x:.1f},{a.y:.1f}L{b.x:.1f},{b.y:.1f}"
-    third = (b.x - a.x) / 4
-    height = (a.y + b.y) / 2 + bend * 4 / 3
+    if upright:
+        third, aside = (b.y - a.y) / 4, (a.x + b.x) / 2 + bend * 4 / 3
+        return f"M{a.x:.1f},{a.y:.1f}C{aside:.1f},{a.y + third:.1f} {aside:.1f},{b.y - third:.1f} {b.x:.1f},{b.y:.1f}"
+    third, height = (b.x - a.x) / 4, (a.y + b.y) / 2 + bend * 4 / 3
     return f"M{a.x:.1f},{a.y:.1f}C{a.x + third:.1f},{height:.1f} {b.x - third:.1f},{height:.1f} {b.x:.1f},{b.y:.1f}"
 
 
-def _link(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
+def _link(link: Link, nodes: Mapping[str, Node], bottleneck: bool, upright: bool) -> str:
     a, b = nodes[link.source], nodes[link.target]
     kind = "link bottleneck" if bottleneck else "link"
-    drawn = f'<path class="{kind}" d="{_line(a, b, link.bend)}"/>'
-    if bottleneck and not link.bend and not a.host and a.y == b.y:
-        step = 1 if b.x > a.x else -1
-        bars = "".join(
-            f'<path class="queue" d="M{a.x + step * (ROUTER + 9 + 5 * i):.1f},{a.y - 6:.1f}v12"/>' for i in range(4)
-        )
-        return drawn + bars
-    return drawn
+    drawn = f'<path class="{kind}" d="{_line(a, b, link.bend, upright)}"/>'
+    straight = a.x == b.x if upright else a.y == b.y
+    if not bottleneck or link.bend or a.host or not straight:
+        return drawn
+    offsets = [ROUTER + 9 + 5 * i for i in range(4)]
+    if upright:
+        step = 1 if b.y > a.y else -1
+        return drawn + "".join(f'<path class="queue" d="M{a.x - 6:.1f},{a.y + step * at:.1f}h12"/>' for at in offsets)
+    step = 1 if b.x > a.x else -1
+    return drawn + "".join(f'<path class="queue" d="M{a.x + step * at:.1f},{a.y - 6:.1f}v12"/>' for at in offsets)
 
 
 def _label(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
@@ -336,6 +378,29 @@ def _label(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
     return _text(x, y - 22, [f"→ {' · '.join(forward[:2])}", " · ".join(forward[2:])], "middle") + _text(
         x, y + 20, [f"← {' · '.join(reverse[:2])}", " · ".join(reverse[2:])], "middle"
     )
+
+
+def _label_upright(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
+    """A label of one property a line, beside its link."""
+    access = nodes[link.source].host or nodes[link.target].host
+    lines = _lines_upright(link, full=bottleneck or not access or len(nodes) == 2)
+    x, y, anchor = _beside(link, nodes)
+    return _text(x, y + 4 - 7 * (len(lines) - 1), lines, anchor)
+
+
+def _beside(link: Link, nodes: Mapping[str, Node]) -> tuple[float, float, str]:
+    """Where the label of an upright link stands: left of its middle; right of it where it leads around to the right."""
+    a, b = nodes[link.source], nodes[link.target]
+    x, y = (a.x + b.x) / 2 + link.bend, (a.y + b.y) / 2
+    around = x > ROUTER and abs(a.y - b.y) > STEP / 2 and not link.bend
+    return (x + 11, y, "start") if around else (x - 11, y, "end")
+
+
+def _lines_upright(link: Link, full: bool = True) -> list[str]:
+    forward, reverse = (texts(side) if full else texts(side)[:2] for side in (link.forward, link.reverse))
+    if forward == reverse:
+        return forward
+    return ["↓ " + " · ".join(forward[:2]), *forward[2:], "↑ " + " · ".join(reverse[:2]), *reverse[2:]]
 
 
 def _text(x: float, y: float, lines: Sequence[str], anchor: str) -> str:

@@ -42,7 +42,7 @@ def inline(text: str) -> Markup:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with its verdicts, one for each level or one for all."""
+    """A claim with its verdicts, one for each level or one for all; in full only where its `anchor` is."""
 
     id: str
     claim: str
@@ -59,6 +59,12 @@ class Claim:
     def by_level(self) -> Mapping[str, Result | None]:
         """The verdict at each level."""
         return {result.level: result for result in self.results if result.level is not None}
+
+    @property
+    def shared(self) -> str:
+        """The explanation that all of several levels have in common; empty when they differ."""
+        texts = {result.explanation for result in self.results}
+        return texts.pop() if len(self.results) > 1 and len(texts) == 1 else ""
 
     @property
     def tone(self) -> str:
@@ -129,7 +135,10 @@ def tally(findings: Sequence[Result], levels: Sequence[str]) -> list[dict[str, A
 
 
 def networks(study: Study) -> list[dict[str, Any]]:
-    """The networks of the study: parts on a network of the same shape share one drawing with all their values."""
+    """The networks of the study: parts on a network of the same shape share one drawing with all their values.
+
+    Each is drawn twice, lying for wide screens and upright for phones; the style sheet shows one of the two.
+    """
     shapes: dict[str, tuple[list[str], list[network.Graph]]] = {}
     for part in study.parts:
         for graph in _graphs(study, part):
@@ -140,7 +149,7 @@ def networks(study: Study) -> list[dict[str, Any]]:
     for names, graphs in shapes.values():
         where = f" of: {'; '.join(dict.fromkeys(names))}" if len(shapes) > 1 else ""
         varied = " Ranges and alternatives are those of the design." if len(graphs) > 1 else ""
-        svg = Markup(network.draw(graphs, "The network"))
+        svg = Markup("").join(Markup(network.draw(graphs, "The network", upright=up)) for up in (False, True))
         drawn.append({"svg": svg, "caption": f"The network{where}.{varied}"})
     return drawn
 
