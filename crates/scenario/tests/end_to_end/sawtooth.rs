@@ -55,14 +55,13 @@ fn utilisation_follows_the_buffer() {
         let (utilisation, carried) = closed_form(b);
         // Twenty cycles, after five for slow start and its losses to be forgotten.
         let cycle = carried / utilisation / 2_000.0;
-        let packets = |cycles: f64| link(&play(&scenario(b, cycles * cycle), 1), "link2", true, "packets");
-        let measured = (packets(25.0) - packets(5.0)) / (20.0 * cycle * 2_000.0);
+        let [early, late] = [5.0, 25.0].map(|cycles| play(&scenario(b, cycles * cycle), 1));
+        let grown = |measure: &str| link(&late, "link2", true, measure) - link(&early, "link2", true, measure);
+        let (measured, losses) = (grown("packets") / (20.0 * cycle * 2_000.0), grown("drops_queue"));
         // The fluid's window is continuous, the real one moves in segments, of which W/2 has fifty.
         assert_close(measured, utilisation, 0.01, &format!("utilisation with {b} BDP"));
         assert_close(measured, textbook(b), 0.02, &format!("utilisation with {b} BDP, textbook"));
-        let drops = |cycles: f64| link(&play(&scenario(b, cycles * cycle), 1), "link2", true, "drops_queue");
         // One segment is lost a cycle: twenty cycles, one more or less where the interval begins and ends.
-        let losses = drops(25.0) - drops(5.0);
         assert!((losses - 20.0).abs() <= 1.0, "{losses} losses in 20 cycles with {b} BDP");
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::lab::{MSS, PACKET, assert_close, link, mean_and_error, number, play, samples};
 
-fn dumbbell(flows: usize, queue: &str, until: u64) -> String {
+fn dumbbell(flows: usize, queue: &str, until: u64, trace: &str) -> String {
     format!(
         r#"
         until = "{until} s"
-        trace = {{ measures = ["rtt"], every = "1 us" }}
+        trace = [{trace}]
         [network]
         topology = "dumbbell"
         pairs = {flows}
@@ -21,13 +21,14 @@ fn dumbbell(flows: usize, queue: &str, until: u64) -> String {
     )
 }
 
-/// Equal flows get equal shares in the long run, and together what the link carries.
+/// Equal flows get equal shares in the long run, and together what the link carries. With shares that spread by the part s
+/// of their mean, Jain's index is 1 / (1 + s²): 0.995 allows 7 %, of which a minute of sawteeth has 3 %.
 #[test]
 fn equal_flows_share_equally() {
-    for (flows, least) in [(2, 0.98), (10, 0.95)] {
-        let runs: Vec<_> = (1..=5).map(|seed| play(&dumbbell(flows, "1 bdp", 60), seed)).collect();
+    for flows in [2, 10] {
+        let runs: Vec<_> = (1..=5).map(|seed| play(&dumbbell(flows, "1 bdp", 60, ""), seed)).collect();
         let (mean, error) = mean_and_error(&runs.iter().map(|r| number(&r.runs, "jain", 0)).collect::<Vec<_>>());
-        assert!(mean > least, "Jain's index of {flows} flows is {mean} +- {error}");
+        assert!(mean > 0.995, "Jain's index of {flows} flows is {mean} +- {error}");
         for run in &runs {
             let together: f64 = (0..flows).map(|f| number(&run.flows, "goodput_bps", f)).sum();
             let used = link(run, "bottleneck", true, "utilisation");
@@ -42,7 +43,7 @@ fn equal_flows_share_equally() {
 #[test]
 fn waiting_is_bounded_by_the_queue() {
     for (queue, limit) in [("20 ms", 0.02), ("5 ms", 0.005), ("10 packets", 10.0 * 1500.0 * 8.0 / 24e6)] {
-        let run = play(&dumbbell(3, queue, 20), 1);
+        let run = play(&dumbbell(3, queue, 20, "\"rtt\""), 1);
         let packet = PACKET * 8.0 / 24e6;
         let (mean, p95) =
             (link(&run, "bottleneck", true, "queue_delay_mean_s"), link(&run, "bottleneck", true, "queue_delay_p95_s"));
