@@ -7,6 +7,7 @@ page) and its files (:func:`render`: SVG, PDF, PNG, and the description itself),
 import json
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -117,11 +118,14 @@ def render(study: Study, store: Store, out_dir: Path) -> dict[str, Path]:
     folder = Path(out_dir) / "figures"
     make_directory(folder)
     written: dict[str, Path] = {}
-    for one in drawings(study, store):
-        for suffix, content in files(one).items():
-            path = folder / f"{one.figure.id}.{suffix}"
-            write_atomically(path, content)
-            written[path.name] = path
+    every = list(drawings(study, store))
+    # Drawing pixels is most of the work, and done outside the interpreter's lock.
+    with ThreadPoolExecutor() as pool:
+        for one, formats in zip(every, pool.map(files, every), strict=True):
+            for suffix, content in formats.items():
+                path = folder / f"{one.figure.id}.{suffix}"
+                write_atomically(path, content)
+                written[path.name] = path
     return written
 
 
