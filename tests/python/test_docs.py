@@ -1,0 +1,178 @@
+"""The documents say what is so: scenarios load, commands exist, snippets run, links resolve, lists are complete."""
+
+import importlib.util
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+import typer.main
+
+import vazao as vz
+from vazao import _core, catalogue
+from vazao.cli import app
+from vazao.study import Factor, Figure, Finding, Part, Study, parse_study, plan
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def every(language: str) -> Iterator[object]:
+    for path in DOCUMENTS:
+        for n, text in enumerate(blocks(path, language)):
+            yield pytest.param(text, id=f"{name(path)}-{n}")
+
+
+@pytest.mark.parametrize("text", list(every("toml")))
+def test_what_is_shown_in_toml_loads(text: str) -> None:
+    tables = tomllib.loads(text)
+    if "study" in tables:
+        study = parse_study(text, "shown.toml")
+        assert plan(study, "quick").runs
+    elif "network" in tables:
+        assert _core.load(text, file="shown.toml").hops() > 0
+    else:
+        assert set(tables) <= {"flow", "factor"}, "neither a scenario nor a study nor a part of one"
+
+
+def test_the_study_of_the_documents_answers(tmp_path: Path) -> None:
+    text = next(text for text in blocks(ROOT / "docs/studies.md", "toml") if "[study]" in text)
+    done = parse_study(text, "shown.toml").run(out=tmp_path / "results")
+    assert {result.verdict for result in done.findings} <= {"reproduced", "differs"}
+    assert len(done.findings) == 2
+    assert done.figure("utilisation").to_dict()
+
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+def commands() -> Iterator[object]:
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        lines = [line for block in blocks(path, "sh") for line in block.splitlines()]
+        for line in [*lines, *re.findall(r"`([^`\n]+)`", text)]:
+            if re.match(r"(\.venv/bin/)?vazao \w", line):
+                yield pytest.param(line, id=f"{name(path)}-{line}")
+
+
+@pytest.mark.parametrize("line", list(commands()))
+def test_commands_that_are_shown_exist(line: str) -> None:
+    _, command, *arguments = shlex.split(line, comments=True)
+    known = {option for parameter in COMMANDS[command].params for option in parameter.opts}
+    known |= {option for parameter in COMMANDS[command].params for option in parameter.secondary_opts}
+    for argument in arguments:
+        assert not argument.startswith("--") or argument in known, argument
+    if command == "explain" and arguments != ["NAME"]:
+        assert catalogue.named(arguments[0])
+
+
+def test_targets_of_make_that_are_shown_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    shown = {t for path in DOCUMENTS for t in re.findall(r"(?:^|`)make (\w+)", path.read_text(), re.MULTILINE)}
+    assert {"demo", "test"} <= shown <= targets
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "python")], ids=name)
+def test_snippets_of_python_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "shown"}
+    for text in blocks(path, "python"):
+        exec(compile(text, name(path), "exec"), names)  # one after the other, as a reader would type them
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a document's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_links_between_documents_resolve(path: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_documents_are_up_to_date() -> None:
+    for path, text in generator().pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run .venv/bin/python docs/generate.py"
+
+
+def test_every_entry_of_the_registry_is_documented() -> None:
+    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in ("algorithms", "scenarios"))
+    missing = [e.name for e in catalogue.entries() if e.kind != catalogue.STUDIES and f"`{e.name}`" not in text]
+    assert missing == []
+
+
+def test_every_measure_is_documented() -> None:
+    for page in "scenarios", "results":
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        assert [measure for measure in _core.MEASURES if f"`{measure}`" not in text] == []
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text under each second-level heading, by the heading's first word."""
+    _, *parts = re.split(r"^## ", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
+    return {part.split(maxsplit=1)[0].rstrip(":"): part for part in parts}
+
+
+def test_every_column_is_documented_and_no_other() -> None:
+    net = vz.point_to_point(vz.link("10 Mbps", "5 ms"))
+    result = vz.run(net, [vz.flow(vz.upload("100 kB"))], trace=["cwnd"])
+    for table, frame in result.tables().items():
+        rows = re.findall(r"^\| (`[^|]+) \|", sections("results.md")[table], re.MULTILINE)
+        documented = {column for row in rows for column in re.findall(r"`(\w+)`", row)}
+        studies_only = {"part", "replication", "failure"} if table == "runs" else set()
+        assert documented - studies_only == set(frame.columns), table
+
+
+@pytest.mark.parametrize("model", [Study, Part, Factor, Figure, Finding])
+def test_every_key_of_a_study_is_documented(model: type) -> None:
+    text = (ROOT / "docs/studies.md").read_text()
+    keys = [field.alias or key for key, field in model.model_fields.items()]
+    missing = [key for key in keys if not re.search(rf"`{key}`|\[\[?(part\.)?{key}\]", text)]
+    assert missing == []
+
+
+def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
+    from vazao import database
+
+    connection = database.connect()
+    shown = re.findall(r"`(\w+)\(", sections("studies.md")["SQL"])
+    known = set(
+        pl.DataFrame(connection.sql("SELECT DISTINCT function_name FROM duckdb_functions()").to_arrow_table())[
+            "function_name"
+        ]
+    )
+    assert len(shown) >= 8
+    assert set(shown) <= known
