@@ -98,6 +98,22 @@ impl Scoreboard {
         self.segments.front()
     }
 
+    /// Counts everything anew. Only where debug assertions are on, and only short boards: it costs what it checks.
+    fn is_consistent(&self) -> bool {
+        let sum = |is: fn(Mark) -> bool| -> u64 {
+            self.segments.iter().filter(|s| is(s.state)).map(|s| u64::from(s.span)).sum()
+        };
+        self.segments.len() > 64
+            || (self.total, self.sacked, self.lost, self.resent, self.pending)
+                == (
+                    sum(|_| true),
+                    sum(|mark| mark.has(Mark::SACKED)),
+                    sum(|mark| mark.has(Mark::LOST)),
+                    sum(|mark| mark.has(Mark::RESENT)),
+                    sum(|mark| mark.has(Mark::LOST) && !mark.has(Mark::RESENT)),
+                )
+    }
+
     /// The cumulative acknowledgement has reached `offset`.
     #[inline]
     pub fn acknowledge(&mut self, offset: u64) -> Acked {
@@ -132,6 +148,7 @@ impl Scoreboard {
             // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
             (acked.first_sent, acked.last_sent) = (None, None);
         }
+        debug_assert!(self.is_consistent());
         acked
     }
 
@@ -180,6 +197,7 @@ impl Scoreboard {
             }
         }
         self.fresh = fresh;
+        debug_assert!(self.is_consistent());
         self.sacked - before
     }
 

@@ -210,7 +210,7 @@ impl Lab {
     fn with(client: Side, server: Side, second: Connection, weather: Weather) -> Lab {
         let first = Connection::connect(Arc::new(client.0.clone()), client.1);
         let random = weather.seed;
-        Lab {
+        let mut lab = Lab {
             ends: [End::new(first, client.0, client.1, client.2), End::new(second, server.0, server.1, server.2)],
             weather,
             now: Time::ZERO,
@@ -219,13 +219,14 @@ impl Lab {
             random,
             events: 0,
             digest: 0,
-        }
+        };
+        lab.serve(0);
+        lab.serve(1);
+        lab
     }
 
     /// Runs until both ends are over, nothing is under way, and nothing is going to happen.
     pub fn run(&mut self) {
-        self.serve(0);
-        self.serve(1);
         while self.step() {}
     }
 

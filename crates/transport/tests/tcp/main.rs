@@ -1,7 +1,12 @@
 //! The TCP machine against its RFCs, read as protocol traces, and against adversarial networks.
 
+mod closing;
 mod config;
 mod delivery;
+mod flow_control;
+mod handshake;
 mod lab;
+mod receiving;
 mod recovery;
+mod timers;
 mod trace;

@@ -1,0 +1,217 @@
+//! The receiver's window: RFC 9293 section 3.8.6 as sender (zero windows, probes, silly windows) and as receiver.
+
+use crate::config::{control, plain};
+use crate::lab::{Application, Lab, Weather};
+use crate::trace::Trace;
+use vazao_engine::{Duration, Time};
+use vazao_transport::Stream;
+use vazao_transport::tcp::{Config, Failure, State};
+
+const NOTHING: [&str; 0] = [];
+
+/// A sender whose peer has just filled its window of 2000 bytes and closed it, with 5000 bytes to go.
+fn shut() -> Trace {
+    let mut t = Trace::established_with(Config { min_rto: Duration::from_millis(10), retries: 4, ..plain() }, 2_000);
+    assert_eq!(t.writes(7_000), ["1:1001 ack 1", "1001:2001 ack 1"]);
+    t.wait(100);
+    assert_eq!(t.gets("1:1 ack 2001 win 0"), NOTHING);
+    assert_eq!(t.tcp.rtt().rto(), Duration::from_millis(250));
+    t
+}
+
+/// Section 3.8.6.1: probes after a timeout, then less and less often. A probe is a segment without data below the window,
+/// which must be answered.
+#[test]
+fn a_shut_window_is_probed() {
+    let mut t = shut();
+    let rto = t.tcp.rtt().rto();
+    let mut last = t.now;
+    for doubling in [1, 2, 4, 8] {
+        t.now = t.tcp.next_timeout();
+        assert_eq!(t.now, last + rto * doubling);
+        last = t.now;
+        t.tcp.handle_timeout(t.now);
+        assert_eq!(t.sent(), ["2000:2000 ack 1"]);
+        // A live peer may keep its window shut for ever.
+        assert_eq!(t.gets("1:1 ack 2001 win 0"), NOTHING);
+    }
+    for _ in 0..40 {
+        t.now = t.tcp.next_timeout();
+        t.tcp.handle_timeout(t.now);
+        assert_eq!(t.sent(), ["2000:2000 ack 1"]);
+        t.gets("1:1 ack 2001 win 0");
+    }
+    assert_eq!((t.tcp.state(), t.tcp.stats().timeouts, t.tcp.stats().probes), (State::Established, 0, 44));
+}
+
+/// The window opens: data goes at once, under a retransmission timer of its own and with a timeout that no probe has
+/// backed off.
+#[test]
+fn the_window_opens() {
+    let mut t = shut();
+    let rto = t.tcp.rtt().rto();
+    for _ in 0..3 {
+        t.now = t.tcp.next_timeout();
+        t.tcp.handle_timeout(t.now);
+        assert_eq!(t.sent(), ["2000:2000 ack 1"]);
+        t.gets("1:1 ack 2001 win 0");
+    }
+    t.wait(1);
+    assert_eq!(t.gets("1:1 ack 2001 win 2000"), ["2001:3001 ack 1", "3001:4001 ack 1"]);
+    assert_eq!(t.tcp.next_timeout(), t.now + rto);
+    // And a loss now is a first timeout, not the fourth of a row that gives the connection up.
+    t.now = t.tcp.next_timeout();
+    t.tcp.handle_timeout(t.now);
+    assert_eq!(t.sent(), ["2001:3001 ack 1"]);
+    assert_eq!((t.tcp.state(), t.ssthresh()), (State::Established, 2));
+}
+
+/// The window update was lost: the answer to a probe brings it.
+#[test]
+fn a_lost_window_update_is_found_by_a_probe() {
+    let mut t = shut();
+    let probed = t.wait(250);
+    assert_eq!(probed, ["2000:2000 ack 1"]);
+    assert_eq!(t.gets("1:1 ack 2001 win 5000").len(), 5);
+}
+
+/// A peer that does not even answer probes is given up.
+#[test]
+fn unanswered_probes_end() {
+    let mut t = shut();
+    while t.tcp.state() == State::Established && t.now < Time::from_nanos(1_000_000_000_000) {
+        t.now = t.tcp.next_timeout();
+        t.tcp.handle_timeout(t.now);
+        t.sent();
+    }
+    assert_eq!((t.tcp.failure(), t.tcp.stats().probes), (Some(Failure::TimedOut), 4));
+}
+
+/// The sender's silly-window avoidance (section 3.8.6.2.1): a small opening is not used, unless it is all there is when
+/// the timer expires.
+#[test]
+fn a_small_opening_waits() {
+    let mut t = shut();
+    assert_eq!(t.gets("1:1 ack 2001 win 300"), NOTHING);
+    assert_eq!(t.wait(250), ["2001:2301 ack 1"]);
+    // Half the largest window is enough.
+    let mut t = shut();
+    assert_eq!(t.gets("1:1 ack 2001 win 1000"), ["2001:3001 ack 1"]);
+    let mut t = Trace::established_with(plain(), 600);
+    assert_eq!(t.writes(5_000), ["1:601 ack 1"]);
+    assert_eq!(t.gets("1:1 ack 601 win 299"), NOTHING);
+    assert_eq!(t.gets("1:1 ack 601 win 300"), ["601:901 ack 1"]);
+}
+
+/// A FIN needs no window.
+#[test]
+fn fin_passes_a_full_window() {
+    let mut t = Trace::established_with(plain(), 1_000);
+    assert_eq!(t.writes(1_000), ["1:1001 ack 1"]);
+    assert_eq!(t.closes(), ["FIN 1001:1002 ack 1"]);
+    let mut t = Trace::established(Config { receive_buffer: Some(500), ..plain() });
+    assert_eq!(t.gets("FIN 1:502 ack 1"), ["1:1 ack 502"]);
+    assert_eq!((t.tcp.state(), t.tcp.read()), (State::CloseWait, Some(0..500)));
+}
+
+// ---- as receiver ----------------------------------------------------------------------------------------------------
+
+/// What fits is taken, the rest is cut off (section 3.10.7.4).
+#[test]
+fn data_beyond_the_window_is_cut_off() {
+    let mut t = Trace::established(Config { receive_buffer: Some(1_500), delayed_ack: 1, ..plain() });
+    assert_eq!(t.gets("1:1001 ack 1"), ["1:1 ack 1001"]);
+    assert_eq!(t.offered(), 500);
+    assert_eq!(t.gets("1001:2001 ack 1"), ["1:1 ack 1501"]);
+    assert_eq!(t.offered(), 0);
+    assert_eq!(t.gets("1501:1502 ack 1"), ["1:1 ack 1501"], "a probe with data is answered, not taken");
+    assert_eq!(t.tcp.read(), Some(0..1_500));
+}
+
+/// The receiver's silly-window avoidance (section 3.8.6.2.2): a tiny reader moves the window by a segment at a time, and
+/// the sender is told of it.
+#[test]
+fn a_tiny_reader_opens_no_silly_window() {
+    let mut t = Trace::established(Config { receive_buffer: Some(4_000), delayed_ack: 1, ..plain() });
+    for start in [1, 1_001, 2_001, 3_001] {
+        t.gets(&format!("{start}:{} ack 1", start + 1_000));
+    }
+    assert_eq!(t.offered(), 0);
+    for _ in 0..9 {
+        assert!(t.tcp.read_at_most(100).is_some());
+        assert_eq!(t.sent(), NOTHING);
+        assert_eq!(t.offered(), 0);
+    }
+    t.tcp.read_at_most(100);
+    assert_eq!(t.sent(), ["1:1 ack 4001"]);
+    assert_eq!(t.offered(), 1_000);
+}
+
+/// With a window scale of 11 a window below 2048 reads as zero: it is not mistaken for one that is open.
+#[test]
+fn a_scaled_window_that_reads_as_zero_is_reopened() {
+    let config = Config { receive_buffer: Some(100 << 20), ..plain() };
+    let mut t = Trace::established(config.clone());
+    assert_eq!(t.offered(), 51_200, "100 MiB in units of 2048");
+    // The sender fills the window but for one segment and a half; the application then reads everything.
+    let mut lab = Lab::new(
+        (Config { control: control("reno", 100_000, None), ..plain() }, 1, Application::sends(60 << 10)),
+        (Config { receive_buffer: None, ..config }, 2, Application { reads: 999, every: 1, ..Application::sends(0) }),
+        Weather::fair(10),
+    );
+    lab.run();
+    lab.assert_complete();
+    assert_eq!(lab.ends[0].tcp.stats().probes, 0);
+}
+
+/// A reader slower than the path stops the sender by the window alone: no probe but while it is shut, no loss.
+#[test]
+fn a_slow_reader_is_obeyed() {
+    for buffer in [Some(3_000), Some(40_000), None] {
+        let config = Config { receive_buffer: buffer, ..plain() };
+        let reader = Application { reads: 1_000, every: 10, ..Application::sends(0) };
+        let sender = (plain(), 5, Application::sends(500_000));
+        let mut lab = Lab::new(sender, (config, 6, reader), Weather::fair(10));
+        lab.run();
+        lab.assert_complete();
+        assert_eq!(lab.ends[0].tcp.stats().retransmissions, 0);
+        assert_eq!(lab.ends[0].tcp.stats().probes, 0, "updates come before the timer does");
+        // 500 reads of a kilobyte, 10 ms apart.
+        let seconds = (lab.now.as_nanos() as f64 / 1e9 * 10.0).round() / 10.0;
+        assert!((5.0..5.6).contains(&seconds), "{buffer:?}: {seconds} s");
+    }
+}
+
+/// A buffer that tunes itself follows what the application takes, not what arrives: a reader that takes nothing leaves it
+/// as it was.
+#[test]
+fn the_buffer_grows_with_the_reader() {
+    let sender = || (Config { control: control("reno", 10, None), ..plain() }, 5, Application::sends(4 << 20));
+    let receiver = |reads, every| {
+        (Config { receive_buffer: None, ..plain() }, 6, Application { reads, every, ..Application::sends(0) })
+    };
+    let mut slow = Lab::new(sender(), receiver(1_000, 1), Weather::fair(50));
+    let mut fast = Lab::new(sender(), receiver(u64::MAX, 0), Weather::fair(50));
+    let peak = |lab: &mut Lab| {
+        let mut peak = 0;
+        while lab.step() {
+            peak = peak.max(lab.ends[0].tcp.flight());
+        }
+        lab.assert_complete();
+        peak
+    };
+    // A megabyte a second at 100 ms: 100 kB a round trip, so at most four times that.
+    let peak_slow = peak(&mut slow);
+    assert!(peak_slow <= 400_000 + 2_048, "{peak_slow}");
+    assert!(peak(&mut fast) > 1 << 20);
+}
+
+/// Two peers with full windows and holes in them answer each other's acknowledgements once, not for ever.
+#[test]
+fn full_windows_start_no_war_of_acknowledgements() {
+    let mut t = Trace::established(Config { receive_buffer: Some(3_000), ..plain() });
+    t.gets("1001:2001 ack 1");
+    t.gets("2001:3001 ack 1");
+    // The peer has sent all it may, 1:1001 was lost, and now it only acknowledges, from the edge of the window.
+    assert_eq!(t.gets("3001:3001 ack 1"), NOTHING);
+}

@@ -1,0 +1,133 @@
+//! The retransmission timer: RFC 6298 section 5, and what may be measured (Karn; RFC 7323 section 4).
+
+use crate::config::{control, plain};
+use crate::trace::Trace;
+use vazao_engine::{Duration, Time};
+use vazao_transport::tcp::{Config, Recovery};
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// After the handshake's 100 ms: SRTT 100 ms, RTTVAR 50 ms, so a timeout of 300 ms.
+fn established() -> Trace {
+    let t = Trace::established(Config { min_rto: ms(10), ..plain() });
+    assert_eq!(t.tcp.rtt().rto(), ms(300));
+    t
+}
+
+#[test]
+fn it_starts_with_data_and_restarts_with_acknowledgements() {
+    let mut t = established();
+    assert_eq!(t.tcp.next_timeout(), Time::NEVER);
+    // 5.1: started when data is sent, if it is not running.
+    t.writes(1_000);
+    let started = t.now;
+    assert_eq!(t.tcp.next_timeout(), started + ms(300));
+    t.wait(50);
+    t.writes(2_000);
+    assert_eq!(t.tcp.next_timeout(), started + ms(300));
+    // 5.3: restarted when new data is acknowledged. The sample was 100 ms: RTTVAR 3/4 of 50, so 250 ms.
+    t.wait(50);
+    t.gets("1:1 ack 1001");
+    assert_eq!(t.tcp.next_timeout(), t.now + ms(250));
+    t.wait(30);
+    t.gets("1:1 ack 1001");
+    assert_eq!(t.tcp.next_timeout(), t.now + ms(220), "a duplicate restarts nothing");
+    // 5.2: off when all is acknowledged.
+    t.gets("1:1 ack 3001");
+    assert_eq!(t.tcp.next_timeout(), Time::NEVER);
+}
+
+/// 5.4 to 5.6: the earliest segment alone, a doubled timeout, and the timer anew.
+#[test]
+fn it_expires() {
+    let mut t = established();
+    assert_eq!(t.writes_segments(3), [1, 2, 3]);
+    assert_eq!(t.times_out(), [1]);
+    assert_eq!(t.tcp.next_timeout(), t.now + ms(600));
+    assert_eq!(t.times_out(), [1]);
+    assert_eq!(t.tcp.next_timeout(), t.now + ms(1_200));
+    let stats = t.tcp.stats();
+    assert_eq!((stats.timeouts, stats.timeout_retransmissions), (2, 2));
+    // RFC 5681 section 3.1: the second expiry leaves ssthresh alone.
+    assert_eq!(t.ssthresh(), 2);
+}
+
+/// Karn: what was sent twice gives no sample, and keeps the back-off until something sent once is acknowledged.
+#[test]
+fn karn() {
+    let mut t = established();
+    t.writes_segments(1);
+    assert_eq!(t.times_out(), [1]);
+    t.wait(100);
+    t.acks(2, &[]);
+    assert_eq!((t.tcp.rtt().srtt(), t.tcp.rtt().rto()), (ms(100), ms(600)));
+    t.writes_segments(1);
+    t.wait(100);
+    t.acks(3, &[]);
+    assert_eq!(t.tcp.rtt().rto(), ms(250));
+}
+
+/// What was sent once but waited at the receiver for what was sent twice tells no time either.
+#[test]
+fn what_waited_for_a_retransmission_is_no_sample() {
+    let mut t = established();
+    assert_eq!(t.writes_segments(6), [1, 2, 3, 4, 5, 6]);
+    t.wait(100);
+    for _ in 0..3 {
+        t.acks(1, &[]);
+    }
+    t.wait(100);
+    t.acks(7, &[]);
+    assert_eq!((t.tcp.rtt().srtt(), t.tcp.stats().rtt.count()), (ms(100), 0));
+}
+
+/// A timestamp's echo tells which copy was acknowledged.
+#[test]
+fn timestamps_measure_retransmissions() {
+    let mut t = Trace::client(Config { timestamps: true, min_rto: ms(10), ..plain() });
+    t.sent();
+    t.wait(100);
+    t.gets("SYN 0:1 ack 1 mss 1012 ts 7 1");
+    assert_eq!(t.writes(1_000), ["1:1001 ack 1 ts 101 7"]);
+    assert_eq!(t.wait(300), ["1:1001 ack 1 ts 401 7"]);
+    t.wait(60);
+    t.gets("1:1 ack 1001 ts 8 401");
+    assert_eq!((t.tcp.rtt().latest(), t.tcp.rtt().srtt()), (ms(60), ms(95)));
+}
+
+/// A delayed acknowledgement's wait is part of what the timer must allow for; statistics go by the last segment.
+#[test]
+fn the_first_segment_of_an_acknowledgement_is_measured() {
+    let mut t = established();
+    t.writes(1_000);
+    t.wait(40);
+    t.writes(1_000);
+    t.wait(60);
+    t.acks(3, &[]);
+    assert_eq!(t.tcp.rtt().latest(), ms(100));
+    assert_eq!(t.tcp.stats().rtt.count(), 1);
+}
+
+/// Everything outstanding counts as lost: slow start from one segment resends it, SACKed segments excepted.
+#[test]
+fn slow_start_after_a_timeout() {
+    let mut t = Trace::sender(Recovery::Sack, 6);
+    assert_eq!(t.writes_segments(6), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(t.acks(1, &[(4, 4)]), []);
+    assert_eq!(t.times_out(), [1]);
+    assert_eq!((t.cwnd(), t.ssthresh()), (1, 3));
+    assert_eq!(t.acks(2, &[(4, 4)]), [2, 3]);
+    assert_eq!(t.acks(3, &[(4, 4)]), [5, 6]);
+}
+
+/// A first timeout halves what was in flight, whatever the window.
+#[test]
+fn ssthresh_goes_by_flight() {
+    let config = Config { control: control("reno", 40, Some(40)), ..plain() };
+    let mut t = Trace::established(config);
+    t.writes_segments(10);
+    t.times_out();
+    assert_eq!((t.cwnd(), t.ssthresh()), (1, 5));
+}
