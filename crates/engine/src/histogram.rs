@@ -47,6 +47,12 @@ impl Histogram {
         }
     }
 
+    /// Counts `n` values of zero.
+    pub fn record_zeros(&mut self, n: u64) {
+        self.zeros += n;
+        self.total += n;
+    }
+
     #[cold]
     fn widen(&mut self, index: usize) {
         if self.counts.is_empty() {

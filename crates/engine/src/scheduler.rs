@@ -64,7 +64,7 @@ impl Default for Wheel {
 }
 
 impl Wheel {
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, slot: u32, time: u64) {
         let differs = time ^ self.now;
         let bucket = if differs == 0 {
@@ -86,7 +86,7 @@ impl Wheel {
         self.tail[bucket] = slot;
     }
 
-    #[inline]
+    #[inline(always)]
     fn unlink(&mut self, slot: u32) {
         let Entry { next, prev, bucket, .. } = self.entries[slot as usize];
         let b = bucket as usize;
@@ -143,7 +143,7 @@ impl Scheduler for Wheel {
         (self.entries.len() - 1) as Slot
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, slot: Slot, time: Time) {
         debug_assert!(time.as_nanos() >= self.now, "slot {slot} set in the past");
         if self.entries[slot as usize].bucket != NIL {
@@ -152,14 +152,14 @@ impl Scheduler for Wheel {
         self.append(slot, time.as_nanos());
     }
 
-    #[inline]
+    #[inline(always)]
     fn cancel(&mut self, slot: Slot) {
         if self.entries[slot as usize].bucket != NIL {
             self.unlink(slot);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<(Time, Slot)> {
         if self.head[NOW] == NIL {
             if self.levels == 0 {

@@ -1,6 +1,7 @@
 //! Nodes, links and the routes between hosts.
 
 use crate::queue::Capacity;
+use crate::routing::Routing;
 use thiserror::Error;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Rate};
@@ -102,86 +103,21 @@ impl Graph {
         (0..self.links.len()).filter(|&i| self.links[i].source == node || self.links[i].target == node).collect()
     }
 
-    /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface.
+    /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface. [`Routing`] does it faster
+    /// for many.
     ///
     /// # Errors
     /// When there is no such host or interface.
     pub fn address(&self, address: &str) -> Result<(usize, Option<usize>), GraphError> {
-        let find = |name: &str| self.nodes.iter().position(|n| n.kind == NodeKind::Host && n.name == name);
-        if let Some(node) = find(address) {
-            return Ok((node, None));
-        }
-        if let Some((host, number)) = address.rsplit_once('.')
-            && let (Some(node), Ok(number)) = (find(host), number.parse::<usize>())
-        {
-            let interfaces = self.interfaces(node);
-            return match number.checked_sub(1).and_then(|i| interfaces.get(i)) {
-                Some(link) => Ok((node, Some(*link))),
-                None => Err(GraphError::NoInterface(host.into(), interfaces.len(), number)),
-            };
-        }
-        let hosts: Vec<_> = self.hosts().collect();
-        let hint = match vazao_engine::units::nearest(address, hosts.iter().copied()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("hosts: {}", hosts.join(", ")),
-        };
-        Err(GraphError::NoHost(address.into(), hint))
+        Routing::new(self).address(address)
     }
 
-    /// The path of least propagation delay (then fewest links, then lowest link numbers) from one address to another.
-    /// An address with an interface fixes the link at its end.
+    /// The route between two addresses; see [`Routing::route`], which does it faster for many.
     ///
     /// # Errors
     /// When an address does not exist, both are the same host, or nothing leads there.
     pub fn route(&self, from: &str, to: &str) -> Result<Vec<Step>, GraphError> {
-        let ((start, first), (goal, last)) = (self.address(from)?, self.address(to)?);
-        if start == goal {
-            return Err(GraphError::Itself(self.nodes[start].name.clone()));
-        }
-        // Dijkstra over nodes; graphs are small and this runs once a route.
-        let mut best: Vec<Option<(u64, u32, Option<Step>)>> = vec![None; self.nodes.len()];
-        let mut done = vec![false; self.nodes.len()];
-        best[start] = Some((0, 0, None));
-        while let Some(node) = (0..self.nodes.len())
-            .filter(|&n| !done[n] && best[n].is_some())
-            .min_by_key(|&n| best[n].map(|(delay, hops, _)| (delay, hops)))
-        {
-            done[node] = true;
-            let (delay, hops, _) = best[node].expect("a reached node");
-            if node != start && self.nodes[node].kind == NodeKind::Host {
-                continue;
-            }
-            for (index, link) in self.links.iter().enumerate() {
-                let forward = link.source == node;
-                if !forward && link.target != node {
-                    continue;
-                }
-                let (next, direction) =
-                    if forward { (link.target, &link.forward) } else { (link.source, &link.reverse) };
-                let wrong_first = node == start && first.is_some_and(|f| f != index);
-                // A link that ends at the goal must be the one the address names, unless the first link already
-                // leads there: disjoint paths are chosen by the sender's interface.
-                let wrong_last = next == goal && last.is_some_and(|l| l != index) && first != Some(index);
-                if wrong_first || wrong_last {
-                    continue;
-                }
-                let cost = (delay + direction.delay.as_nanos(), hops + 1);
-                if best[next].is_none_or(|(d, h, _)| cost < (d, h)) {
-                    best[next] = Some((cost.0, cost.1, Some((index, forward))));
-                }
-            }
-        }
-        let mut steps = Vec::new();
-        let mut node = goal;
-        while let Some((_, _, Some(step))) = best[node] {
-            steps.push(step);
-            node = if step.1 { self.links[step.0].source } else { self.links[step.0].target };
-        }
-        if node != start || steps.is_empty() {
-            return Err(GraphError::Unreachable(from.into(), to.into()));
-        }
-        steps.reverse();
-        Ok(steps)
+        Routing::new(self).route(from, to)
     }
 
     /// One direction of a link.

@@ -9,11 +9,13 @@ pub mod loss;
 mod network;
 mod packet;
 pub mod queue;
+mod routing;
 pub mod topology;
 
-pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind};
+pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind, Step};
 pub use link::LinkReport;
 pub use loss::{LOSS_MODELS, LossModel};
 pub use network::{Cause, Fate, LinkId, Network, RouteId};
 pub use packet::{Packet, PacketId};
 pub use queue::Capacity;
+pub use routing::Routing;

@@ -50,7 +50,7 @@ impl Transmitter {
 /// The two-event path: a discipline that is asked again whenever the transmitter is free.
 pub(crate) struct Server {
     pub discipline: Box<dyn Discipline>,
-    pub slot: u32,
+    slot: u32,
     serving: PacketId,
 }
 
@@ -59,6 +59,9 @@ pub(crate) struct Server {
 /// Fast path (drop-tail): the departure is computed on arrival, so a packet costs one event. What waits is what has not
 /// left the transmitter; `waiting` is a cursor to the first such packet and advances lazily, which keeps the count exact
 /// for packets of any size.
+///
+/// What every packet touches comes first and fits two cache lines; the rest is boxed.
+#[repr(align(64))]
 pub(crate) struct Link {
     transmitter: Transmitter,
     delay: u64,
@@ -69,20 +72,25 @@ pub(crate) struct Link {
     waiting: PacketId,
     /// Packets and bytes from `waiting` on: the one being sent and those behind it.
     backlog: u32,
-    max_packets: u32,
     backlog_bytes: u64,
     max_bytes: u64,
-    pub loss: Option<Box<dyn LossModel>>,
-    pub server: Option<Box<Server>>,
-    pub counters: Counters,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counters {
+    max_packets: u32,
+    /// Whether there is a loss model, and whether there is a server.
+    loses: bool,
+    serves: bool,
     packets: u64,
     bytes: u64,
-    pub drops_queue: u64,
-    pub drops_loss: u64,
+    cold: Box<Cold>,
+}
+
+/// What only some packets touch.
+#[derive(Default)]
+struct Cold {
+    loss: Option<Box<dyn LossModel>>,
+    server: Option<Server>,
+    drops_queue: u64,
+    drops_loss: u64,
+    /// Waits above zero.
     queueing: Histogram,
 }
 
@@ -116,18 +124,38 @@ impl Link {
             tail: NIL,
             waiting: NIL,
             backlog: 0,
-            max_packets,
             backlog_bytes: 0,
             max_bytes,
-            loss: None,
-            server: None,
-            counters: Counters::default(),
+            max_packets,
+            loses: false,
+            serves: false,
+            packets: 0,
+            bytes: 0,
+            cold: Box::default(),
         }
+    }
+
+    /// Gives the link a loss model.
+    pub fn lose(&mut self, loss: Box<dyn LossModel>) {
+        self.loses = true;
+        self.cold.loss = Some(loss);
+    }
+
+    /// A packet was lost on the wire.
+    pub fn count_loss(&mut self) {
+        self.cold.drops_loss += 1;
+    }
+
+    /// The slot of the two-event path, if the link is on it.
+    #[inline]
+    pub fn server_slot(&self) -> Option<u32> {
+        if self.serves { self.cold.server.as_ref().map(|server| server.slot) } else { None }
     }
 
     /// Replaces the drop-tail queue by a discipline that needs the two-event path.
     pub fn serve(&mut self, discipline: Box<dyn Discipline>, slot: u32) {
-        self.server = Some(Box::new(Server { discipline, slot, serving: NIL }));
+        self.serves = true;
+        self.cold.server = Some(Server { discipline, slot, serving: NIL });
     }
 
     /// Lets the cursor pass every packet that has left the transmitter by `now`.
@@ -165,7 +193,7 @@ impl Link {
         self.settle(now, nodes);
         let size = nodes[id as usize].size;
         if !self.has_room(size, nodes) {
-            self.counters.drops_queue += 1;
+            self.cold.drops_queue += 1;
             return Err(());
         }
         let (start, end) = self.transmitter.send(now, size);
@@ -181,9 +209,11 @@ impl Link {
 
     #[inline]
     fn count(&mut self, size: u32, waited: u64) {
-        self.counters.packets += 1;
-        self.counters.bytes += u64::from(size);
-        self.counters.queueing.record(Duration::from_nanos(waited));
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        if waited > 0 {
+            self.cold.queueing.record(Duration::from_nanos(waited));
+        }
     }
 
     /// Puts a packet that leaves the transmitter at `end` on the wire.
@@ -193,9 +223,7 @@ impl Link {
         let node = &mut nodes[id as usize];
         node.arrival = arrival;
         node.next = NIL;
-        if let Some(loss) = &mut self.loss
-            && loss.lose(node.size)
-        {
+        if self.loses && self.cold.loss.as_mut().is_some_and(|loss| loss.lose(node.size)) {
             node.hop |= LOST;
         }
         if self.head == NIL {
@@ -223,7 +251,7 @@ impl Link {
     /// Two-event path: queues a packet or refuses it. `Some(time)` when the transmitter, idle until now, is busy until
     /// `time`.
     pub fn enqueue<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
-        let server = self.server.as_mut().expect("the two-event path has a server");
+        let server = self.cold.server.as_mut().expect("the two-event path has a server");
         let node = &mut nodes[id as usize];
         // While a packet waits, `arrival` is when it came.
         node.arrival = now;
@@ -233,7 +261,7 @@ impl Link {
             return Ok(Some(self.start(now, now, id, size)));
         }
         if !server.discipline.enqueue(vazao_engine::Time::from_nanos(now), id, size) {
-            self.counters.drops_queue += 1;
+            self.cold.drops_queue += 1;
             return Err(());
         }
         self.backlog_bytes += u64::from(size);
@@ -241,7 +269,7 @@ impl Link {
     }
 
     fn start(&mut self, now: u64, since: u64, id: PacketId, size: u32) -> u64 {
-        self.server.as_mut().expect("the two-event path has a server").serving = id;
+        self.cold.server.as_mut().expect("the two-event path has a server").serving = id;
         self.count(size, now - since);
         self.transmitter.send(now, size).1
     }
@@ -249,7 +277,7 @@ impl Link {
     /// Two-event path: the transmitter has sent its packet. Returns the link's next delivery if that is new, and when
     /// the transmitter will be free again if there is more to send.
     pub fn sent<B>(&mut self, now: u64, nodes: &mut [Packet<B>]) -> (Option<u64>, Option<u64>) {
-        let server = self.server.as_mut().expect("the two-event path has a server");
+        let server = self.cold.server.as_mut().expect("the two-event path has a server");
         let done = std::mem::replace(&mut server.serving, NIL);
         let next = server.discipline.dequeue(vazao_engine::Time::from_nanos(now));
         let first = self.launch(done, now, nodes);
@@ -263,7 +291,7 @@ impl Link {
 
     /// Bytes that wait, the packet being sent not counted.
     pub fn queue_bytes<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> u64 {
-        if self.server.is_some() {
+        if self.serves {
             return self.backlog_bytes;
         }
         self.settle(now, nodes);
@@ -273,21 +301,23 @@ impl Link {
     /// What the link saw from the start to `now`.
     pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
         let waiting = self.queue_bytes(now, nodes);
-        let unsent_packets = if self.server.is_none() { u64::from(self.backlog.saturating_sub(1)) } else { 0 };
-        let unsent = if self.server.is_none() { waiting } else { 0 };
-        let counters = &self.counters;
-        let packets = counters.packets - unsent_packets;
-        let bytes = counters.bytes - unsent;
+        let (unsent_packets, unsent) =
+            if self.serves { (0, 0) } else { (u64::from(self.backlog.saturating_sub(1)), waiting) };
+        let packets = self.packets - unsent_packets;
+        let bytes = self.bytes - unsent;
         let bits = 8.0 * (bytes + packets * u64::from(self.transmitter.overhead)) as f64;
         let capacity = self.transmitter.rate as f64 * now as f64 / 1e9;
+        // Packets that did not wait are in no histogram: they are its zeros.
+        let mut queueing = self.cold.queueing.clone();
+        queueing.record_zeros(self.packets - queueing.count());
         LinkReport {
             utilisation: if now == 0 { 0.0 } else { (bits / capacity).min(1.0) },
             packets,
             bytes,
-            drops_queue: counters.drops_queue,
-            drops_loss: counters.drops_loss,
-            queue_delay_mean: counters.queueing.mean(),
-            queue_delay_p95: counters.queueing.quantile(0.95),
+            drops_queue: self.cold.drops_queue,
+            drops_loss: self.cold.drops_loss,
+            queue_delay_mean: queueing.mean(),
+            queue_delay_p95: queueing.quantile(0.95),
         }
     }
 }

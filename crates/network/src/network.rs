@@ -71,7 +71,7 @@ impl<B: Copy> Network<B> {
 
     /// Gives a link a loss model.
     pub fn set_loss(&mut self, link: LinkId, loss: Box<dyn LossModel>) {
-        self.links[link as usize].loss = Some(loss);
+        self.links[link as usize].lose(loss);
     }
 
     /// Gives a link a queue discipline of its own, on the two-event path. Call after all links were added.
@@ -120,9 +120,9 @@ impl<B: Copy> Network<B> {
     fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
         let l = &mut self.links[link as usize];
         let nodes = &mut self.packets.nodes;
-        let (slot, wake) = match &l.server {
+        let (slot, wake) = match l.server_slot() {
             None => (link, l.accept(now.as_nanos(), id, nodes)),
-            Some(server) => (server.slot, l.enqueue(now.as_nanos(), id, nodes)),
+            Some(slot) => (slot, l.enqueue(now.as_nanos(), id, nodes)),
         };
         match wake {
             Ok(Some(time)) => scheduler.set(slot, Time::from_nanos(time)),
@@ -147,7 +147,7 @@ impl<B: Copy> Network<B> {
         self.hops += 1;
         let node = &mut self.packets.nodes[id as usize];
         if node.hop & LOST != 0 {
-            link.counters.drops_loss += 1;
+            link.count_loss();
             return Fate::Dropped(id, Cause::Loss);
         }
         node.hop += 1;

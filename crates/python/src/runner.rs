@@ -77,8 +77,9 @@ fn run_one(scenario: &Scenario, run_id: &str, stop: &AtomicBool, pcap: Option<&P
     let started = Instant::now();
     let mut files = pcap.map(|directory| CaptureFiles { directory: directory.into(), files: BTreeMap::new() });
     let result = catch_unwind(AssertUnwindSafe(|| match &mut files {
-        None => vazao_scenario::run(scenario, stop, None),
-        Some(files) => vazao_scenario::run(
+        None => vazao_scenario::run_as(run_id, scenario, stop, None),
+        Some(files) => vazao_scenario::run_as(
+            run_id,
             scenario,
             stop,
             Some(&mut |name, bytes| {

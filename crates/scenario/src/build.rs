@@ -10,63 +10,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_congestion::Setup;
 use vazao_engine::{Duration, Stream, Time, Wheel};
-use vazao_network::{Graph, LOSS_MODELS, Network, RouteId};
+use vazao_network::{LOSS_MODELS, Network, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory};
-
-/// One step of a route: the link's index and whether it is crossed forward.
-pub(crate) type Step = (usize, bool);
 
 /// The number of one direction of a link in the network: links were added in pairs.
 pub(crate) fn link_id((index, forward): Step) -> u32 {
     2 * index as u32 + u32::from(!forward)
 }
 
-/// The routes of a flow, there and back.
-pub(crate) struct Routes {
-    pub out: Vec<Step>,
-    pub back: Vec<Step>,
-}
-
-impl Routes {
-    /// Both routes of a flow whose ends were checked when it was read.
-    pub fn of(graph: &Graph, flow: &FlowSpec) -> Routes {
-        let route = |from, to| graph.route(from, to).expect("ends were checked when the scenario was read");
-        Routes { out: route(&flow.client, &flow.server), back: route(&flow.server, &flow.client) }
-    }
-
-    /// Round-trip propagation delay.
-    pub fn base_rtt(&self, graph: &Graph) -> Duration {
-        graph.delay(&self.out) + graph.delay(&self.back)
-    }
-
-    /// Bandwidth-delay product in bytes: the lowest rate on the way of the data times the base round-trip time.
-    fn bdp(&self, graph: &Graph, client_sends: bool) -> u64 {
-        let data = if client_sends { &self.out } else { &self.back };
-        let rate = data.iter().map(|&s| graph.direction(s).rate).min().expect("a route has links");
-        rate.bytes_in(self.base_rtt(graph)).get()
-    }
-}
-
 /// Builds the world of a scenario around a probe.
 pub(crate) fn build<P: Probe>(scenario: &Scenario, probe: P) -> World<P> {
     let graph = &scenario.graph;
-    let mut routes_of: BTreeMap<(&str, &str), Arc<Routes>> = BTreeMap::new();
-    let routes: Vec<Arc<Routes>> = scenario
-        .flows
-        .iter()
-        .map(|f| routes_of.entry((&f.client, &f.server)).or_insert_with(|| Arc::new(Routes::of(graph, f))).clone())
-        .collect();
     let mut scheduler = Wheel::default();
-    let mut network = build_network(scenario, &routes, &mut scheduler);
+    let mut network = build_network(scenario, &mut scheduler);
     let mut route_ids: BTreeMap<(&str, &str), RouteId> = BTreeMap::new();
     let mut ids = Vec::new();
-    for (flow, routes) in scenario.flows.iter().zip(&routes) {
+    for flow in &scenario.flows {
         let mut add = |from, to, steps: &[Step]| {
             *route_ids
                 .entry((from, to))
                 .or_insert_with(|| network.add_route(&steps.iter().map(|&s| link_id(s)).collect::<Vec<_>>()))
         };
-        ids.push((add(&flow.client, &flow.server, &routes.out), add(&flow.server, &flow.client, &routes.back)));
+        ids.push((
+            add(&flow.client, &flow.server, &flow.routes.out),
+            add(&flow.server, &flow.client, &flow.routes.back),
+        ));
     }
     let mut world = World::new(network, scheduler, probe);
     // Flows described together share their settings, as 10 000 copies would be most of a run's memory.
@@ -83,7 +51,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, probe: P) -> World<P> {
         };
         let sides = (flow.application.0.build)(&flow.application.1);
         let [client_iss, server_iss] = initial_sequences(scenario.seed, number);
-        let measure = FlowMeasure::new(routes[number].bdp(graph, sides.client_sends));
+        let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
         world.add_flow(
             flow.start,
             sides.client_sends,
@@ -103,11 +71,11 @@ fn initial_sequences(seed: u64, flow: usize) -> [u32; 2] {
     [stream.bits() as u32, stream.bits() as u32]
 }
 
-fn build_network<B: Copy>(scenario: &Scenario, routes: &[Arc<Routes>], scheduler: &mut Wheel) -> Network<B> {
+fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network<B> {
     let graph = &scenario.graph;
     // A queue of so many BDPs counts the longest round trip among the flows that cross the link.
     let mut base_rtt = vec![Duration::ZERO; 2 * graph.links.len()];
-    for routes in routes {
+    for FlowSpec { routes, .. } in &scenario.flows {
         let rtt = routes.base_rtt(graph);
         for &step in routes.out.iter().chain(&routes.back) {
             let entry = &mut base_rtt[link_id(step) as usize];
@@ -154,13 +122,14 @@ fn control_factory(spec: &Arc<TcpSpec>) -> ControlFactory {
 /// A capture of every host interface that a flow uses.
 pub(crate) fn build_capture(scenario: &Scenario) -> Capture {
     let graph = &scenario.graph;
+    let routing = Routing::new(graph);
     let mut capture = Capture::default();
     for (number, flow) in scenario.flows.iter().enumerate() {
-        let routes = Routes::of(graph, flow);
+        let routes = &flow.routes;
         let iss = initial_sequences(scenario.seed, number);
         let ends = [(&flow.client, &routes.out, 49_152 + number % 16_384), (&flow.server, &routes.back, 5_001)];
         for ((address, route, port), iss) in ends.into_iter().zip(iss) {
-            let (node, _) = graph.address(address).expect("an end was checked when the scenario was read");
+            let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
             let interface = graph.interfaces(node).iter().position(|&l| l == route[0].0).expect("a route leaves here");
             let name = format!("{}.{}", graph.nodes[node].name, interface + 1);
             let interface = capture.interface(&name);
@@ -178,7 +147,7 @@ pub fn estimate_hops(scenario: &Scenario) -> f64 {
     let mut offered = vec![0.0; graph.links.len()];
     let mut hops = 0.0;
     for flow in &scenario.flows {
-        let routes = Routes::of(graph, flow);
+        let routes = &flow.routes;
         let sides = (flow.application.0.build)(&flow.application.1);
         let source = sides.source();
         let rate = routes.out.iter().map(|&s| graph.direction(s).rate.as_bps()).min().unwrap_or(0) as f64 / 8.0;

@@ -10,7 +10,7 @@ use vazao_application::{APPLICATIONS, Constructor};
 use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
 use vazao_engine::registry::{Entry, Kind, Parameters};
 use vazao_engine::{Duration, Stream, Time};
-use vazao_network::Graph;
+use vazao_network::{Graph, Routing, Step};
 use vazao_transport::tcp;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -28,6 +28,31 @@ pub struct FlowSpec {
     pub application: (&'static Entry<Constructor>, Parameters),
     /// Its transport.
     pub transport: Arc<TcpSpec>,
+    /// The way of its packets.
+    pub routes: Routes,
+}
+
+/// The routes of a flow, there and back.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// From client to server.
+    pub out: Vec<Step>,
+    /// From server to client.
+    pub back: Vec<Step>,
+}
+
+impl Routes {
+    /// Round-trip propagation delay.
+    pub fn base_rtt(&self, graph: &Graph) -> Duration {
+        graph.delay(&self.out) + graph.delay(&self.back)
+    }
+
+    /// Bandwidth-delay product in bytes: the lowest rate on the way of the data times the base round-trip time.
+    pub fn bdp(&self, graph: &Graph, client_sends: bool) -> u64 {
+        let data = if client_sends { &self.out } else { &self.back };
+        let rate = data.iter().map(|&s| graph.direction(s).rate).min().expect("a route has links");
+        rate.bytes_in(self.base_rtt(graph)).get()
+    }
 }
 
 /// A TCP transport as described: its own parameters, and its congestion control and slow start with theirs.
@@ -84,6 +109,7 @@ pub const TRANSPORTS: &[Entry<()>] = &[Entry {
 /// What reading a flow needs to know of the rest of the scenario.
 pub(crate) struct Context<'a> {
     pub graph: &'a Graph,
+    pub routing: Routing<'a>,
     pub until: Option<Time>,
     pub seed: u64,
     pub plugins: &'a Plugins,
@@ -103,8 +129,7 @@ pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSp
 
 fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>) -> Result<()> {
     let count = table.take("count").map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
-    let client = table.take("client");
-    let server = table.take("server");
+    let named = (table.take("client"), table.take("server"));
     let start = table.take("start").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
     let spread = table.take("start_spread").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
     let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
@@ -118,26 +143,28 @@ fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>)
     let transport = Arc::new(read_transport(transport, context.plugins)?);
     for _ in 0..count {
         let number = flows.len();
-        let (client, server) = ends(context.graph, number, client.as_ref(), server.as_ref(), &table)?;
+        let (client, server) = ends(context, number, named.0.as_ref(), named.1.as_ref(), &table)?;
+        let routes = routes(context, [&client, &server], [named.0.as_ref(), named.1.as_ref()], &table)?;
         let mut start = Time::ZERO + start;
         if spread > Duration::ZERO {
             let mut stream = Stream::new(context.seed, &format!("start/flow {number}"));
             start += Duration::from_nanos(stream.below(spread.as_nanos()));
         }
         let transport = transport.clone();
-        flows.push(FlowSpec { client, server, start, application: application.clone(), transport });
+        flows.push(FlowSpec { client, server, start, application: application.clone(), transport, routes });
     }
     table.finish()
 }
 
 /// The two ends of flow `number`: as named, else its pair's.
 fn ends(
-    graph: &Graph,
+    context: &Context<'_>,
     number: usize,
     client: Option<&Item>,
     server: Option<&Item>,
     table: &Table,
 ) -> Result<(String, String)> {
+    let graph = context.graph;
     let pair = (!graph.pairs.is_empty()).then(|| graph.pairs[number % graph.pairs.len()].clone());
     let text = |item: &Item| item.text().map(str::to_owned);
     let (c, s) = match (client, server, pair) {
@@ -153,7 +180,7 @@ fn ends(
                 Some(partner) => partner,
                 // An unknown client is the better complaint.
                 None => {
-                    graph.address(&name).map_err(|e| c.error(e.to_string()))?;
+                    context.routing.address(&name).map_err(|e| c.error(e.to_string()))?;
                     return Err(c.error(format!("{name:?} has no partner in this topology; name the server too")));
                 }
             };
@@ -163,12 +190,27 @@ fn ends(
         (None, None, Some(pair)) => pair,
         (None, _, None) => return Err(table.error("needs client and server: this network has no pairs of hosts")),
     };
-    for (from, to, item) in [(&c, &s, client), (&s, &c, server)] {
-        if let Err(problem) = graph.address(from).and_then(|_| graph.route(from, to)) {
-            return Err(item.map_or_else(|| table.error(problem.to_string()), |i| i.error(problem.to_string())));
+    Ok((c, s))
+}
+
+/// The routes between two ends; what is wrong with one is said of the key that named it.
+fn routes(
+    context: &Context<'_>,
+    [client, server]: [&str; 2],
+    named: [Option<&Item>; 2],
+    table: &Table,
+) -> Result<Routes> {
+    let route = |from: &str, to: &str, item: Option<&Item>| {
+        context.routing.route(from, to).map_err(|problem| {
+            item.map_or_else(|| table.error(problem.to_string()), |item| item.error(problem.to_string()))
+        })
+    };
+    for (end, item) in [(client, named[0]), (server, named[1])] {
+        if let Err(problem) = context.routing.address(end) {
+            return Err(item.map_or_else(|| table.error(problem.to_string()), |item| item.error(problem.to_string())));
         }
     }
-    Ok((c, s))
+    Ok(Routes { out: route(client, server, named[0])?, back: route(server, client, named[1])? })
 }
 
 fn read_transport(item: Item, plugins: &Plugins) -> Result<TcpSpec> {
@@ -200,15 +242,8 @@ fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<St
     map
 }
 
-pub(crate) fn flow_json(flow: &FlowSpec) -> Json {
-    let TcpSpec { tcp, control, slow_start } = &*flow.transport;
-    let mut transport = parameters_json("tcp", tcp, &["cc", "slow_start"]);
-    let mut cc = parameters_json(&control.name, &control.parameters, &[]);
-    if let Some(plugin) = &control.plugin {
-        cc.insert("code".into(), plugin.fingerprint.as_str().into());
-    }
-    transport.insert("cc".into(), cc.into());
-    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
+/// A flow, its transport by number.
+pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
     json!({
         "app": parameters_json(flow.application.0.name, &flow.application.1, &[]),
         "client": flow.client,
@@ -216,4 +251,16 @@ pub(crate) fn flow_json(flow: &FlowSpec) -> Json {
         "start": flow.start.to_string(),
         "transport": transport,
     })
+}
+
+pub(crate) fn transport_json(spec: &TcpSpec) -> Json {
+    let TcpSpec { tcp, control, slow_start } = spec;
+    let mut transport = parameters_json("tcp", tcp, &["cc", "slow_start"]);
+    let mut cc = parameters_json(&control.name, &control.parameters, &[]);
+    if let Some(plugin) = &control.plugin {
+        cc.insert("code".into(), plugin.fingerprint.as_str().into());
+    }
+    transport.insert("cc".into(), cc.into());
+    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
+    transport.into()
 }

@@ -36,7 +36,7 @@ pub(crate) struct FlowMeasure {
     last_cwnd: u64,
     last_cuts: u64,
     /// The window's integral over time, in byte-nanoseconds, up to `last_event`.
-    cwnd_area: u128,
+    cwnd_area: f64,
     first_event: Time,
     last_event: Time,
 }
@@ -72,7 +72,7 @@ impl FlowMeasure {
             recovery: None,
             last_cwnd: 0,
             last_cuts: 0,
-            cwnd_area: 0,
+            cwnd_area: 0.0,
             first_event: Time::NEVER,
             last_event: Time::ZERO,
         }
@@ -105,8 +105,8 @@ impl FlowMeasure {
     /// The sender has handled an acknowledgement or a timeout.
     #[inline]
     pub fn on_sender_event(&mut self, now: Time, sender: &Connection) {
-        let cwnd = sender.control().cwnd();
-        self.cwnd_area += u128::from(self.last_cwnd) * u128::from(now.since(self.last_event).as_nanos());
+        let cwnd = sender.cwnd();
+        self.cwnd_area += self.last_cwnd as f64 * now.since(self.last_event).as_nanos() as f64;
         self.first_event = self.first_event.min(now);
         self.last_event = now;
         if self.phase != Phase::SlowStart && self.cwnd_min.is_none_or(|least| cwnd < least) {
@@ -121,7 +121,7 @@ impl FlowMeasure {
     /// The window's mean over time in bytes; `None` when nothing happened.
     pub fn cwnd_mean(&self) -> Option<f64> {
         let span = self.last_event.since(self.first_event).as_nanos();
-        (span > 0).then(|| self.cwnd_area as f64 / span as f64)
+        (span > 0).then(|| self.cwnd_area / span as f64)
     }
 
     fn follow(&mut self, now: Time, cwnd: u64, sender: &Connection) {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::sync::atomic::AtomicBool;
 use vazao_application::{Application, Sink};
 use vazao_engine::Time;
-use vazao_network::{Network, Packet};
+use vazao_network::{LinkReport, Network, Packet};
 use vazao_transport::tcp::{Connection, Extra, Segment};
 use vazao_wire::pcapng::Direction;
 
@@ -48,10 +48,23 @@ impl Scenario {
 /// # Errors
 /// When `stop` became true, or the capture's output failed.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, capture: Option<Output<'_>>) -> Result<Outcome, Stopped> {
+    run_as(&scenario.run_id(), scenario, stop, capture)
+}
+
+/// The same for who knows the run's identity already: finding it takes as long as a short run.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_as(
+    run_id: &str,
+    scenario: &Scenario,
+    stop: &AtomicBool,
+    capture: Option<Output<'_>>,
+) -> Result<Outcome, Stopped> {
     if scenario.trace.measures.is_empty() && capture.is_none() {
         let mut world = build(scenario, Silent);
         world.run(scenario.until, stop)?;
-        return Ok(collect(scenario, &mut world, &[]));
+        return Ok(collect(run_id, scenario, &mut world, &[]));
     }
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
     let interval = trace.queue_interval();
@@ -63,7 +76,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, capture: Option<Output<'_>>) 
     world.run(scenario.until, stop)?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     let samples = std::mem::take(&mut world.probe.trace.samples);
-    Ok(collect(scenario, &mut world, &samples))
+    Ok(collect(run_id, scenario, &mut world, &samples))
 }
 
 /// Time series and captures.
@@ -104,9 +117,7 @@ impl Probe for Recorder<'_> {
     }
 }
 
-fn collect<P: Probe>(scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
-    let run_id = scenario.run_id();
-    let id = run_id.as_str();
+fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
     let links: Vec<_> = scenario
         .graph
         .links
@@ -128,30 +139,27 @@ fn collect<P: Probe>(scenario: &Scenario, world: &mut World<P>, samples: &[Sampl
             ("events", world.events.into()),
             ("packet_hops", world.network.hops().into()),
         ]]),
-        flows: table(results.iter().enumerate().map(|(i, r)| flow_row(id, i, &scenario.flows[i], r, world)).collect()),
-        paths: table(results.iter().enumerate().map(|(i, r)| path_row(id, i, r, world)).collect()),
-        links: table(
-            links
-                .iter()
-                .map(|(name, way, report)| {
-                    vec![
-                        ("run_id", id.into()),
-                        ("link", (*name).into()),
-                        ("direction", (*way).into()),
-                        ("utilisation", report.utilisation.into()),
-                        ("packets", report.packets.into()),
-                        ("bytes", report.bytes.into()),
-                        ("drops_queue", report.drops_queue.into()),
-                        ("drops_loss", report.drops_loss.into()),
-                        ("marks", 0.into()),
-                        ("queue_delay_mean_s", report.queue_delay_mean.into()),
-                        ("queue_delay_p95_s", report.queue_delay_p95.into()),
-                    ]
-                })
-                .collect(),
-        ),
+        flows: table(results.iter().enumerate().map(|(i, r)| flow_row(id, i, &scenario.flows[i], r, world))),
+        paths: table(results.iter().enumerate().map(|(i, r)| path_row(id, i, r, world))),
+        links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
         samples: sample_table(id, scenario, samples),
     }
+}
+
+fn link_row(id: &str, name: &str, way: &str, report: &LinkReport) -> Vec<(&'static str, Cell)> {
+    vec![
+        ("run_id", id.into()),
+        ("link", name.into()),
+        ("direction", way.into()),
+        ("utilisation", report.utilisation.into()),
+        ("packets", report.packets.into()),
+        ("bytes", report.bytes.into()),
+        ("drops_queue", report.drops_queue.into()),
+        ("drops_loss", report.drops_loss.into()),
+        ("marks", 0.into()),
+        ("queue_delay_mean_s", report.queue_delay_mean.into()),
+        ("queue_delay_p95_s", report.queue_delay_p95.into()),
+    ]
 }
 
 fn way(forward: bool) -> &'static str {

@@ -1,13 +1,14 @@
 //! A scenario: what a user describes, read, checked and with every default filled in.
 
 use crate::document::{self, Node, ScenarioError, Value};
-use crate::flow::{Context, FlowSpec, Plugins, flow_json, read_flows};
+use crate::flow::{Context, FlowSpec, Plugins, TcpSpec, flow_json, read_flows, transport_json};
 use crate::network::read_network;
 use crate::reader::Item;
 use serde_json::{Value as Json, json};
+use std::sync::Arc;
 use vazao_engine::registry::Kind;
 use vazao_engine::{Duration, Time};
-use vazao_network::Graph;
+use vazao_network::{Graph, Routing};
 
 /// The measures that can be traced.
 pub const MEASURES: &[&str] = &["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "queue"];
@@ -90,7 +91,7 @@ impl Scenario {
         let network = table.require("network", "a table with topology and links")?;
         let graph = read_network(network.into_table()?)?;
         let flows = table.require("flow", "one [[flow]] table for each flow")?;
-        let flows = read_flows(flows, &Context { graph: &graph, until, seed, plugins })?;
+        let flows = read_flows(flows, &Context { graph: &graph, routing: Routing::new(&graph), until, seed, plugins })?;
         let trace = match table.take("trace") {
             Some(item) => read_trace(item)?,
             None => TraceSpec::default(),
@@ -101,9 +102,18 @@ impl Scenario {
 
     /// Everything that decides what the run does, in one canonical form.
     pub fn json(&self) -> Json {
-        let flows: Vec<_> = self.flows.iter().map(flow_json).collect();
+        // Flows described together share their transport: written once, it keeps 10 000 flows legible.
+        let mut transports: Vec<&Arc<TcpSpec>> = Vec::new();
+        let mut flows = Vec::new();
+        for flow in &self.flows {
+            if !transports.last().is_some_and(|last| Arc::ptr_eq(last, &flow.transport)) {
+                transports.push(&flow.transport);
+            }
+            flows.push(flow_json(flow, transports.len() - 1));
+        }
         json!({
             "flows": flows,
+            "transports": transports.into_iter().map(|spec| transport_json(spec)).collect::<Vec<_>>(),
             "network": crate::network::network_json(&self.graph),
             "seed": self.seed,
             "trace": { "every": self.trace.every.map(|d| d.to_string()), "measures": self.trace.measures },

@@ -1,5 +1,7 @@
 //! Results as tables: named columns, one value a row.
 
+use std::collections::BTreeMap;
+
 /// A column of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
@@ -63,43 +65,63 @@ impl From<Option<bool>> for Cell {
     }
 }
 
+/// A column being filled.
+enum Filling {
+    Label { codes: Vec<Option<u32>>, names: Vec<String>, known: BTreeMap<String, u32> },
+    Integer(Vec<Option<i64>>),
+    Number(Vec<Option<f64>>),
+    Flag(Vec<Option<bool>>),
+}
+
 /// Puts rows of (name, value) together; all rows have the same names in the same order.
-pub(crate) fn table(rows: Vec<Vec<(&'static str, Cell)>>) -> Table {
-    let mut columns: Table = Vec::new();
+pub(crate) fn table(rows: impl IntoIterator<Item = Vec<(&'static str, Cell)>>) -> Table {
+    let mut columns: Vec<(&'static str, Filling)> = Vec::new();
     for row in rows {
         if columns.is_empty() {
-            columns = row.iter().map(|(name, cell)| (*name, empty(cell))).collect();
+            columns = row.iter().map(|(name, cell)| (*name, Filling::new(cell))).collect();
         }
         for ((_, column), (name, cell)) in columns.iter_mut().zip(row) {
-            push(column, cell).unwrap_or_else(|()| unreachable!("column {name} has one type"));
+            column.push(cell).unwrap_or_else(|()| unreachable!("column {name} has one type"));
         }
     }
-    columns
+    columns.into_iter().map(|(name, column)| (name, column.finish())).collect()
 }
 
-fn empty(cell: &Cell) -> Column {
-    match cell {
-        Cell::Text(_) => Column::Label { codes: Vec::new(), names: Vec::new() },
-        Cell::Integer(_) => Column::Integer(Vec::new()),
-        Cell::Number(_) => Column::Number(Vec::new()),
-        Cell::Flag(_) => Column::Flag(Vec::new()),
+impl Filling {
+    fn new(cell: &Cell) -> Filling {
+        match cell {
+            Cell::Text(_) => Filling::Label { codes: Vec::new(), names: Vec::new(), known: BTreeMap::new() },
+            Cell::Integer(_) => Filling::Integer(Vec::new()),
+            Cell::Number(_) => Filling::Number(Vec::new()),
+            Cell::Flag(_) => Filling::Flag(Vec::new()),
+        }
     }
-}
 
-fn push(column: &mut Column, cell: Cell) -> Result<(), ()> {
-    match (column, cell) {
-        (Column::Label { codes, names }, Cell::Text(text)) => {
-            // Texts of neighbouring rows are often alike; the rest are few.
-            let known = names.iter().rposition(|n| *n == text);
-            codes.push(Some(known.unwrap_or(names.len()) as u32));
-            if known.is_none() {
-                names.push(text);
+    fn push(&mut self, cell: Cell) -> Result<(), ()> {
+        match (self, cell) {
+            (Filling::Label { codes, names, known }, Cell::Text(text)) => {
+                let code = known.get(&text).copied().unwrap_or_else(|| {
+                    let code = names.len() as u32;
+                    names.push(text.clone());
+                    known.insert(text, code);
+                    code
+                });
+                codes.push(Some(code));
             }
+            (Filling::Integer(values), Cell::Integer(x)) => values.push(Some(x as i64)),
+            (Filling::Number(values), Cell::Number(x)) => values.push(x),
+            (Filling::Flag(values), Cell::Flag(x)) => values.push(x),
+            _ => return Err(()),
         }
-        (Column::Integer(values), Cell::Integer(x)) => values.push(Some(x as i64)),
-        (Column::Number(values), Cell::Number(x)) => values.push(x),
-        (Column::Flag(values), Cell::Flag(x)) => values.push(x),
-        _ => return Err(()),
+        Ok(())
     }
-    Ok(())
+
+    fn finish(self) -> Column {
+        match self {
+            Filling::Label { codes, names, .. } => Column::Label { codes, names },
+            Filling::Integer(values) => Column::Integer(values),
+            Filling::Number(values) => Column::Number(values),
+            Filling::Flag(values) => Column::Flag(values),
+        }
+    }
 }

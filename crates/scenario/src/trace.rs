@@ -74,7 +74,7 @@ impl Trace {
         let threshold = control.ssthresh();
         // In the order of MEASURES. What does not exist yet is NaN and is not recorded.
         let values = [
-            control.cwnd() as f64,
+            sender.cwnd() as f64,
             if threshold == u64::MAX { f64::NAN } else { threshold as f64 },
             seconds(rtt.srtt()),
             seconds(rtt.latest()),

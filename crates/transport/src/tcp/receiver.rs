@@ -193,6 +193,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn tune(&mut self, now: Time) {
         let Some(tuning) = &mut self.tuning else { return };
         if now.since(tuning.since) < tuning.rtt {
@@ -276,6 +277,7 @@ impl Receiver {
     }
 
     /// Takes at most `limit` octets that have arrived in order, as stream offsets (the SYN not counted).
+    #[inline]
     pub fn take(&mut self, limit: u64) -> Option<Range<u64>> {
         let available = self.nxt - u64::from(self.fin_reached()) - self.read;
         let count = available.min(limit);
@@ -293,6 +295,7 @@ impl Receiver {
     }
 
     /// Whether FIN and everything before it has arrived.
+    #[inline]
     pub fn fin_reached(&self) -> bool {
         self.fin.is_some_and(|fin| self.nxt > fin)
     }
@@ -301,6 +304,7 @@ impl Receiver {
         self.fin_reached() && self.read + 1 == self.nxt
     }
     /// Whether an octet range touches the window (RFC 9293 section 3.10.7.4).
+    #[inline]
     pub fn accepts(&self, start: u64, span: u64) -> bool {
         let end = start + span;
         if span == 0 {

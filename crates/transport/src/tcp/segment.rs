@@ -108,6 +108,7 @@ pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
 
 impl Segment {
     /// Bytes of the TCP header with options, as Linux lays them out.
+    #[inline]
     pub fn header_bytes(&self, extra: &Extra) -> u32 {
         let mut bytes = 20;
         if self.flags.has(Flags::TIMESTAMPS) {
@@ -120,6 +121,7 @@ impl Segment {
     }
 
     /// Sequence space the segment occupies: its payload, SYN and FIN.
+    #[inline]
     pub fn span(&self) -> u64 {
         u64::from(self.length) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
     }

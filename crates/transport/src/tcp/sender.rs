@@ -32,6 +32,8 @@ pub(crate) struct Acknowledgement {
 
 pub(crate) struct Sender {
     pub control: Box<dyn CongestionControl>,
+    /// The control's window, which only what it is told can change: kept so that asking costs no call.
+    pub cwnd: u64,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
@@ -76,8 +78,10 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, mss: u64, selective: bool, rtt: RttEstimator) -> Self {
+        let control = (config.control)(mss);
         Sender {
-            control: (config.control)(mss),
+            cwnd: control.cwnd(),
+            control,
             rtt,
             board: Scoreboard::default(),
             recovery: match config.recovery {
@@ -130,6 +134,7 @@ impl Sender {
 
     /// The receiver's window is now `window` from `offset` on. It never moves left here: a receiver that takes back
     /// what it offered (RFC 9293 section 3.8.6.2.1 discourages it) finds data already in flight anyway.
+    #[inline]
     pub fn update_window(&mut self, offset: u64, window: u64) {
         self.window = window;
         self.edge = self.edge.max(offset + window);
@@ -160,7 +165,7 @@ impl Sender {
     /// Octets that may be in the network.
     #[inline]
     fn allowance(&self) -> u64 {
-        let mut allowed = self.control.cwnd().saturating_add_signed(self.episode.inflation());
+        let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
         // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
         if self.limited_transmit && !self.selective && self.episode == Episode::None {
             allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
@@ -324,6 +329,7 @@ impl Sender {
             window_limited: self.window_limited,
             in_recovery,
         });
+        self.cwnd = self.control.cwnd();
     }
 
     /// RFC 6298 measures from the first segment an ACK covers (a delayed one's wait is part of it); congestion controls
@@ -363,6 +369,7 @@ impl Sender {
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
             self.control.on_recovered(self.flight());
+            self.cwnd = self.control.cwnd();
             return true;
         }
         if self.selective {
@@ -430,6 +437,7 @@ impl Sender {
     fn signal(&mut self, now: Time, signal: Signal) {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         self.control.on_congestion(&Congestion { now, signal, flight: self.flight(), srtt, min_rtt });
+        self.cwnd = self.control.cwnd();
     }
 
     /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a resend, the next segment is
@@ -445,6 +453,7 @@ impl Sender {
 
     // ---- the timer ----------------------------------------------------------------------------------------------
 
+    #[inline]
     fn restart_timer(&mut self, now: Time) {
         self.timer = now + self.rtt.rto();
     }

@@ -1,0 +1,304 @@
+//! Segments in: what each means in each state (RFC 9293 section 3.10.7).
+
+use super::*;
+use crate::tcp::receiver::Arrival;
+use crate::tcp::segment::{Extra, Flags, Segment, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::sender::Acknowledgement;
+
+impl Connection {
+    /// Handles an arriving segment; `extra` is its rare options, if `segment.flags` has [`Flags::EXTRA`].
+    #[inline]
+    pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
+        match self.state {
+            State::Closed => self.handle_closed(segment),
+            State::Listen => self.handle_listen(now, segment, extra),
+            State::SynSent => self.handle_syn_sent(now, segment, extra),
+            _ => self.handle_synchronised(now, segment, extra),
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.1: whatever arrives for no connection is answered by a reset.
+    fn handle_closed(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        self.reset_due = Some(if segment.flags.has(Flags::ACK) {
+            (segment.acknowledgment, None)
+        } else {
+            (0, Some(segment.sequence.wrapping_add(segment.span() as u32)))
+        });
+    }
+
+    /// Section 3.10.7.2.
+    fn handle_listen(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.reset_due = Some((segment.acknowledgment, None));
+        } else if segment.flags.has(Flags::SYN) {
+            self.agree(segment, extra);
+            self.state = State::SynReceived;
+            self.syn_due = true;
+            (self.syn_sent, self.syn_resent) = (None, false);
+            self.tx.timer = now + self.tx.rtt.rto();
+        }
+    }
+
+    /// Section 3.10.7.3.
+    fn handle_syn_sent(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
+        let acknowledges = segment.flags.has(Flags::ACK);
+        if acknowledges && segment.acknowledgment != self.wire_sequence(1) {
+            if !segment.flags.has(Flags::RST) {
+                self.reset_due = Some((segment.acknowledgment, None));
+            }
+            return;
+        }
+        if segment.flags.has(Flags::RST) {
+            if acknowledges {
+                self.on_reset();
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.agree(segment, extra);
+        if acknowledges {
+            // The window of a SYN is never scaled (RFC 7323 section 2.2).
+            self.establish(now, u64::from(segment.window));
+            self.rx.acknowledge_now();
+        } else {
+            // Simultaneous open.
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    /// Takes over what the peer's SYN offers.
+    fn agree(&mut self, segment: &Segment, extra: Option<&Extra>) {
+        self.irs = segment.sequence;
+        let offered = extra.and_then(|e| e.syn);
+        let config = &self.config;
+        let timestamps = config.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        let sack = config.sack && offered.is_some_and(|o| o.sack_permitted);
+        if timestamps {
+            self.recent_timestamp = segment.timestamp;
+        }
+        self.agreed = Agreed { timestamps, sack, own_scale: 0, peer_scale: 0 };
+        if let Some(scale) = offered.and_then(|o| o.window_scale) {
+            self.agreed.own_scale = own_scale(config);
+            self.agreed.peer_scale = scale.min(14);
+        }
+        // RFC 6691: the MSS option counts no options; ours does not either. 536 is the default without one (RFC 9293).
+        let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
+        let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
+        let mss = u64::from(config.mss.min(peer.max(64)));
+        let written = (self.tx.end, self.tx.fin);
+        let stats = std::mem::take(&mut self.tx.stats);
+        let timer = self.tx.timer;
+        self.tx = Sender::new(config, mss, sack, self.tx.rtt);
+        (self.tx.end, self.tx.fin) = written;
+        self.tx.stats = stats;
+        self.tx.timer = timer;
+        self.rx = Receiver::new(config, mss, self.agreed.own_scale);
+    }
+
+    /// Our SYN was acknowledged, with the peer's first `window`.
+    fn establish(&mut self, now: Time, window: u64) {
+        self.state = State::Established;
+        self.tx.update_window(1, window);
+        self.tx.timer = Time::NEVER;
+        self.syn_due = false;
+        self.tx.stats.established = Some(now);
+        if let Some(sent) = self.syn_sent {
+            self.rx.set_rtt(now.since(sent), now);
+            if !self.syn_resent {
+                self.tx.rtt.sample(now.since(sent));
+            }
+        }
+        if self.tx.stats.timeouts > 0 {
+            self.tx.after_lost_syn(now);
+        }
+        self.advance_close();
+    }
+
+    /// Section 3.10.7.4: every state from SYN-RECEIVED on.
+    #[inline]
+    fn handle_synchronised(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
+        let Some(start) = Self::octet(self.irs, segment.sequence, self.rx.nxt) else { return };
+        if !self.is_acceptable(segment, start) {
+            return;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.acknowledgment != self.wire_sequence(1) {
+                self.reset_due = Some((segment.acknowledgment, None));
+                return;
+            }
+            if segment.flags.has(Flags::SYN) {
+                // Simultaneous open: the peer's SYN is known, but not that it has ours. Its window is not scaled.
+                self.establish(now, u64::from(segment.window));
+                return;
+            }
+            self.establish(now, u64::from(segment.window) << self.agreed.peer_scale);
+        }
+        if self.handle_ack(now, segment, extra) && (segment.length > 0 || segment.flags.has(Flags::FIN)) {
+            self.handle_data(now, segment, start);
+        }
+    }
+
+    /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions.
+    #[inline]
+    fn is_acceptable(&mut self, segment: &Segment, start: u64) -> bool {
+        let stamped = self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        if stamped && !segment.flags.has(Flags::RST) {
+            // PAWS (RFC 7323 section 5.3).
+            let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
+            if age < 0 {
+                self.rx.acknowledge_now();
+                return false;
+            }
+        }
+        if segment.flags.has(Flags::RST) {
+            if start == self.rx.nxt {
+                self.on_reset();
+            } else if self.rx.accepts(start, 0) {
+                self.rx.acknowledge_now(); // A challenge ACK (RFC 5961 section 3).
+            }
+            return false;
+        }
+        if segment.flags.has(Flags::SYN) {
+            // A lost SYN-ACK's SYN again, or the answer of a peer that opens too; or RFC 5961 section 4's challenge.
+            let again = self.state == State::SynReceived && start == 0;
+            let answer = segment.flags.has(Flags::ACK);
+            self.syn_due |= again && !answer;
+            self.syn_resent |= again && !answer;
+            if !again || answer {
+                self.rx.acknowledge_now();
+            }
+            return again && answer;
+        }
+        if !self.rx.accepts(start, segment.span()) {
+            // Old or beyond the window: its octets will not be taken, but duplicates are reported and probes answered.
+            self.rx.acknowledge_now();
+        } else if stamped && start <= self.rx.acknowledged {
+            // TS.Recent (RFC 7323 section 4.3): of what one ACK answers, the first segment's.
+            self.recent_timestamp = segment.timestamp;
+        }
+        true
+    }
+
+    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on; where
+    /// both sides have closed and all data is acknowledged, nothing has failed.
+    fn on_reset(&mut self) {
+        let before = self.state;
+        self.enter_closed();
+        match before {
+            State::SynReceived if self.passive => self.state = State::Listen,
+            State::Closing | State::LastAck | State::TimeWait if self.tx.una >= self.tx.end => {}
+            _ => self.failure = Some(Failure::Reset),
+        }
+    }
+
+    /// Whether the acknowledgement is one for what was sent, so that the rest of the segment counts too.
+    #[inline]
+    fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) -> bool {
+        let Some(offset) = Self::octet(self.iss, segment.acknowledgment, self.tx.una) else { return false };
+        if offset > self.tx.nxt {
+            self.rx.acknowledge_now();
+            return false;
+        }
+        if offset < self.tx.una {
+            return true;
+        }
+        let sacked = match extra {
+            Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
+            _ => 0,
+        };
+        let echoes = self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS) && segment.echo != 0;
+        let ack = Acknowledgement {
+            offset,
+            window: u64::from(segment.window) << self.agreed.peer_scale,
+            sacked,
+            bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
+            echo_rtt: echoes
+                .then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)).max(1))),
+        };
+        self.tx.on_ack(now, &ack);
+        if self.tx.is_finished() {
+            self.advance_close();
+            match self.state {
+                State::FinWait1 => self.state = State::FinWait2,
+                State::Closing => self.enter_time_wait(now),
+                State::LastAck => self.enter_closed(),
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// Puts SACK blocks on the scoreboard; a first block below the acknowledgement or inside the second one is a D-SACK
+    /// (RFC 2883 section 4).
+    fn handle_sack(&mut self, extra: &Extra, offset: u64) -> u64 {
+        let mut sacked = 0;
+        let near = self.tx.una;
+        let octets = |&(left, right): &(u32, u32)| {
+            Some((Self::octet(self.iss, left, near)?, Self::octet(self.iss, right, near)?))
+        };
+        let blocks = extra.sack.as_slice();
+        let second = blocks.get(1).and_then(octets);
+        for (i, block) in blocks.iter().enumerate() {
+            let Some((start, end)) = octets(block) else { continue };
+            if i == 0 && (end <= offset || second.is_some_and(|(s, e)| s <= start && end <= e)) {
+                self.tx.stats.duplicate_reports += 1;
+                continue;
+            }
+            if start < end && end <= self.tx.nxt {
+                sacked += self.tx.board.sack(start.max(offset), end);
+            }
+        }
+        sacked
+    }
+
+    #[inline]
+    fn handle_data(&mut self, now: Time, segment: &Segment, start: u64) {
+        let fin = segment.flags.has(Flags::FIN);
+        if segment.length > 0 && segment.stamp != stamp(start.wrapping_sub(1)) {
+            self.tx.stats.misplaced += 1;
+        }
+        let receives = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+        if !receives && start + segment.span() > self.rx.nxt {
+            return; // There is nothing beyond FIN.
+        }
+        let arrival = self.rx.on_data(now, start, segment.span(), fin);
+        self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
+        if self.rx.fin_reached() {
+            match self.state {
+                State::Established => self.state = State::CloseWait,
+                State::FinWait1 => self.state = State::Closing,
+                // Also FIN again: its acknowledgement was lost.
+                State::FinWait2 | State::TimeWait => self.enter_time_wait(now),
+                _ => {}
+            }
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.time_wait = now + TIME_WAIT;
+    }
+
+    /// Once the application has closed, the state says that FIN is on its way.
+    pub(super) fn advance_close(&mut self) {
+        if self.tx.fin {
+            self.state = match self.state {
+                State::Established => State::FinWait1,
+                State::CloseWait => State::LastAck,
+                state => state,
+            };
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! One end of a TCP connection: RFC 9293's state machine around a [`Sender`] and a [`Receiver`].
+
+mod incoming;
+mod outgoing;
+
+use crate::tcp::config::Config;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::tcp::stats::Stats;
+use crate::{RttEstimator, Stream};
+use std::ops::Range;
+use std::sync::Arc;
+use vazao_congestion::CongestionControl;
+use vazao_engine::{Duration, Time};
+
+/// The states of RFC 9293 section 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+}
+
+/// How a connection ended, if not by both sides closing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer reset it.
+    Reset,
+    /// Nothing was acknowledged however often it was sent again.
+    TimedOut,
+}
+
+/// Twice RFC 9293's maximum segment lifetime of two minutes, as implementations shorten it: one minute in all.
+const TIME_WAIT: Duration = Duration::from_secs(60);
+
+/// What both sides agreed on in their SYNs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Agreed {
+    timestamps: bool,
+    sack: bool,
+    /// Shift of the windows we send and of those we receive.
+    own_scale: u8,
+    peer_scale: u8,
+}
+
+/// One end of a TCP connection.
+pub struct Connection {
+    state: State,
+    config: Arc<Config>,
+    iss: u32,
+    irs: u32,
+    agreed: Agreed,
+    tx: Sender,
+    rx: Receiver,
+    /// RFC 7323's TS.Recent.
+    recent_timestamp: u32,
+    /// Opened by the peer: a reset before it is established lets it wait for another peer.
+    passive: bool,
+    syn_due: bool,
+    syn_sent: Option<Time>,
+    /// SYN was sent more than once: its round-trip time is ambiguous.
+    syn_resent: bool,
+    /// Sequence number of a reset to send, and what it acknowledges.
+    reset_due: Option<(u32, Option<u32>)>,
+    time_wait: Time,
+    failure: Option<Failure>,
+}
+
+impl Connection {
+    fn new(config: Arc<Config>, iss: u32, state: State) -> Self {
+        let mss = u64::from(config.mss);
+        let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto);
+        Connection {
+            state,
+            iss,
+            irs: 0,
+            agreed: Agreed::default(),
+            tx: Sender::new(&config, mss, config.sack, rtt),
+            rx: Receiver::new(&config, mss, 0),
+            recent_timestamp: 0,
+            passive: state == State::Listen,
+            syn_due: state == State::SynSent,
+            syn_sent: None,
+            syn_resent: false,
+            reset_due: None,
+            time_wait: Time::NEVER,
+            failure: None,
+            config,
+        }
+    }
+
+    /// A connection that is being opened; `iss` is its initial sequence number.
+    pub fn connect(config: Arc<Config>, iss: u32) -> Self {
+        Connection::new(config, iss, State::SynSent)
+    }
+
+    /// A connection that waits for its peer's SYN.
+    pub fn listen(config: Arc<Config>, iss: u32) -> Self {
+        Connection::new(config, iss, State::Listen)
+    }
+
+    // ---- what the outside can see -------------------------------------------------------------------------------
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// How it failed, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+    /// Whether all is done: both sides closed and everything acknowledged, or the connection failed.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait)
+    }
+    /// What it counted.
+    pub fn stats(&self) -> &Stats {
+        &self.tx.stats
+    }
+    /// Its congestion window in bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.tx.cwnd
+    }
+    /// Its congestion control.
+    pub fn control(&self) -> &dyn CongestionControl {
+        &*self.tx.control
+    }
+    /// Its round-trip time estimator.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.tx.rtt
+    }
+    /// Bytes sent and not cumulatively acknowledged.
+    pub fn flight(&self) -> u64 {
+        self.tx.flight()
+    }
+    /// Bytes of the stream sent at least once.
+    pub fn sent_bytes(&self) -> u64 {
+        (self.tx.nxt - 1).min(self.tx.end - 1)
+    }
+    /// Bytes of the stream acknowledged.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        (self.tx.una - 1).min(self.tx.end - 1)
+    }
+    /// Whether a fast recovery is under way.
+    pub fn in_recovery(&self) -> bool {
+        self.tx.in_recovery()
+    }
+
+    /// Gives the connection up and tells the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self) {
+        use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};
+        if matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
+            self.reset_due = Some((self.wire_sequence(self.tx.nxt), Some(self.wire_acknowledgment())));
+        }
+        self.enter_closed();
+    }
+
+    // ---- time ---------------------------------------------------------------------------------------------------
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        self.tx.timer.min(self.rx.timer()).min(self.time_wait)
+    }
+
+    /// Handles every timer due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.time_wait <= now {
+            self.enter_closed();
+        }
+        if self.tx.timer > now {
+            return; // A delayed acknowledgement: `poll_transmit` sees that it is due.
+        }
+        let syn = matches!(self.state, State::SynSent | State::SynReceived);
+        let go_on = if syn { self.on_syn_timeout(now) } else { self.tx.on_timeout(now) };
+        if !go_on {
+            self.failure = Some(Failure::TimedOut);
+            self.abort();
+        }
+    }
+
+    fn on_syn_timeout(&mut self, now: Time) -> bool {
+        self.tx.stats.timeouts += 1;
+        self.tx.rtt.back_off();
+        self.tx.timer = now + self.tx.rtt.rto();
+        self.syn_due = true;
+        self.syn_resent = true;
+        self.tx.stats.timeouts <= u64::from(self.config.retries.min(6))
+    }
+
+    fn enter_closed(&mut self) {
+        self.state = State::Closed;
+        self.tx.timer = Time::NEVER;
+        self.time_wait = Time::NEVER;
+        self.syn_due = false;
+        self.rx.fall_silent();
+    }
+
+    // ---- sequence numbers: octets count from the SYN (0) in 64 bits; the wire carries 32 ---------------------------
+
+    #[inline]
+    fn wire_sequence(&self, octet: u64) -> u32 {
+        self.iss.wrapping_add(octet as u32)
+    }
+    #[inline]
+    fn wire_acknowledgment(&self) -> u32 {
+        self.irs.wrapping_add(self.rx.nxt as u32)
+    }
+    /// The octet nearest to `near` that has this sequence number, counted from `initial`.
+    #[inline]
+    fn octet(initial: u32, sequence: u32, near: u64) -> Option<u64> {
+        let distance = sequence.wrapping_sub(initial).wrapping_sub(near as u32) as i32;
+        near.checked_add_signed(i64::from(distance))
+    }
+}
+
+/// RFC 7323's timestamp clock: milliseconds, and never zero.
+#[inline]
+fn timestamp(now: Time) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}
+
+/// The least window scale that can express the largest receive buffer.
+fn own_scale(config: &Config) -> u8 {
+    let largest = Receiver::largest_buffer(config);
+    (0..14).find(|&scale| largest >> scale <= 65_535).unwrap_or(14)
+}
+
+impl Stream for Connection {
+    fn write(&mut self, bytes: u64) -> u64 {
+        if self.tx.fin {
+            return 0;
+        }
+        let room = match self.config.send_buffer {
+            Some(limit) => limit.saturating_sub(self.tx.end - self.tx.una),
+            None => u64::MAX,
+        };
+        let taken = bytes.min(room);
+        self.tx.end += taken;
+        taken
+    }
+
+    fn discard_unsent(&mut self) -> u64 {
+        if !self.tx.fin {
+            self.tx.end = self.tx.nxt;
+        }
+        self.tx.end - 1
+    }
+
+    #[inline]
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.rx.take(u64::MAX)
+    }
+
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        self.rx.take(limit)
+    }
+
+    fn close(&mut self) {
+        if self.tx.fin {
+            return;
+        }
+        match self.state {
+            State::Listen | State::SynSent | State::Closed => self.enter_closed(),
+            _ => {
+                self.tx.fin = true;
+                self.advance_close();
+            }
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    fn peer_closed(&self) -> bool {
+        self.rx.is_drained()
+    }
+}

@@ -1,0 +1,132 @@
+//! Segments out: resets, SYNs, data, probes and acknowledgements.
+
+use super::*;
+use crate::tcp::segment::{Extra, Flags, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::sender::Chunk;
+
+impl Connection {
+    /// The next segment to send, if there is one; call again until there is none. Its rare options are put into `extra`
+    /// when its flags have [`Flags::EXTRA`].
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
+        match self.state {
+            State::Established
+            | State::CloseWait
+            | State::FinWait1
+            | State::FinWait2
+            | State::Closing
+            | State::LastAck => {
+                if let Some(chunk) = self.tx.next(now) {
+                    return Some(self.data_segment(now, chunk, extra));
+                }
+                if self.tx.probe {
+                    return Some(self.probe_segment(now, extra));
+                }
+            }
+            _ => {
+                if self.reset_due.is_some() || self.syn_due {
+                    return self.control_segment(now, extra);
+                }
+            }
+        }
+        if self.rx.is_ack_due(now) && !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
+            return Some(self.segment(now, self.tx.nxt, Flags::ACK, extra));
+        }
+        None
+    }
+
+    /// RST, SYN or SYN-ACK.
+    fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
+        self.tx.stats.segments += 1;
+        if let Some((sequence, acknowledgment)) = self.reset_due.take() {
+            let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+            let acknowledgment = acknowledgment.unwrap_or(0);
+            return Some(Segment { sequence, acknowledgment, flags, ..Segment::default() });
+        }
+        self.syn_due = false;
+        self.syn_sent.get_or_insert(now);
+        if self.tx.timer == Time::NEVER {
+            self.tx.timer = now + self.tx.rtt.rto();
+        }
+        let answer = self.state == State::SynReceived;
+        let mut flags = Flags::SYN.with(Flags::EXTRA);
+        if answer {
+            flags = flags.with(Flags::ACK);
+        }
+        // What the peer did not offer is not offered back.
+        let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
+        if timestamps {
+            flags = flags.with(Flags::TIMESTAMPS);
+        }
+        let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
+        *extra = Extra::default();
+        extra.syn = Some(SynOptions {
+            mss: self.config.mss + if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 },
+            window_scale: scaled.then(|| own_scale(&self.config)),
+            sack_permitted: if answer { self.agreed.sack } else { self.config.sack },
+        });
+        Some(Segment {
+            sequence: self.iss,
+            acknowledgment: if answer { self.wire_acknowledgment() } else { 0 },
+            timestamp: if timestamps { timestamp(now) } else { 0 },
+            echo: if timestamps && answer { self.recent_timestamp } else { 0 },
+            window: self.rx.on_ack_sent().min(65_535) as u16,
+            flags,
+            ..Segment::default()
+        })
+    }
+
+    #[inline]
+    fn data_segment(&mut self, now: Time, chunk: Chunk, extra: &mut Extra) -> Segment {
+        let length = chunk.span - u32::from(chunk.fin);
+        let mut flags = Flags::ACK;
+        if chunk.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if chunk.start + u64::from(chunk.span) >= self.tx.end {
+            flags = flags.with(Flags::PSH);
+        }
+        let mut segment = self.segment(now, chunk.start, flags, extra);
+        segment.length = length as u16;
+        segment.stamp = stamp(chunk.start - 1);
+        self.tx.stats.bytes += u64::from(length);
+        segment
+    }
+
+    /// A zero-window probe: an octet the peer has already, which it must answer with its window.
+    fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
+        self.tx.probe = false;
+        self.tx.stats.probes += 1;
+        self.segment(now, self.tx.una - 1, Flags::ACK, extra)
+    }
+
+    /// A segment with the acknowledgement that goes with every one.
+    #[inline]
+    fn segment(&mut self, now: Time, octet: u64, mut flags: Flags, extra: &mut Extra) -> Segment {
+        self.tx.stats.segments += 1;
+        let acknowledgment = self.wire_acknowledgment();
+        let window = self.rx.on_ack_sent() >> self.agreed.own_scale;
+        let (mut stamp_value, mut echo) = (0, 0);
+        if self.agreed.timestamps {
+            flags = flags.with(Flags::TIMESTAMPS);
+            stamp_value = timestamp(now);
+            echo = self.recent_timestamp;
+        }
+        if self.agreed.sack && self.rx.has_blocks() {
+            flags = flags.with(Flags::EXTRA);
+            let irs = self.irs;
+            extra.syn = None;
+            extra.sack =
+                self.rx.blocks(if self.agreed.timestamps { 3 } else { 4 }, |octet| irs.wrapping_add(octet as u32));
+        }
+        Segment {
+            sequence: self.wire_sequence(octet),
+            acknowledgment,
+            timestamp: stamp_value,
+            echo,
+            window: window.min(65_535) as u16,
+            flags,
+            ..Segment::default()
+        }
+    }
+}
