@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint bench studies lock clean tools
+.PHONY: help setup demo test lint bench docs studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -17,6 +17,7 @@ help:
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
+	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
 	@echo 'make clean    remove the environment and everything built'
 
@@ -69,6 +70,9 @@ test: setup lint tools
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+docs: setup
+	$(BIN)/python docs/generate.py
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:
