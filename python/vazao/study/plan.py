@@ -13,7 +13,7 @@ from vazao.errors import ScenarioError, StudyError
 from vazao.study.design import Combination, combinations
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
-HOPS_PER_CORE_SECOND = 10e6
+HOPS_PER_CORE_SECOND = 20e6
 """Packet-hops a core of an ordinary machine simulates in a second: for estimates of how long a study takes."""
 
 
