@@ -1,10 +1,12 @@
 """Our TCPs beside ns-2.35's on the path of the study hstcp-2010.
 
-`reference/ns2_highspeed.csv` holds measurements of ns-2.35: S-R1-R2-D, base round trip 25 ms, a drop-tail queue of 200 packets at
-R1, one FTP flow of 1000-byte packets (1040 on the wire, Vegas 1000), no delayed ACKs, minimum timeout 0.2 s, 100 s.
+`reference/ns2_highspeed.csv` holds measurements of ns-2.35: S-R1-R2-D, base round trip 25 ms, a drop-tail queue of 200
+packets at R1, one FTP flow of 1000-byte packets (1040 on the wire, Vegas 1000), no delayed ACKs, minimum timeout 0.2 s,
+100 s.
 
-Slow start is arithmetic, so it must agree almost to the packet. What follows hangs on details in which ns-2 differs from the RFCs that
-we follow (its SACK cuts the window twice for one burst, its Vegas counts in whole segments), so utilisation is held to 10 %.
+Slow start is arithmetic, so it must agree almost to the packet. What follows hangs on details in which ns-2 differs from
+the RFCs that we follow (its SACK cuts the window twice for one burst, its Vegas counts in whole segments), so utilisation
+is held to 10 %.
 """
 
 from pathlib import Path
