@@ -4,9 +4,9 @@
 packets at R1, one FTP flow of 1000-byte packets (1040 on the wire, Vegas 1000), no delayed ACKs, minimum timeout 0.2 s,
 100 s.
 
-Slow start is arithmetic, so it must agree almost to the packet. What follows hangs on details in which ns-2 differs from
-the RFCs that we follow (its SACK cuts the window twice for one burst, its Vegas counts in whole segments), so utilisation
-is held to 10 %.
+Slow start is arithmetic, so it must agree almost to the packet. What follows hangs on details in which ns-2 differs
+from the RFCs that we follow (its SACK cuts the window twice for one burst, its Vegas counts in whole segments), so
+utilisation is held to 10 %.
 """
 
 from pathlib import Path
