@@ -75,6 +75,7 @@ pub fn run_as(
     }
     world.run(scenario.until, stop)?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
+    world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);
     Ok(collect(run_id, scenario, &mut world, &samples))
 }

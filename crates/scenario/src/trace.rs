@@ -38,7 +38,11 @@ pub(crate) struct Trace {
 /// What was last recorded of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Last {
+    /// When it was last looked at, recorded or not.
+    seen: Time,
     next: Time,
+    /// When each value was recorded.
+    recorded: [Time; FLOW_MEASURES],
     values: [f64; FLOW_MEASURES],
 }
 
@@ -51,7 +55,15 @@ impl Trace {
         Trace {
             wanted,
             every: spec.every.unwrap_or(Duration::ZERO),
-            flows: vec![Last { next: Time::ZERO, values: [f64::NAN; FLOW_MEASURES] }; flows],
+            flows: vec![
+                Last {
+                    seen: Time::ZERO,
+                    next: Time::ZERO,
+                    recorded: [Time::NEVER; FLOW_MEASURES],
+                    values: [f64::NAN; FLOW_MEASURES],
+                };
+                flows
+            ],
             queues: vec![u64::MAX; 2 * links],
             samples: Vec::new(),
         }
@@ -65,6 +77,7 @@ impl Trace {
     #[inline]
     pub fn on_sender(&mut self, now: Time, flow: u32, sender: &Connection) {
         let last = &mut self.flows[flow as usize];
+        last.seen = now;
         if now < last.next {
             return;
         }
@@ -84,7 +97,20 @@ impl Trace {
         for (measure, (&value, old)) in values.iter().zip(&mut last.values).enumerate() {
             if self.wanted[measure] && value != *old && !value.is_nan() {
                 *old = value;
+                last.recorded[measure] = now;
                 self.samples.push(Sample { time: now, measure: measure as u32, source: flow, value });
+            }
+        }
+    }
+
+    /// The run is over: a value that has not changed for a while still holds when its flow was last seen.
+    pub fn finish(&mut self) {
+        for (flow, last) in self.flows.iter().enumerate() {
+            for (measure, (&value, &recorded)) in last.values.iter().zip(&last.recorded).enumerate() {
+                if recorded < last.seen {
+                    let sample = Sample { time: last.seen, measure: measure as u32, source: flow as u32, value };
+                    self.samples.push(sample);
+                }
             }
         }
     }

@@ -96,7 +96,9 @@ fn rounds_begin_on_time_with_twice_the_segments() {
             expected.push((at, (sent * MSS) as f64));
         }
     }
-    let got: Vec<_> = samples(&outcome, "sequence").into_iter().filter(|s| s.1 > 0.0).collect();
+    let mut got: Vec<_> = samples(&outcome, "sequence").into_iter().filter(|s| s.1 > 0.0).collect();
+    // The last row repeats a value: it says until when that held.
+    got.dedup_by(|next, held| next.1 == held.1);
     assert_eq!(got, expected);
 }
 
