@@ -36,10 +36,11 @@ impl Source {
         if self.written < goal {
             self.written += stream.write(goal - self.written);
         }
-        if now >= self.deadline {
+        let timed_out = now >= self.deadline;
+        if timed_out {
             self.written = stream.discard_unsent();
         }
-        if now >= self.deadline || self.written == goal {
+        if timed_out || self.size == Some(self.written) {
             stream.close();
             self.finished = true;
             self.deadline = Time::NEVER;
@@ -144,5 +145,96 @@ impl Sink {
     /// Whether the peer closed and everything was read.
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream that takes and delivers everything at once, or `room` bytes at most.
+    #[derive(Default)]
+    struct Pipe {
+        room: Option<u64>,
+        written: u64,
+        sent: u64,
+        read: u64,
+        closed: bool,
+    }
+
+    impl Stream for Pipe {
+        fn write(&mut self, bytes: u64) -> u64 {
+            let taken = self.room.map_or(bytes, |room| bytes.min(room));
+            self.written += taken;
+            taken
+        }
+        fn discard_unsent(&mut self) -> u64 {
+            self.written = self.sent;
+            self.sent
+        }
+        fn read(&mut self) -> Option<std::ops::Range<u64>> {
+            self.read_at_most(u64::MAX)
+        }
+        fn read_at_most(&mut self, limit: u64) -> Option<std::ops::Range<u64>> {
+            let start = self.read;
+            self.read += limit.min(self.sent - start);
+            (self.read > start).then_some(start..self.read)
+        }
+        fn close(&mut self) {
+            self.closed = true;
+        }
+        fn is_connected(&self) -> bool {
+            true
+        }
+        fn peer_closed(&self) -> bool {
+            self.closed && self.read == self.written
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_size_is_written_as_fast_as_the_buffer_takes_it() {
+        let (mut source, mut pipe) = (Source::new(Some(2_500), None), Pipe { room: Some(1_000), ..Pipe::default() });
+        for (written, closed) in [(1_000, false), (2_000, false), (2_500, true), (2_500, true)] {
+            source.drive(at(0), &mut pipe);
+            assert_eq!((pipe.written, pipe.closed), (written, closed));
+        }
+    }
+
+    #[test]
+    fn a_duration_ends_with_what_was_sent_by_then() {
+        let (mut source, mut pipe) = (Source::new(None, Some(Duration::from_millis(100))), Pipe::default());
+        source.drive(at(5), &mut pipe);
+        assert_eq!((pipe.closed, source.next_wake()), (false, at(105)));
+        pipe.sent = 40_000;
+        source.drive(at(104), &mut pipe);
+        assert!(!pipe.closed);
+        source.drive(at(105), &mut pipe);
+        assert!(pipe.closed && source.is_finished());
+        assert_eq!((source.written(), source.next_wake()), (40_000, Time::NEVER));
+    }
+
+    #[test]
+    fn a_source_without_an_end_never_closes() {
+        let (mut source, mut pipe) = (Source::new(None, None), Pipe::default());
+        source.drive(at(0), &mut pipe);
+        source.drive(at(1_000_000), &mut pipe);
+        assert!(!pipe.closed && source.is_endless());
+    }
+
+    #[test]
+    fn a_slow_reader_reads_at_its_rate_and_in_order() {
+        let (mut sink, mut pipe) = (Sink::new(Some(Rate::from_bps(8_000_000))), Pipe::default());
+        (pipe.written, pipe.sent) = (25_000, 25_000);
+        for ms in (0..50).step_by(5) {
+            sink.drive(at(ms), &mut pipe);
+            // 1 MB/s, read every 10 ms.
+            assert_eq!(sink.received(), (10_000 * (ms / 10 + 1)).min(25_000));
+        }
+        assert!(!sink.is_disordered());
+        assert_eq!((sink.first_byte(), sink.last_byte()), (Some(at(0)), Some(at(20))));
     }
 }

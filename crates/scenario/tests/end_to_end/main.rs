@@ -8,4 +8,5 @@ mod sawtooth;
 mod sharing;
 mod slow_start;
 mod topologies;
+mod traffic;
 mod wire;
