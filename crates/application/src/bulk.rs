@@ -14,6 +14,9 @@ pub struct Source {
     written: u64,
 }
 
+/// A byte in bit-nanoseconds at one bit a second.
+const BYTE: u128 = 8_000_000_000;
+
 /// What a source without a size offers: more than any run can send.
 const ENDLESS: u64 = 1 << 56;
 
@@ -79,6 +82,8 @@ impl Source {
 pub struct Sink {
     read_rate: Option<Rate>,
     next_read: Option<Time>,
+    /// What rounding to whole bytes has left of the rate, in bit-nanoseconds.
+    carry: u64,
     received: u64,
     first: Option<Time>,
     last: Option<Time>,
@@ -119,7 +124,9 @@ impl Sink {
             return None;
         }
         self.next_read = Some(now + Self::READ_INTERVAL);
-        stream.read_at_most(rate.bytes_in(Self::READ_INTERVAL).get().max(1))
+        let budget = u128::from(rate.as_bps()) * u128::from(Self::READ_INTERVAL.as_nanos()) + u128::from(self.carry);
+        self.carry = (budget % BYTE) as u64;
+        stream.read_at_most((budget / BYTE) as u64)
     }
 
     pub(crate) fn next_wake(&self) -> Time {

@@ -3,7 +3,7 @@
 use crate::slow_start::SlowStart;
 use crate::window::Window;
 use crate::{Ack, Congestion, Signal};
-use vazao_engine::{Duration, Rate};
+use vazao_engine::Duration;
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
 pub trait CongestionControl: Send {
@@ -21,10 +21,6 @@ pub trait CongestionControl: Send {
     /// Whether the window is below the threshold and doubling.
     fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
-    }
-    /// The rate packets should be spaced at, for algorithms that pace.
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
     }
     /// Whether a first or second duplicate acknowledgement suffices to retransmit data sent `age` ago (TCP Vegas).
     fn retransmit_early(&self, _age: Duration) -> bool {

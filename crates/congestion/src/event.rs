@@ -50,8 +50,10 @@ pub enum Signal {
     Loss,
     /// A lost packet, answered as TCP Tahoe did: the window falls to one segment, then slow start.
     Restart,
-    /// The retransmission timer expired for the first time since data was last acknowledged.
+    /// The retransmission timer expired for the first time since data was last acknowledged, and no fast recovery that
+    /// cut the window was under way.
     Timeout,
-    /// It expired again with nothing acknowledged in between: the threshold stays (RFC 5681 section 3.1).
+    /// It expired again with nothing acknowledged in between, or in a fast recovery: the threshold stays (RFC 5681
+    /// section 3.1).
     RepeatedTimeout,
 }

@@ -96,11 +96,6 @@ impl<B: Copy> Network<B> {
         route
     }
 
-    /// The first link of a route.
-    pub fn first_link(&self, route: RouteId) -> LinkId {
-        self.routes[route as usize]
-    }
-
     /// Sends a packet of `size` bytes, network header included, along `route`.
     #[inline]
     pub fn send(

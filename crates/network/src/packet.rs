@@ -20,9 +20,9 @@ pub struct Packet<B> {
     pub to: u32,
     /// When it reaches the end of the link it is on.
     pub(crate) arrival: u64,
-    /// Its position in the table of routes.
+    /// Its position in the table of routes, and in the top bit whether it will be lost: see `LOST`.
     pub(crate) hop: u32,
-    /// The packet behind it in the same queue or link. The top bit of `hop` is free; a lost packet has `lost` set.
+    /// The packet behind it in the same queue or link.
     pub(crate) next: u32,
 }
 

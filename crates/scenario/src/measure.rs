@@ -97,7 +97,7 @@ impl FlowMeasure {
     /// One of the sender's packets, sent at `sent`, was dropped.
     pub fn on_drop(&mut self, sent: Time) {
         self.lost += 1;
-        if sent <= self.slow_start_end {
+        if sent < self.slow_start_end {
             self.slow_start_lost += 1;
         }
     }
@@ -118,10 +118,16 @@ impl FlowMeasure {
         self.last_cwnd = cwnd;
     }
 
-    /// The window's mean over time in bytes; `None` when nothing happened.
-    pub fn cwnd_mean(&self) -> Option<f64> {
-        let span = self.last_event.since(self.first_event).as_nanos();
-        (span > 0).then(|| self.cwnd_area / span as f64)
+    /// The window's mean over time, from the sender's first event to `end`, in bytes; `None` when nothing happened.
+    pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
+        let span = end.since(self.first_event).as_nanos();
+        let tail = self.last_cwnd as f64 * end.since(self.last_event).as_nanos() as f64;
+        (span > 0).then(|| (self.cwnd_area + tail) / span as f64)
+    }
+
+    /// When the sender last handled something.
+    pub fn last_event(&self) -> Time {
+        self.last_event
     }
 
     fn follow(&mut self, now: Time, cwnd: u64, sender: &Connection) {
@@ -137,7 +143,7 @@ impl FlowMeasure {
                 self.phase = Phase::Repair;
             }
             // Only what was acknowledged beyond the losses ends the repair: the timer or Tahoe may need slow start again.
-            Phase::Repair if !sender.in_recovery() && !sender.control().in_slow_start() => {
+            Phase::Repair if !sender.is_repairing() && !sender.control().in_slow_start() => {
                 self.phase = Phase::Avoidance;
             }
             Phase::Avoidance => {
@@ -146,7 +152,7 @@ impl FlowMeasure {
                 }
                 match self.cut {
                     None if cuts > self.last_cuts => self.cut = Some((now, self.last_cwnd)),
-                    Some((since, before)) if cwnd >= before && !sender.in_recovery() => {
+                    Some((since, before)) if cwnd >= before && !sender.is_repairing() => {
                         self.recovery = Some(now.since(since));
                     }
                     _ => {}

@@ -80,7 +80,7 @@ impl Item {
         }
     }
 
-    /// A registry entry: its name, or a table with `kind` and parameters. `shorthand` reads other forms.
+    /// A registry entry: its name, or a table with `kind` and parameters.
     pub fn entry<B>(self, what: &str, entries: &'static [Entry<B>]) -> Result<(&'static Entry<B>, Table)> {
         if let Value::Text(name) = &self.node.value {
             let entry = registry::find(what, entries, name).map_err(|problem| self.error(problem))?;
@@ -88,10 +88,9 @@ impl Item {
             return Ok((entry, table));
         }
         if !matches!(self.node.value, Value::Table(_)) {
+            let value = &self.node.value;
             return Err(self.error(format!(
-                "{} is not accepted; write {}",
-                self.node.value,
-                Kind::Entry("").expected().replacen("a ,", &format!("a {what},"), 1)
+                "{value} is not accepted; write the name of a {what}, or a table with its kind and parameters"
             )));
         }
         let mut table = self.into_table()?;

@@ -129,12 +129,12 @@ fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, sample
         .collect();
     let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
     let results: Vec<_> = world.flows.iter().map(|flow| FlowResult::new(flow, &world.endpoints)).collect();
-    let goodputs: Vec<f64> = results.iter().filter_map(|r| r.goodput).collect();
+    let shares: Vec<f64> = world.flows.iter().zip(&results).map(|(flow, r)| r.share(flow.start, world.now)).collect();
     Outcome {
         runs: table(vec![vec![
             ("run_id", id.into()),
             ("seed", scenario.seed.into()),
-            ("jain", jain(&goodputs).into()),
+            ("jain", jain(&shares).into()),
             ("utilisation", utilisation.into()),
             ("sim_s", world.now.as_secs().into()),
             ("events", world.events.into()),
@@ -207,6 +207,16 @@ impl FlowResult {
             completed: (!source.is_endless()).then_some(done),
             intact: is_intact(sink, source.written(), &receiver.connection),
         }
+    }
+}
+
+impl FlowResult {
+    /// The rate that counts for fairness: over the flow's own time if it completed, else over all the time it had, so
+    /// that a flow which starved or stalled counts as the slow one it was.
+    fn share(&self, start: Time, end: Time) -> f64 {
+        let over = if self.completed == Some(true) { self.last_byte.unwrap_or(end) } else { end };
+        let span = over.since(start).as_secs();
+        if span > 0.0 { 8.0 * self.app_bytes as f64 / span } else { 0.0 }
     }
 }
 
@@ -283,6 +293,8 @@ fn path_row<P: Probe>(id: &str, number: usize, result: &FlowResult, world: &Worl
     let flow = &world.flows[number];
     let sender = &world.endpoints[flow.sender as usize].connection;
     let stats = sender.stats();
+    // A flow that is over has no window any more.
+    let end = if sender.is_over() { flow.measure.last_event() } else { world.now };
     vec![
         ("run_id", id.into()),
         ("flow", (number as u64).into()),
@@ -295,7 +307,7 @@ fn path_row<P: Probe>(id: &str, number: usize, result: &FlowResult, world: &Worl
         ("timeout_retransmissions", stats.timeout_retransmissions.into()),
         ("timeouts", stats.timeouts.into()),
         ("srtt_s", (stats.rtt.count() > 0).then(|| sender.rtt().srtt().as_secs()).into()),
-        ("cwnd_mean_bytes", flow.measure.cwnd_mean().into()),
+        ("cwnd_mean_bytes", flow.measure.cwnd_mean(end).into()),
     ]
 }
 

@@ -84,6 +84,9 @@ impl Scenario {
         };
         let written = table.take("seed").map(|i| i.whole(Kind::Integer(0, 1 << 53))).transpose()?;
         let seed = seed.or(written).unwrap_or(1);
+        if seed > 1 << 53 {
+            return Err(table.error(format!("seed {seed} is too large; the largest is 2^53")));
+        }
         let until = match table.take("until") {
             Some(item) => Some(Time::ZERO + duration(&item, Duration::from_nanos(1), LONGEST)?),
             None => None,

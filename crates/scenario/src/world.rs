@@ -157,6 +157,13 @@ impl<P: Probe> World<P> {
                 break;
             }
             self.now = time;
+            if let Some((sampler, _)) = self.sampler
+                && sampler == slot
+            {
+                // Watching is not an event of the run.
+                self.sample();
+                continue;
+            }
             self.events += 1;
             if self.events.is_multiple_of(STOP_CHECK) {
                 if stop.load(Ordering::Relaxed) {
@@ -166,8 +173,6 @@ impl<P: Probe> World<P> {
             }
             if slot < network_slots {
                 self.advance(slot);
-            } else if self.sampler.is_some_and(|(sampler, _)| sampler == slot) {
-                self.sample();
             } else {
                 self.wake((slot - network_slots) as usize);
             }
@@ -247,7 +252,33 @@ impl<P: Probe> World<P> {
     fn service(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
         endpoint.application.drive(self.now, &mut endpoint.connection);
-        while let Some(mut segment) = endpoint.connection.poll_transmit(self.now, &mut self.scratch) {
+        self.transmit(index);
+        let endpoint = &mut self.endpoints[index];
+        if P::ON && endpoint.sends {
+            self.probe.on_sender(self.now, endpoint.flow, &endpoint.connection);
+        }
+        let mut due = endpoint.connection.next_timeout();
+        if endpoint.connection.is_over() {
+            if !endpoint.over {
+                self.close(index);
+            }
+        } else {
+            due = due.min(endpoint.application.next_wake());
+        }
+        let endpoint = &mut self.endpoints[index];
+        if due < endpoint.due {
+            // An alarm for the past is one for now.
+            endpoint.due = due.max(self.now);
+            self.scheduler.set(endpoint.slot, endpoint.due);
+        }
+    }
+
+    /// Sends everything that an endpoint may send now.
+    #[inline]
+    fn transmit(&mut self, index: usize) {
+        loop {
+            let endpoint = &mut self.endpoints[index];
+            let Some(mut segment) = endpoint.connection.poll_transmit(self.now, &mut self.scratch) else { return };
             let size = IP_HEADER + segment.header_bytes(&self.scratch) + u32::from(segment.length);
             if segment.flags.has(Flags::EXTRA) {
                 segment.extra = self.extras.insert(self.scratch);
@@ -255,31 +286,13 @@ impl<P: Probe> World<P> {
             if P::ON {
                 self.probe.on_send(self.now, index, &segment, &self.scratch);
             }
-            let fate = self.network.send(self.now, endpoint.route, endpoint.peer, size, segment, &mut self.scheduler);
+            let (route, peer) = (endpoint.route, endpoint.peer);
+            let fate = self.network.send(self.now, route, peer, size, segment, &mut self.scheduler);
             if let Fate::Dropped(id, cause) = fate {
-                return self.refuse(index, id, cause);
+                let packet = self.network.take(id);
+                self.drop(&packet, cause);
             }
         }
-        if P::ON && endpoint.sends {
-            self.probe.on_sender(self.now, endpoint.flow, &endpoint.connection);
-        }
-        let due = endpoint.connection.next_timeout().min(endpoint.application.next_wake());
-        if due < endpoint.due {
-            // An alarm for the past is one for now.
-            endpoint.due = due.max(self.now);
-            self.scheduler.set(endpoint.slot, endpoint.due);
-        }
-        if endpoint.connection.is_over() && !endpoint.over {
-            self.close(index);
-        }
-    }
-
-    /// The first link had no room for what an endpoint sent.
-    #[cold]
-    fn refuse(&mut self, index: usize, id: u32, cause: Cause) {
-        let packet = self.network.take(id);
-        self.drop(&packet, cause);
-        self.service(index);
     }
 
     #[cold]

@@ -33,6 +33,13 @@ impl RttEstimator {
         }
     }
 
+    /// Takes a measurement that is too coarse to be the latest or the least: it moves the timeout alone.
+    pub fn sample_coarse(&mut self, rtt: Duration) {
+        let (latest, min) = (self.latest, self.min);
+        self.sample(rtt);
+        (self.latest, self.min) = (latest, min);
+    }
+
     /// Takes one measurement (never of a retransmitted segment: Karn's algorithm, section 3), which ends any back-off.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {

@@ -8,7 +8,7 @@ use vazao_engine::{Duration, Time};
 /// path was seen to carry in an empty round trip, estimated bandwidth times minimum round-trip time.
 ///
 /// A random loss on an underused link then costs little. Closely spaced acknowledgements fool the estimate, as
-/// Westwood+ (2004) found; its slower sampling is another entry.
+/// the authors of Westwood+ (2004) found.
 #[derive(Debug)]
 pub struct Westwood {
     estimate: BandwidthEstimate,

@@ -56,10 +56,6 @@ impl Flags {
     pub const fn control(self) -> u8 {
         self.0 & 0x3f
     }
-    /// From the control bits of a TCP header.
-    pub const fn from_control(bits: u8) -> Flags {
-        Flags(bits & 0x3f)
-    }
 }
 
 /// The options that only some segments carry.

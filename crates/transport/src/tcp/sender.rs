@@ -131,6 +131,9 @@ impl Sender {
     pub fn in_recovery(&self) -> bool {
         self.episode.is_fast()
     }
+    pub fn is_repairing(&self) -> bool {
+        self.episode != Episode::None
+    }
 
     /// The receiver's window is now `window` from `offset` on. It never moves left here: a receiver that takes back
     /// what it offered (RFC 9293 section 3.8.6.2.1 discourages it) finds data already in flight anyway.
@@ -350,11 +353,12 @@ impl Sender {
             }
             return latest;
         }
-        // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4).
+        // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
+        // millisecond. That is good enough for the timer, and for nothing else.
         if let Some(rtt) = echo {
-            self.rtt.sample(rtt);
+            self.rtt.sample_coarse(rtt);
         }
-        echo
+        None
     }
 
     /// Moves the episode on after `newly` octets were acknowledged. Whether the timer is to be restarted.
@@ -368,6 +372,7 @@ impl Sender {
         };
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
+            // Written for NewReno; a burst is no better after the other recoveries, so they heed it too.
             self.control.on_recovered(self.flight());
             self.cwnd = self.control.cwnd();
             return true;
@@ -492,7 +497,9 @@ impl Sender {
             return true;
         }
         self.stats.timeouts += 1;
-        self.signal(now, if self.expiries == 1 { Signal::Timeout } else { Signal::RepeatedTimeout });
+        // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
+        let first = self.expiries == 1 && !self.episode.is_fast();
+        self.signal(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
         self.board.lose_all(true);
         self.episode = Episode::Restart { recover: self.nxt };
         self.guard = self.nxt;

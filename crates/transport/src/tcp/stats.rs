@@ -17,6 +17,8 @@ pub struct Stats {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer with data in flight.
     pub timeouts: u64,
+    /// Expiries of the timer that waits for the answer to a SYN.
+    pub syn_timeouts: u64,
     /// Recovery episodes that duplicate ACKs or SACK started.
     pub recoveries: u64,
     /// Duplicate ACKs received.

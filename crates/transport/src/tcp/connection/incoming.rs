@@ -117,7 +117,7 @@ impl Connection {
                 self.tx.rtt.sample(now.since(sent));
             }
         }
-        if self.tx.stats.timeouts > 0 {
+        if self.tx.stats.syn_timeouts > 0 {
             self.tx.after_lost_syn(now);
         }
         self.advance_close();

@@ -42,6 +42,9 @@ pub enum Failure {
 /// Twice RFC 9293's maximum segment lifetime of two minutes, as implementations shorten it: one minute in all.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
+/// How often a SYN is sent again at most, as Linux does: two minutes of silence are answer enough.
+const SYN_RETRIES: u32 = 6;
+
 /// What both sides agreed on in their SYNs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
@@ -155,6 +158,10 @@ impl Connection {
     pub fn in_recovery(&self) -> bool {
         self.tx.in_recovery()
     }
+    /// Whether losses are being repaired, by fast recovery or after a timeout.
+    pub fn is_repairing(&self) -> bool {
+        self.tx.is_repairing()
+    }
 
     /// Gives the connection up and tells the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
@@ -190,12 +197,12 @@ impl Connection {
     }
 
     fn on_syn_timeout(&mut self, now: Time) -> bool {
-        self.tx.stats.timeouts += 1;
+        self.tx.stats.syn_timeouts += 1;
         self.tx.rtt.back_off();
         self.tx.timer = now + self.tx.rtt.rto();
         self.syn_due = true;
         self.syn_resent = true;
-        self.tx.stats.timeouts <= u64::from(self.config.retries.min(6))
+        self.tx.stats.syn_timeouts <= u64::from(self.config.retries.min(SYN_RETRIES))
     }
 
     fn enter_closed(&mut self) {
