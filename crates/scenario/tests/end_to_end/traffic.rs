@@ -1,6 +1,6 @@
 //! Applications over the whole way: sizes, durations and slow readers.
 
-use crate::lab::{number, play};
+use crate::lab::{cell, number, play};
 
 fn scenario(app: &str) -> String {
     format!(
@@ -34,4 +34,57 @@ fn a_slow_reader_sets_the_pace_by_its_window() {
     // 1 MB at 4 Mbit/s is 2 s; the window never lets the sender fill the link, so nothing is lost.
     assert!((2.0..2.1).contains(&value("completion_s")), "{}", value("completion_s"));
     assert_eq!(value("packets_lost"), 0.0);
+}
+
+/// Two disjoint paths, the second of which loses everything.
+fn beside_a_dead_path(app: &str) -> String {
+    format!(
+        "[network]\ntopology = \"multipath\"\n\
+         path = [{{ rate = \"1 Mbps\", delay = \"10 ms\" }}, {{ rate = \"1 Mbps\", delay = \"10 ms\", loss = 1.0 }}]\n\
+         [[flow]]\napp = {{ kind = \"upload\", size = \"20 MB\" }}\n[[flow]]\napp = {app}\n"
+    )
+}
+
+#[test]
+fn a_flow_that_is_given_up_holds_nobody_up() {
+    for app in [
+        "{ kind = \"upload\", duration = \"5 s\" }",
+        "{ kind = \"upload\", size = \"1 MB\", read_rate = \"1 Mbps\" }",
+        "{ kind = \"download\", size = \"1 MB\", read_rate = \"1 Mbps\" }",
+    ] {
+        let outcome = play(&beside_a_dead_path(app), 1);
+        assert_eq!(number(&outcome.flows, "completed", 0), 1.0, "{app}");
+        assert_eq!(number(&outcome.flows, "completed", 1), 0.0, "{app}");
+        assert_eq!(number(&outcome.flows, "app_bytes", 1), 0.0, "{app}");
+    }
+}
+
+#[test]
+fn a_starved_flow_counts_in_jains_index() {
+    let outcome = play(&beside_a_dead_path("{ kind = \"upload\", size = \"1 MB\" }"), 1);
+    // One of two flows has everything: 1/n.
+    assert_eq!(number(&outcome.runs, "jain", 0), 0.5);
+}
+
+#[test]
+fn a_burst_that_the_first_queue_refuses_is_only_lost() {
+    let text = "[network]\ntopology = \"point-to-point\"\nlink = { rate = \"100 Mbps\", delay = \"1 ms\", queue = \"1 packets\" }\n\
+                [[flow]]\napp = { kind = \"upload\", size = \"20 MB\" }\n\
+                transport = { kind = \"tcp\", initial_window = 10000, receive_buffer = \"64 MB\" }";
+    let outcome = play(text, 1);
+    assert_eq!(number(&outcome.flows, "intact", 0), 1.0);
+    assert_eq!(number(&outcome.flows, "completed", 0), 1.0);
+    assert!(number(&outcome.flows, "packets_lost", 0) > 9_000.0);
+}
+
+#[test]
+fn a_lost_syn_is_no_loss_in_slow_start() {
+    let text = "until = \"3 s\"\n[network]\ntopology = \"point-to-point\"\n\
+                link = { rate = \"10 Mbps\", delay = \"10 ms\", forward.loss = { kind = \"list\", packets = [1] } }\n\
+                [[flow]]\napp = { kind = \"upload\", size = \"20 kB\" }";
+    let outcome = play(text, 1);
+    // The SYN goes again after 1 s (RFC 6298 section 2.1).
+    assert!((1.02..1.03).contains(&number(&outcome.flows, "handshake_s", 0)));
+    assert_eq!(number(&outcome.flows, "timeouts", 0), 0.0);
+    assert_eq!(cell(&outcome.flows, "slow_start_loss", 0), None);
 }
