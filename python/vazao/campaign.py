@@ -163,6 +163,8 @@ def open_campaign(directory: str | Path) -> Campaign:
     """The stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`."""
     directory = Path(directory)
     store = Store(directory)
+    if store.manifest["kind"] != "study":
+        raise ResultsError(f"{directory}: holds the results of a scenario, not of a study")
     path = directory / STUDY
     study = parse_study(read_text(path), str(path))
     return Campaign(study.changed(store.manifest["overrides"], store.manifest["seed"]), directory)

@@ -19,7 +19,7 @@ import typer
 
 from vazao import _core, campaign, catalogue, findings, terminal
 from vazao.campaign import Campaign
-from vazao.errors import RunError, ScenarioError, VazaoError
+from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
 from vazao.files import explained
 from vazao.result import Result, run_scenario
 from vazao.store import Store, check_usable, writing
@@ -84,7 +84,7 @@ def run(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="The seed of every random stream.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")] = None,
     full: Annotated[
         bool | None, typer.Option("--full/--quick", help="A study's size (default: as begun, else quick).")
     ] = None,
@@ -220,6 +220,8 @@ def show(directory: Directory) -> None:
     store = Store(directory)
     if store.manifest["kind"] == "scenario":
         tables = {name: store.read(name) for name in ("runs", "flows", "links")}
+        if not tables["runs"].height:
+            raise ResultsError(f"{directory}: holds no finished run")
         terminal.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
         return
     done = campaign.open_campaign(directory)

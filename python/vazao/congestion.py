@@ -10,8 +10,10 @@ vz.run(net, [vz.flow(vz.upload("10 MB"), vz.tcp(cc=Cautious))])
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
+from types import CodeType, FunctionType
 
 from vazao._core import Ack, Congestion
 
@@ -47,18 +49,52 @@ class CongestionControl:
             self.ssthresh = max(min(self.cwnd, congestion.flight_bytes) / 2, 2 * self.mss)
         self.cwnd = self.ssthresh if congestion.signal == "loss" else self.mss
 
+    def on_recovered(self, flight_bytes: int) -> None:
+        """A recovery is over with so much left in flight: a window far above it must not become a burst."""
+        self.cwnd = min(self.cwnd, max(flight_bytes, self.mss) + self.mss)
+
 
 def fingerprint(control: type[CongestionControl]) -> str:
-    """A digest of a control's code and that of the classes it builds on: another code is another run.
+    """A digest of a control's code: another code is another run.
 
-    Code that cannot be found (typed at a prompt, say) is known by its compiled form.
+    It covers the classes that it builds on, and the functions and values of its module that it uses. Code whose source
+    cannot be read (typed at a prompt, say) is known by its compiled form.
     """
     digest = hashlib.sha256()
+    seen: set[int] = set()
     for base in control.__mro__[:-1]:
-        try:
-            digest.update(inspect.getsource(base).encode())
-        except (OSError, TypeError):
-            for name, member in sorted(vars(base).items()):
-                code = getattr(member, "__code__", None)
-                digest.update(f"{name}={member!r}".encode() if code is None else code.co_code)
+        _source(base, digest)
+        for name, member in sorted(vars(base).items()):
+            digest.update(name.encode())
+            _value(member, digest, seen)
     return digest.hexdigest()[:16]
+
+
+def _source(thing: object, digest: hashlib._Hash) -> None:
+    with contextlib.suppress(OSError, TypeError):
+        digest.update(inspect.getsource(thing).encode())  # type: ignore[arg-type]
+
+
+def _value(value: object, digest: hashlib._Hash, seen: set[int]) -> None:
+    """Feed what a class or module holds: a function by its code and what that names, a plain value by its text."""
+    if isinstance(value, FunctionType):
+        if id(value) not in seen:
+            seen.add(id(value))
+            _source(value, digest)
+            _code(value.__code__, value.__globals__, digest, seen)
+            for cell in value.__closure__ or ():
+                _value(cell.cell_contents, digest, seen)
+    elif isinstance(value, bool | int | float | str | bytes | tuple | frozenset | None):
+        digest.update(repr(value).encode())
+
+
+def _code(code: CodeType, names: dict[str, object], digest: hashlib._Hash, seen: set[int]) -> None:
+    digest.update(code.co_code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _code(constant, names, digest, seen)
+        else:
+            digest.update(repr(constant).encode())
+    for name in code.co_names:
+        digest.update(name.encode())
+        _value(names.get(name), digest, seen)

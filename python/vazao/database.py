@@ -94,6 +94,8 @@ def query(
     bound = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", sql)}
     try:
         relation = connection.sql(sql, params=bound or None)
+        if relation is None:
+            raise ResultsError("the query has no answer; write a SELECT")
         with warnings.catch_warnings(action="ignore"):
             return _plain(pl.DataFrame(relation.to_arrow_table()))
     except duckdb.Error as error:

@@ -41,6 +41,19 @@ def test_another_code_is_another_run() -> None:
     assert one(Mine).scenario.run_id == one(Mine).scenario.run_id
 
 
+def test_a_constant_or_a_helper_of_its_module_is_part_of_a_control() -> None:
+    def made(text: str) -> type[vz.CongestionControl]:
+        names: dict[str, object] = {"vz": vz}
+        exec(text, names)  # As typed at a prompt: there is no source to read.
+        return names["Own"]  # type: ignore[return-value]
+
+    base = "class Own(vz.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd += gain(ack) * 0.1\n"
+    gain = "GAIN = 2\ndef gain(ack):\n    return GAIN * ack.acked_bytes\n"
+    texts = [gain + base, gain + base.replace("0.1", "3.0"), gain.replace("= 2", "= 4") + base]
+    assert len({fingerprint(made(text)) for text in texts}) == 3
+    assert fingerprint(made(texts[0])) == fingerprint(made(texts[0]))
+
+
 def test_what_a_control_does_wrong_is_a_run_error_that_names_it() -> None:
     class Broken(vz.CongestionControl):
         def on_ack(self, ack: object) -> None:

@@ -3,7 +3,6 @@
 use crate::InputError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use pyo3::{PyClass, PyClassInitializer};
 use std::sync::Arc;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Setup, Signal};
 use vazao_engine::Duration;
@@ -49,6 +48,9 @@ fn seconds(span: Duration) -> Option<f64> {
     (span > Duration::ZERO && span < Duration::MAX).then(|| span.as_secs())
 }
 
+/// No window is larger than a petabyte: sums of windows stay exact.
+const LARGEST: f64 = 1e15;
+
 /// What a user's class did wrong, on its way up to the runner.
 pub struct UserError(pub String);
 
@@ -64,10 +66,10 @@ struct PythonControl {
 impl PythonControl {
     /// Calls a method and reads the windows. What goes wrong ends the run: unwinding is how a machine far below says so,
     /// without the hook that would print a panic.
-    fn call<T: PyClass + Into<PyClassInitializer<T>>>(&mut self, method: &str, argument: T) {
+    fn call(&mut self, method: &str, argument: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
         let result = Python::attach(|py| -> PyResult<(f64, f64)> {
             let instance = self.instance.bind(py);
-            instance.call_method1(method, (Py::new(py, argument)?,))?;
+            instance.call_method1(method, (argument(py)?,))?;
             windows(instance)
         });
         let windows = result.and_then(|(cwnd, ssthresh)| {
@@ -79,7 +81,7 @@ impl PythonControl {
         });
         match windows {
             Ok((cwnd, ssthresh)) => {
-                self.cwnd = cwnd.max(self.mss) as u64;
+                self.cwnd = cwnd.clamp(self.mss, LARGEST) as u64;
                 self.ssthresh = ssthresh.max(0.0) as u64;
             }
             Err(error) => std::panic::resume_unwind(Box::new(UserError(format!("{}.{method}: {error}", self.name)))),
@@ -105,7 +107,7 @@ impl CongestionControl for PythonControl {
             window_limited: ack.window_limited,
             in_recovery: ack.in_recovery,
         };
-        self.call("on_ack", argument);
+        self.call("on_ack", |py| Ok(Py::new(py, argument)?.into_any()));
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
@@ -116,7 +118,11 @@ impl CongestionControl for PythonControl {
             Signal::RepeatedTimeout => "repeated-timeout",
         };
         let argument = PyCongestion { now_s: congestion.now.as_secs(), signal, flight_bytes: congestion.flight };
-        self.call("on_congestion", argument);
+        self.call("on_congestion", |py| Ok(Py::new(py, argument)?.into_any()));
+    }
+
+    fn on_recovered(&mut self, flight: u64) {
+        self.call("on_recovered", |py| Ok(flight.into_pyobject(py)?.into_any().unbind()));
     }
 
     fn cwnd(&self) -> u64 {

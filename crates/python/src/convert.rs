@@ -12,7 +12,8 @@ pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if object.is_instance_of::<PyBool>() {
         Value::Flag(object.extract()?)
     } else if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
-        Value::Number(object.extract()?)
+        // A whole number may be larger than any float.
+        Value::Number(object.extract().map_err(|_| InputError::new_err(format!("{object} is too large a number")))?)
     } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         Value::List(object.try_iter()?.map(|x| to_value(&x?).map(Into::into)).collect::<PyResult<_>>()?)
     } else if let Ok(x) = object.cast::<PyDict>() {

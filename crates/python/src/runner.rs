@@ -122,7 +122,8 @@ fn add_wall_time(runs: &mut Table, seconds: f64) {
 fn stopped(reason: Stopped) -> PyErr {
     match reason {
         Stopped::Cancelled => RunError::new_err("the run was cancelled"),
-        Stopped::Probe(problem) => RunError::new_err(format!("the capture could not be written: {problem}")),
+        // Where captures go is the user's choice.
+        Stopped::Probe(problem) => InputError::new_err(format!("the capture could not be written: {problem}")),
     }
 }
 
