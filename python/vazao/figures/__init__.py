@@ -136,7 +136,7 @@ def files(one: Drawing) -> dict[str, bytes]:
     return {
         "svg": svg.encode(),
         "pdf": bytes(vl_convert.svg_to_pdf(svg)),
-        "png": bytes(vl_convert.svg_to_png(svg, scale=2.5)),
+        "png": bytes(vl_convert.svg_to_png(svg, scale=2)),
         "json": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
     }
 
