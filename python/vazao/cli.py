@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import tomllib
 import traceback
@@ -243,8 +244,10 @@ def sql(
         sys.stdout.write(rows.write_csv())
     elif as_json:
         print(json.dumps(_rows(rows), default=str))
-    else:
+    elif rows.height and terminal.fits(rows):
         out.print(terminal.table(rows, raw=True))
+    else:
+        print(terminal.records(rows))
 
 
 @app.command()
@@ -302,7 +305,10 @@ def explain(name: Annotated[str, typer.Argument(help="An algorithm, a transport,
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="The scenario's name; NAME.toml is written.")]) -> None:
     """Write a commented starter scenario."""
-    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    stem = name.removesuffix(".toml")
+    if not re.fullmatch(r"[\w-][\w.-]*", stem):
+        raise ScenarioError(f"{name!r} is not a name; write letters, digits, - and _, as in my-scenario")
+    path = Path(f"{stem}.toml")
     text = (resources.files("vazao") / "starter.toml").read_text(encoding="utf-8")
     title = json.dumps(path.stem, ensure_ascii=False)
     with explained(path):

@@ -57,6 +57,18 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
 }
 
 
+ANSWERING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+"""What a query may be. Studies are exchanged, so theirs must not write, attach or install either."""
+
+
+def seal(connection: duckdb.DuckDBPyConnection, directory: Path) -> None:
+    """From now on no query reaches a file outside `directory`, nor changes that again."""
+    allowed = str(directory.resolve()).replace("'", "''")
+    connection.sql(f"SET allowed_directories = ['{allowed}']")
+    connection.sql("SET enable_external_access = false")
+    connection.sql("SET lock_configuration = true")
+
+
 def connect() -> duckdb.DuckDBPyConnection:
     """An empty database in memory with the functions above.
 
@@ -93,13 +105,25 @@ def query(
     """The rows of a query; of `parameters`, those that it names as `$name` are bound. Raises `ResultsError`."""
     bound = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", sql)}
     try:
+        statements = connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type not in ANSWERING:
+            raise ResultsError("a query is one SELECT: results are asked, not changed")
         relation = connection.sql(sql, params=bound or None)
-        if relation is None:
-            raise ResultsError("the query has no answer; write a SELECT")
         with warnings.catch_warnings(action="ignore"):
-            return _plain(pl.DataFrame(relation.to_arrow_table()))
+            rows = relation.to_arrow_table()
+            return _plain(pl.DataFrame(rows.rename_columns(_unique(rows.column_names))))
     except duckdb.Error as error:
         raise ResultsError(_clean(str(error))) from None
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names that a join gives twice, told apart as `name_1`, `name_2`, …"""
+    counts: dict[str, int] = {}
+    unique = []
+    for name in names:
+        counts[name] = counts.get(name, -1) + 1
+        unique.append(f"{name}_{counts[name]}" if counts[name] else name)
+    return unique
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -90,6 +90,7 @@ class Store:
         if not self.files("samples"):
             connection.register("no_samples", _SAMPLES.to_frame().to_arrow())
             connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
+        database.seal(connection, self.directory)
         self._database = batches, connection
         return connection
 

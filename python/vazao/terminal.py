@@ -77,6 +77,20 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     return made
 
 
+def records(frame: pl.DataFrame) -> str:
+    """Rows that are too wide for the terminal, one value a line."""
+    width = max((len(name) for name in frame.columns), default=0)
+    rows = frame.iter_rows(named=True)
+    blocks = ["\n".join(f"{name:<{width}}  {_raw(value)}" for name, value in row.items()) for row in rows]
+    return "\n\n".join(blocks) or f"no rows; columns: {', '.join(frame.columns)}"
+
+
+def fits(frame: pl.DataFrame) -> bool:
+    """Whether a table of these rows is no wider than the terminal."""
+    widths = [max([len(name), *(len(_raw(value)) for value in frame[name])]) for name in frame.columns]
+    return sum(widths) + 2 * len(widths) <= out.width
+
+
 def _raw(value: Any) -> str:
     return "NULL" if value is None else str(value)
 

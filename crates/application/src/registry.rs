@@ -30,7 +30,7 @@ const DURATION: Parameter = Parameter::new(
     "duration",
     Kind::Duration(Duration::from_nanos(1), Duration::MAX),
     "",
-    "how long to send, from the moment the connection stands, in place of a size",
+    "how long to send, from the moment the connection stands; with a size too, whichever ends first",
 );
 const READ_RATE: Parameter =
     Parameter::new("read_rate", Kind::Rate, "", "how fast the receiving application reads; without it, at once");

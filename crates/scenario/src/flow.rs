@@ -214,7 +214,7 @@ fn routes(
 }
 
 fn read_transport(item: Item, plugins: &Plugins) -> Result<TcpSpec> {
-    let (_, mut table) = item.entry("transport", TRANSPORTS)?;
+    let (_, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
     let control = read_control(table.take("cc").unwrap_or_else(|| Item::named("cubic")), plugins)?;
     let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
     let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;

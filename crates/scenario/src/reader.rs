@@ -32,6 +32,16 @@ impl Item {
         Item::root(Value::Text(name.into()).into())
     }
 
+    /// A table that does not say its kind is of this one.
+    pub fn with_kind(mut self, name: &str) -> Item {
+        if let Value::Table(entries) = &mut self.node.value
+            && !entries.iter().any(|(key, _)| key == "kind")
+        {
+            entries.push(("kind".into(), Value::Text(name.into()).into()));
+        }
+        self
+    }
+
     pub fn error(&self, problem: impl Into<String>) -> ScenarioError {
         ScenarioError { file: String::new(), line: self.node.line, key: self.path.clone(), problem: problem.into() }
     }

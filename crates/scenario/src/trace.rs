@@ -25,25 +25,67 @@ const FLOW_MEASURES: usize = QUEUE;
 /// How often queues are looked at when no interval is asked for.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Records what a [`TraceSpec`] asks for: a value when it has changed, and at most one an interval.
+/// Records what a [`TraceSpec`] asks for: a value when it has changed; with an interval, the least and the greatest of
+/// each, so that a sawtooth shorter than the interval still shows its height.
 #[derive(Debug)]
 pub(crate) struct Trace {
     wanted: [bool; MEASURES.len()],
     every: Duration,
-    flows: Vec<Last>,
+    flows: Vec<FlowTrace>,
     queues: Vec<u64>,
     pub samples: Vec<Sample>,
 }
 
-/// What was last recorded of a flow.
+/// What is known of a flow's measures, in the order of [`MEASURES`].
 #[derive(Clone, Copy, Debug)]
-struct Last {
-    /// When it was last looked at, recorded or not.
+struct FlowTrace {
+    /// When it was last looked at.
     seen: Time,
-    next: Time,
-    /// When each value was recorded.
-    recorded: [Time; FLOW_MEASURES],
-    values: [f64; FLOW_MEASURES],
+    /// When the interval under way ends.
+    end: Time,
+    series: [Series; FLOW_MEASURES],
+}
+
+/// One measure of one flow. Values that do not exist yet are NaN.
+#[derive(Clone, Copy, Debug)]
+struct Series {
+    /// What was recorded last, and when.
+    recorded: (Time, f64),
+    /// The least and the greatest value of the interval under way, and the latest.
+    low: (Time, f64),
+    high: (Time, f64),
+    latest: f64,
+}
+
+impl Series {
+    const EMPTY: Series = {
+        let nothing = (Time::ZERO, f64::NAN);
+        Series { recorded: nothing, low: nothing, high: nothing, latest: f64::NAN }
+    };
+
+    #[inline]
+    fn see(&mut self, now: Time, value: f64) {
+        self.latest = value;
+        if self.low.1.is_nan() || value < self.low.1 {
+            self.low = (now, value);
+        }
+        if self.high.1.is_nan() || value > self.high.1 {
+            self.high = (now, value);
+        }
+    }
+
+    /// Ends the interval: what there is to record of it.
+    fn close(&mut self, mut record: impl FnMut(Time, f64)) {
+        let (first, second) = if self.low.0 <= self.high.0 { (self.low, self.high) } else { (self.high, self.low) };
+        for (time, value) in [first, second] {
+            if !value.is_nan() && value != self.recorded.1 {
+                self.recorded = (time, value);
+                record(time, value);
+            }
+        }
+        self.low.1 = f64::NAN;
+        self.high.1 = f64::NAN;
+    }
 }
 
 impl Trace {
@@ -52,18 +94,11 @@ impl Trace {
         for (wanted, name) in wanted.iter_mut().zip(MEASURES) {
             *wanted = spec.measures.contains(name);
         }
+        let fresh = FlowTrace { seen: Time::ZERO, end: Time::ZERO, series: [Series::EMPTY; FLOW_MEASURES] };
         Trace {
             wanted,
             every: spec.every.unwrap_or(Duration::ZERO),
-            flows: vec![
-                Last {
-                    seen: Time::ZERO,
-                    next: Time::ZERO,
-                    recorded: [Time::NEVER; FLOW_MEASURES],
-                    values: [f64::NAN; FLOW_MEASURES],
-                };
-                flows
-            ],
+            flows: vec![fresh; flows],
             queues: vec![u64::MAX; 2 * links],
             samples: Vec::new(),
         }
@@ -75,17 +110,14 @@ impl Trace {
     }
 
     #[inline]
-    pub fn on_sender(&mut self, now: Time, flow: u32, sender: &Connection) {
-        let last = &mut self.flows[flow as usize];
-        last.seen = now;
-        if now < last.next {
-            return;
+    pub fn on_sender(&mut self, now: Time, number: u32, sender: &Connection) {
+        let flow = &mut self.flows[number as usize];
+        if now >= flow.end {
+            self.close(number);
         }
-        last.next = now + self.every;
         let control = sender.control();
         let rtt = sender.rtt();
         let threshold = control.ssthresh();
-        // In the order of MEASURES. What does not exist yet is NaN and is not recorded.
         let values = [
             sender.cwnd() as f64,
             if threshold == u64::MAX { f64::NAN } else { threshold as f64 },
@@ -94,22 +126,41 @@ impl Trace {
             sender.flight() as f64,
             sender.sent_bytes() as f64,
         ];
-        for (measure, (&value, old)) in values.iter().zip(&mut last.values).enumerate() {
-            if self.wanted[measure] && value != *old && !value.is_nan() {
-                *old = value;
-                last.recorded[measure] = now;
-                self.samples.push(Sample { time: now, measure: measure as u32, source: flow, value });
+        let flow = &mut self.flows[number as usize];
+        if now >= flow.end {
+            flow.end = now + self.every;
+        }
+        flow.seen = now;
+        for (series, value) in flow.series.iter_mut().zip(values) {
+            series.see(now, value);
+        }
+        if self.every == Duration::ZERO {
+            self.close(number);
+        }
+    }
+
+    /// Records a flow's interval.
+    fn close(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        for (measure, series) in flow.series.iter_mut().enumerate() {
+            if self.wanted[measure] {
+                let samples = &mut self.samples;
+                series.close(|time, value| {
+                    samples.push(Sample { time, measure: measure as u32, source: number, value });
+                });
             }
         }
     }
 
-    /// The run is over: a value that has not changed for a while still holds when its flow was last seen.
+    /// The run is over: the last value still holds when its flow was last seen.
     pub fn finish(&mut self) {
-        for (flow, last) in self.flows.iter().enumerate() {
-            for (measure, (&value, &recorded)) in last.values.iter().zip(&last.recorded).enumerate() {
-                if recorded < last.seen {
-                    let sample = Sample { time: last.seen, measure: measure as u32, source: flow as u32, value };
-                    self.samples.push(sample);
+        for number in 0..self.flows.len() as u32 {
+            self.close(number);
+            let FlowTrace { seen, series, .. } = self.flows[number as usize];
+            for (measure, series) in series.iter().enumerate() {
+                let (recorded, value) = (series.recorded, series.latest);
+                if self.wanted[measure] && !value.is_nan() && (recorded.0 < seen || recorded.1 != value) {
+                    self.samples.push(Sample { time: seen, measure: measure as u32, source: number, value });
                 }
             }
         }

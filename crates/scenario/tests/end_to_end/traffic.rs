@@ -1,6 +1,6 @@
 //! Applications over the whole way: sizes, durations and slow readers.
 
-use crate::lab::{cell, number, play};
+use crate::lab::{cell, number, play, samples};
 
 fn scenario(app: &str) -> String {
     format!(
@@ -87,4 +87,31 @@ fn a_lost_syn_is_no_loss_in_slow_start() {
     assert!((1.02..1.03).contains(&number(&outcome.flows, "handshake_s", 0)));
     assert_eq!(number(&outcome.flows, "timeouts", 0), 0.0);
     assert_eq!(cell(&outcome.flows, "slow_start_loss", 0), None);
+}
+
+/// A sawtooth shorter than the interval of its trace still shows its height.
+#[test]
+fn a_coarse_trace_keeps_extremes() {
+    let trace = |every: &str| {
+        let text = format!(
+            "until = \"60 s\"\ntrace = {{ measures = [\"cwnd\"]{every} }}\n[network]\ntopology = \"point-to-point\"\n\
+             link = {{ rate = \"10 Mbps\", delay = \"5 ms\", queue = \"20 packets\" }}\n\
+             [[flow]]\napp = {{ kind = \"upload\" }}\ntransport = {{ kind = \"tcp\", cc = \"reno\" }}\n"
+        );
+        samples(&play(&text, 1), "cwnd")
+    };
+    let (fine, coarse) = (trace(""), trace(", every = \"7 s\""));
+    // Two a interval of 7 s in 60 s, and the last value; the sawtooth takes less than a second.
+    assert!(coarse.len() <= 2 * 9 + 1 && fine.len() > 1_000, "{} and {}", coarse.len(), fine.len());
+    assert!(coarse.is_sorted_by(|a, b| a.0 <= b.0));
+    for start in (0..56).step_by(7) {
+        let extremes = |values: &[(u64, f64)]| {
+            let of = |v: &&(u64, f64)| (start * 1_000_000_000..(start + 21) * 1_000_000_000).contains(&v.0);
+            let values: Vec<f64> = values.iter().filter(of).map(|v| v.1).collect();
+            (values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max))
+        };
+        let (fine, coarse) = (extremes(&fine), extremes(&coarse));
+        // Over any three intervals both see the window's low and high points, to a segment.
+        assert!((fine.0 - coarse.0).abs() <= 1_448.0 && (fine.1 - coarse.1).abs() <= 1_448.0, "{fine:?} {coarse:?}");
+    }
 }
