@@ -145,6 +145,9 @@ def run(
     and a new one is quick. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
     after Ctrl-C the finished runs are stored.
     """
+    from vazao.rehearsal import rehearse
+
+    rehearse(study)
     directory = Path(out) if out is not None else default_directory(study.name)
     begun = read_manifest(directory) or {}
     planned = plan(study, size or begun.get("size", "quick"))

@@ -262,6 +262,9 @@ def check(name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML 
         print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds)}")
         return
     study = parse_study(text, str(path))
+    from vazao.rehearsal import rehearse
+
+    rehearse(study)
     sizes: tuple[Size, ...] = ("quick", "full")
     for size in sizes:
         planned = plan(study, size)

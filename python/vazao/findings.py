@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from vazao.errors import ResultsError, StudyError
 from vazao.files import explained
-from vazao.store import Store, write_json
+from vazao.store import Asked, write_json
 from vazao.study import Finding, Study
 
 FINDINGS = "findings.json"
@@ -34,7 +34,7 @@ class Result:
     explanation: str
 
 
-def evaluate(study: Study, store: Store) -> list[Result]:
+def evaluate(study: Study, store: Asked) -> list[Result]:
     """Decide every finding, in the file's order and for each level of its `per` factor.
 
     Raises `StudyError` naming the finding whose query or text is wrong.
@@ -60,13 +60,13 @@ def read(directory: Path) -> list[Result]:
         raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
 
 
-def _evaluate(finding: Finding, study: Study, store: Store) -> list[Result]:
+def _evaluate(finding: Finding, study: Study, store: Asked) -> list[Result]:
     if finding.per is None:
         return [_decide(finding, study, store, None, {})]
     return [_decide(finding, study, store, str(label), {finding.per: label}) for label in study.labels(finding.per)]
 
 
-def _decide(finding: Finding, study: Study, store: Store, level: str | None, parameters: dict[str, object]) -> Result:
+def _decide(finding: Finding, study: Study, store: Asked, level: str | None, parameters: dict[str, object]) -> Result:
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
     claim = (finding.id, finding.claim, finding.reported, finding.per, level)
     if finding.sql is None:
@@ -75,6 +75,7 @@ def _decide(finding: Finding, study: Study, store: Store, level: str | None, par
         rows = store.query(finding.sql, parameters)
     except ResultsError as error:
         raise StudyError(f"{where}: {error}") from None
+    _check_columns(finding, rows.columns, where)
     if rows.height == 0:
         return Result(*claim, "not testable here", "", NO_ROW)
     if rows.height > 1:
@@ -87,9 +88,16 @@ def _decide(finding: Finding, study: Study, store: Store, level: str | None, par
     return Result(*claim, verdict, _measured(finding, row, where), explanation)
 
 
+def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
+    """Whether the query gives what the verdict and the texts name, however many rows it has."""
+    if "holds" not in columns:
+        raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(columns)})")
+    for text in (finding.measured, finding.explanation, finding.if_reproduced, finding.if_differs):
+        if text:
+            _fill(text, dict.fromkeys(columns), where)
+
+
 def _verdict(row: dict[str, Any], where: str) -> Verdict:
-    if "holds" not in row:
-        raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(row)})")
     match row["holds"]:
         case bool(holds):
             return "reproduced" if holds else "differs"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import polars as pl
@@ -40,6 +40,13 @@ _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
     | {"direction": pl.String, "measure": pl.String, "value": pl.Float64}
 )
+
+
+class Asked(Protocol):
+    """Tables that can be asked."""
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        """The rows of a query. Raises `ResultsError`."""
 
 
 class Store:

@@ -7,7 +7,7 @@ import polars as pl
 from scipy import stats
 
 from vazao.errors import ResultsError, StudyError, did_you_mean
-from vazao.store import Store
+from vazao.store import Asked, Store
 from vazao.study import Figure
 
 from .units import unit_of
@@ -50,7 +50,7 @@ def prepare(figure: Figure, store: Store) -> Rows:
     )
 
 
-def query(figure: Figure, store: Store) -> pl.DataFrame:
+def query(figure: Figure, store: Asked) -> pl.DataFrame:
     """The figure's query, with its columns checked and series made labels.
 
     Raises `StudyError` when the query fails, lacks a column or gives no value for `y`.

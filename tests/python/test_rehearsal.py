@@ -1,0 +1,71 @@
+"""A study whose queries cannot work is refused before anything is simulated."""
+
+from pathlib import Path
+
+import pytest
+
+from vazao import StudyError, campaign, load_study
+from vazao.rehearsal import rehearse
+from vazao.study import parse_study
+
+STUDY = """
+[study]
+name = "small"
+title = "Small"
+
+[scenario]
+network = { topology = "point-to-point", link = { rate = "10 Mbps", delay = "1 ms" } }
+flow = [{ app = { kind = "upload", size = "10 kB" } }]
+
+[design]
+kind = "factorial"
+
+[[factor]]
+name = "rate"
+sets = "network.link.rate"
+levels = ["1 Mbps", "10 Mbps"]
+
+[[figure]]
+id = "time"
+title = "Time"
+sql = "SELECT rate_bps, completion_s FROM runs JOIN flows USING (run_id)"
+x = "rate_bps"
+y = "completion_s"
+
+[[finding]]
+id = "faster"
+claim = "A faster link is faster"
+reported = "of course"
+sql = "SELECT max(completion_s) AS slow, min(completion_s) AS quick, quick < slow AS holds FROM flows"
+measured = "{quick:.3f} s against {slow:.3f} s"
+"""
+
+
+def test_a_sound_study_passes(tmp_path: Path) -> None:
+    study = parse_study(STUDY, "small.toml")
+    rehearse(study)
+    assert [result.verdict for result in campaign.run(study, out=tmp_path / "out").findings] == ["reproduced"]
+
+
+def test_the_built_in_study_passes() -> None:
+    rehearse(load_study("hstcp-2010"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("min(completion_s) AS quick", "min(completion) AS quick", "finding 'faster'.*completion"),
+        ("SELECT max(", "SELEC max(", "finding 'faster'.*SELEC"),
+        (" AS holds", " AS hold", "finding 'faster': the query gives no column `holds`"),
+        ("{quick:.3f}", "{quickest:.3f}", "finding 'faster': 'quickest'.*no column"),
+        ('y = "completion_s"', 'y = "completion"', "figure time: y: 'completion' is not a column"),
+        ("FROM runs JOIN", "FROM run JOIN", "figure time: the query failed"),
+        ("SELECT max(completion_s)", "COPY flows TO 'x.csv'; SELECT max(completion_s)", "a query is one SELECT"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_before_a_run(tmp_path: Path, old: str, new: str, message: str) -> None:
+    study = parse_study(STUDY.replace(old, new), "small.toml")
+    with pytest.raises(StudyError, match=message):
+        campaign.run(study, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not Path("x.csv").exists()
