@@ -309,7 +309,7 @@ def explain(name: Annotated[str, typer.Argument(help="An algorithm, a transport,
 def new(name: Annotated[str, typer.Argument(help="The scenario's name; NAME.toml is written.")]) -> None:
     """Write a commented starter scenario."""
     stem = name.removesuffix(".toml")
-    if not re.fullmatch(r"[\w-][\w.-]*", stem):
+    if not re.fullmatch(r"[\w-][\w.-]*", Path(stem).name):
         raise ScenarioError(f"{name!r} is not a name; write letters, digits, - and _, as in my-scenario")
     path = Path(f"{stem}.toml")
     text = (resources.files("vazao") / "starter.toml").read_text(encoding="utf-8")
