@@ -37,7 +37,7 @@ $(LOCKED): requirements.lock
 
 $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 demo: setup
