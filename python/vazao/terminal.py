@@ -127,10 +127,26 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
     out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
     for each, columns in ("flows", FLOWS), ("links", LINKS):
         rows = tables[each].select(columns)
-        out.print(table(rows.head(MOST_ROWS), title=f"\n{each}"))
+        out.print(_narrowed(rows.head(MOST_ROWS), f"\n{each}"))
         if rows.height > MOST_ROWS:
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     out.print(table(tables["runs"].select(RUN), title="\nrun"))
+
+
+SPARE = ["sent", "packets", "RTT_s", "hosts"]
+"""Columns that a narrow terminal does without, the first to go first."""
+
+
+def _narrowed(rows: pl.DataFrame, title: str) -> Table:
+    """A table without as many of the spare columns as do not fit."""
+    made = table(rows, title=title)
+    for name in SPARE:
+        if out.measure(made).maximum <= out.width:
+            break
+        if name in rows.columns:
+            rows = rows.drop(name)
+            made = table(rows, title=title)
+    return made
 
 
 def show_findings(results: Sequence[Result], *, explained: bool = False) -> None:
