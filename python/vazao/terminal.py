@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -141,7 +142,8 @@ def _narrowed(rows: pl.DataFrame, title: str) -> Table:
     """A table without as many of the spare columns as do not fit."""
     made = table(rows, title=title)
     for name in SPARE:
-        if out.measure(made).maximum <= out.width:
+        # Measured without the terminal's own limit.
+        if Measurement.get(out, out.options.update(max_width=1000), made).maximum <= out.width:
             break
         if name in rows.columns:
             rows = rows.drop(name)
