@@ -61,7 +61,7 @@ tools:
 	@for tool in tshark:tshark chromium:chromium ns:ns2; do \
 	    command -v $${tool%%:*} >/dev/null || echo "optional tool not found: $${tool##*:} (its tests are skipped)"; \
 	done
-	@ls /usr/include/ns3*/ns3/core-module.h /usr/include/ns3/core-module.h >/dev/null 2>&1 \
+	@ls /usr/include/ns3*/ns3/core-module.h /usr/include/ns3/core-module.h 2>/dev/null | grep -q . \
 	    || echo 'optional tool not found: ns3 (make bench compares without it)'
 
 test: setup lint tools

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Entry, Parameter};
-use vazao_network::{Direction, NodeKind};
+use vazao_network::Direction;
 use vazao_scenario::Scenario;
 
 fn entries<B>(entries: &[Entry<B>]) -> Json {
@@ -47,11 +47,6 @@ pub fn all() -> Json {
 /// Nodes, links and flows of a scenario.
 pub fn graph(scenario: &Scenario) -> Json {
     let graph = &scenario.graph;
-    let nodes: Vec<_> = graph
-        .nodes
-        .iter()
-        .map(|n| json!({ "name": n.name, "kind": if n.kind == NodeKind::Host { "host" } else { "router" } }))
-        .collect();
     let links: Vec<_> = graph
         .links
         .iter()
@@ -73,7 +68,7 @@ pub fn graph(scenario: &Scenario) -> Json {
             json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
         })
         .collect();
-    json!({ "nodes": nodes, "links": links, "flows": flows })
+    json!({ "nodes": vazao_scenario::nodes_json(graph), "links": links, "flows": flows })
 }
 
 fn direction(d: &Direction) -> Json {

@@ -1,8 +1,7 @@
 //! The `flow` tables: who sends what to whom, over which transport.
 
 use crate::document::{ScenarioError, Value};
-use crate::reader::{Item, Table};
-use crate::scenario::{LONGEST, duration, value_json};
+use crate::reader::{Item, LONGEST, Table, duration, value_json};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

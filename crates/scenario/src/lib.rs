@@ -18,7 +18,7 @@ pub use build::estimate_hops;
 pub use capture::Output;
 pub use document::{Node, ScenarioError, Value, parse};
 pub use flow::{ControlSpec, FlowSpec, Plugin, Plugins, Routes, TRANSPORTS, TcpSpec};
-pub use network::QUEUES;
+pub use network::{QUEUES, nodes_json};
 pub use run::{ENGINE_VERSION, Outcome, jain, run, run_as};
 pub use scenario::{MEASURES, Scenario, TraceSpec};
 pub use table::{Column, Table};

@@ -1,13 +1,12 @@
 //! The `network` table: topology and links.
 
 use crate::document::{ScenarioError, Value};
-use crate::reader::{Item, Table};
-use crate::scenario::{duration, value_json};
+use crate::reader::{Item, Table, duration, value_json};
 use serde_json::{Map, Value as Json, json};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value as Setting};
 use vazao_engine::{Bytes, Duration, Rate};
 use vazao_network::topology::{self, Line, TOPOLOGIES};
-use vazao_network::{Capacity, Direction, Graph, LOSS_MODELS, NodeKind};
+use vazao_network::{Capacity, Direction, Graph, LOSS_MODELS, Node, NodeKind};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -196,11 +195,6 @@ fn read_custom(table: &mut Table) -> Result<Graph> {
 
 /// The network with every default filled in.
 pub(crate) fn network_json(graph: &Graph) -> Json {
-    let nodes: Vec<_> = graph
-        .nodes
-        .iter()
-        .map(|n| json!({ "name": n.name, "kind": if n.kind == NodeKind::Host { "host" } else { "router" } }))
-        .collect();
     let links: Vec<_> = graph
         .links
         .iter()
@@ -214,7 +208,13 @@ pub(crate) fn network_json(graph: &Graph) -> Json {
             })
         })
         .collect();
-    json!({ "nodes": nodes, "links": links })
+    json!({ "nodes": nodes_json(graph), "links": links })
+}
+
+/// The hosts and routers of a network.
+pub fn nodes_json(graph: &Graph) -> Json {
+    let kind = |node: &Node| if node.kind == NodeKind::Host { "host" } else { "router" };
+    graph.nodes.iter().map(|node| json!({ "name": node.name, "kind": kind(node) })).collect()
 }
 
 fn direction_json(direction: &Direction) -> Json {

@@ -1,8 +1,10 @@
 //! Reading a document key by key: what is not asked for is not known, and every complaint names its key and line.
 
 use crate::document::{Node, ScenarioError, Value};
+use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use vazao_engine::Duration;
 use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Raw};
 
 /// A value somewhere in the document.
@@ -171,5 +173,29 @@ impl Table {
             key: self.child(&parameter),
             problem: problem.replacen("unknown parameter", "unknown key", 1),
         })
+    }
+}
+
+/// The longest run and the latest start: a year.
+pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// A span of time within bounds.
+pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<Duration> {
+    let span: Duration = item.quantity("50 ms")?;
+    if (least..=most).contains(&span) {
+        Ok(span)
+    } else {
+        Err(item.error(format!("{span} is not {}", Kind::Duration(least, most).expected())))
+    }
+}
+
+/// A parameter's value as results keep it.
+pub(crate) fn value_json(value: &vazao_engine::registry::Value) -> Json {
+    use vazao_engine::registry::Value;
+    match value {
+        Value::Number(x) => json!(x),
+        Value::Flag(x) => json!(x),
+        Value::Integers(x) => json!(x),
+        other => json!(other.to_string()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::document::{self, Node, ScenarioError, Value};
 use crate::flow::{Context, FlowSpec, Plugins, TcpSpec, flow_json, read_flows, transport_json};
 use crate::network::read_network;
-use crate::reader::Item;
+use crate::reader::{Item, LONGEST, duration};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_engine::registry::Kind;
@@ -40,8 +40,6 @@ pub struct Scenario {
 }
 
 type Result<T> = std::result::Result<T, ScenarioError>;
-
-pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 impl Scenario {
     /// Reads a scenario from the table at `path` (empty: all) of a TOML document, after `overrides` were set in it.
@@ -125,15 +123,6 @@ impl Scenario {
     }
 }
 
-pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<Duration> {
-    let span: Duration = item.quantity("50 ms")?;
-    if (least..=most).contains(&span) {
-        Ok(span)
-    } else {
-        Err(item.error(format!("{span} is not {}", Kind::Duration(least, most).expected())))
-    }
-}
-
 fn read_trace(item: Item) -> Result<TraceSpec> {
     // A list of measures, or a table with more.
     let (measures, every) = if matches!(item.node.value, Value::Table(_)) {
@@ -158,14 +147,4 @@ fn read_trace(item: Item) -> Result<TraceSpec> {
             .collect::<Result<Vec<_>>>()?;
     let every = every.map(|i| duration(&i, Duration::from_micros(1), LONGEST)).transpose()?;
     Ok(TraceSpec { measures, every })
-}
-
-pub(crate) fn value_json(value: &vazao_engine::registry::Value) -> Json {
-    use vazao_engine::registry::Value;
-    match value {
-        Value::Number(x) => json!(x),
-        Value::Flag(x) => json!(x),
-        Value::Integers(x) => json!(x),
-        other => json!(other.to_string()),
-    }
 }
