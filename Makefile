@@ -61,8 +61,7 @@ tools:
 	@for tool in tshark:tshark chromium:chromium ns:ns2; do \
 	    command -v $${tool%%:*} >/dev/null || echo "optional tool not found: $${tool##*:} (its tests are skipped)"; \
 	done
-	@ls /usr/include/ns3*/ns3/core-module.h /usr/include/ns3/core-module.h 2>/dev/null | grep -q . \
-	    || echo 'optional tool not found: ns3 (make bench compares without it)'
+	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
 
 test: setup lint tools
 	cargo test --quiet --workspace --locked
