@@ -115,24 +115,15 @@ impl Trace {
         if now >= flow.end {
             self.close(number);
         }
-        let control = sender.control();
-        let rtt = sender.rtt();
-        let threshold = control.ssthresh();
-        let values = [
-            sender.cwnd() as f64,
-            if threshold == u64::MAX { f64::NAN } else { threshold as f64 },
-            seconds(rtt.srtt()),
-            seconds(rtt.latest()),
-            sender.flight() as f64,
-            sender.sent_bytes() as f64,
-        ];
         let flow = &mut self.flows[number as usize];
         if now >= flow.end {
             flow.end = now + self.every;
         }
         flow.seen = now;
-        for (series, value) in flow.series.iter_mut().zip(values) {
-            series.see(now, value);
+        for (measure, series) in flow.series.iter_mut().enumerate() {
+            if self.wanted[measure] {
+                series.see(now, value(measure, sender));
+            }
         }
         if self.every == Duration::ZERO {
             self.close(number);
@@ -175,6 +166,22 @@ impl Trace {
                 self.samples.push(sample);
             }
         }
+    }
+}
+
+/// A flow's measure, by its index in [`MEASURES`]; NaN while it does not exist.
+#[inline]
+fn value(measure: usize, sender: &Connection) -> f64 {
+    match measure {
+        0 => sender.cwnd() as f64,
+        1 => match sender.control().ssthresh() {
+            u64::MAX => f64::NAN,
+            threshold => threshold as f64,
+        },
+        2 => seconds(sender.rtt().srtt()),
+        3 => seconds(sender.rtt().latest()),
+        4 => sender.flight() as f64,
+        _ => sender.sent_bytes() as f64,
     }
 }
 
