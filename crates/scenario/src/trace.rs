@@ -111,14 +111,11 @@ impl Trace {
 
     #[inline]
     pub fn on_sender(&mut self, now: Time, number: u32, sender: &Connection) {
-        let flow = &mut self.flows[number as usize];
-        if now >= flow.end {
+        if self.every > Duration::ZERO && now >= self.flows[number as usize].end {
             self.close(number);
+            self.flows[number as usize].end = now + self.every;
         }
         let flow = &mut self.flows[number as usize];
-        if now >= flow.end {
-            flow.end = now + self.every;
-        }
         flow.seen = now;
         for (measure, series) in flow.series.iter_mut().enumerate() {
             if self.wanted[measure] {

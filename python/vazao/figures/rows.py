@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass, field
 
 import polars as pl
-from scipy import stats
 
 from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.statistics import t_quantile
 from vazao.store import Asked, Store
 from vazao.study import Figure
 
@@ -98,7 +98,7 @@ def half_width(deviation: float, n: int) -> float:
     """Half the width of the 95 % t-interval of a mean of `n` values of this sample deviation."""
     if n < 2:
         return 0.0
-    return float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * deviation / math.sqrt(n)
+    return t_quantile(n - 1, CONFIDENCE) * deviation / math.sqrt(n)
 
 
 def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
