@@ -1,0 +1,52 @@
+//! Builds the program that a guest's kernel runs first: a package of its own (`program/`), linked statically, because
+//! the guest's initial root holds nothing but it. Its bytes are at `$OUT_DIR/program`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// What the program is made of, from this crate's folder.
+const SOURCES: &[&str] =
+    &["program/Cargo.toml", "program/Cargo.lock", "program/src", "../wire/src/content.rs", "build.rs"];
+/// Settings of the outer build that must not reach the inner one.
+const UNSET: &[&str] = &[
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_BUILD_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_BUILD_TARGET_DIR",
+    "CARGO_TARGET_DIR",
+    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "TARGET",
+    "PROFILE",
+];
+
+fn main() {
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed={source}");
+    }
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to write"));
+    let program = out.join("program");
+    let is = |variable: &str, value: &str| env::var(variable).is_ok_and(|actual| actual == value);
+    if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ARCH", "x86_64") {
+        fs::copy(build(&out.join("nested")), &program).expect("the program was built");
+    } else {
+        fs::write(&program, []).expect("OUT_DIR can be written"); // no guests on this platform
+    }
+}
+
+/// Builds the program below `target` and says where it is.
+fn build(target: &Path) -> PathBuf {
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo says what it is"));
+    cargo.args(["build", "--release", "--locked", "--target", TARGET, "--manifest-path", "program/Cargo.toml"]);
+    cargo.arg("--target-dir").arg(target).env("RUSTFLAGS", "-C target-feature=+crt-static");
+    UNSET.iter().for_each(|name| drop(cargo.env_remove(name)));
+    let output = cargo.output().expect("cargo can be run");
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        panic!("the guest's program (crates/guest/program) does not build; cargo says:\n{said}");
+    }
+    target.join(TARGET).join("release/program")
+}

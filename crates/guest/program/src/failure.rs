@@ -1,0 +1,69 @@
+//! What failed: the system's error and the call.
+
+use std::{fmt, io};
+
+/// A call that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the system says.
+    pub error: io::Error,
+    /// The call.
+    pub call: &'static str,
+}
+
+impl Failure {
+    /// `call` failed just now: the error is the thread's `errno`.
+    pub fn last(call: &'static str) -> Failure {
+        Failure { error: io::Error::last_os_error(), call }
+    }
+
+    /// The error's symbol, e.g. `ECONNREFUSED`.
+    pub fn code(&self) -> String {
+        let number = self.error.raw_os_error().unwrap_or(0);
+        let known = NAMES.iter().find(|(code, _)| *code == number);
+        known.map_or_else(|| format!("E{number}"), |(_, name)| (*name).to_owned())
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The error in words, e.g. `No such file or directory`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&words(&self.error))
+    }
+}
+
+/// An error in words alone, without its number.
+pub fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// The result of a system call that answers -1 when it fails.
+pub fn check<T: PartialOrd + Default>(call: &'static str, result: T) -> Result<T, Failure> {
+    if result < T::default() { Err(Failure::last(call)) } else { Ok(result) }
+}
+
+macro_rules! names {
+    ($($name:ident)*) => { &[$((libc::$name, stringify!($name))),*] };
+}
+
+/// The errors that sockets, files and programs are known to answer with.
+const NAMES: &[(i32, &str)] = names! {
+    EPERM ENOENT EINTR EIO ENXIO E2BIG ENOEXEC EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV ENOTDIR EISDIR
+    EINVAL EMFILE ENOTTY EFBIG ENOSPC EROFS EPIPE EDOM ERANGE ENOSYS EPROTO EMSGSIZE EPROTOTYPE ENOPROTOOPT
+    EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH
+    ENETRESET ECONNABORTED ECONNRESET ENOBUFS EISCONN ENOTCONN ESHUTDOWN ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH
+    EALREADY EINPROGRESS ECANCELED
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_its_symbol_and_its_words() {
+        let failure = Failure { error: io::Error::from_raw_os_error(111), call: "connect" };
+        assert_eq!((failure.code().as_str(), failure.to_string().as_str()), ("ECONNREFUSED", "Connection refused"));
+        assert_eq!(Failure { error: io::Error::from_raw_os_error(4000), call: "x" }.code(), "E4000");
+    }
+}

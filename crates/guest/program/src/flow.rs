@@ -1,0 +1,107 @@
+//! A flow's end: its socket is made ready with all others before anything runs; then it has a thread of its own.
+
+use crate::failure::Failure;
+use crate::info::Samples;
+use crate::plan::{Flow, Role, Transport};
+use crate::report;
+use crate::socket::{Socket, sockaddr};
+use crate::{command, datagram, stream};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Not in libc: linux/sctp.h.
+pub const SOL_SCTP: i32 = 132;
+const SCTP_NODELAY: i32 = 3;
+const SCTP_MAXSEG: i32 = 13;
+const SCTP_BINDX_ADD: i32 = 100;
+
+/// A flow with its socket; a command has none.
+pub struct Ready {
+    flow: Flow,
+    socket: Option<Socket>,
+}
+
+impl Ready {
+    /// Makes the flow's socket, with its options and its local address. A server's listens.
+    ///
+    /// # Errors
+    /// What of the flow cannot be had, and why.
+    pub fn new(flow: Flow) -> Result<Ready, String> {
+        let wrong = |what: String, failure: Failure| format!("flow {} {what}: {failure}", flow.number);
+        let (kind, protocol) = match flow.transport {
+            Transport::Tcp => (libc::SOCK_STREAM, libc::IPPROTO_TCP),
+            Transport::Mptcp => (libc::SOCK_STREAM, libc::IPPROTO_MPTCP),
+            Transport::Sctp => (libc::SOCK_STREAM, libc::IPPROTO_SCTP),
+            Transport::Udp => (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
+            Transport::Command => {
+                command::root().map_err(|failure| wrong("the host's root".to_owned(), failure))?;
+                return Ok(Ready { flow, socket: None });
+            }
+        };
+        let socket = Socket::new(kind, protocol).map_err(|failure| wrong(format!("{:?}", flow.transport), failure))?;
+        for (name, value, level, option) in options(&flow) {
+            if let Some(value) = value {
+                let text = String::from_utf8_lossy(&value.text).into_owned();
+                socket.set(level, option, &value.bytes).map_err(|failure| wrong(format!("{name}={text}"), failure))?;
+            }
+        }
+        attach(&flow, &socket).map_err(|failure| wrong(format!("local={}", flow.local), failure))?;
+        Ok(Ready { flow, socket: Some(socket) })
+    }
+
+    /// Runs the flow to its end, and reports how that was.
+    pub fn run(self, samples: &Samples) {
+        let Ready { flow, socket } = self;
+        let outcome = match (flow.transport, socket) {
+            (Transport::Udp, Some(socket)) => datagram::run(&flow, &socket).map(|()| "ok".to_owned()),
+            (_, Some(socket)) => stream::run(&flow, socket, samples).map(|()| "ok".to_owned()),
+            (_, None) => command::run(&flow),
+        };
+        match outcome {
+            Ok(end) => report!("over {} {end}", flow.number),
+            Err(failure) => report!("over {} {} {}", flow.number, failure.code(), failure.call),
+        }
+    }
+}
+
+/// An option's value as the plan and as the kernel write it.
+struct Value {
+    text: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+/// The options that the flow asks for: the plan's name, the value, level and option.
+fn options(flow: &Flow) -> [(&'static str, Option<Value>, i32, i32); 6] {
+    let number = |value: i32| Value { text: value.to_string().into_bytes(), bytes: value.to_ne_bytes().to_vec() };
+    let name = |value: &String| Value { text: value.clone().into_bytes(), bytes: value.clone().into_bytes() };
+    let (level, nodelay, mss) = match flow.transport {
+        Transport::Sctp => (SOL_SCTP, SCTP_NODELAY, SCTP_MAXSEG),
+        _ => (libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::TCP_MAXSEG),
+    };
+    [
+        ("reuse", Some(number(1)), libc::SOL_SOCKET, libc::SO_REUSEADDR),
+        ("cc", flow.cc.as_ref().map(name), libc::IPPROTO_TCP, libc::TCP_CONGESTION),
+        // What the plan asks for, whatever net.core.wmem_max and rmem_max are.
+        ("sndbuf", flow.sndbuf.map(number), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE),
+        ("rcvbuf", flow.rcvbuf.map(number), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE),
+        ("mss", flow.mss.map(number), level, mss),
+        ("nodelay", flow.nodelay.then(|| number(1)), level, nodelay),
+    ]
+}
+
+/// Gives the socket its local address or addresses.
+fn attach(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
+    let server = flow.role == Role::Server;
+    // A further subflow comes to another of the host's addresses.
+    let any = server && flow.transport == Transport::Mptcp;
+    let local = SocketAddrV4::new(if any { Ipv4Addr::UNSPECIFIED } else { *flow.local.ip() }, flow.local.port());
+    socket.bind(local)?;
+    let others = flow.locals.iter().filter(|address| *address != flow.local.ip());
+    for address in others {
+        socket.set(SOL_SCTP, SCTP_BINDX_ADD, &sockaddr(SocketAddrV4::new(*address, flow.local.port())))?;
+    }
+    match flow.transport {
+        Transport::Udp => socket.connect(flow.peer),
+        _ if server => socket.listen(),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,124 @@
+//! Cards, addresses, routes and rules, by rtnetlink (linux/rtnetlink.h, linux/fib_rules.h).
+
+use crate::failure::Failure;
+use crate::knobs;
+use crate::netlink::{Message, Netlink};
+use crate::plan::Prefix;
+use std::ffi::CString;
+use std::net::Ipv4Addr;
+
+/// A card's own routing table is this plus its number; so is the priority of the rule that asks it.
+const CARD_TABLE: u32 = 100;
+const LOOPBACK: &str = "lo";
+
+// linux/fib_rules.h, not in libc.
+const FRA_SRC: u16 = 2;
+const FRA_PRIORITY: u16 = 6;
+const FRA_TABLE: u16 = 15;
+const FR_ACT_TO_TBL: u8 = 1;
+
+/// The host's network, as it is set up.
+pub struct Network {
+    netlink: Netlink,
+}
+
+impl Network {
+    /// A network in which nothing but the loopback device is up.
+    pub fn new() -> Result<Network, Failure> {
+        let network = Network { netlink: Netlink::open(libc::NETLINK_ROUTE)? };
+        network.up(interface(LOOPBACK)?, 0, None)?;
+        Ok(network)
+    }
+
+    /// Brings a card up, with an address. It speaks no ARP: whatever it sends to, it uses its own hardware address.
+    /// It speaks no IPv6 either, whose neighbour and router solicitations nobody in the scenario asked for.
+    pub fn card(&self, number: u32, address: Ipv4Addr, mtu: u32) -> Result<(), Failure> {
+        let name = card_name(number);
+        let index = interface(&name)?;
+        knobs::sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1")?;
+        self.up(index, libc::IFF_NOARP as u32, Some(mtu))?;
+        self.address(index, address)?;
+        self.rule(address, CARD_TABLE + number)
+    }
+
+    /// Gives the loopback device a further address.
+    pub fn loopback(&self, address: Ipv4Addr) -> Result<(), Failure> {
+        self.address(interface(LOOPBACK)?, address)
+    }
+
+    /// Lets datagrams to `to` leave by a card: the card's own table gets the route, and the main one if it has none.
+    pub fn route(&self, to: Prefix, card: u32, source: Option<Ipv4Addr>) -> Result<(), Failure> {
+        let index = interface(&card_name(card))?;
+        self.add_route(to, index, source, CARD_TABLE + card)?;
+        match self.add_route(to, index, source, u32::from(libc::RT_TABLE_MAIN)) {
+            Err(failure) if failure.error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            added => added,
+        }
+    }
+
+    /// RTM_NEWLINK with struct ifinfomsg: family, padding, type, index, flags, which of them change.
+    fn up(&self, index: u32, flags: u32, mtu: Option<u32>) -> Result<(), Failure> {
+        let flags = (flags | libc::IFF_UP as u32).to_ne_bytes();
+        let body = [[0; 4], index.to_ne_bytes(), flags, flags].concat();
+        let message = Message::new(libc::RTM_NEWLINK, 0, &body);
+        let message = match mtu {
+            Some(mtu) => message.with(libc::IFLA_MTU, &mtu.to_ne_bytes()),
+            None => message,
+        };
+        self.netlink.request(message).map(drop)
+    }
+
+    /// RTM_NEWADDR with struct ifaddrmsg: family, prefix length, flags, scope, index.
+    fn address(&self, index: u32, address: Ipv4Addr) -> Result<(), Failure> {
+        let body = [[libc::AF_INET as u8, 32, 0, libc::RT_SCOPE_UNIVERSE], index.to_ne_bytes()].concat();
+        let message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
+            .with(libc::IFA_LOCAL, &address.octets())
+            .with(libc::IFA_ADDRESS, &address.octets());
+        self.netlink.request(message).map(drop)
+    }
+
+    /// RTM_NEWROUTE with struct rtmsg: family, lengths of destination and source prefix, TOS, table, protocol, scope,
+    /// type, flags.
+    fn add_route(&self, to: Prefix, index: u32, source: Option<Ipv4Addr>, table: u32) -> Result<(), Failure> {
+        let kind = [libc::RTPROT_STATIC, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
+        let body = [libc::AF_INET as u8, to.1, 0, 0, libc::RT_TABLE_UNSPEC, kind[0], kind[1], kind[2], 0, 0, 0, 0];
+        let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
+            .with(libc::RTA_TABLE, &table.to_ne_bytes())
+            .with(libc::RTA_OIF, &index.to_ne_bytes());
+        if to.1 > 0 {
+            message = message.with(libc::RTA_DST, &to.0.octets());
+        }
+        if let Some(source) = source {
+            message = message.with(libc::RTA_PREFSRC, &source.octets());
+        }
+        self.netlink.request(message).map(drop)
+    }
+
+    /// RTM_NEWRULE with struct fib_rule_hdr: family, lengths of destination and source prefix, TOS, table, two
+    /// reserved bytes, action, flags. What is sent from `source` is routed by `table`.
+    fn rule(&self, source: Ipv4Addr, table: u32) -> Result<(), Failure> {
+        let body = [libc::AF_INET as u8, 0, 32, 0, libc::RT_TABLE_UNSPEC, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
+        let message = Message::new(libc::RTM_NEWRULE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
+            .with(FRA_SRC, &source.octets())
+            .with(FRA_PRIORITY, &table.to_ne_bytes())
+            .with(FRA_TABLE, &table.to_ne_bytes());
+        self.netlink.request(message).map(drop)
+    }
+}
+
+/// The kernel's name of a card.
+fn card_name(number: u32) -> String {
+    format!("eth{number}")
+}
+
+/// A card's index.
+pub fn card_index(number: u32) -> Result<u32, Failure> {
+    interface(&card_name(number))
+}
+
+fn interface(name: &str) -> Result<u32, Failure> {
+    let name = CString::new(name).expect("a card's name holds no zero");
+    // SAFETY: passes a string that ends with zero.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if index == 0 { Err(Failure::last("if_nametoindex")) } else { Ok(index) }
+}

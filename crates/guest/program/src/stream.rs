@@ -1,0 +1,179 @@
+//! Flows over TCP, MPTCP and SCTP: one end writes the content and closes, the other reads, checks and closes.
+
+use crate::content;
+use crate::failure::Failure;
+use crate::flow::SOL_SCTP;
+use crate::info::{Samples, sctp_fragment};
+use crate::plan::{Act, Flow, Role, Transport};
+use crate::report;
+use crate::socket::{Socket, sockaddr};
+use crate::timer::{Ticks, sleep_for, sleep_until};
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Bytes of a write or a read where nothing else decides.
+const BULK: usize = 256 * 1024;
+// linux/sctp.h, not in libc.
+const SCTP_CONNECTX: i32 = 110;
+const SCTP_EVENT: i32 = 127;
+const SCTP_SENDER_DRY_EVENT: u16 = 0x8009;
+
+/// Runs a flow's end.
+pub fn run(flow: &Flow, socket: Socket, samples: &Samples) -> Result<(), Failure> {
+    // The listening socket stays open: further subflows of MPTCP knock there.
+    let (_listening, socket) = match flow.role {
+        Role::Client => {
+            sleep_until(flow.start.unwrap_or(0));
+            connect(flow, &socket)?;
+            (None, socket)
+        }
+        Role::Server => {
+            let accepted = socket.accept()?;
+            (Some(socket), accepted)
+        }
+    };
+    report!("up {}", flow.number);
+    let socket = Arc::new(socket);
+    socket.linger()?;
+    samples.open(flow.number, flow.transport, &socket)?;
+    let outcome = match flow.act {
+        Act::Send => send(flow, &socket, samples),
+        Act::Receive => receive(flow, &socket),
+    };
+    samples.close(&socket)?;
+    outcome
+}
+
+fn connect(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
+    if flow.transport != Transport::Sctp || flow.peers.is_empty() {
+        return socket.connect(flow.peer);
+    }
+    let peers = flow.peers.iter().flat_map(|address| sockaddr(SocketAddrV4::new(*address, flow.peer.port())));
+    socket.set(SOL_SCTP, SCTP_CONNECTX, &peers.collect::<Vec<u8>>())
+}
+
+/// Writes until the size or the time is reached, closes, and waits until the peer has closed too.
+fn send(flow: &Flow, socket: &Arc<Socket>, samples: &Samples) -> Result<(), Failure> {
+    let message = match flow.message {
+        Some(message) => message,
+        None if flow.transport == Transport::Sctp => sctp_fragment(socket)?,
+        None => BULK,
+    };
+    let expired = deadline(flow, socket);
+    let written = write(flow, socket, message, &expired)?;
+    if flow.transport == Transport::Sctp {
+        report!("sent {} {written}", flow.number);
+        // Closing ends an association and what is known about it: look at it before, when all has been acknowledged.
+        // Nothing is sent otherwise than without, as SHUTDOWN waits for the same moment.
+        socket.set(SOL_SCTP, SCTP_EVENT, &sctp_event(SCTP_SENDER_DRY_EVENT))?;
+        socket.receive(&mut [0; 64])?;
+        samples.close(socket)?;
+    }
+    match socket.shut_down() {
+        Err(failure) if !expired.load(Ordering::SeqCst) => return Err(failure),
+        _ => {}
+    }
+    if flow.transport != Transport::Sctp {
+        report!("sent {} {written}", flow.number);
+    }
+    while socket.receive(&mut [0; 4096])? > 0 {}
+    Ok(())
+}
+
+/// Writes the content; how many bytes.
+fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> Result<u64, Failure> {
+    let ticks = flow.interval.map(|interval| Ticks::new().and_then(|ticks| ticks.every(interval).map(|()| ticks)));
+    let ticks = ticks.transpose()?;
+    let size = flow.size.unwrap_or(u64::MAX);
+    let mut buffer = vec![0; message];
+    let (mut written, mut due) = (0, 1);
+    while written < size {
+        if let Some(ticks) = &ticks {
+            while due == 0 {
+                due = ticks.wait()?;
+            }
+            due -= 1;
+        }
+        let piece = &mut buffer[..message.min(usize::try_from(size - written).unwrap_or(usize::MAX))];
+        content::fill(written, piece);
+        match socket.send(piece) {
+            Ok(sent) => written += sent as u64,
+            Err(failure) if expired.load(Ordering::SeqCst) && failure.code() == "EPIPE" => break,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(written)
+}
+
+/// Lets a thread end the writing when the flow's time is over, also while a write waits; whether that has happened.
+/// The time counts from the flow's start if the plan says when that is, else from now.
+fn deadline(flow: &Flow, socket: &Arc<Socket>) -> Arc<AtomicBool> {
+    let expired = Arc::new(AtomicBool::new(false));
+    if let Some(duration) = flow.duration {
+        let (start, socket, expired) = (flow.start, Arc::downgrade(socket), Arc::clone(&expired));
+        thread::spawn(move || {
+            match start {
+                Some(start) => sleep_until(start.saturating_add(duration)),
+                None => sleep_for(duration),
+            }
+            expired.store(true, Ordering::SeqCst);
+            // An error says that the flow is over already.
+            let _ = socket.upgrade().map(|socket| socket.shut_down());
+        });
+    }
+    expired
+}
+
+/// struct sctp_event that subscribes the socket's association: association, event, on.
+fn sctp_event(event: u16) -> [u8; 8] {
+    let [low, high] = event.to_ne_bytes();
+    [0, 0, 0, 0, low, high, 1, 0]
+}
+
+/// Reads and checks the content until the peer closes.
+fn receive(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
+    let pace = flow.read_rate.map(Pace::new).transpose()?;
+    let mut buffer = vec![0; pace.as_ref().map_or(BULK, |pace| pace.piece)];
+    let (mut got, mut intact, mut complete) = (0, true, false);
+    let last = |got: u64, intact: bool| report!("last {} {got} {}", flow.number, u8::from(intact));
+    loop {
+        if let Some(pace) = &pace {
+            pace.ticks.wait()?;
+        }
+        let piece = socket.receive(&mut buffer)?;
+        if piece == 0 {
+            break;
+        }
+        if got == 0 {
+            report!("first {}", flow.number);
+        }
+        intact &= content::verify(got, &buffer[..piece]);
+        got += piece as u64;
+        if !complete && flow.size.is_some_and(|size| got >= size) {
+            complete = true;
+            last(got, intact);
+        }
+    }
+    if !complete {
+        last(got, intact);
+    }
+    Ok(())
+}
+
+/// A slow reader: one read of at most `piece` bytes a tick.
+struct Pace {
+    ticks: Ticks,
+    piece: usize,
+}
+
+impl Pace {
+    /// At most `rate` bytes a second, in a hundred pieces.
+    fn new(rate: u64) -> Result<Pace, Failure> {
+        let piece = (rate / 100).clamp(1, BULK as u64);
+        let ticks = Ticks::new()?;
+        ticks.every(piece * 1_000_000_000 / rate)?;
+        Ok(Pace { ticks, piece: piece as usize })
+    }
+}
