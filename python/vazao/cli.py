@@ -22,6 +22,7 @@ from vazao import _core, campaign, catalogue, findings, terminal
 from vazao.campaign import Campaign
 from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
 from vazao.files import explained
+from vazao.kernel.commands import app as kernel_app
 from vazao.result import Result, run_scenario
 from vazao.store import Store, check_usable, writing
 from vazao.study import HOPS_PER_CORE_SECOND, Size, Study, find, is_study, parse_study, plan
@@ -36,6 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(kernel_app, name="kernel")
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
 

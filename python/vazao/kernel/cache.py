@@ -1,0 +1,176 @@
+"""Where built kernels lie, and which one a name means."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+
+from vazao.files import explained, make_directory, write_atomically
+from vazao.kernel.errors import KernelError
+
+SERIES = ("6.12", "6.1")
+"""The kernels whose source Debian packages and that are known to work."""
+
+DEFAULT_SERIES = SERIES[0]
+
+SHIPPED_HZ = 100
+"""Timer interrupts a second of User Mode Linux as it is shipped. Another number is a change to its source."""
+
+BINARY, RECORD = "linux", "kernel.json"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A User Mode Linux binary and where it comes from."""
+
+    path: Path
+    series: str
+    """`6.12`."""
+    release: str
+    """What `uname -r` says in it: `6.12.117`."""
+    package_version: str | None
+    """Debian's version of the source package; None if it was built from something else."""
+    hz: int
+    """Timer interrupts a second."""
+    config_sha256: str
+    """Of the configuration fragment it was built from; for a binary that was built elsewhere, of its configuration."""
+    sha256: str
+    """Of the binary."""
+    source: str
+    """The package or the source tree it was built from; `elsewhere` if Vazão did not build it."""
+    compiler: str = ""
+    built: str = ""
+    """When, in UTC: `2026-01-31 12:00:00`."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the cache, or its path."""
+        return self.path.parent.name if self.path.parent.parent == folder() else str(self.path)
+
+    @property
+    def unmodified(self) -> bool:
+        """Whether its source is Debian's without a change."""
+        return self.package_version is not None and self.hz == SHIPPED_HZ
+
+
+def root() -> Path:
+    """Vazão's cache: `$VAZAO_CACHE`, or `vazao` in `$XDG_CACHE_HOME`, or `~/.cache/vazao`."""
+    if own := os.environ.get("VAZAO_CACHE"):
+        return Path(own).absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vazao"
+    except RuntimeError:
+        raise KernelError("there is no home directory to keep kernels in; set VAZAO_CACHE to a directory") from None
+
+
+def folder() -> Path:
+    """Where kernels lie, each in a directory of its name."""
+    return root() / "kernels"
+
+
+def fragment() -> bytes:
+    """The configuration that kernels are built with."""
+    return (resources.files("vazao.kernel") / "linux.config").read_bytes()
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def kernels() -> list[Kernel]:
+    """The kernels in the cache, by series and name. What is incomplete or damaged is none."""
+    found = [_read(record.parent) for record in sorted(folder().glob(f"[!.]*/{RECORD}"))]
+    return sorted(filter(None, found), key=lambda kernel: (_numbers(kernel.series), kernel.name))
+
+
+def cached(name: str) -> Kernel | None:
+    """The kernel of that name in the cache."""
+    return next((kernel for kernel in kernels() if kernel.name == name), None)
+
+
+def _read(place: Path) -> Kernel | None:
+    try:
+        record = json.loads((place / RECORD).read_bytes())
+        return Kernel(path=place / BINARY, **record) if (place / BINARY).is_file() else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _numbers(series: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in series.split(".") if part.isdigit())
+
+
+def default(series: str) -> str | None:
+    """What a series means: the name or path that was selected, or else the newest unmodified kernel, or the newest."""
+    if selected := selection().get(series):
+        return selected
+    current = digest(fragment())
+    candidates = [kernel for kernel in kernels() if kernel.series == series]
+    best = max(candidates, key=lambda k: (k.unmodified, k.config_sha256 == current, k.built), default=None)
+    return best.name if best else None
+
+
+def selection() -> dict[str, str]:
+    """What was selected with `vazao kernel use`, by series: the name of a kernel in the cache or a path."""
+    try:
+        chosen = json.loads(_selection_file().read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(series): str(name) for series, name in chosen.items()} if isinstance(chosen, dict) else {}
+
+
+def select(series: str, name: str | None) -> None:
+    """Make a kernel what its series means; None forgets the selection."""
+    chosen = {key: value for key, value in (selection() | {series: name}).items() if value}
+    make_directory(folder())
+    write_atomically(_selection_file(), json.dumps(chosen, indent=1, sort_keys=True).encode())
+
+
+def _selection_file() -> Path:
+    return folder() / "selected.json"
+
+
+def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:
+    """Move a kernel that lies in `workplace` into the cache: whole, or not at all."""
+    parcel, place = workplace / "parcel", folder() / name
+    record = {key: value for key, value in asdict(kernel).items() if key != "path"}
+    make_directory(parcel)
+    with explained(place):
+        write_atomically(parcel / BINARY, kernel.path.read_bytes())
+        (parcel / BINARY).chmod(0o755)
+        write_atomically(parcel / RECORD, json.dumps(record, indent=1).encode())
+        if place.exists():
+            place.rename(workplace / "replaced")
+        parcel.rename(place)
+    return Kernel(path=place / BINARY, **record)
+
+
+@contextmanager
+def at_work() -> Iterator[Path]:
+    """An empty directory in the cache to build in, for one process at a time; the caller empties it.
+
+    What a killed build left there is removed first.
+    """
+    make_directory(folder())
+    workplace = folder() / ".building"
+    with explained(folder()), (folder() / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise KernelError(f"{folder()}: another build is at work there; wait for it to end") from None
+        shutil.rmtree(workplace, ignore_errors=True)
+        make_directory(workplace)
+        yield workplace

@@ -1,0 +1,108 @@
+"""Debian's package of a kernel's source, by way of the package manager, without root and without installing it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from vazao.kernel.process import Log, ToolError, plain_environment
+from vazao.kernel.progress import Steps
+
+
+class DownloadError(ToolError):
+    """The package could not be downloaded; the log says why."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """The source of a series."""
+
+    name: str
+    """`linux-source-6.12`."""
+    version: str
+    """Debian's version: `6.12.117-1~deb12u1`."""
+    size: int
+    """Bytes to download."""
+
+    tools: ClassVar[Mapping[str, str]] = {"apt-get": "apt", "dpkg-deb": "dpkg", "tar": "tar", "xz": "xz-utils"}
+    """The programs that getting it needs, and the package of each."""
+    steps: ClassVar[Mapping[str, float]] = {"download": 10.0, "unpack": 12.0}
+    """The steps of getting it, and the seconds that each usually takes."""
+
+    @property
+    def identity(self) -> str:
+        """Its version as part of a file's name."""
+        return self.version.replace(":", "_")
+
+    def get(self, workplace: Path, log: Log, progress: Steps) -> Path:
+        """Download it and unpack it below `workplace`; the tree's path."""
+        tree, unpacked = workplace / "tree", workplace / "package"
+        with tempfile.TemporaryDirectory(prefix="vazao-kernel-") as shelf:
+            progress.begin("download")
+            package = self._download(Path(shelf), log, progress)
+            progress.begin("unpack")
+            unpacked.mkdir()
+            log.run(["dpkg-deb", "-x", package, unpacked], where=workplace, environment=plain_environment())
+        archives = list(unpacked.glob("usr/src/linux-source-*.tar.xz"))
+        if len(archives) != 1:
+            raise ToolError(f"{self.name} {self.version} holds {len(archives)} archives of a source tree, not one,")
+        tree.mkdir()
+        size = archives[0].stat().st_size
+        # tar reads at the position that it shares with our file object, which so says how far it is.
+        with archives[0].open("rb", buffering=0) as archive:
+            log.run(
+                ["tar", "-xJf", "-", "--no-same-owner", "--strip-components=1", "-C", tree],
+                where=workplace,
+                environment=plain_environment(),
+                stdin=archive,
+                tick=lambda: progress.at(archive.tell() / size),
+            )
+        shutil.rmtree(unpacked)
+        return tree
+
+    def _download(self, shelf: Path, log: Log, progress: Steps) -> Path:
+        if os.geteuid() == 0:
+            # Run by root, the package manager downloads as this user of its own, who must be able to write here.
+            with suppress(LookupError, OSError):
+                shutil.chown(shelf, "_apt")
+
+        def tick() -> None:
+            with suppress(OSError):  # A partial file that is renamed while it is looked at.
+                have = sum(file.stat().st_size for file in shelf.rglob("*.deb*"))
+                progress.at(have / self.size, f"{have / 1e6:.0f} of {self.size / 1e6:.0f} MB")
+
+        try:
+            command = ["apt-get", "download", f"{self.name}={self.version}"]
+            log.run(command, where=shelf, environment=os.environ | {"LC_ALL": "C"}, tick=tick)
+        except ToolError as error:
+            raise DownloadError(str(error)) from None
+        found = list(shelf.glob("*.deb"))
+        if len(found) != 1:
+            raise DownloadError("apt-get left no package and")
+        return found[0]
+
+
+def candidate(series: str) -> Package | None:
+    """The version of a series' source that would be downloaded; None if the package manager knows of none."""
+    name = f"linux-source-{series}"
+    try:
+        answer = subprocess.run(
+            ["apt-cache", "show", "--no-all-versions", name],
+            env=os.environ | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None
+    fields = dict(re.findall(r"^(Version|Size): (\S+)$", answer.stdout, re.MULTILINE))
+    return Package(name, fields["Version"], int(fields["Size"])) if len(fields) == 2 else None
