@@ -117,6 +117,9 @@ impl<W: Window> CongestionControl for Controller<W> {
             Signal::Loss => state.ssthresh.min(state.cwnd),
             Signal::Restart | Signal::Timeout | Signal::RepeatedTimeout => state.mss,
         };
+        if congestion.signal != Signal::Loss {
+            self.slow_start.restart(congestion.now);
+        }
     }
 
     fn on_recovered(&mut self, flight: u64) {

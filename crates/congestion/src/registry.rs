@@ -1,6 +1,6 @@
 //! Every congestion control and slow start, by name.
 
-use crate::slow_start::{Limited, SlowStart, Standard};
+use crate::slow_start::{HyStart, Limited, SlowStart, Standard};
 use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, Window};
 use crate::{CongestionControl, Controller, Setup};
 use vazao_engine::Duration;
@@ -171,6 +171,9 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
 /// Makes a slow start from its parameters and RFC 3465's limit L in segments an acknowledgement.
 type SlowStartConstructor = fn(&Parameters, f64) -> Box<dyn SlowStart>;
 
+/// A span that a slow start compares with round-trip times.
+const SPAN: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(60));
+
 /// All slow starts.
 pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] = &[
     Entry {
@@ -195,6 +198,31 @@ pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] = &[
             "where the limit begins, in segments",
         )],
         build: |p, limit| Box::new(Limited { standard: Standard { limit }, max_ssthresh: p.number("max_ssthresh") }),
+    },
+    Entry {
+        name: "hystart",
+        aliases: &[],
+        title: "HyStart",
+        source: "Ha, Rhee, Computer Networks 55(9), 2011; constants of Linux 5.6 and later",
+        help: "ends slow start without a loss, when a train of acknowledgements or the delay shows that the path is full",
+        parameters: &[
+            Parameter::new(
+                "detect",
+                Kind::Choice(&["both", "train", "delay"]),
+                "both",
+                "what ends it: a train of acknowledgements as long as the forward delay, a rise in delay, or either",
+            ),
+            Parameter::new(
+                "low_window",
+                Kind::Number(0.0, 1e6),
+                "16",
+                "window in segments below which nothing ends it",
+            ),
+            Parameter::new("spacing", SPAN, "2 ms", "acknowledgements at most so far apart belong to one train"),
+            Parameter::new("least_rise", SPAN, "4 ms", "rise in delay that ends it at least; between: RTT/8"),
+            Parameter::new("most_rise", SPAN, "16 ms", "rise in delay that ends it at most"),
+        ],
+        build: |p, limit| Box::new(HyStart::from(p, limit)),
     },
 ];
 

@@ -1,12 +1,15 @@
 //! How the window grows below the slow-start threshold, and when that ends early. One page each.
 
+mod hystart;
 mod limited;
 mod standard;
 
+pub use hystart::HyStart;
 pub use limited::Limited;
 pub use standard::Standard;
 
 use crate::{Ack, State};
+use vazao_engine::Time;
 
 /// A slow start.
 pub trait SlowStart: Send {
@@ -16,4 +19,6 @@ pub trait SlowStart: Send {
     fn leave(&mut self, _state: &State, _ack: &Ack) -> bool {
         false
     }
+    /// A timeout at `now` starts slow start anew.
+    fn restart(&mut self, _now: Time) {}
 }

@@ -1,0 +1,117 @@
+use super::{SlowStart, Standard};
+use crate::{Ack, State};
+use vazao_engine::registry::Parameters;
+use vazao_engine::{Duration, Time};
+
+/// Samples a round trip must have before its least RTT counts (Ha and Rhee 2011 and Linux: 8).
+const MIN_SAMPLES: u32 = 8;
+/// Linux adds to the least RTT what batching may add, four of the largest segments it would hand to a network card at
+/// once: more than this millisecond, its most, below 2 Gbit/s, so always this millisecond here.
+const BATCHING: Duration = Duration::from_millis(1);
+
+/// HyStart, hybrid slow start (Ha and Rhee, *Taming the elephants: new TCP slow start*, Computer Networks 55(9), 2011;
+/// constants and rounding of it as in Linux since 5.6, net/ipv4/tcp_cubic.c): standard slow start that ends, with the
+/// window it has, when either of two signs shows that the window fills the path.
+///
+/// *ACK train*: the packets of a round trip left in one burst, so their acknowledgements come as closely spaced as the
+/// bottleneck let the packets through. A train as long as the forward delay (half the least RTT) means that the window
+/// is as large as what the path holds. *Delay*: the least RTT of a round trip's first samples lies above the least RTT
+/// of all by an eighth (4 to 16 ms): a queue stands.
+///
+/// Where it errs: acknowledgements thinned or bunched on the way back break trains or forge them; a path shared with
+/// others queues before the window is of any size.
+#[derive(Debug)]
+pub struct HyStart {
+    standard: Standard,
+    /// Segments below which nothing ends it.
+    low_window: f64,
+    train: bool,
+    delay: bool,
+    /// Acknowledgements at most so far apart belong to one train.
+    spacing: Duration,
+    /// Bounds of the rise in delay that ends slow start.
+    rise: (Duration, Duration),
+    /// The least RTT of data.
+    base: Duration,
+    /// It ends slow start once; after a timeout, again.
+    found: bool,
+    round: Round,
+}
+
+/// What was seen in the current round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    start: Time,
+    /// The end of the train so far.
+    train: Time,
+    least: Duration,
+    samples: u32,
+}
+
+impl Round {
+    fn new(now: Time) -> Self {
+        Round { start: now, train: now, least: Duration::MAX, samples: 0 }
+    }
+}
+
+impl HyStart {
+    /// HyStart with the registry's parameters; `limit` is RFC 3465's L.
+    pub fn from(p: &Parameters, limit: f64) -> Self {
+        let duration = |name| p.duration(name).expect("a duration with a default");
+        HyStart {
+            standard: Standard { limit },
+            low_window: p.number("low_window"),
+            train: p.text("detect") != "delay",
+            delay: p.text("detect") != "train",
+            spacing: duration("spacing"),
+            rise: (duration("least_rise"), duration("most_rise")),
+            base: Duration::MAX,
+            found: false,
+            round: Round::new(Time::ZERO),
+        }
+    }
+
+    /// Whether acknowledgements that follow each other closely span half the least RTT.
+    fn train_fills_path(&mut self, now: Time) -> bool {
+        if now.since(self.round.train) > self.spacing {
+            return false;
+        }
+        self.round.train = now;
+        now.since(self.round.start) > (self.base + BATCHING) / 2
+    }
+
+    /// Whether this round trip's least RTT is well above the least of all.
+    fn delay_rises(&mut self, rtt: Duration) -> bool {
+        self.round.least = self.round.least.min(rtt);
+        if self.round.samples < MIN_SAMPLES {
+            self.round.samples += 1;
+            return false;
+        }
+        self.round.least > self.base + (self.base / 8).max(self.rise.0).min(self.rise.1)
+    }
+}
+
+impl SlowStart for HyStart {
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        self.standard.grow(state, ack)
+    }
+
+    fn leave(&mut self, state: &State, ack: &Ack) -> bool {
+        if ack.round {
+            self.round = Round::new(ack.now);
+        }
+        let Some(rtt) = ack.rtt else { return false };
+        self.base = self.base.min(rtt);
+        if self.found || state.segments() < self.low_window {
+            return false;
+        }
+        let filled = self.train && self.train_fills_path(ack.now);
+        let queued = self.delay && self.delay_rises(rtt);
+        self.found = filled || queued;
+        self.found
+    }
+
+    fn restart(&mut self, now: Time) {
+        (self.base, self.found, self.round) = (Duration::MAX, false, Round::new(now));
+    }
+}
