@@ -37,12 +37,10 @@ impl Ready {
                 return Ok(Ready { flow, socket: None });
             }
         };
-        let socket = Socket::new(kind, protocol).map_err(|failure| wrong(format!("{:?}", flow.transport), failure))?;
-        for (name, value, level, option) in options(&flow) {
-            if let Some(value) = value {
-                let text = String::from_utf8_lossy(&value.text).into_owned();
-                socket.set(level, option, &value.bytes).map_err(|failure| wrong(format!("{name}={text}"), failure))?;
-            }
+        let socket = Socket::new(kind, protocol).map_err(|failure| wrong("its transport".to_owned(), failure))?;
+        for choice in choices(&flow) {
+            let set = socket.set(choice.level, choice.option, &choice.value);
+            set.map_err(|failure| wrong(choice.words, failure))?;
         }
         attach(&flow, &socket).map_err(|failure| wrong(format!("local={}", flow.local), failure))?;
         Ok(Ready { flow, socket: Some(socket) })
@@ -63,29 +61,45 @@ impl Ready {
     }
 }
 
-/// An option's value as the plan and as the kernel write it.
-struct Value {
-    text: Vec<u8>,
-    bytes: Vec<u8>,
+/// A socket option: what the plan calls it, and the kernel.
+struct Choice {
+    words: String,
+    level: i32,
+    option: i32,
+    value: Vec<u8>,
 }
 
-/// The options that the flow asks for: the plan's name, the value, level and option.
-fn options(flow: &Flow) -> [(&'static str, Option<Value>, i32, i32); 6] {
-    let number = |value: i32| Value { text: value.to_string().into_bytes(), bytes: value.to_ne_bytes().to_vec() };
-    let name = |value: &String| Value { text: value.clone().into_bytes(), bytes: value.clone().into_bytes() };
+/// The options that the flow asks for.
+fn choices(flow: &Flow) -> Vec<Choice> {
     let (level, nodelay, mss) = match flow.transport {
         Transport::Sctp => (SOL_SCTP, SCTP_NODELAY, SCTP_MAXSEG),
         _ => (libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::TCP_MAXSEG),
     };
-    [
-        ("reuse", Some(number(1)), libc::SOL_SOCKET, libc::SO_REUSEADDR),
-        ("cc", flow.cc.as_ref().map(name), libc::IPPROTO_TCP, libc::TCP_CONGESTION),
+    let number = |name: &str, asked: Option<i32>, level, option| {
+        let choice = |value: i32| Choice {
+            words: format!("{name}={value}"),
+            level,
+            option,
+            value: value.to_ne_bytes().to_vec(),
+        };
+        asked.map(choice)
+    };
+    let congestion = |name: &String| Choice {
+        words: format!("cc={name}"),
+        level: libc::IPPROTO_TCP,
+        option: libc::TCP_CONGESTION,
+        value: name.clone().into_bytes(),
+    };
+    let asked = [
+        number("reuse", Some(1), libc::SOL_SOCKET, libc::SO_REUSEADDR),
+        flow.cc.as_ref().map(congestion),
         // What the plan asks for, whatever net.core.wmem_max and rmem_max are.
-        ("sndbuf", flow.sndbuf.map(number), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE),
-        ("rcvbuf", flow.rcvbuf.map(number), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE),
-        ("mss", flow.mss.map(number), level, mss),
-        ("nodelay", flow.nodelay.then(|| number(1)), level, nodelay),
-    ]
+        number("sndbuf", flow.sndbuf, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE),
+        number("rcvbuf", flow.rcvbuf, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE),
+        number("mss", flow.mss, level, mss),
+        number("nodelay", flow.nodelay.then_some(1), level, nodelay),
+    ];
+    asked.into_iter().flatten().collect()
 }
 
 /// Gives the socket its local address or addresses.

@@ -63,23 +63,30 @@ fn send(flow: &Flow, socket: &Arc<Socket>, samples: &Samples) -> Result<(), Fail
     };
     let expired = deadline(flow, socket);
     let written = write(flow, socket, message, &expired)?;
+    report!("sent {} {written}", flow.number);
     if flow.transport == Transport::Sctp {
-        report!("sent {} {written}", flow.number);
-        // Closing ends an association and what is known about it: look at it before, when all has been acknowledged.
-        // Nothing is sent otherwise than without, as SHUTDOWN waits for the same moment.
+        // Closing ends an association and what is known about it, so it is looked at before, when all has been
+        // acknowledged. Nothing is sent otherwise than without, as SHUTDOWN waits for the same moment.
         socket.set(SOL_SCTP, SCTP_EVENT, &sctp_event(SCTP_SENDER_DRY_EVENT))?;
         socket.receive(&mut [0; 64])?;
         samples.close(socket)?;
     }
     match socket.shut_down() {
-        Err(failure) if !expired.load(Ordering::SeqCst) => return Err(failure),
-        _ => {}
+        Err(failure) if !expired.load(Ordering::SeqCst) => Err(failure),
+        _ => wait_for_close(flow, socket),
     }
-    if flow.transport != Transport::Sctp {
-        report!("sent {} {written}", flow.number);
+}
+
+/// Waits until the peer has closed. Of SCTP, which has no half-closed connections, that leaves nothing connected.
+fn wait_for_close(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
+    loop {
+        match socket.receive(&mut [0; 4096]) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(failure) if flow.transport == Transport::Sctp && failure.code() == "ENOTCONN" => return Ok(()),
+            Err(failure) => return Err(failure),
+        }
     }
-    while socket.receive(&mut [0; 4096])? > 0 {}
-    Ok(())
 }
 
 /// Writes the content; how many bytes.
