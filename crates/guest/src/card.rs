@@ -1,0 +1,256 @@
+//! A network card: two queues in a guest's memory (virtio 1.2, section 5.1), Ethernet headers that nobody outside sees,
+//! and interrupts.
+//!
+//! The card offers no offloads, so that a guest cuts and checksums every packet itself: what crosses it is what would
+//! cross a wire. It sends at once (queueing is the network's business) and never drops a packet that came in.
+
+use crate::Problem;
+use crate::clock::NEVER;
+use crate::ring::{Memory, Queue};
+use crate::vhost::{Connection, Interrupts, Request, request};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
+use std::collections::VecDeque;
+
+/// The queue of packets for the guest.
+const RECEIVE: usize = 0;
+/// The queue of packets from the guest.
+const TRANSMIT: usize = 1;
+
+/// Virtio 1; requests of the protocol's own (vhost-user); a MAC address in the configuration.
+const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
+/// Requests are acknowledged; the card can send requests; there is a configuration; queues are kicked and called by
+/// requests instead of event files, so that nothing happens behind the clock's back.
+const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
+
+/// What precedes each frame in a buffer: no offloads (zeros), and that one buffer holds it.
+const HEADER: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+/// Two addresses and a type.
+const ETHERNET: usize = 14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+/// Where frames to a guest seem to come from.
+const GATEWAY: [u8; 6] = [0x02, 0xff, 0xff, 0xff, 0xff, 0xff];
+
+enum Link {
+    /// The guest has not come yet.
+    Listening(OwnedFd),
+    Connected(Connection),
+    /// The guest has gone.
+    Closed,
+}
+
+/// One card of a guest.
+pub(crate) struct Card {
+    link: Link,
+    address: [u8; 6],
+    interrupts: Option<Interrupts>,
+    memory: Option<Memory>,
+    queues: [Queue; 2],
+    /// Where each queue begins, and whether the guest has it in use.
+    bases: [u16; 2],
+    enabled: [bool; 2],
+    /// The least time between two interrupts for received packets, in ns.
+    moderation: u64,
+    /// When the next of them is due, and when the last was raised.
+    receive_due: u64,
+    receive_last: Option<u64>,
+    /// Buffers of sent packets were returned and the guest wants to know.
+    transmit_due: bool,
+    /// Packets for which the guest has no buffer yet.
+    waiting: VecDeque<Vec<u8>>,
+}
+
+impl Card {
+    /// Card `number` of guest `guest`, to which the guest will connect by `listener`.
+    pub fn new(listener: OwnedFd, guest: u32, number: u8, moderation: u64) -> Card {
+        let [a, b, c, d] = guest.to_be_bytes();
+        Card {
+            link: Link::Listening(listener),
+            address: [0x02, number, a, b, c, d], // locally administered
+            interrupts: None,
+            memory: None,
+            queues: Default::default(),
+            bases: [0; 2],
+            enabled: [false; 2],
+            moderation,
+            receive_due: NEVER,
+            receive_last: None,
+            transmit_due: false,
+            waiting: VecDeque::new(),
+        }
+    }
+    /// Whether the guest has set it up.
+    pub fn is_up(&self) -> bool {
+        self.enabled == [true; 2]
+    }
+    /// What to wait on for the guest's requests.
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+        match &self.link {
+            Link::Listening(socket) => Some(socket.as_fd()),
+            Link::Connected(connection) => Some(connection.as_fd()),
+            Link::Closed => None,
+        }
+    }
+    /// What to wait on for the answer to an interrupt.
+    pub fn answers(&self) -> Option<BorrowedFd<'_>> {
+        self.interrupts.as_ref().map(|line| line.0.as_fd())
+    }
+    /// Deals with what has come by [`Card::file`].
+    pub fn hear(&mut self) -> Result<(), Problem> {
+        match &mut self.link {
+            Link::Listening(listener) => {
+                let socket = accept_with(listener, SocketFlags::CLOEXEC).map_err(|e| Problem::card(e.to_string()))?;
+                self.link = Link::Connected(Connection::new(socket));
+            }
+            Link::Connected(connection) => {
+                if !connection.receive()? {
+                    self.enabled = [false; 2];
+                    self.link = Link::Closed;
+                }
+                while let Link::Connected(connection) = &mut self.link
+                    && let Some(request) = connection.next()?
+                {
+                    self.serve(&request)?;
+                }
+            }
+            Link::Closed => {}
+        }
+        Ok(())
+    }
+    /// Carries out one request and answers it as far as it wants an answer.
+    fn serve(&mut self, request: &Request) -> Result<(), Problem> {
+        let Link::Connected(connection) = &mut self.link else { return Ok(()) };
+        match request.number {
+            request::GET_FEATURES => return connection.answer(request, &FEATURES.to_le_bytes()),
+            request::GET_PROTOCOL_FEATURES => return connection.answer(request, &PROTOCOL_FEATURES.to_le_bytes()),
+            request::GET_CONFIG => {
+                let mut payload = request.payload.clone();
+                let space = payload.get_mut(12..).unwrap_or_default();
+                let known = space.len().min(self.address.len());
+                space[..known].copy_from_slice(&self.address[..known]);
+                return connection.answer(request, &payload);
+            }
+            request::SET_MEM_TABLE => {
+                if request.u32(0)? != 1 {
+                    return Err(Problem::card("its memory is in several pieces; give the host less memory"));
+                }
+                let file = connection.file()?;
+                self.memory = Some(Memory::map(&file, request.u64(8)?, request.u64(16)?, request.u64(32)?)?);
+            }
+            request::SET_BACKEND_REQ_FD => self.interrupts = Some(Interrupts(connection.file()?)),
+            request::SET_VRING_NUM => {
+                let size = u16::try_from(request.u32(4)?).map_err(|_| Problem::card("a queue too large"))?;
+                self.queues[queue(request)?].size = size;
+            }
+            request::SET_VRING_ADDR => {
+                let queue = &mut self.queues[queue(request)?];
+                (queue.descriptors, queue.used, queue.available) = (request.u64(8)?, request.u64(16)?, request.u64(24)?);
+            }
+            request::SET_VRING_BASE => self.bases[queue(request)?] = request.u32(4)? as u16,
+            request::SET_VRING_ENABLE => {
+                let index = queue(request)?;
+                self.enabled[index] = request.u32(4)? != 0;
+                if self.enabled[index] {
+                    let memory = self.memory.as_ref().ok_or_else(|| Problem::card("a queue without memory"))?;
+                    self.queues[index].enable(memory, self.bases[index])?;
+                }
+            }
+            request::SET_OWNER | request::SET_FEATURES | request::SET_PROTOCOL_FEATURES | request::VRING_KICK => {}
+            other => return Err(Problem::card(format!("request {other}"))),
+        }
+        if request.acknowledge { connection.answer(request, &0u64.to_le_bytes()) } else { Ok(()) }
+    }
+
+    /// When the guest is to be interrupted, or [`NEVER`].
+    pub fn due(&self) -> u64 {
+        if self.transmit_due { 0 } else { self.receive_due }
+    }
+    /// The queues for which the guest is to be interrupted at `now`, which it then is.
+    pub fn take_due(&mut self, now: u64) -> Result<impl Iterator<Item = u32> + use<>, Problem> {
+        let mut due = [self.receive_due <= now, std::mem::take(&mut self.transmit_due)];
+        if due[RECEIVE] {
+            (self.receive_due, self.receive_last) = (NEVER, Some(now));
+        }
+        for (index, due) in due.iter_mut().enumerate().filter(|(_, due)| **due) {
+            *due = match &self.memory {
+                Some(memory) if self.enabled[index] => self.queues[index].wants_interrupt(memory)?,
+                _ => false,
+            };
+        }
+        Ok((0..).zip(due).filter_map(|(index, due)| due.then_some(index)))
+    }
+    /// Interrupts the guest for `queue`; `acknowledge`: it shall answer.
+    pub fn interrupt(&self, queue: u32, acknowledge: bool) -> Result<(), Problem> {
+        self.interrupts.as_ref().map_or(Ok(()), |line| line.raise(queue, acknowledge))
+    }
+    /// Reads the answer to an interrupt.
+    pub fn hear_answer(&self) -> Result<(), Problem> {
+        let Some(line) = &self.interrupts else { return Ok(()) };
+        let mut answer = [0; Interrupts::ANSWER];
+        match recv(&line.0, &mut answer[..], RecvFlags::WAITALL) {
+            Ok((Interrupts::ANSWER | 0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(()),
+            Ok((n, _)) => Err(Problem::card(format!("an answer of {n} bytes"))),
+            Err(error) => Err(Problem::card(error.to_string())),
+        }
+    }
+
+    /// Takes in an IP packet at `now` and sees to it that the guest is interrupted for it.
+    pub fn receive(&mut self, now: u64, packet: &[u8]) -> Result<(), Problem> {
+        if !self.waiting.is_empty() || !self.deliver(packet)? {
+            self.waiting.push_back(packet.to_vec());
+        }
+        if self.receive_due == NEVER {
+            self.receive_due = self.receive_last.map_or(now, |last| now.max(last.saturating_add(self.moderation)));
+        }
+        if !self.waiting.is_empty() {
+            self.receive_due = now; // it is out of buffers: it must empty some, whatever the moderation
+        }
+        Ok(())
+    }
+    /// Writes a packet into the guest's next buffer. False: it has none.
+    fn deliver(&mut self, packet: &[u8]) -> Result<bool, Problem> {
+        let Some(memory) = self.memory.as_ref().filter(|_| self.enabled[RECEIVE]) else {
+            return Ok(true); // no card is up on the other side: nothing is there to take it
+        };
+        let protocol = if packet.first().is_some_and(|byte| byte >> 4 == 6) { IPV6 } else { IPV4 };
+        self.queues[RECEIVE].write(memory, &[&HEADER, &self.address, &GATEWAY, &protocol, packet])
+    }
+    /// Once the guest sleeps: hands each IP packet that it has sent to `send`, in buffers that come from `empty`.
+    pub fn collect(&mut self, mut empty: impl FnMut() -> Vec<u8>, mut send: impl FnMut(Vec<u8>)) -> Result<(), Problem> {
+        while let Some(packet) = self.waiting.pop_front() {
+            if !self.deliver(&packet)? {
+                self.waiting.push_front(packet);
+                break;
+            }
+            self.receive_due = 0;
+        }
+        let Some(memory) = self.memory.as_ref().filter(|_| self.enabled[TRANSMIT]) else { return Ok(()) };
+        let queue = &mut self.queues[TRANSMIT];
+        let mut any = false;
+        loop {
+            let mut frame = empty();
+            frame.clear();
+            if !queue.read(memory, &mut frame)? {
+                break;
+            }
+            any = true;
+            let header = HEADER.len() + ETHERNET;
+            let is_ip = frame.get(header - 2..header).is_some_and(|kind| kind == IPV4 || kind == IPV6);
+            if is_ip && frame.len() > header {
+                frame.drain(..header);
+                send(frame);
+            }
+        }
+        self.transmit_due |= any && queue.wants_interrupt(memory)?;
+        Ok(())
+    }
+}
+
+/// Which queue a request is about.
+fn queue(request: &Request) -> Result<usize, Problem> {
+    match request.u32(0)? {
+        index @ 0..=1 => Ok(index as usize),
+        other => Err(Problem::card(format!("queue {other}"))),
+    }
+}

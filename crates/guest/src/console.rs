@@ -1,0 +1,113 @@
+//! What a guest prints: files in memory that it writes to and that are read here, so that it never blocks and nothing
+//! is left on disk.
+
+use crate::Problem;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, fstat, memfd_create};
+use rustix::io::pread;
+use std::io;
+
+/// The most unread bytes that a guest may print.
+const LIMIT: u64 = 16 << 20;
+/// Bytes read that are given back to the system together.
+const FORGET: u64 = 1 << 20;
+
+/// One console's output.
+pub(crate) struct Console {
+    file: OwnedFd,
+    /// What has been read as lines so far.
+    read: u64,
+    /// Where the file's memory begins: what lies before has been given back.
+    kept: u64,
+    /// The beginning of a line that is not whole yet.
+    partial: Vec<u8>,
+}
+
+impl Console {
+    /// A console on which nothing has been printed.
+    pub fn new(name: &str) -> io::Result<Console> {
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+        Ok(Console { file, read: 0, kept: 0, partial: Vec::new() })
+    }
+    /// Fails if more has been printed than is kept.
+    pub fn check(&self) -> Result<(), Problem> {
+        let size = fstat(&self.file).map_or(0, |status| status.st_size as u64);
+        if size - self.read > LIMIT { Err(Problem::Talks { limit: LIMIT }) } else { Ok(()) }
+    }
+    /// Appends the whole lines printed since the last call to `lines`.
+    pub fn read_lines(&mut self, lines: &mut String) {
+        let mut block = [0; 4096];
+        while let Ok(n @ 1..) = pread(&self.file, &mut block, self.read) {
+            self.read += n as u64;
+            for &byte in &block[..n] {
+                match byte {
+                    b'\r' => {} // the terminal's line discipline adds it
+                    b'\n' => {
+                        lines.push_str(&String::from_utf8_lossy(&self.partial));
+                        lines.push('\n');
+                        self.partial.clear();
+                    }
+                    _ => self.partial.push(byte),
+                }
+            }
+        }
+        if self.read - self.kept > FORGET {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // Should this fail, the memory is merely kept until the end.
+            let _ = fallocate(&self.file, hole, 0, self.read);
+            self.kept = self.read;
+        }
+    }
+    /// The last lines of all that was ever printed, at most 20.
+    pub fn last_lines(&self) -> String {
+        const LINES: usize = 20;
+        let size = fstat(&self.file).map_or(0, |status| status.st_size as u64);
+        let mut block = [0; 4096];
+        let from = size.saturating_sub(block.len() as u64);
+        let n = pread(&self.file, &mut block, from).unwrap_or(0);
+        let text = String::from_utf8_lossy(&block[..n]).replace('\r', "");
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+}
+
+impl AsFd for Console {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::write;
+
+    #[test]
+    fn only_whole_lines_are_handed_out() {
+        let mut console = Console::new("test").unwrap();
+        write(&console, b"up 1\r\nfir").unwrap();
+        let mut lines = String::new();
+        console.read_lines(&mut lines);
+        assert_eq!(lines, "up 1\n");
+        write(&console, b"st 1\n").unwrap();
+        console.read_lines(&mut lines);
+        assert_eq!(lines, "up 1\nfirst 1\n");
+        assert_eq!(console.last_lines(), "up 1\nfirst 1");
+    }
+
+    #[test]
+    fn a_guest_may_print_much_but_not_without_end() {
+        let mut console = Console::new("test").unwrap();
+        let mut lines = String::new();
+        let block = [b'\n'; 1 << 16];
+        for _ in 0..LIMIT >> 16 {
+            write(&console, &block).unwrap();
+        }
+        console.check().unwrap();
+        write(&console, b"x").unwrap();
+        assert!(matches!(console.check(), Err(Problem::Talks { .. })));
+        console.read_lines(&mut lines);
+        console.check().unwrap();
+        assert!(fstat(&console.file).unwrap().st_blocks < 16, "what was read is given back");
+    }
+}

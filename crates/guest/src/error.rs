@@ -1,0 +1,136 @@
+//! What can go wrong with a guest, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// A guest could not be started or did not keep going.
+#[derive(Debug, Error)]
+#[error("host {name}: {problem}{}", quoted(console))]
+pub struct GuestError {
+    /// The host's name.
+    pub name: String,
+    /// What happened.
+    #[source]
+    pub problem: Problem,
+    /// The last lines it printed, empty if it printed nothing.
+    pub console: String,
+}
+
+/// What happened to a guest.
+#[derive(Debug, Error)]
+pub enum Problem {
+    /// The kernel's file could not be started.
+    #[error("its kernel {path} cannot be started: {error}; build one with `vazao kernel build`, or name another with `vazao kernel use PATH`")]
+    Start {
+        /// The kernel's file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// What a guest needs of the machine it runs on was refused.
+    #[error("{what} failed: {error}; {remedy}")]
+    Resource {
+        /// What was asked for.
+        what: &'static str,
+        /// The system's reason.
+        error: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The process was over before it asked for the time.
+    #[error("its kernel gave up before its clock was set ({how}); {remedy}")]
+    NoStart {
+        /// How the process ended.
+        how: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The process runs, but never asked for the time.
+    #[error(
+        "its kernel did not ask for the time within {seconds} s: it is no User Mode Linux kernel, or one built without \
+         CONFIG_UML_TIME_TRAVEL_SUPPORT; build one with `vazao kernel build`"
+    )]
+    NoClock {
+        /// How long was waited, in seconds.
+        seconds: f64,
+    },
+    /// It is up, but has not taken the cards it was given.
+    #[error(
+        "its kernel took {taken} of {given} network cards: it was built without CONFIG_VIRTIO_UML or CONFIG_VIRTIO_NET; \
+         build one with `vazao kernel build`"
+    )]
+    NoCard {
+        /// The cards it has set up.
+        taken: usize,
+        /// The cards it was given.
+        given: usize,
+    },
+    /// It ended other than by powering off.
+    #[error("its kernel died ({how}); what it printed last says why: more memory for the host may help, a kernel with patches may be broken")]
+    Died {
+        /// How the process ended.
+        how: String,
+    },
+    /// It computes and never sleeps, so virtual time stands still.
+    #[error(
+        "it has been busy for {seconds} s without sleeping or asking for the time, so that virtual time stands still: a \
+         program in it spins; let it block instead, or allow more time on a loaded machine"
+    )]
+    Spins {
+        /// How long nothing was heard, in seconds.
+        seconds: f64,
+    },
+    /// It printed more than is kept.
+    #[error("it printed more than {limit} bytes; let its programs print less")]
+    Talks {
+        /// The most that is kept, in bytes.
+        limit: u64,
+    },
+    /// It does not speak the protocol of its clock or card as known here.
+    #[error("it broke the protocol of its {device}: {what}; use a kernel of the 6.1 or 6.12 series (`vazao kernel build`)")]
+    Protocol {
+        /// The clock or the card.
+        device: &'static str,
+        /// What was unexpected.
+        what: String,
+    },
+    /// The caller asked for the end of the run.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Problem {
+    /// A request to the operating system failed, for want of something that `remedy` names.
+    pub(crate) fn resource(what: &'static str, remedy: &'static str) -> impl FnOnce(io::Error) -> Problem {
+        move |error| Problem::Resource { what, error, remedy }
+    }
+    pub(crate) fn card(what: impl Into<String>) -> Problem {
+        Problem::Protocol { device: "network card", what: what.into() }
+    }
+    pub(crate) fn clock(what: impl Into<String>) -> Problem {
+        Problem::Protocol { device: "clock", what: what.into() }
+    }
+}
+
+fn quoted(console: &str) -> String {
+    match console {
+        "" => String::new(),
+        lines => format!("\nIt printed last:\n  {}", lines.trim_end().replace('\n', "\n  ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_host_and_quotes_what_it_printed() {
+        let error = GuestError { name: "left".into(), problem: Problem::Spins { seconds: 2.0 }, console: "a\nb\n".into() };
+        let text = error.to_string();
+        assert!(text.starts_with("host left: it has been busy for 2 s"), "{text}");
+        assert!(text.ends_with("It printed last:\n  a\n  b"), "{text}");
+        let silent = GuestError { console: String::new(), problem: Problem::Stopped, ..error };
+        assert_eq!(silent.to_string(), "host left: stopped");
+    }
+}

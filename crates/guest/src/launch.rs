@@ -1,0 +1,342 @@
+//! Starts a guest's process: with nothing of this machine's within its reach that could make two runs differ, and so
+//! that nothing of it is left when this process ends, however that ends.
+//!
+//! A kernel finds its clock and its cards by the paths of sockets. Theirs lead through the guest's own open files
+//! (`/proc/self/fd/N`) to sockets whose names are deleted before it starts, so that no file is ever left behind, and
+//! so that its command line, from which it takes its randomness, is the same in every run.
+
+use crate::Problem;
+use crate::console::Console;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags, memfd_create, open, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open, waitpid,
+};
+use std::ffi::{CString, c_int, c_void};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::ptr::null;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What a guest's process is started with.
+pub(crate) struct Launch<'a> {
+    pub kernel: &'a Path,
+    pub number: u32,
+    pub memory_mib: u32,
+    pub seed: u64,
+    pub cards: u32,
+    pub initrd: &'a [u8],
+    pub console: &'a Console,
+    pub reports: &'a Console,
+}
+
+/// Where the guest's open files are: standard input, console, console, reports, initial root, clock, then its cards.
+const REPORTS: usize = 3;
+const INITRD: usize = 4;
+const CLOCK: usize = 5;
+const CARDS: usize = 6;
+
+impl Launch<'_> {
+    /// Starts it. Returns the process, and the sockets at which its clock and its cards will be asked for.
+    pub fn start(&self) -> Result<(Process, Vec<OwnedFd>), Problem> {
+        let fails = |what| {
+            Problem::resource(what, "see that the temporary folder (TMPDIR) is writable, /proc is mounted, and enough files may be open (ulimit -n)")
+        };
+        let Doors { listeners, names, folder } = Doors::new(1 + self.cards as usize).map_err(fails("making its sockets"))?;
+        let initrd = in_memory(self.initrd).map_err(fails("storing its initial root"))?;
+        let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+        let nothing = nothing.map_err(|error| fails("opening /dev/null")(error.into()))?;
+        let console = self.console.as_fd();
+        let mut files = vec![nothing.as_fd(), console, console, self.reports.as_fd(), initrd.as_fd()];
+        files.extend(names.iter().map(AsFd::as_fd));
+        let process = spawn(self.kernel, &self.arguments(), &self.environment(), &files, folder.as_fd())
+            .map_err(|error| Problem::Start { path: self.kernel.to_owned(), error })?;
+        Ok((process, listeners))
+    }
+    /// The command line. Each word of it decides the kernel's random numbers; none may depend on where or when it runs.
+    fn arguments(&self) -> Vec<String> {
+        let mut words = vec![
+            "linux".to_owned(),
+            format!("mem={}M", self.memory_mib),
+            format!("time-travel=ext:{}:/proc/self/fd/{CLOCK}", self.number),
+            format!("initrd=/proc/self/fd/{INITRD}"),
+            "rdinit=/init".to_owned(),
+            "con=null".to_owned(),
+            "con0=null,fd:1".to_owned(),
+            format!("con1=null,fd:{REPORTS}"),
+            "ssl=null".to_owned(),
+            "uml_dir=./".to_owned(), // the current folder, in which nothing can be made: it is deleted
+            "umid=guest".to_owned(),
+            "quiet".to_owned(),
+        ];
+        words.extend((0..self.cards as usize).map(|n| format!("virtio_uml.device=/proc/self/fd/{}:1:{n}", CARDS + n)));
+        words.push(format!("SEED={}", self.seed));
+        words
+    }
+    fn environment(&self) -> [String; 2] {
+        ["PATH=/usr/bin:/bin".to_owned(), format!("TMPDIR={}", memory_folder(self.memory_mib).display())]
+    }
+}
+
+/// Where a guest's memory is (a file without a name): in memory if there is room, else in the temporary folder.
+fn memory_folder(memory_mib: u32) -> PathBuf {
+    /// As many guests' worth must be free, as others may be growing at the same time.
+    const GUESTS: u64 = 32;
+    let shared = Path::new("/dev/shm");
+    let fits = rustix::fs::statvfs(shared).is_ok_and(|status| {
+        let executable = !status.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+        executable && status.f_bavail * status.f_frsize >= GUESTS * (u64::from(memory_mib) << 20)
+    });
+    let writable = rustix::fs::access(shared, rustix::fs::Access::WRITE_OK).is_ok();
+    if fits && writable { shared.to_owned() } else { std::env::temp_dir() }
+}
+
+/// A file in memory that holds `content`.
+fn in_memory(content: &[u8]) -> io::Result<OwnedFd> {
+    let file = std::fs::File::from(memfd_create("initrd", MemfdFlags::CLOEXEC)?);
+    io::Write::write_all(&mut &file, content)?;
+    Ok(file.into())
+}
+
+/// Sockets by which a guest will find its clock and its cards, without names in the file system.
+struct Doors {
+    listeners: Vec<OwnedFd>,
+    /// The files that were their names, by which they can still be connected to.
+    names: Vec<OwnedFd>,
+    /// The deleted folder that they were in.
+    folder: OwnedFd,
+}
+
+impl Doors {
+    fn new(count: usize) -> io::Result<Doors> {
+        let path = new_folder()?;
+        let doors = Doors::open(count, &path);
+        // Nothing is left in it, but if the opening failed half-way.
+        let removed = std::fs::remove_dir(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        doors.and_then(|doors| removed.map(|()| doors))
+    }
+    fn open(count: usize, path: &Path) -> io::Result<Doors> {
+        let folder = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let (mut listeners, mut names) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+            // Through the open folder, as a socket's path must be short and the temporary folder's may be long.
+            bind(&listener, &SocketAddrUnix::new(format!("/proc/self/fd/{}/door", folder.as_raw_fd()))?)?;
+            listen(&listener, 1)?;
+            names.push(openat(&folder, "door", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
+            unlinkat(&folder, "door", AtFlags::empty())?;
+            listeners.push(listener);
+        }
+        Ok(Doors { listeners, names, folder })
+    }
+}
+
+/// A new private folder in the temporary one.
+fn new_folder() -> io::Result<PathBuf> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("vazao-{}-{number}", std::process::id()));
+        match rustix::fs::mkdir(&path, Mode::RWXU) {
+            Ok(()) => return Ok(path),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A guest's process, killed with all it has started when this is dropped.
+pub(crate) struct Process {
+    pid: Pid,
+    /// Readable once it has ended.
+    file: OwnedFd,
+    ended: bool,
+}
+
+impl Process {
+    /// What to wait on for its end.
+    pub fn end_file(&self) -> PollFd<'_> {
+        PollFd::new(&self.file, PollFlags::IN)
+    }
+    /// How it has ended; if it has not, it is killed. Whatever it had started is killed in any case.
+    pub fn end(&mut self) -> Option<WaitStatus> {
+        if !self.ended {
+            self.kill(); // one that has ended keeps its status, and its number until it is waited for
+        }
+        self.wait(WaitOptions::empty())
+    }
+    fn wait(&mut self, options: WaitOptions) -> Option<WaitStatus> {
+        if self.ended {
+            return None;
+        }
+        let (_, status) = loop {
+            match waitpid(Some(self.pid), options) {
+                Err(Errno::INTR) => {}
+                other => break other.ok()??,
+            }
+        };
+        self.ended = true;
+        Some(status)
+    }
+    fn kill(&self) {
+        // Either may be gone already.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let _ = kill_process(self.pid, Signal::KILL);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.kill();
+            let _ = self.wait(WaitOptions::empty());
+        }
+    }
+}
+
+/// How a process ended, in words.
+pub(crate) fn describe(status: WaitStatus) -> String {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (_, Some(signal)) => format!("signal {signal}"),
+        _ => "for an unknown reason".to_owned(),
+    }
+}
+
+/// All that the new process needs, prepared so that it need not allocate.
+struct Child {
+    kernel: CString,
+    arguments: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+    files: Vec<RawFd>,
+    moved: Vec<RawFd>,
+    folder: RawFd,
+    parent: libc::pid_t,
+    filter: Vec<libc::sock_filter>,
+    /// Why it could not be started: a system error number.
+    error: c_int,
+}
+
+/// Starts `kernel` with `files` as its open files 0, 1, ... and `folder` as its current one, as posix_spawn(3) would:
+/// the new process borrows this one's memory until it executes the kernel, so that a large process starts guests as
+/// fast as a small one.
+fn spawn(
+    kernel: &Path,
+    arguments: &[String],
+    environment: &[String],
+    files: &[BorrowedFd<'_>],
+    folder: BorrowedFd<'_>,
+) -> io::Result<Process> {
+    const STACK: usize = 64 << 10;
+    let strings = |words: &[String]| words.iter().map(|w| CString::new(w.as_bytes())).collect::<Result<Vec<_>, _>>();
+    let pointers = |words: &[CString]| words.iter().map(|w| w.as_ptr()).chain([null()]).collect();
+    let (arguments, environment) = (strings(arguments)?, strings(environment)?);
+    let mut child = Child {
+        kernel: CString::new(kernel.as_os_str().as_encoded_bytes())?,
+        arguments: pointers(&arguments),
+        environment: pointers(&environment),
+        files: files.iter().map(AsRawFd::as_raw_fd).collect(),
+        moved: vec![0; files.len()],
+        folder: folder.as_raw_fd(),
+        parent: std::process::id() as libc::pid_t,
+        filter: without_randomness(),
+        error: 0,
+    };
+    let mut stack = vec![0u128; STACK / 16];
+    // SAFETY: `become_guest` runs on a stack of its own, which grows down from its end, while this thread waits
+    // (CLONE_VFORK) until it has executed the kernel or exited; so `child` is its alone meanwhile. It calls nothing but
+    // async-signal-safe functions. All signals are blocked, so that no handler runs in borrowed memory.
+    let pid = unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let top = stack.as_mut_ptr().add(stack.len()).cast::<c_void>();
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let pid = libc::clone(become_guest, top, flags, (&raw mut child).cast());
+        let error = if pid < 0 { Some(io::Error::last_os_error()) } else { None };
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        error.map_or(Ok(pid), Err)?
+    };
+    let pid = Pid::from_raw(pid).expect("a child has a number");
+    let file = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut process = Process { pid, file, ended: false };
+    // SAFETY: a field of a live value; it is read so because the other process has written it.
+    match unsafe { (&raw const child.error).read_volatile() } {
+        0 => Ok(process),
+        error => {
+            process.wait(WaitOptions::empty());
+            Err(io::Error::from_raw_os_error(error))
+        }
+    }
+}
+
+/// What the new process does before it is a guest.
+extern "C" fn become_guest(argument: *mut c_void) -> c_int {
+    // SAFETY: the argument given to clone(2) in `spawn`: a live `Child` that nobody else touches meanwhile.
+    let child = unsafe { &mut *argument.cast::<Child>() };
+    // SAFETY: system calls of a process about to execute another program, with pointers into `child`.
+    unsafe {
+        prepare(child);
+        if child.error == 0 {
+            libc::execve(child.kernel.as_ptr(), child.arguments.as_ptr(), child.environment.as_ptr());
+            child.error = *libc::__errno_location();
+        }
+        libc::_exit(127)
+    }
+}
+
+/// Sets up the new process; an error number is left in `child.error`.
+///
+/// # Safety
+/// In a new process that is about to execute another program only.
+unsafe fn prepare(child: &mut Child) {
+    // SAFETY: as the caller promises: system calls that change this process only, and pointers into `child`.
+    unsafe {
+        libc::setpgid(0, 0); // so that all that it starts can be killed together
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != child.parent {
+            libc::_exit(127); // died between the clone and the line above
+        }
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
+        libc::personality((libc::personality(0xffff_ffff) | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
+
+        // First out of the way of the numbers they are to have, then to these; whatever else is open is closed.
+        let count = child.files.len() as c_int;
+        for (moved, file) in child.moved.iter_mut().zip(&child.files) {
+            *moved = libc::fcntl(*file, libc::F_DUPFD_CLOEXEC, count);
+        }
+        let entered = libc::fchdir(child.folder);
+        let placed = (0..count).zip(&child.moved).all(|(number, file)| libc::dup2(*file, number) == number);
+        libc::syscall(libc::SYS_close_range, count, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+
+        let filter = libc::sock_fprog { len: child.filter.len() as u16, filter: child.filter.as_mut_ptr() };
+        let confined = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0;
+        if entered != 0 || !placed || !confined {
+            child.error = *libc::__errno_location();
+        }
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// A filter under which getrandom(2) seems not to exist: a kernel then has no randomness but its command line's.
+fn without_randomness() -> Vec<libc::sock_filter> {
+    let statement = |code: u32, value: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k: value };
+    let is_getrandom = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let number_of_call = 0;
+    vec![
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number_of_call),
+        libc::sock_filter { code: is_getrandom as u16, jt: 0, jf: 1, k: libc::SYS_getrandom as u32 },
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ]
+}

@@ -1,0 +1,31 @@
+//! An unmodified Linux kernel as an endpoint: User Mode Linux whose clock and network cards are here.
+//!
+//! A [`Guest`] is a process on this machine, but looks like any other endpoint of a simulation: it says when it next
+//! wants to run, is handed datagrams, and hands out those it sends. It takes no virtual time to compute: between two
+//! calls it sleeps, and whatever it sends it sends at the `now` of the call. Same kernel, same boot, same datagrams at
+//! the same times: same behaviour to the last byte, on any machine and under any load.
+//!
+//! * `launch` starts the process, shut off from the machine's randomness; `cpu` chooses where it runs;
+//! * `clock` is the time it lives in (`linux/um_timetravel.h`);
+//! * `card`, `vhost` and `ring` are its network cards (virtio 1.2, the vhost-user protocol);
+//! * `initrd` and `console` are what it is given to read and what it has written.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+// A guest is a process of this machine: it is watched by a wall clock and lives among files and processes.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod card;
+mod clock;
+mod console;
+mod cpu;
+mod error;
+mod guest;
+mod initrd;
+mod launch;
+mod ring;
+mod vhost;
+
+pub use error::{GuestError, Problem};
+pub use guest::{Boot, Guest};
+
+/// The program that a guest's kernel runs first (`program/`): it carries out the plan and reports.
+pub const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/program"));
