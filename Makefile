@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint bench docs studies lock clean tools
+.PHONY: help setup kernel demo test lint bench docs studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -15,6 +15,7 @@ help:
 	@echo 'make demo     set up, run the study $(STUDY) (quick), print its findings, write its report'
 	@echo 'make test     set up, lint, and pass every test'
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
+	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
@@ -40,6 +41,9 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
+kernel: setup
+	$(BIN)/vazao kernel build
+
 demo: setup
 	$(BIN)/vazao run $(STUDY) --quick
 	@echo
@@ -56,12 +60,13 @@ lint: setup
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/mypy
 
-# Tests that need a tool that is not there are skipped with its name; pytest's summary counts them.
-tools:
+# Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
+tools: setup
 	@for tool in tshark:tshark chromium:chromium ns:ns2; do \
 	    command -v $${tool%%:*} >/dev/null || echo "optional tool not found: $${tool##*:} (its tests are skipped)"; \
 	done
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
+	@$(BIN)/python -c 'from vazao import kernel; kernel.find() or print(f"{kernel.missing()}: tests of guests are skipped")'
 
 test: setup lint tools
 	cargo test --quiet --workspace --locked

@@ -73,12 +73,14 @@ def commands() -> Iterator[object]:
 
 @pytest.mark.parametrize("line", list(commands()))
 def test_commands_that_are_shown_exist(line: str) -> None:
-    _, command, *arguments = shlex.split(line, comments=True)
-    known = {option for parameter in COMMANDS[command].params for option in parameter.opts}
-    known |= {option for parameter in COMMANDS[command].params for option in parameter.secondary_opts}
+    _, name, *arguments = shlex.split(line, comments=True)
+    command = COMMANDS[name]
+    while subcommands := getattr(command, "commands", None):
+        command = subcommands[arguments.pop(0)]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     for argument in arguments:
         assert not argument.startswith("--") or argument in known, argument
-    if command == "explain" and arguments != ["NAME"]:
+    if name == "explain" and arguments != ["NAME"]:
         assert catalogue.named(arguments[0])
 
 

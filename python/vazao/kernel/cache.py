@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from vazao.files import explained, make_directory, write_atomically
 from vazao.kernel.errors import KernelError
+from vazao.kernel.process import discard
 
 SERIES = ("6.12", "6.1")
 """The kernels whose source Debian packages and that are known to work."""
@@ -171,6 +171,7 @@ def at_work() -> Iterator[Path]:
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
             raise KernelError(f"{folder()}: another build is at work there; wait for it to end") from None
-        shutil.rmtree(workplace, ignore_errors=True)
+        for leftover in folder().glob(f"{workplace.name}*"):
+            discard(leftover)
         make_directory(workplace)
         yield workplace

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -96,6 +97,8 @@ def _status(status: int) -> str:
 
 def discard(path: Path, patience: float | None = None) -> None:
     """Remove a directory with all it holds; after `patience` seconds that goes on without us."""
+    with suppress(OSError):  # Out of the way first: its name may be needed before it is gone.
+        path = path.rename(f"{path}-{os.getpid()}-discarded")
     process = subprocess.Popen(
         ["rm", "-rf", "--", path],
         stdin=subprocess.DEVNULL,
