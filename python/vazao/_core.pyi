@@ -74,10 +74,12 @@ def load(
     overrides: Sequence[tuple[str, object]] = (),
     seed: int | None = None,
     controls: Sequence[tuple[str, type, str]] = (),
+    kernels: Sequence[tuple[str, str, str, str, str, int]] = (),
 ) -> Scenario:
     """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
 
-    `controls` are congestion controls of the user's own: name, class, digest of its code.
+    `controls` are congestion controls of the user's own: name, class, digest of its code. `kernels` are those that
+    guests can have: name, path, version, digest of the configuration, of the executable, timer frequency.
 
     Raises `ScenarioError`.
     """
@@ -103,6 +105,9 @@ class Outcome:
     @property
     def failure(self) -> str | None:
         """Why the run failed, if it did; its tables are then empty."""
+    @property
+    def not_run(self) -> str | None:
+        """Why it was not run at all, if what it needs is not there; its tables are then empty."""
     def table(self, name: str) -> Any:
         """Rows of "runs", "flows", "paths", "links" or "samples": anything that reads Arrow streams takes them."""
 

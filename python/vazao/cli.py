@@ -23,6 +23,7 @@ from vazao.campaign import Campaign
 from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
 from vazao.files import explained
 from vazao.kernel.commands import app as kernel_app
+from vazao.loading import load
 from vazao.result import Result, run_scenario
 from vazao.store import Store, check_usable, writing
 from vazao.study import HOPS_PER_CORE_SECOND, Size, Study, find, is_study, parse_study, plan
@@ -109,7 +110,7 @@ def run(
     if not is_study(text):
         if full is not None:
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
-        scenario = _core.load(text, file=str(path), overrides=overrides, seed=seed)
+        scenario = load(text, file=str(path), overrides=overrides, seed=seed)
         _run_scenario(scenario, trace, pcap, directory, as_json)
         return
     if trace or pcap:
@@ -260,7 +261,7 @@ def check(name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML 
     text = read_text(path)
     cores = os.cpu_count() or 1
     if not is_study(text):
-        scenario = _core.load(text, file=str(path))
+        scenario = load(text, file=str(path))
         seconds = scenario.hops() / HOPS_PER_CORE_SECOND
         print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds)}")
         return

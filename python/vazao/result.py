@@ -13,6 +13,7 @@ from polars import selectors
 from vazao import _core, build
 from vazao.congestion import CongestionControl, fingerprint
 from vazao.errors import RunError, ScenarioError
+from vazao.loading import load
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
@@ -27,6 +28,8 @@ class Result:
     """The tables of one run, as polars data frames whose columns name their units."""
 
     def __init__(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
+        if outcome.not_run is not None:
+            raise RunError(f"not run: {outcome.not_run}")
         if outcome.failure is not None:
             raise RunError(f"run {outcome.run_id} failed: {outcome.failure}")
         self.scenario = scenario
@@ -95,7 +98,7 @@ def run(
     """
     tables = build.scenario(network, flows, seed=seed, until=until, name=name, **more)
     tables["flow"], controls = _named_controls(tables["flow"])
-    scenario = _core.load("", overrides=list(tables.items()), controls=controls)
+    scenario = load("", overrides=list(tables.items()), controls=controls)
     return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap)
 
 

@@ -14,6 +14,7 @@ FLOORS = {
     "wire": 3,
     "transport": 3,
     "application": 4,
+    "guest": 3,
     "scenario": 5,
     "python": 6,
 }

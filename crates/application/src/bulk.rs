@@ -1,13 +1,28 @@
-//! Bulk transfer: a source that always has data, and a sink that checks what arrives.
+//! Streams of data: a source that writes all at once or message by message, and a sink that checks what arrives.
 
 use vazao_engine::{Duration, Rate, Time};
 use vazao_transport::Stream;
+
+/// How a source's data comes: a message of so many bytes every so often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Bytes of a message.
+    pub message: u64,
+    /// From the start of one message to the start of the next.
+    pub interval: Duration,
+}
 
 /// Writes a number of bytes, or for a time, or until the run ends; then closes.
 #[derive(Clone, Debug)]
 pub struct Source {
     size: Option<u64>,
     duration: Option<Duration>,
+    /// None: all there is, as fast as the connection takes it.
+    pace: Option<Pace>,
+    /// When the next message comes.
+    next: Time,
+    /// Bytes that have come up to now.
+    offered: u64,
     deadline: Time,
     started: bool,
     finished: bool,
@@ -23,7 +38,22 @@ const ENDLESS: u64 = 1 << 56;
 impl Source {
     /// A source of `size` bytes, or for `duration` from the moment the connection stands, or without end.
     pub fn new(size: Option<u64>, duration: Option<Duration>) -> Self {
-        Source { size, duration, deadline: Time::NEVER, started: false, finished: false, written: 0 }
+        Source {
+            size,
+            duration,
+            pace: None,
+            next: Time::NEVER,
+            offered: 0,
+            deadline: Time::NEVER,
+            started: false,
+            finished: false,
+            written: 0,
+        }
+    }
+
+    /// The same, its data coming message by message.
+    pub fn paced(self, pace: Pace) -> Self {
+        Source { pace: Some(pace), ..self }
     }
 
     #[inline]
@@ -34,8 +64,10 @@ impl Source {
         if !self.started {
             self.started = true;
             self.deadline = self.duration.map_or(Time::NEVER, |span| now.saturating_add(span));
+            self.next = if self.pace.is_some() { now } else { Time::NEVER };
         }
         let goal = self.size.unwrap_or(ENDLESS);
+        let goal = self.pace.map_or(goal, |pace| goal.min(self.come(now, pace)));
         if self.written < goal {
             self.written += stream.write(goal - self.written);
         }
@@ -47,11 +79,21 @@ impl Source {
             stream.close();
             self.finished = true;
             self.deadline = Time::NEVER;
+            self.next = Time::NEVER;
         }
     }
 
+    /// Bytes of the messages that have come by `now`.
+    fn come(&mut self, now: Time, pace: Pace) -> u64 {
+        while self.next <= now {
+            self.offered += pace.message;
+            self.next += pace.interval;
+        }
+        self.offered
+    }
+
     pub(crate) fn next_wake(&self) -> Time {
-        self.deadline
+        self.deadline.min(self.next)
     }
 
     /// Whether it has neither a size nor a duration.
@@ -61,6 +103,10 @@ impl Source {
     /// Bytes it will send, if it has a size.
     pub fn size(&self) -> Option<u64> {
         self.size
+    }
+    /// How its data comes, if not all at once.
+    pub fn pace(&self) -> Option<Pace> {
+        self.pace
     }
     /// How long it sends, if not forever.
     pub fn duration(&self) -> Option<Duration> {
@@ -133,6 +179,10 @@ impl Sink {
         self.next_read.unwrap_or(Time::NEVER)
     }
 
+    /// How fast it reads, if not at once.
+    pub fn read_rate(&self) -> Option<Rate> {
+        self.read_rate
+    }
     /// Bytes received in order.
     pub fn received(&self) -> u64 {
         self.received
@@ -222,6 +272,17 @@ mod tests {
         source.drive(at(105), &mut pipe);
         assert!(pipe.closed && source.is_finished());
         assert_eq!((source.written(), source.next_wake()), (40_000, Time::NEVER));
+    }
+
+    #[test]
+    fn messages_come_one_by_one() {
+        let pace = Pace { message: 100, interval: Duration::from_millis(10) };
+        let (mut source, mut pipe) = (Source::new(Some(250), None).paced(pace), Pipe::default());
+        for (ms, written, closed) in [(0, 100, false), (9, 100, false), (10, 200, false), (20, 250, true)] {
+            source.drive(at(ms), &mut pipe);
+            assert_eq!((pipe.written, pipe.closed), (written, closed), "after {ms} ms");
+        }
+        assert_eq!(source.next_wake(), Time::NEVER);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod bulk;
 mod registry;
 
-pub use bulk::{Sink, Source};
+pub use bulk::{Pace, Sink, Source};
 pub use registry::{APPLICATIONS, Constructor, Sides};
 
 use vazao_engine::Time;
@@ -16,6 +16,8 @@ pub enum Application {
     Source(Source),
     /// Receives and checks.
     Sink(Sink),
+    /// A program of the user's, as a shell's command; only a guest can run it.
+    Program(String),
 }
 
 impl Application {
@@ -25,6 +27,7 @@ impl Application {
         match self {
             Application::Source(source) => source.drive(now, stream),
             Application::Sink(sink) => sink.drive(now, stream),
+            Application::Program(_) => {}
         }
     }
 
@@ -34,6 +37,7 @@ impl Application {
         match self {
             Application::Source(source) => source.next_wake(),
             Application::Sink(sink) => sink.next_wake(),
+            Application::Program(_) => Time::NEVER,
         }
     }
 }

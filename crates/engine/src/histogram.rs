@@ -43,8 +43,18 @@ impl Histogram {
         self.sum_ns += ns;
         match index.checked_sub(self.first).and_then(|i| self.counts.get_mut(i)) {
             Some(count) => *count += 1,
-            None => self.widen(index),
+            None => self.widen(index, 1),
         }
+    }
+
+    /// Counts everything that another histogram has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (index, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0) {
+            self.widen(index, count);
+        }
+        self.zeros += other.zeros;
+        self.total += other.total;
+        self.sum_ns += other.sum_ns;
     }
 
     /// Counts `n` values of zero.
@@ -54,7 +64,7 @@ impl Histogram {
     }
 
     #[cold]
-    fn widen(&mut self, index: usize) {
+    fn widen(&mut self, index: usize, count: u32) {
         if self.counts.is_empty() {
             self.first = index;
         } else if index < self.first {
@@ -65,7 +75,7 @@ impl Histogram {
         if index - self.first >= self.counts.len() {
             self.counts.resize(index - self.first + 1, 0);
         }
-        self.counts[index - self.first] += 1;
+        self.counts[index - self.first] += count;
     }
 
     /// How many values were counted.
@@ -113,6 +123,19 @@ mod tests {
             prop_assert!((got - exact).abs() <= exact / 120.0 + 1.0, "{got} against {exact}");
             let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
             prop_assert!((histogram.mean().unwrap() * 1e9 - mean).abs() < 1.0);
+        }
+
+        #[test]
+        fn two_merged_are_as_one(
+            values in prop::collection::vec(0u64..20_000_000_000, 1..300), at: prop::sample::Index, q in 0.01f64..1.0
+        ) {
+            let (left, right) = values.split_at(at.index(values.len()));
+            let [mut whole, mut merged, mut other] = [(); 3].map(|()| Histogram::default());
+            values.iter().for_each(|&v| whole.record(Duration::from_nanos(v)));
+            left.iter().for_each(|&v| merged.record(Duration::from_nanos(v)));
+            right.iter().for_each(|&v| other.record(Duration::from_nanos(v)));
+            merged.merge(&other);
+            prop_assert_eq!((merged.count(), merged.mean(), merged.quantile(q)), (whole.count(), whole.mean(), whole.quantile(q)));
         }
     }
 }

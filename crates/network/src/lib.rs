@@ -4,6 +4,7 @@
 //! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
 
 mod graph;
+mod host;
 mod link;
 pub mod loss;
 mod network;
@@ -13,6 +14,7 @@ mod routing;
 pub mod topology;
 
 pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind, Step};
+pub use host::Host;
 pub use link::LinkReport;
 pub use loss::{LOSS_MODELS, LossModel};
 pub use network::{Cause, Fate, LinkId, Network, RouteId};

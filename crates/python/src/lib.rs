@@ -6,6 +6,8 @@
 mod arrow;
 mod control;
 mod convert;
+#[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
+mod guests;
 mod registries;
 mod runner;
 
@@ -13,8 +15,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use std::path::PathBuf;
 use vazao_engine::Duration;
-use vazao_scenario::{MEASURES, Plugins, ScenarioError, TraceSpec};
+use vazao_scenario::{Extensions, Kernel, MEASURES, ScenarioError, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -89,8 +92,11 @@ impl PyScenario {
 
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
 /// (dotted key, value) were set in it. `controls` are congestion controls of the user's own: name, class, digest of code.
+/// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
 #[pyfunction]
-#[pyo3(signature = (text, *, file = "", table = "", overrides = Vec::new(), seed = None, controls = Vec::new()))]
+#[pyo3(signature = (
+    text, *, file = "", table = "", overrides = Vec::new(), seed = None, controls = Vec::new(), kernels = Vec::new()
+))]
 fn load(
     text: &str,
     file: &str,
@@ -98,16 +104,23 @@ fn load(
     overrides: Vec<(String, Bound<'_, PyAny>)>,
     seed: Option<u64>,
     controls: Vec<(String, Py<PyType>, String)>,
+    kernels: Vec<(String, PathBuf, String, String, String, u32)>,
 ) -> PyResult<PyScenario> {
-    let plugins: Plugins = controls
-        .into_iter()
-        .map(|(name, class, fingerprint)| (name.clone(), control::plugin(name, class, fingerprint)))
-        .collect();
+    let extensions = Extensions {
+        controls: controls
+            .into_iter()
+            .map(|(name, class, fingerprint)| (name.clone(), control::plugin(name, class, fingerprint)))
+            .collect(),
+        kernels: kernels
+            .into_iter()
+            .map(|(name, path, version, config, digest, hz)| (name, Kernel { path, version, config, digest, hz }))
+            .collect(),
+    };
     let overrides = overrides
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
-    vazao_scenario::Scenario::load_with(text, table, overrides, seed, &plugins)
+    vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
         .map(PyScenario::new)
         .map_err(|e| InputError::new_err(ScenarioError { file: file.into(), ..e }.to_string()))
 }

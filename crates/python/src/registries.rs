@@ -64,7 +64,8 @@ pub fn graph(scenario: &Scenario) -> Json {
         .iter()
         .enumerate()
         .map(|(i, f)| {
-            let label = format!("{} over tcp, {}", f.application.0.name, f.transport.control.name);
+            let (app, transport) = (f.application.0.name, &f.transport);
+            let label = format!("{app} over {}, {}", transport.entry.name, transport.control.name);
             json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
         })
         .collect();

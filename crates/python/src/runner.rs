@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use vazao_scenario::{Column, Outcome, Scenario, Stopped, Table};
+use vazao_scenario::{Column, HostPlan, Options, Outcome, Output, Scenario, Stopped, Table};
 
 /// The tables of one run, or why it failed.
 #[pyclass(frozen, name = "Outcome", module = "vazao._core")]
@@ -22,6 +22,9 @@ pub struct PyOutcome {
     run_id: String,
     #[pyo3(get)]
     failure: Option<String>,
+    /// Why it was not run at all: what it needs is not there.
+    #[pyo3(get)]
+    not_run: Option<String>,
     tables: [PyTable; 5],
 }
 
@@ -73,33 +76,48 @@ impl CaptureFiles {
 }
 
 /// Runs one scenario; a panic inside is a bug and becomes the outcome's failure.
-fn run_one(scenario: &Scenario, run_id: &str, stop: &AtomicBool, pcap: Option<&Path>) -> Result<PyOutcome, Stopped> {
+fn run_one(
+    scenario: &Scenario,
+    run_id: &str,
+    stop: &Arc<AtomicBool>,
+    pcap: Option<&Path>,
+) -> Result<PyOutcome, Stopped> {
     let started = Instant::now();
     let mut files = pcap.map(|directory| CaptureFiles { directory: directory.into(), files: BTreeMap::new() });
-    let result = catch_unwind(AssertUnwindSafe(|| match &mut files {
-        None => vazao_scenario::run_as(run_id, scenario, stop, None),
-        Some(files) => vazao_scenario::run_as(
-            run_id,
-            scenario,
-            stop,
-            Some(&mut |name, bytes| {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let start = |plan: &HostPlan| start_guest(plan, stop);
+        let mut write = files.as_mut().map(|files| {
+            |name: &str, bytes: &[u8]| {
                 files.write(name, bytes).map_err(|e| format!("{}: {e}", files.partial(name).display()))
-            }),
-        ),
+            }
+        });
+        let capture = write.as_mut().map(|write| write as Output<'_>);
+        vazao_scenario::run(scenario, stop, Options { id: Some(run_id), capture, start: Some(&start) })
     }));
     match (&result, files) {
         (Ok(Ok(_)), Some(files)) => files.finish().map_err(|e| Stopped::Probe(e.to_string()))?,
         (_, Some(files)) => files.discard(),
         _ => {}
     }
-    let (mut tables, failure) = match result {
-        Ok(outcome) => (outcome?, None),
-        Err(panic) => (Outcome::default(), Some(failure(run_id, &*panic))),
+    let (mut tables, failure, not_run) = match result {
+        Ok(Ok(outcome)) => (outcome, None, None),
+        Ok(Err(Stopped::Guest(problem))) => (Outcome::default(), Some(problem), None),
+        Ok(Err(Stopped::NotRun(problem))) => (Outcome::default(), None, Some(problem)),
+        Ok(Err(stopped)) => return Err(stopped),
+        Err(panic) => (Outcome::default(), Some(failure(run_id, &*panic)), None),
     };
     add_wall_time(&mut tables.runs, started.elapsed().as_secs_f64());
     let Outcome { runs, flows, paths, links, samples } = tables;
     let tables = [runs, flows, paths, links, samples].map(PyTable::new);
-    Ok(PyOutcome { run_id: run_id.to_owned(), failure, tables })
+    Ok(PyOutcome { run_id: run_id.to_owned(), failure, not_run, tables })
+}
+
+#[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
+use crate::guests::start as start_guest;
+
+#[cfg(not(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64")))]
+fn start_guest(plan: &HostPlan, _: &Arc<AtomicBool>) -> Result<Box<dyn vazao_network::Host>, String> {
+    Err(format!("host {:?}: Linux guests run on Linux on x86-64 only", plan.name))
 }
 
 /// Why a run unwound: a user's own code, or a bug.
@@ -124,6 +142,7 @@ fn stopped(reason: Stopped) -> PyErr {
         Stopped::Cancelled => RunError::new_err("the run was cancelled"),
         // Where captures go is the user's choice.
         Stopped::Probe(problem) => InputError::new_err(format!("the capture could not be written: {problem}")),
+        Stopped::Guest(problem) | Stopped::NotRun(problem) => RunError::new_err(problem),
     }
 }
 

@@ -1,13 +1,18 @@
 //! From a scenario to a world that can run.
 
-use crate::capture::{Capture, Peer};
-use crate::flow::{FlowSpec, TcpSpec};
+use crate::address::{Addresses, initial_sequences};
+use crate::flow::FlowSpec;
+use crate::guests::{Guests, Way};
 use crate::measure::FlowMeasure;
+use crate::plan::{Planned, plan};
 use crate::probe::Probe;
 use crate::scenario::Scenario;
-use crate::world::World;
+use crate::stack::Stack;
+use crate::transport::{Protocol, TransportSpec};
+use crate::world::{Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use vazao_application::Application;
 use vazao_congestion::Setup;
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::{LOSS_MODELS, Network, RouteId, Routing, Step};
@@ -18,57 +23,105 @@ pub(crate) fn link_id((index, forward): Step) -> u32 {
     2 * index as u32 + u32::from(!forward)
 }
 
-/// Builds the world of a scenario around a probe.
-pub(crate) fn build<P: Probe>(scenario: &Scenario, probe: P) -> World<P> {
+/// The guests of a scenario, and the addresses by which they know each other; nothing where there are none.
+#[derive(Default)]
+pub(crate) struct Cast {
+    pub addresses: Addresses,
+    pub guests: Vec<Planned>,
+}
+
+impl Cast {
+    /// # Errors
+    /// Why its guests cannot be had.
+    pub fn new(scenario: &Scenario) -> Result<Cast, String> {
+        if !scenario.flows.iter().any(|flow| flow.transport.has_guest()) {
+            return Ok(Cast::default());
+        }
+        let addresses = Addresses::new(scenario);
+        let guests = plan(scenario, &addresses)?;
+        Ok(Cast { addresses, guests })
+    }
+
+    /// The guest that plays a side of a flow.
+    fn guest(&self, flow: usize, side: usize) -> u32 {
+        let node = self.addresses.interfaces[self.addresses.sockets[flow][side].interface].node;
+        self.guests.iter().position(|guest| guest.node == node).expect("every guest is planned") as u32
+    }
+}
+
+/// Builds the world of a scenario around a probe. Its guests are still to be started and added.
+pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> World<P> {
     let graph = &scenario.graph;
     let mut scheduler = Wheel::default();
     let mut network = build_network(scenario, &mut scheduler);
     let mut route_ids: BTreeMap<(&str, &str), RouteId> = BTreeMap::new();
     let mut ids = Vec::new();
     for flow in &scenario.flows {
-        let mut add = |from, to, steps: &[Step]| {
-            *route_ids
-                .entry((from, to))
-                .or_insert_with(|| network.add_route(&steps.iter().map(|&s| link_id(s)).collect::<Vec<_>>()))
-        };
-        ids.push((
+        let mut add =
+            |from, to, steps: &[Step]| *route_ids.entry((from, to)).or_insert_with(|| add_route(&mut network, steps));
+        ids.push([
             add(&flow.client, &flow.server, &flow.routes.out),
             add(&flow.server, &flow.client, &flow.routes.back),
-        ));
+        ]);
     }
+    let guests = build_guests(scenario, cast, &mut network);
     let mut world = World::new(network, scheduler, probe);
+    world.guests = guests;
     // Flows described together share their settings, as 10 000 copies would be most of a run's memory.
-    let mut configs: Vec<(*const TcpSpec, Arc<Config>)> = Vec::new();
+    let mut configs: Vec<(*const TransportSpec, Arc<Config>)> = Vec::new();
     for (number, flow) in scenario.flows.iter().enumerate() {
-        let spec = Arc::as_ptr(&flow.transport);
-        let config = match configs.last() {
-            Some((known, config)) if *known == spec => config.clone(),
-            _ => {
-                let config = Arc::new(Config::new(&flow.transport.tcp, control_factory(&flow.transport)));
-                configs.push((spec, config.clone()));
-                config
-            }
-        };
+        let spec = &flow.transport;
         let sides = (flow.application.0.build)(&flow.application.1);
-        let [client_iss, server_iss] = initial_sequences(scenario.seed, number);
         let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
-        world.add_flow(
-            flow.start,
-            sides.client_sends,
-            [
-                (Connection::connect(config.clone(), client_iss), sides.client, ids[number].0),
-                (Connection::listen(config, server_iss), sides.server, ids[number].1),
-            ],
-            measure,
-        );
+        if spec.has_guest() {
+            let is_program = matches!(sides.client, Application::Program(_));
+            world.guests.add_flow(number, spec.entry.build, is_program, sides.client_sends);
+        }
+        let mut machine = |side: usize, application| {
+            if spec.stacks[side] == Stack::Linux {
+                return Side::Guest(cast.guest(number, side));
+            }
+            let config = match configs.last() {
+                Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
+                _ => {
+                    let config = Arc::new(Config::new(&spec.parameters, control_factory(spec)));
+                    configs.push((Arc::as_ptr(spec), config.clone()));
+                    config
+                }
+            };
+            let iss = initial_sequences(scenario.seed, number)[side];
+            let open = if side == 0 { Connection::connect } else { Connection::listen };
+            Side::Machine(Box::new(open(config, iss)), application, ids[number][side])
+        };
+        let ends = [machine(0, sides.client), machine(1, sides.server)];
+        world.add_flow(flow.start, sides.client_sends, ends, measure);
     }
     world
 }
 
-/// The initial sequence numbers of a flow's client and server.
-fn initial_sequences(seed: u64, flow: usize) -> [u32; 2] {
-    let mut stream = Stream::new(seed, &format!("initial sequence/flow {flow}"));
-    [stream.bits() as u32, stream.bits() as u32]
+fn add_route<B: Copy>(network: &mut Network<B>, steps: &[Step]) -> RouteId {
+    network.add_route(&steps.iter().map(|&s| link_id(s)).collect::<Vec<_>>())
+}
+
+/// The ways of guests' packets: from each of their interfaces to every address that it can reach.
+fn build_guests<B: Copy>(scenario: &Scenario, cast: &Cast, network: &mut Network<B>) -> Guests {
+    let routing = Routing::new(&scenario.graph);
+    let interfaces = &cast.addresses.interfaces;
+    let mut ways = BTreeMap::new();
+    for (index, from) in interfaces.iter().enumerate() {
+        if !cast.guests.iter().any(|guest| guest.node == from.node) {
+            continue;
+        }
+        for to in interfaces.iter().filter(|to| to.node != from.node) {
+            let Ok(steps) = routing.route(&from.name, &to.name) else { continue };
+            let &(last, _) = steps.last().expect("a route has links");
+            let number = scenario.graph.interfaces(to.node).iter().position(|&link| link == last);
+            if let Some(interface) = number.and_then(|number| cast.addresses.at(to.node, number)) {
+                ways.insert((index, to.address), Way { route: add_route(network, &steps), interface });
+            }
+        }
+    }
+    Guests::new(cast.addresses.clone(), ways)
 }
 
 fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network<B> {
@@ -99,10 +152,10 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
     network
 }
 
-fn control_factory(spec: &Arc<TcpSpec>) -> ControlFactory {
+fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
     let spec = spec.clone();
     Arc::new(move |mss| {
-        let tcp = &spec.tcp;
+        let tcp = &spec.parameters;
         let slow_start =
             vazao_congestion::build_slow_start(spec.slow_start.0, &spec.slow_start.1, tcp.number("abc_limit"));
         let setup = Setup {
@@ -119,28 +172,6 @@ fn control_factory(spec: &Arc<TcpSpec>) -> ControlFactory {
     })
 }
 
-/// A capture of every host interface that a flow uses.
-pub(crate) fn build_capture(scenario: &Scenario) -> Capture {
-    let graph = &scenario.graph;
-    let routing = Routing::new(graph);
-    let mut capture = Capture::default();
-    for (number, flow) in scenario.flows.iter().enumerate() {
-        let routes = &flow.routes;
-        let iss = initial_sequences(scenario.seed, number);
-        let ends = [(&flow.client, &routes.out, 49_152 + number % 16_384), (&flow.server, &routes.back, 5_001)];
-        for ((address, route, port), iss) in ends.into_iter().zip(iss) {
-            let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
-            let interface = graph.interfaces(node).iter().position(|&l| l == route[0].0).expect("a route leaves here");
-            let name = format!("{}.{}", graph.nodes[node].name, interface + 1);
-            let interface = capture.interface(&name);
-            // Flows of one host share its address and differ by port.
-            let port = if port == 5_001 { 5_001 + (number % 60_000) as u16 } else { port as u16 };
-            capture.add(Peer { interface, port, iss });
-        }
-    }
-    capture
-}
-
 /// Roughly how many packet-hops a run takes, to say beforehand how long it may last.
 pub fn estimate_hops(scenario: &Scenario) -> f64 {
     let graph = &scenario.graph;
@@ -149,13 +180,19 @@ pub fn estimate_hops(scenario: &Scenario) -> f64 {
     for flow in &scenario.flows {
         let routes = &flow.routes;
         let sides = (flow.application.0.build)(&flow.application.1);
-        let source = sides.source();
+        // What programs will send is theirs to know: nothing is said of it.
+        let Some(source) = sides.source() else { continue };
         let rate = routes.out.iter().map(|&s| graph.direction(s).rate.as_bps()).min().unwrap_or(0) as f64 / 8.0;
         let left = scenario.until.map_or(f64::INFINITY, |until| until.since(flow.start).as_secs());
         let time = source.duration().map_or(left, |d| d.as_secs().min(left));
         let bytes = source.size().map_or(f64::INFINITY, |size| size as f64).min(rate * time);
-        let mss = flow.transport.tcp.number("mss");
-        let acks = 1.0 / flow.transport.tcp.number("delayed_ack");
+        let (mss, acks) = match flow.transport.entry.build {
+            Protocol::Tcp => {
+                let tcp = &flow.transport.parameters;
+                (tcp.number("mss"), 1.0 / tcp.number("delayed_ack"))
+            }
+            _ => (1448.0, 0.5),
+        };
         // Flows that share a link cannot all have its rate.
         let narrow = routes.out.iter().min_by_key(|&&s| graph.direction(s).rate).map_or(0, |s| s.0);
         let room = scenario.until.map_or(f64::INFINITY, |until| until.since(Time::ZERO).as_secs() * rate);

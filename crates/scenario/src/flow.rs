@@ -1,16 +1,15 @@
 //! The `flow` tables: who sends what to whom, over which transport.
 
-use crate::document::{ScenarioError, Value};
-use crate::reader::{Item, LONGEST, Table, duration, value_json};
-use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
+use crate::document::ScenarioError;
+use crate::reader::{Item, LONGEST, Table, duration};
+use crate::stack::Stack;
+use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, read_transport};
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{APPLICATIONS, Constructor};
-use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
+use vazao_application::{APPLICATIONS, Constructor, Source};
 use vazao_engine::registry::{Entry, Kind, Parameters};
 use vazao_engine::{Duration, Stream, Time};
 use vazao_network::{Graph, Routing, Step};
-use vazao_transport::tcp;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -26,7 +25,7 @@ pub struct FlowSpec {
     /// Its application and the application's parameters.
     pub application: (&'static Entry<Constructor>, Parameters),
     /// Its transport.
-    pub transport: Arc<TcpSpec>,
+    pub transport: Arc<TransportSpec>,
     /// The way of its packets.
     pub routes: Routes,
 }
@@ -54,64 +53,13 @@ impl Routes {
     }
 }
 
-/// A TCP transport as described: its own parameters, and its congestion control and slow start with theirs.
-#[derive(Clone, Debug)]
-pub struct TcpSpec {
-    /// TCP's own parameters.
-    pub tcp: Parameters,
-    /// The congestion control.
-    pub control: ControlSpec,
-    /// Name and parameters of the slow start.
-    pub slow_start: (&'static str, Parameters),
-}
-
-/// A congestion control as described: one of the registry's, or the user's own.
-#[derive(Clone, Debug)]
-pub struct ControlSpec {
-    /// Its name.
-    pub name: String,
-    /// Its parameters; the user's own have none.
-    pub parameters: Parameters,
-    /// The user's own.
-    pub plugin: Option<Plugin>,
-}
-
-/// A congestion control that the registry does not know.
-#[derive(Clone)]
-pub struct Plugin {
-    /// A digest of its code: part of the run's identity.
-    pub fingerprint: String,
-    /// Makes one.
-    pub build: Arc<dyn Fn(Setup) -> Box<dyn CongestionControl> + Send + Sync>,
-}
-
-/// Users' congestion controls by name.
-pub type Plugins = BTreeMap<String, Plugin>;
-
-impl std::fmt::Debug for Plugin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plugin").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
-    }
-}
-
-/// All transports.
-pub const TRANSPORTS: &[Entry<()>] = &[Entry {
-    name: "tcp",
-    aliases: &[],
-    title: "Transmission Control Protocol",
-    source: "RFC 9293",
-    help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
-    parameters: tcp::PARAMETERS,
-    build: (),
-}];
-
 /// What reading a flow needs to know of the rest of the scenario.
 pub(crate) struct Context<'a> {
     pub graph: &'a Graph,
     pub routing: Routing<'a>,
     pub until: Option<Time>,
     pub seed: u64,
-    pub plugins: &'a Plugins,
+    pub extensions: &'a Extensions,
 }
 
 pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSpec>> {
@@ -135,11 +83,18 @@ fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>)
     let whole = app.clone();
     let (entry, parameters) = app.entry("application", APPLICATIONS)?;
     let application = (entry, parameters.parameters(entry.parameters)?);
-    if context.until.is_none() && (entry.build)(&application.1).source().is_endless() {
+    let sides = (entry.build)(&application.1);
+    if context.until.is_none() && sides.source().is_some_and(Source::is_endless) {
         return Err(whole.error("has neither a size nor a duration, so the scenario needs an end: until = \"60 s\""));
     }
     let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
-    let transport = Arc::new(read_transport(transport, context.plugins)?);
+    let transport = Arc::new(read_transport(transport, sides.client_sends, context.extensions)?);
+    if sides.source().is_none() && transport.stacks != [Stack::Linux; 2] {
+        return Err(whole.error("runs programs of the host, for which both sides need transport.stack = \"linux\""));
+    }
+    if transport.entry.build == Protocol::Udp && !sides.client_sends {
+        return Err(whole.error("is not possible over udp: the client sends the datagrams; write an upload"));
+    }
     for _ in 0..count {
         let number = flows.len();
         let (client, server) = ends(context, number, named.0.as_ref(), named.1.as_ref(), &table)?;
@@ -212,35 +167,6 @@ fn routes(
     Ok(Routes { out: route(client, server, named[0])?, back: route(server, client, named[1])? })
 }
 
-fn read_transport(item: Item, plugins: &Plugins) -> Result<TcpSpec> {
-    let (_, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
-    let control = read_control(table.take("cc").unwrap_or_else(|| Item::named("cubic")), plugins)?;
-    let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
-    let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
-    let slow_start = (entry.name, parameters.parameters(entry.parameters)?);
-    Ok(TcpSpec { tcp: table.parameters(tcp::PARAMETERS)?, control, slow_start })
-}
-
-fn read_control(item: Item, plugins: &Plugins) -> Result<ControlSpec> {
-    if let Value::Text(name) = &item.node.value
-        && let Some(plugin) = plugins.get(name)
-    {
-        return Ok(ControlSpec { name: name.clone(), parameters: Parameters::default(), plugin: Some(plugin.clone()) });
-    }
-    let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS)?;
-    let parameters = table.parameters(entry.parameters)?;
-    Ok(ControlSpec { name: entry.name.into(), parameters, plugin: None })
-}
-
-fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<String, Json> {
-    let mut map = Map::new();
-    map.insert("kind".into(), kind.into());
-    for (name, value) in parameters.iter().filter(|(name, _)| !skip.contains(name)) {
-        map.insert(name.into(), value_json(value));
-    }
-    map
-}
-
 /// A flow, its transport by number.
 pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
     json!({
@@ -250,16 +176,4 @@ pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
         "start": flow.start.to_string(),
         "transport": transport,
     })
-}
-
-pub(crate) fn transport_json(spec: &TcpSpec) -> Json {
-    let TcpSpec { tcp, control, slow_start } = spec;
-    let mut transport = parameters_json("tcp", tcp, &["cc", "slow_start"]);
-    let mut cc = parameters_json(&control.name, &control.parameters, &[]);
-    if let Some(plugin) = &control.plugin {
-        cc.insert("code".into(), plugin.fingerprint.as_str().into());
-    }
-    transport.insert("cc".into(), cc.into());
-    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
-    transport.into()
 }

@@ -1,26 +1,40 @@
 //! The scenario model: what a user describes is read and checked, built into a world, run, and measured.
 
+mod account;
+mod address;
 mod build;
 mod capture;
+mod codec;
+mod collect;
 mod document;
 mod flow;
+mod guests;
+mod ledger;
 mod measure;
+mod meter;
 mod network;
+mod plan;
 mod probe;
 mod reader;
 mod run;
 mod scenario;
+mod stack;
 mod table;
 mod trace;
+mod transport;
 mod world;
 
 pub use build::estimate_hops;
 pub use capture::Output;
+pub use collect::{Outcome, jain};
 pub use document::{Node, ScenarioError, Value, parse};
-pub use flow::{ControlSpec, FlowSpec, Plugin, Plugins, Routes, TRANSPORTS, TcpSpec};
+pub use flow::{FlowSpec, Routes};
 pub use network::{QUEUES, nodes_json};
-pub use run::{ENGINE_VERSION, Outcome, jain, run, run_as};
+pub use plan::HostPlan;
+pub use run::{ENGINE_VERSION, Options, Start, run};
 pub use scenario::{MEASURES, Scenario, TraceSpec};
+pub use stack::{GuestSpec, Kernel, Kernels, Stack};
 pub use table::{Column, Table};
 pub use trace::Sample;
+pub use transport::{ControlSpec, Extensions, LINUX_CONTROLS, Plugin, Plugins, Protocol, TRANSPORTS, TransportSpec};
 pub use world::Stopped;

@@ -3,6 +3,65 @@
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_transport::tcp::Connection;
 
+/// What a flow's sender shows of its state, whatever its stack. Sizes in bytes.
+pub(crate) trait SenderState {
+    /// Congestion window.
+    fn cwnd(&self) -> u64;
+    /// Slow-start threshold, if it was ever set.
+    fn ssthresh(&self) -> Option<u64>;
+    /// Whether the window grows as in slow start.
+    fn in_slow_start(&self) -> bool;
+    /// Whether losses are being repaired.
+    fn is_repairing(&self) -> bool;
+    /// How often the window was cut: recoveries and timeouts.
+    fn cuts(&self) -> u64;
+    /// Segments sent.
+    fn segments(&self) -> u64;
+    /// Smoothed round-trip time.
+    fn srtt(&self) -> Option<Duration>;
+    /// The latest measurement of the round-trip time.
+    fn latest_rtt(&self) -> Option<Duration>;
+    /// What was sent and not cumulatively acknowledged.
+    fn flight(&self) -> u64;
+    /// How much of the stream was sent at least once.
+    fn sent_bytes(&self) -> u64;
+}
+
+impl SenderState for Connection {
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        Connection::cwnd(self)
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        Some(self.control().ssthresh()).filter(|&threshold| threshold < u64::MAX)
+    }
+    fn in_slow_start(&self) -> bool {
+        self.control().in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        Connection::is_repairing(self)
+    }
+    #[inline]
+    fn cuts(&self) -> u64 {
+        self.stats().recoveries + self.stats().timeouts
+    }
+    fn segments(&self) -> u64 {
+        self.stats().segments
+    }
+    fn srtt(&self) -> Option<Duration> {
+        Some(self.rtt().srtt()).filter(|&span| span > Duration::ZERO)
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        Some(self.rtt().latest()).filter(|&span| span > Duration::ZERO)
+    }
+    fn flight(&self) -> u64 {
+        Connection::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        Connection::sent_bytes(self)
+    }
+}
+
 /// Delays, losses and the phases of a flow's window.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowMeasure {
@@ -104,7 +163,7 @@ impl FlowMeasure {
 
     /// The sender has handled an acknowledgement or a timeout.
     #[inline]
-    pub fn on_sender_event(&mut self, now: Time, sender: &Connection) {
+    pub fn on_sender_event(&mut self, now: Time, sender: &impl SenderState) {
         let cwnd = sender.cwnd();
         self.cwnd_area += self.last_cwnd as f64 * now.since(self.last_event).as_nanos() as f64;
         self.first_event = self.first_event.min(now);
@@ -130,20 +189,18 @@ impl FlowMeasure {
         self.last_event
     }
 
-    fn follow(&mut self, now: Time, cwnd: u64, sender: &Connection) {
-        let stats = sender.stats();
-        let cuts = stats.recoveries + stats.timeouts;
+    fn follow(&mut self, now: Time, cwnd: u64, sender: &impl SenderState) {
+        let cuts = sender.cuts();
         match self.phase {
-            Phase::SlowStart if cuts > 0 || !sender.control().in_slow_start() => {
+            Phase::SlowStart if cuts > 0 || !sender.in_slow_start() => {
                 self.slow_start_end = now;
-                self.slow_start_sent = stats.segments;
-                let threshold = sender.control().ssthresh();
-                self.first_ssthresh = (threshold < u64::MAX).then_some(threshold);
+                self.slow_start_sent = sender.segments();
+                self.first_ssthresh = sender.ssthresh();
                 self.cwnd_min = Some(cwnd);
                 self.phase = Phase::Repair;
             }
             // Only what was acknowledged beyond the losses ends the repair: the timer or Tahoe may need slow start again.
-            Phase::Repair if !sender.is_repairing() && !sender.control().in_slow_start() => {
+            Phase::Repair if !sender.is_repairing() && !sender.in_slow_start() => {
                 self.phase = Phase::Avoidance;
             }
             Phase::Avoidance => {

@@ -1,24 +1,32 @@
 //! What may watch a run. Watching changes nothing, and costs nothing when it is off.
 
+use crate::measure::SenderState;
+use crate::world::Body;
 use vazao_engine::Time;
-use vazao_network::{Cause, Network, Packet};
-use vazao_transport::tcp::{Connection, Extra, Segment};
+use vazao_network::{Cause, Network};
+use vazao_transport::tcp::{Extra, Segment};
+use vazao_wire::pcapng::Direction;
+
+/// One end of a flow: the flow's number, and 0 for its client or 1 for its server.
+pub(crate) type FlowEnd = (usize, usize);
 
 /// An observer of a run: time series, captures.
 pub(crate) trait Probe {
     /// Whether it wants to know at all; when false the calls compile to nothing.
     const ON: bool;
 
-    /// Endpoint `endpoint` sends a segment.
-    fn on_send(&mut self, _now: Time, _endpoint: usize, _segment: &Segment, _extra: &Extra) {}
-    /// Endpoint `endpoint` receives a packet.
-    fn on_receive(&mut self, _now: Time, _endpoint: usize, _packet: &Packet<Segment>, _extra: Option<&Extra>) {}
+    /// One of our machines sends a segment.
+    fn on_send(&mut self, _now: Time, _end: FlowEnd, _segment: &Segment, _extra: &Extra) {}
+    /// One of our machines receives a segment.
+    fn on_receive(&mut self, _now: Time, _end: FlowEnd, _segment: &Segment, _extra: Option<&Extra>) {}
+    /// A guest sends or receives an IP packet at an interface.
+    fn on_bytes(&mut self, _now: Time, _interface: usize, _direction: Direction, _packet: &[u8]) {}
     /// A packet was dropped.
-    fn on_drop(&mut self, _now: Time, _packet: &Packet<Segment>, _cause: Cause) {}
+    fn on_drop(&mut self, _now: Time, _cause: Cause) {}
     /// The sender of a flow has handled an event and sent what it could.
-    fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &Connection) {}
+    fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &impl SenderState) {}
     /// It is time to look at the links.
-    fn on_links(&mut self, _now: Time, _network: &mut Network<Segment>) {}
+    fn on_links(&mut self, _now: Time, _network: &mut Network<Body>) {}
     /// Says why the run cannot go on, if it cannot.
     fn check(&mut self) -> Result<(), String> {
         Ok(())

@@ -151,6 +151,21 @@ impl Table {
         }
     }
 
+    /// The same with the same words for each of them.
+    pub fn finish_with(self, problem: &str) -> Result<()> {
+        match self.entries.first() {
+            None => Ok(()),
+            Some((key, _)) => Err(self.error_at(key, problem).expect("a key that is there")),
+        }
+    }
+
+    /// What is wrong with a key that is there and was not taken.
+    pub fn error_at(&self, key: &str, problem: impl Into<String>) -> Option<ScenarioError> {
+        let (_, node) = self.entries.iter().find(|(k, _)| k == key)?;
+        let line = node.line.or(self.line);
+        Some(ScenarioError { file: String::new(), line, key: self.child(key), problem: problem.into() })
+    }
+
     /// Reads what is left of the table as parameters.
     pub fn parameters(mut self, known: &[Parameter]) -> Result<Parameters> {
         let mut given = BTreeMap::new();

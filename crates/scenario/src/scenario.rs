@@ -1,9 +1,10 @@
 //! A scenario: what a user describes, read, checked and with every default filled in.
 
 use crate::document::{self, Node, ScenarioError, Value};
-use crate::flow::{Context, FlowSpec, Plugins, TcpSpec, flow_json, read_flows, transport_json};
+use crate::flow::{Context, FlowSpec, flow_json, read_flows};
 use crate::network::read_network;
 use crate::reader::{Item, LONGEST, duration};
+use crate::transport::{Extensions, TransportSpec, transport_json};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_engine::registry::Kind;
@@ -47,10 +48,10 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong, with its key, its line and what would be accepted.
     pub fn load(text: &str, path: &str, overrides: Vec<(String, Value)>, seed: Option<u64>) -> Result<Scenario> {
-        Scenario::load_with(text, path, overrides, seed, &Plugins::new())
+        Scenario::load_with(text, path, overrides, seed, &Extensions::default())
     }
 
-    /// The same where congestion controls of the user's own may be named too.
+    /// The same where congestion controls of the user's own and kernels may be named too.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -59,7 +60,7 @@ impl Scenario {
         path: &str,
         overrides: Vec<(String, Value)>,
         seed: Option<u64>,
-        plugins: &Plugins,
+        extensions: &Extensions,
     ) -> Result<Scenario> {
         let document = document::parse(text)?;
         let node = document.at(path).cloned().ok_or_else(|| ScenarioError {
@@ -68,10 +69,15 @@ impl Scenario {
             key: path.into(),
             problem: "is missing; the scenario belongs there".into(),
         })?;
-        Scenario::read(node, overrides, seed, plugins)
+        Scenario::read(node, overrides, seed, extensions)
     }
 
-    fn read(mut node: Node, overrides: Vec<(String, Value)>, seed: Option<u64>, plugins: &Plugins) -> Result<Scenario> {
+    fn read(
+        mut node: Node,
+        overrides: Vec<(String, Value)>,
+        seed: Option<u64>,
+        extensions: &Extensions,
+    ) -> Result<Scenario> {
         for (key, value) in overrides {
             node.set(&key, value)?;
         }
@@ -92,7 +98,8 @@ impl Scenario {
         let network = table.require("network", "a table with topology and links")?;
         let graph = read_network(network.into_table()?)?;
         let flows = table.require("flow", "one [[flow]] table for each flow")?;
-        let flows = read_flows(flows, &Context { graph: &graph, routing: Routing::new(&graph), until, seed, plugins })?;
+        let flows =
+            read_flows(flows, &Context { graph: &graph, routing: Routing::new(&graph), until, seed, extensions })?;
         let trace = match table.take("trace") {
             Some(item) => read_trace(item)?,
             None => TraceSpec::default(),
@@ -104,7 +111,7 @@ impl Scenario {
     /// Everything that decides what the run does, in one canonical form.
     pub fn json(&self) -> Json {
         // Flows described together share their transport: written once, it keeps 10 000 flows legible.
-        let mut transports: Vec<&Arc<TcpSpec>> = Vec::new();
+        let mut transports: Vec<&Arc<TransportSpec>> = Vec::new();
         let mut flows = Vec::new();
         for flow in &self.flows {
             if !transports.last().is_some_and(|last| Arc::ptr_eq(last, &flow.transport)) {

@@ -28,19 +28,34 @@ pub type Table = Vec<(&'static str, Column)>;
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
-    Text(String),
-    Integer(u64),
+    Text(Option<String>),
+    Integer(Option<u64>),
     Number(Option<f64>),
     Flag(Option<bool>),
 }
 
 impl From<&str> for Cell {
     fn from(x: &str) -> Cell {
-        Cell::Text(x.into())
+        Cell::Text(Some(x.into()))
+    }
+}
+impl From<String> for Cell {
+    fn from(x: String) -> Cell {
+        Cell::Text(Some(x))
+    }
+}
+impl From<Option<&str>> for Cell {
+    fn from(x: Option<&str>) -> Cell {
+        Cell::Text(x.map(str::to_owned))
     }
 }
 impl From<u64> for Cell {
     fn from(x: u64) -> Cell {
+        Cell::Integer(Some(x))
+    }
+}
+impl From<Option<u64>> for Cell {
+    fn from(x: Option<u64>) -> Cell {
         Cell::Integer(x)
     }
 }
@@ -99,7 +114,8 @@ impl Filling {
 
     fn push(&mut self, cell: Cell) -> Result<(), ()> {
         match (self, cell) {
-            (Filling::Label { codes, names, known }, Cell::Text(text)) => {
+            (Filling::Label { codes, .. }, Cell::Text(None)) => codes.push(None),
+            (Filling::Label { codes, names, known }, Cell::Text(Some(text))) => {
                 let code = known.get(&text).copied().unwrap_or_else(|| {
                     let code = names.len() as u32;
                     names.push(text.clone());
@@ -108,7 +124,7 @@ impl Filling {
                 });
                 codes.push(Some(code));
             }
-            (Filling::Integer(values), Cell::Integer(x)) => values.push(Some(x as i64)),
+            (Filling::Integer(values), Cell::Integer(x)) => values.push(x.map(|x| x as i64)),
             (Filling::Number(values), Cell::Number(x)) => values.push(x),
             (Filling::Flag(values), Cell::Flag(x)) => values.push(x),
             _ => return Err(()),

@@ -1,9 +1,10 @@
 //! Time series of a run.
 
+use crate::measure::SenderState;
 use crate::scenario::{MEASURES, TraceSpec};
+use crate::world::Body;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
-use vazao_transport::tcp::{Connection, Segment};
 
 /// One value of one measure at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,7 +111,7 @@ impl Trace {
     }
 
     #[inline]
-    pub fn on_sender(&mut self, now: Time, number: u32, sender: &Connection) {
+    pub fn on_sender(&mut self, now: Time, number: u32, sender: &impl SenderState) {
         if self.every > Duration::ZERO && now >= self.flows[number as usize].end {
             self.close(number);
             self.flows[number as usize].end = now + self.every;
@@ -154,7 +155,7 @@ impl Trace {
         }
     }
 
-    pub fn on_links(&mut self, now: Time, network: &mut Network<Segment>) {
+    pub fn on_links(&mut self, now: Time, network: &mut Network<Body>) {
         for (link, old) in self.queues.iter_mut().enumerate() {
             let bytes = network.queue_bytes(link as u32, now);
             if bytes != *old {
@@ -168,20 +169,13 @@ impl Trace {
 
 /// A flow's measure, by its index in [`MEASURES`]; NaN while it does not exist.
 #[inline]
-fn value(measure: usize, sender: &Connection) -> f64 {
+fn value(measure: usize, sender: &impl SenderState) -> f64 {
     match measure {
         0 => sender.cwnd() as f64,
-        1 => match sender.control().ssthresh() {
-            u64::MAX => f64::NAN,
-            threshold => threshold as f64,
-        },
-        2 => seconds(sender.rtt().srtt()),
-        3 => seconds(sender.rtt().latest()),
+        1 => sender.ssthresh().map_or(f64::NAN, |threshold| threshold as f64),
+        2 => sender.srtt().map_or(f64::NAN, Duration::as_secs),
+        3 => sender.latest_rtt().map_or(f64::NAN, Duration::as_secs),
         4 => sender.flight() as f64,
         _ => sender.sent_bytes() as f64,
     }
-}
-
-fn seconds(span: Duration) -> f64 {
-    if span == Duration::ZERO { f64::NAN } else { span.as_secs() }
 }

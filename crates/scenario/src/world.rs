@@ -1,45 +1,95 @@
 //! A run: endpoints on a network, moved from event to event.
 
+use crate::guests::Guests;
 use crate::measure::FlowMeasure;
 use crate::probe::Probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Cause, Fate, Network, Packet, RouteId};
-use vazao_transport::tcp::{Connection, Extra, Flags, Segment};
+use vazao_transport::tcp::{Connection, Extra, Segment};
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IP_HEADER: u32 = 20;
 
-/// One end of a flow.
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    /// A segment of one of our machines.
+    Tcp(Segment),
+    /// Bytes of a guest's: the number of a frame that [`Guests`] keeps.
+    Bytes(u32),
+}
+
+// A body that outgrows this no longer fits a cache line with the rest of its packet.
+const _: () = assert!(size_of::<Body>() == 32);
+
+/// Set in a segment's destination when that is the guest's side of a flow; the rest is then the flow's number.
+pub(crate) const TO_GUEST: u32 = 1 << 31;
+
+/// One end of a flow that is ours.
 pub(crate) struct Endpoint {
     pub connection: Connection,
     pub application: Application,
     pub route: RouteId,
-    /// Index of the endpoint at the other end.
+    /// Index of the endpoint at the other end, or [`TO_GUEST`] and the flow's number.
     pub peer: u32,
     pub flow: u32,
+    /// 0: client, 1: server.
+    pub side: u8,
     /// Whether the measured data leaves here.
     pub sends: bool,
+    over: bool,
     slot: Slot,
     /// What the slot is set to: no later than the endpoint's next deadline, so a deadline that moves away costs nothing.
     due: Time,
-    over: bool,
 }
 
-/// A flow: two endpoints and what is measured of them.
+/// Who plays one end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// One of our machines: the endpoint's index.
+    Machine(u32),
+    /// A guest: its index.
+    Guest(u32),
+}
+
+/// One end of a flow as it is added: our machine, or the guest that plays it.
+pub(crate) enum Side {
+    Machine(Box<Connection>, Application, RouteId),
+    Guest(u32),
+}
+
+/// A flow: its two ends and what is measured of it.
 pub(crate) struct Flow {
     pub start: Time,
-    /// Endpoints: the one that opens the connection is `client`, the one that sends the measured data `sender`.
-    pub client: u32,
-    pub sender: u32,
-    pub receiver: u32,
+    /// The client, which opens the connection, and the server.
+    pub ends: [End; 2],
+    /// Whether the client sends the measured data.
+    pub client_sends: bool,
     pub measure: FlowMeasure,
+    /// Which ends are done.
+    over: [bool; 2],
+    ended: bool,
+}
+
+impl Flow {
+    /// Whether an end is done.
+    pub fn is_over(&self, side: usize) -> bool {
+        self.over[side]
+    }
+    /// The end that sends the measured data, and the one that it goes to.
+    pub fn sender(&self) -> End {
+        self.ends[usize::from(!self.client_sends)]
+    }
+    pub fn receiver(&self) -> End {
+        self.ends[usize::from(self.client_sends)]
+    }
 }
 
 /// Rare options of the segments in flight. Segments carry an index into it.
 #[derive(Default)]
-struct Extras {
+pub(crate) struct Extras {
     slots: Vec<Extra>,
     free: Vec<u32>,
 }
@@ -57,7 +107,7 @@ impl Extras {
             }
         }
     }
-    fn take(&mut self, index: u32) -> Extra {
+    pub(crate) fn take(&mut self, index: u32) -> Extra {
         self.free.push(index);
         self.slots[index as usize]
     }
@@ -70,28 +120,33 @@ pub enum Stopped {
     Cancelled,
     /// The probe could not keep what it recorded.
     Probe(String),
+    /// What it needs is not there; nothing was run.
+    NotRun(String),
+    /// A guest failed.
+    Guest(String),
 }
 
 /// Everything a run is made of.
 pub(crate) struct World<P> {
-    pub network: Network<Segment>,
+    pub network: Network<Body>,
     pub scheduler: Wheel,
     pub endpoints: Vec<Endpoint>,
     pub flows: Vec<Flow>,
     pub probe: P,
     pub now: Time,
     pub events: u64,
-    extras: Extras,
+    pub extras: Extras,
     scratch: Extra,
     open: usize,
     sampler: Option<(Slot, Duration)>,
+    pub guests: Guests,
 }
 
 /// How many events pass between two looks at the request to stop.
 const STOP_CHECK: u64 = 1 << 14;
 
 impl<P: Probe> World<P> {
-    pub fn new(network: Network<Segment>, scheduler: Wheel, probe: P) -> Self {
+    pub fn new(network: Network<Body>, scheduler: Wheel, probe: P) -> Self {
         World {
             network,
             scheduler,
@@ -104,43 +159,46 @@ impl<P: Probe> World<P> {
             scratch: Extra::default(),
             open: 0,
             sampler: None,
+            guests: Guests::default(),
         }
     }
 
-    /// Adds a flow that opens at `start`: each side's connection, application and route to the other.
-    pub fn add_flow(
-        &mut self,
-        start: Time,
-        client_sends: bool,
-        sides: [(Connection, Application, RouteId); 2],
-        measure: FlowMeasure,
-    ) {
-        let flow = self.flows.len() as u32;
-        let client = self.endpoints.len() as u32;
-        for (index, (connection, application, route)) in sides.into_iter().enumerate() {
-            let slot = self.scheduler.add_slot();
+    /// Adds a flow that opens at `start`, between its client's side and its server's. Add all flows before the guests.
+    pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], measure: FlowMeasure) {
+        let number = self.flows.len() as u32;
+        let first = self.endpoints.len() as u32;
+        let both = sides.iter().all(|side| matches!(side, Side::Machine(..)));
+        let mut index = 0;
+        let ends = sides.map(|side| {
             let is_client = index == 0;
+            index += 1;
+            let (connection, application, route) = match side {
+                Side::Guest(guest) => return End::Guest(guest),
+                Side::Machine(connection, application, route) => (*connection, application, route),
+            };
+            let slot = self.scheduler.add_slot();
+            if is_client {
+                self.scheduler.set(slot, start);
+            }
             self.endpoints.push(Endpoint {
                 connection,
                 application,
                 route,
-                peer: client + u32::from(is_client),
-                flow,
+                peer: if both { first + u32::from(is_client) } else { TO_GUEST | number },
+                flow: number,
+                side: u8::from(!is_client),
                 sends: is_client == client_sends,
+                over: false,
                 slot,
                 due: if is_client { start } else { Time::NEVER },
-                over: false,
             });
-            if is_client {
-                self.scheduler.set(slot, start);
-            }
-        }
-        let (sender, receiver) = if client_sends { (client, client + 1) } else { (client + 1, client) };
-        self.flows.push(Flow { start, client, sender, receiver, measure });
+            End::Machine(self.endpoints.len() as u32 - 1)
+        });
+        self.flows.push(Flow { start, ends, client_sends, measure, over: [false; 2], ended: false });
         self.open += 1;
     }
 
-    /// Has the probe look at every link once an `interval`. Call after all flows were added.
+    /// Has the probe look at every link once an `interval`. Call after all flows and guests were added.
     pub fn sample_links(&mut self, interval: Duration) {
         let slot = self.scheduler.add_slot();
         self.scheduler.set(slot, Time::ZERO);
@@ -177,10 +235,19 @@ impl<P: Probe> World<P> {
                 self.wake((slot - network_slots) as usize);
             }
         }
+        if let Some(problem) = self.guests.failure.take() {
+            return Err(if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::Guest(problem) });
+        }
         if let (Some(until), true) = (until, self.open > 0) {
             self.now = until;
         }
         self.probe.check().map_err(Stopped::Probe)
+    }
+
+    /// Ends the run: nothing more can happen.
+    pub fn fail(&mut self, problem: String) {
+        self.guests.failure.get_or_insert(problem);
+        self.open = 0;
     }
 
     #[inline]
@@ -189,7 +256,14 @@ impl<P: Probe> World<P> {
             Fate::Moving => {}
             Fate::Delivered(id) => {
                 let packet = self.network.take(id);
-                self.deliver(&packet);
+                match &packet.body {
+                    Body::Tcp(segment) if packet.to & TO_GUEST == 0 => {
+                        let extra = segment.has_extra.then(|| self.extras.take(segment.extra));
+                        self.deliver(packet.to as usize, &packet, segment, extra.as_ref());
+                    }
+                    Body::Tcp(segment) => self.deliver_to_guest(&packet, segment),
+                    Body::Bytes(frame) => self.deliver_bytes(&packet, *frame),
+                }
             }
             Fate::Dropped(id, cause) => {
                 let packet = self.network.take(id);
@@ -198,44 +272,59 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Hands a segment to one of our machines.
     #[inline]
-    fn deliver(&mut self, packet: &Packet<Segment>) {
-        let index = packet.to as usize;
-        let segment = &packet.body;
-        let extra = segment.flags.has(Flags::EXTRA).then(|| self.extras.take(segment.extra));
+    pub fn deliver(&mut self, index: usize, packet: &Packet<Body>, segment: &Segment, extra: Option<&Extra>) {
         let endpoint = &mut self.endpoints[index];
         let flow = &mut self.flows[endpoint.flow as usize];
         if P::ON {
-            self.probe.on_receive(self.now, index, packet, extra.as_ref());
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            self.probe.on_receive(self.now, end, segment, extra);
         }
         if endpoint.sends {
-            endpoint.connection.handle(self.now, segment, extra.as_ref());
+            endpoint.connection.handle(self.now, segment, extra);
             flow.measure.on_sender_event(self.now, &endpoint.connection);
         } else {
             if segment.length > 0 {
                 flow.measure.on_data(self.now.since(packet.sent), packet.size);
             }
-            endpoint.connection.handle(self.now, segment, extra.as_ref());
+            endpoint.connection.handle(self.now, segment, extra);
         }
         self.service(index);
     }
 
     #[cold]
-    fn drop(&mut self, packet: &Packet<Segment>, cause: Cause) {
-        if packet.body.flags.has(Flags::EXTRA) {
-            self.extras.take(packet.body.extra);
+    pub fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
+        let (flow, from_sender) = match packet.body {
+            Body::Bytes(frame) => match self.guests.drop_frame(frame) {
+                Some(whose) => whose,
+                None => return,
+            },
+            Body::Tcp(segment) => {
+                if segment.has_extra {
+                    self.extras.take(segment.extra);
+                }
+                if packet.to & TO_GUEST != 0 {
+                    let flow = (packet.to & !TO_GUEST) as usize;
+                    (flow, matches!(self.flows[flow].sender(), End::Machine(_)))
+                } else {
+                    // A packet to the receiver is one of the sender's.
+                    let endpoint = &self.endpoints[packet.to as usize];
+                    (endpoint.flow as usize, !endpoint.sends)
+                }
+            }
+        };
+        if from_sender {
+            self.flows[flow].measure.on_drop(packet.sent);
         }
-        let endpoint = &self.endpoints[packet.to as usize];
-        // A packet to the receiver is one of the sender's.
-        if !endpoint.sends {
-            self.flows[endpoint.flow as usize].measure.on_drop(packet.sent);
-        }
-        self.probe.on_drop(self.now, packet, cause);
+        self.probe.on_drop(self.now, cause);
     }
 
     #[inline]
     fn wake(&mut self, index: usize) {
-        let endpoint = &mut self.endpoints[index];
+        let Some(endpoint) = self.endpoints.get_mut(index) else {
+            return self.wake_guest(index - self.endpoints.len());
+        };
         endpoint.due = Time::NEVER;
         if endpoint.connection.next_timeout() <= self.now {
             endpoint.connection.handle_timeout(self.now);
@@ -260,7 +349,10 @@ impl<P: Probe> World<P> {
         let mut due = endpoint.connection.next_timeout();
         if endpoint.connection.is_over() {
             if !endpoint.over {
-                self.close(index);
+                endpoint.over = true;
+                let (flow, side) = (endpoint.flow as usize, usize::from(endpoint.side));
+                let failed = endpoint.connection.failure().is_some();
+                self.close(flow, side, failed);
             }
         } else {
             due = due.min(endpoint.application.next_wake());
@@ -280,31 +372,38 @@ impl<P: Probe> World<P> {
             let endpoint = &mut self.endpoints[index];
             let Some(mut segment) = endpoint.connection.poll_transmit(self.now, &mut self.scratch) else { return };
             let size = IP_HEADER + segment.header_bytes(&self.scratch) + u32::from(segment.length);
-            if segment.flags.has(Flags::EXTRA) {
+            if segment.has_extra {
                 segment.extra = self.extras.insert(self.scratch);
             }
             if P::ON {
-                self.probe.on_send(self.now, index, &segment, &self.scratch);
+                let end = (endpoint.flow as usize, usize::from(endpoint.side));
+                self.probe.on_send(self.now, end, &segment, &self.scratch);
             }
             let (route, peer) = (endpoint.route, endpoint.peer);
-            let fate = self.network.send(self.now, route, peer, size, segment, &mut self.scheduler);
-            if let Fate::Dropped(id, cause) = fate {
-                let packet = self.network.take(id);
-                self.drop(&packet, cause);
-            }
+            self.send(route, peer, size, Body::Tcp(segment));
         }
     }
 
+    /// Puts a packet onto its way.
+    #[inline]
+    pub fn send(&mut self, route: RouteId, to: u32, size: u32, body: Body) {
+        let fate = self.network.send(self.now, route, to, size, body, &mut self.scheduler);
+        if let Fate::Dropped(id, cause) = fate {
+            let packet = self.network.take(id);
+            self.drop(&packet, cause);
+        }
+    }
+
+    /// One end of a flow is done.
     #[cold]
-    fn close(&mut self, index: usize) {
-        let endpoint = &mut self.endpoints[index];
-        endpoint.over = true;
-        let failed = endpoint.connection.failure().is_some();
-        let peer = endpoint.peer as usize;
+    pub fn close(&mut self, flow: usize, side: usize, failed: bool) {
+        let flow = &mut self.flows[flow];
+        flow.over[side] = true;
         // A peer of a failed connection may never hear of it, or may not have been reached at all.
-        if self.endpoints[peer].over || failed {
-            self.endpoints[peer].over = true;
-            self.open -= 1;
+        if !flow.ended && (failed || flow.over == [true; 2]) {
+            flow.ended = true;
+            // A run that failed has no open flows any more.
+            self.open = self.open.saturating_sub(1);
         }
     }
 

@@ -13,12 +13,12 @@ import polars as pl
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.figures import Drawing, drawing
 from vazao.figures.chart import Face
 from vazao.figures.theme import PAGE
 from vazao.findings import Result
+from vazao.loading import load
 from vazao.store import Store
 from vazao.study import Factor, Figure, Part, Size, Study, built_in_studies
 
@@ -163,7 +163,7 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
         levels = [override for level in choice.values() for override in level.overrides]
         overrides = [*study.overrides, *part.scenario.items(), *levels]
         try:
-            scenario = _core.load(study.text, file=study.file, table="scenario", overrides=overrides, seed=study.seed)
+            scenario = load(study.text, file=study.file, table="scenario", overrides=overrides, seed=study.seed)
         except ScenarioError:  # a combination that the design leaves out need not be possible
             continue
         graphs.append(scenario.graph())

@@ -10,6 +10,7 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
+from vazao.loading import load
 from vazao.study.design import Combination, combinations
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
@@ -118,7 +119,7 @@ def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> 
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
     try:
-        return _core.load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed)
+        return load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed)
     except ScenarioError as error:
         raise StudyError(f"{_where(study, part, combination)}: {error}") from None
 

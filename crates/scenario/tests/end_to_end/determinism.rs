@@ -58,7 +58,7 @@ fn watching_changes_nothing() {
     for every in [None, Some(vazao_engine::Duration::from_millis(10))] {
         let mut scenario = load(BUSY, 3);
         scenario.trace = TraceSpec { measures: MEASURES.to_vec(), every };
-        let traced = run(&scenario, &AtomicBool::new(false), None).unwrap();
+        let traced = run(&scenario, &AtomicBool::new(false), Default::default()).unwrap();
         assert!(!traced.samples.is_empty());
         assert_same_results(&plain, &traced);
     }

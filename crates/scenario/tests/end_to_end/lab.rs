@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use vazao_scenario::{Column, MEASURES, Outcome, Scenario, Table, run};
+use vazao_scenario::{Column, MEASURES, Options, Outcome, Scenario, Table, run};
 
 /// Payload and IP bytes of a full segment with timestamps: 20 of IP, 20 of TCP, 12 of options.
 pub const MSS: f64 = 1448.0;
@@ -10,7 +10,7 @@ pub const PACKET: f64 = 1500.0;
 
 /// Reads and runs a scenario.
 pub fn play(text: &str, seed: u64) -> Outcome {
-    run(&load(text, seed), &AtomicBool::new(false), None).expect("nothing stops it")
+    run(&load(text, seed), &AtomicBool::new(false), Options::default()).expect("nothing stops it")
 }
 
 /// Reads a scenario.
@@ -25,7 +25,9 @@ pub fn captured(text: &str, seed: u64) -> (Outcome, BTreeMap<String, Vec<u8>>) {
         files.entry(name.to_owned()).or_default().extend(bytes);
         Ok(())
     };
-    let outcome = run(&load(text, seed), &AtomicBool::new(false), Some(&mut keep)).expect("nothing stops it");
+    let outcome =
+        run(&load(text, seed), &AtomicBool::new(false), Options { capture: Some(&mut keep), ..Options::default() })
+            .expect("nothing stops it");
     (outcome, files)
 }
 

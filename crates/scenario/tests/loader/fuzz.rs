@@ -301,7 +301,8 @@ fn what_loads_runs() {
             && scenario.flows.len() <= 100
             && vazao_scenario::estimate_hops(&scenario) < 1e5
         {
-            let outcome = vazao_scenario::run(&scenario, &Default::default(), None).expect("nothing stops it");
+            let outcome =
+                vazao_scenario::run(&scenario, &Default::default(), Default::default()).expect("nothing stops it");
             assert!(!outcome.flows.is_empty());
             ran.set(ran.get() + 1);
         }

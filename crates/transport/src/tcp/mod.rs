@@ -14,5 +14,5 @@ pub use config::{Config, ControlFactory};
 pub use connection::{Connection, Failure, State};
 pub use parameters::PARAMETERS;
 pub use recovery::Recovery;
-pub use segment::{Extra, Flags, SackBlocks, Segment, SynOptions};
+pub use segment::{Extra, Flags, SackBlocks, Segment, SynOptions, stamp};
 pub use stats::Stats;

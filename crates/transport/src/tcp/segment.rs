@@ -7,7 +7,7 @@ pub struct Segment {
     pub sequence: u32,
     /// Next sequence number expected, if `ACK` is set.
     pub acknowledgment: u32,
-    /// Timestamp value, if `TIMESTAMPS` is set, in milliseconds (RFC 7323).
+    /// Timestamp value, if `has_timestamps`, in milliseconds (RFC 7323).
     pub timestamp: u32,
     /// Timestamp echo reply, likewise.
     pub echo: u32,
@@ -20,11 +20,15 @@ pub struct Segment {
     pub window: u16,
     /// Payload bytes.
     pub length: u16,
-    /// Control bits and what options are present.
+    /// Control bits.
     pub flags: Flags,
+    /// Whether the timestamps option is present.
+    pub has_timestamps: bool,
+    /// Whether there is an [`Extra`] with the rest of the options.
+    pub has_extra: bool,
 }
 
-/// Control bits, and two bits of our own for options.
+/// Control bits as in the TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -39,10 +43,6 @@ impl Flags {
     pub const PSH: Flags = Flags(8);
     /// The acknowledgment field counts.
     pub const ACK: Flags = Flags(16);
-    /// The timestamps option is present.
-    pub const TIMESTAMPS: Flags = Flags(64);
-    /// There is an [`Extra`] with the rest of the options.
-    pub const EXTRA: Flags = Flags(128);
 
     /// Both sets of bits.
     pub const fn with(self, other: Flags) -> Flags {
@@ -52,9 +52,13 @@ impl Flags {
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// The control bits as in the TCP header.
-    pub const fn control(self) -> u8 {
-        self.0 & 0x3f
+    /// The bits as in the TCP header.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// The bits of a TCP header.
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
     }
 }
 
@@ -107,11 +111,11 @@ impl Segment {
     #[inline]
     pub fn header_bytes(&self, extra: &Extra) -> u32 {
         let mut bytes = 20;
-        if self.flags.has(Flags::TIMESTAMPS) {
+        if self.has_timestamps {
             bytes += TIMESTAMPS_BYTES;
         }
-        if self.flags.has(Flags::EXTRA) {
-            bytes += extra.bytes(self.flags.has(Flags::TIMESTAMPS));
+        if self.has_extra {
+            bytes += extra.bytes(self.has_timestamps);
         }
         bytes
     }
@@ -137,6 +141,6 @@ impl Extra {
 
 /// The digest of a stream offset that a segment carries in place of its payload's first byte.
 #[inline]
-pub(crate) fn stamp(offset: u64) -> u32 {
+pub fn stamp(offset: u64) -> u32 {
     ((offset ^ 0x5bd1_e995_9d2c_5680).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }

@@ -246,7 +246,7 @@ impl Lab {
             let scale = self.ends[1 - index].scale;
             let end = &mut self.ends[index];
             end.learn(&segment, scale);
-            end.tcp.handle(next, &segment, segment.flags.has(Flags::EXTRA).then_some(&extra));
+            end.tcp.handle(next, &segment, segment.has_extra.then_some(&extra));
             self.serve(index);
         } else {
             let index = usize::from(wakes[1] == next);

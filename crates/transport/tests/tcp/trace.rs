@@ -160,13 +160,13 @@ fn show(segment: &Segment, extra: &Extra) -> String {
     if flags.has(Flags::ACK) {
         line += &format!(" ack {}", segment.acknowledgment.wrapping_sub(IRS));
     }
-    if flags.has(Flags::EXTRA) && !extra.sack.as_slice().is_empty() {
+    if segment.has_extra && !extra.sack.as_slice().is_empty() {
         line += " sack";
         for (left, right) in extra.sack.as_slice() {
             line += &format!(" {}:{}", left.wrapping_sub(IRS), right.wrapping_sub(IRS));
         }
     }
-    if flags.has(Flags::TIMESTAMPS) {
+    if segment.has_timestamps {
         line += &format!(" ts {} {}", segment.timestamp, segment.echo);
     }
     line
@@ -201,11 +201,13 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
             }
             "ts" => {
                 (segment.timestamp, segment.echo) = (number(), number());
-                Flags::TIMESTAMPS
+                segment.has_timestamps = true;
+                continue;
             }
             "sack" => {
                 in_sack = true;
-                Flags::EXTRA
+                segment.has_extra = true;
+                continue;
             }
             "win" => {
                 segment.window = number() as u16;
@@ -214,7 +216,8 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
             "mss" => {
                 syn.mss = number() as u16;
                 has_options = true;
-                Flags::EXTRA
+                segment.has_extra = true;
+                continue;
             }
             "wscale" => {
                 syn.window_scale = Some(number() as u8);
@@ -229,6 +232,5 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
         segment.flags = segment.flags.with(flag);
     }
     extra.syn = has_options.then_some(syn);
-    let rare = segment.flags.has(Flags::EXTRA);
-    (segment, rare.then_some(extra))
+    (segment, segment.has_extra.then_some(extra))
 }

@@ -6,7 +6,7 @@ use crate::tcp::segment::{Extra, Flags, Segment, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Acknowledgement;
 
 impl Connection {
-    /// Handles an arriving segment; `extra` is its rare options, if `segment.flags` has [`Flags::EXTRA`].
+    /// Handles an arriving segment; `extra` is its rare options, if it has any.
     #[inline]
     pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         match self.state {
@@ -80,7 +80,7 @@ impl Connection {
         self.irs = segment.sequence;
         let offered = extra.and_then(|e| e.syn);
         let config = &self.config;
-        let timestamps = config.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        let timestamps = config.timestamps && segment.has_timestamps;
         let sack = config.sack && offered.is_some_and(|o| o.sack_permitted);
         if timestamps {
             self.recent_timestamp = segment.timestamp;
@@ -153,7 +153,7 @@ impl Connection {
     /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions.
     #[inline]
     fn is_acceptable(&mut self, segment: &Segment, start: u64) -> bool {
-        let stamped = self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        let stamped = self.agreed.timestamps && segment.has_timestamps;
         if stamped && !segment.flags.has(Flags::RST) {
             // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
@@ -218,7 +218,7 @@ impl Connection {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
         };
-        let echoes = self.agreed.timestamps && segment.flags.has(Flags::TIMESTAMPS) && segment.echo != 0;
+        let echoes = self.agreed.timestamps && segment.has_timestamps && segment.echo != 0;
         let ack = Acknowledgement {
             offset,
             window: u64::from(segment.window) << self.agreed.peer_scale,

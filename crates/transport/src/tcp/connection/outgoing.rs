@@ -6,7 +6,7 @@ use crate::tcp::sender::Chunk;
 
 impl Connection {
     /// The next segment to send, if there is one; call again until there is none. Its rare options are put into `extra`
-    /// when its flags have [`Flags::EXTRA`].
+    /// when it [has any](Segment::has_extra).
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         match self.state {
@@ -49,15 +49,9 @@ impl Connection {
             self.tx.timer = now + self.tx.rtt.rto();
         }
         let answer = self.state == State::SynReceived;
-        let mut flags = Flags::SYN.with(Flags::EXTRA);
-        if answer {
-            flags = flags.with(Flags::ACK);
-        }
+        let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         // What the peer did not offer is not offered back.
         let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
-        if timestamps {
-            flags = flags.with(Flags::TIMESTAMPS);
-        }
         let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
@@ -72,6 +66,8 @@ impl Connection {
             echo: if timestamps && answer { self.recent_timestamp } else { 0 },
             window: self.rx.on_ack_sent().min(65_535) as u16,
             flags,
+            has_timestamps: timestamps,
+            has_extra: true,
             ..Segment::default()
         })
     }
@@ -102,18 +98,17 @@ impl Connection {
 
     /// A segment with the acknowledgement that goes with every one.
     #[inline]
-    fn segment(&mut self, now: Time, octet: u64, mut flags: Flags, extra: &mut Extra) -> Segment {
+    fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra) -> Segment {
         self.tx.stats.segments += 1;
         let acknowledgment = self.wire_acknowledgment();
         let window = self.rx.on_ack_sent() >> self.agreed.own_scale;
         let (mut stamp_value, mut echo) = (0, 0);
         if self.agreed.timestamps {
-            flags = flags.with(Flags::TIMESTAMPS);
             stamp_value = timestamp(now);
             echo = self.recent_timestamp;
         }
-        if self.agreed.sack && self.rx.has_blocks() {
-            flags = flags.with(Flags::EXTRA);
+        let has_extra = self.agreed.sack && self.rx.has_blocks();
+        if has_extra {
             let irs = self.irs;
             extra.syn = None;
             extra.sack =
@@ -126,6 +121,8 @@ impl Connection {
             echo,
             window: window.min(65_535) as u16,
             flags,
+            has_timestamps: self.agreed.timestamps,
+            has_extra,
             ..Segment::default()
         }
     }

@@ -1,0 +1,23 @@
+//! Hosts that somebody else wrote.
+
+use vazao_engine::Time;
+
+/// A whole host as a machine without a clock of its own: IP packets in and out as bytes, and the time of its next
+/// wake-up. An operating system's kernel in virtual time is one; so is a library's stack behind an adapter.
+///
+/// Each method says in a sentence for the user what went wrong; the run then ends.
+#[allow(clippy::missing_errors_doc)]
+pub trait Host {
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    fn next_timeout(&self) -> Time;
+    /// Lets it do everything that is due at `now`.
+    fn handle_timeout(&mut self, now: Time) -> Result<(), String>;
+    /// An IP packet arrives at one of its interfaces, counted from 0.
+    fn handle(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), String>;
+    /// The next IP packet that it has sent, and from which interface; call again until there is none.
+    fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)>;
+    /// The next line that it has reported of its programs; call again until there is none.
+    fn poll_report(&mut self) -> Option<String>;
+    /// Takes back the buffer of a packet that has arrived.
+    fn recycle(&mut self, _buffer: Vec<u8>) {}
+}

@@ -1,0 +1,198 @@
+//! What a flow came to, whoever played its ends.
+
+use crate::ledger::Ledger;
+use crate::transport::Protocol;
+use crate::world::{End, Endpoint, Flow, World};
+use std::borrow::Cow;
+use vazao_application::{Application, Sink, Source};
+use vazao_engine::{Duration, Histogram, Time};
+use vazao_transport::tcp::Connection;
+
+/// What a flow came to.
+pub(crate) struct Account<'a> {
+    /// Bytes that the receiving application has read.
+    pub app_bytes: u64,
+    pub first_byte: Option<Time>,
+    pub last_byte: Option<Time>,
+    /// `None`: the flow has no end of its own.
+    pub completed: Option<bool>,
+    pub intact: bool,
+    /// When the client's connection stood.
+    pub established: Option<Time>,
+    pub sender: Counts<'a>,
+    /// What a guest's program said when it gave up.
+    pub failure: Option<String>,
+}
+
+/// What a sender counted. `None`: its stack does not say.
+pub(crate) struct Counts<'a> {
+    pub packets: u64,
+    pub retransmissions: Option<u64>,
+    pub fast_retransmissions: Option<u64>,
+    pub timeout_retransmissions: Option<u64>,
+    pub timeouts: Option<u64>,
+    pub recoveries: Option<u64>,
+    pub duplicate_acks: Option<u64>,
+    pub rtt: Cow<'a, Histogram>,
+    pub srtt: Option<Duration>,
+    /// Whether its connection has ended, so that it has no window any more.
+    pub is_over: bool,
+}
+
+/// What the two applications of a flow agree on once both are done.
+struct Ends {
+    written: Option<u64>,
+    closed: bool,
+    in_order: bool,
+}
+
+impl<'a> Account<'a> {
+    /// The account of flow `number`, whose application's source is `source`.
+    pub fn of<P>(world: &'a World<P>, number: usize, source: Option<&Source>) -> Account<'a> {
+        let flow = &world.flows[number];
+        let machine = |end| match end {
+            End::Machine(index) => Some(&world.endpoints[index as usize]),
+            End::Guest(_) => None,
+        };
+        let (sender, receiver) = (machine(flow.sender()), machine(flow.receiver()));
+        let ledger = if sender.is_none() || receiver.is_none() { Some(world.guests.ledger(number)) } else { None };
+        let written = match sender {
+            Some(sender) => finished(sender),
+            None => ledger.and_then(|ledger| ledger.written),
+        };
+        let mut account = Account {
+            app_bytes: 0,
+            first_byte: None,
+            last_byte: None,
+            completed: None,
+            intact: false,
+            established: match machine(flow.ends[0]) {
+                Some(client) => client.connection.stats().established,
+                None => ledger.and_then(|ledger| ledger.established),
+            },
+            sender: match (sender, ledger) {
+                (Some(sender), _) => Counts::of_machine(&sender.connection),
+                (None, Some(ledger)) => Counts::of_guest(ledger),
+                (None, None) => unreachable!("a flow without a machine has a ledger"),
+            },
+            failure: ledger.and_then(|ledger| ledger.failure.clone()),
+        };
+        match (receiver, ledger) {
+            (Some(receiver), _) => account.read_machine(receiver, written),
+            (None, Some(ledger)) => {
+                account.read_guest(flow, ledger, written, world.guests.protocol(number), source.is_none());
+            }
+            (None, None) => unreachable!("a flow without a machine has a ledger"),
+        }
+        if source.is_some_and(Source::is_endless) {
+            account.completed = None;
+        }
+        account
+    }
+
+    /// What one of our receivers read.
+    fn read_machine(&mut self, receiver: &Endpoint, written: Option<u64>) {
+        let Application::Sink(sink) = &receiver.application else { unreachable!("data goes to a sink") };
+        self.app_bytes = sink.received();
+        (self.first_byte, self.last_byte) = (sink.first_byte(), sink.last_byte());
+        self.conclude(Ends { written, closed: sink.is_closed(), in_order: is_in_order(sink, &receiver.connection) });
+    }
+
+    /// What a guest's receiver reported.
+    fn read_guest(&mut self, flow: &Flow, ledger: &Ledger, written: Option<u64>, protocol: Protocol, program: bool) {
+        self.app_bytes = ledger.received;
+        (self.first_byte, self.last_byte) = (ledger.first, ledger.last);
+        if program || protocol == Protocol::Udp {
+            // The end of a datagram flow is no data, and programs do not report: the arrivals are what there is.
+            (self.first_byte, self.last_byte) = ledger.arrived.unzip();
+        }
+        if program {
+            self.app_bytes = ledger.delivered;
+            // Commands are done when the client's is; a server often never ends.
+            self.completed = Some(flow.is_over(0) && ledger.failure.is_none());
+            self.intact = true;
+            return;
+        }
+        let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong };
+        if protocol == Protocol::Udp {
+            // What a datagram flow loses is lost: it is complete when its end was heard of.
+            self.completed = Some(ends.closed && ends.written.is_some());
+            self.intact = ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written);
+            return;
+        }
+        self.conclude(ends);
+    }
+
+    /// Every byte read once, in order, from where its sender took it, and none more than was written.
+    fn conclude(&mut self, Ends { written, closed, in_order }: Ends) {
+        let all = written == Some(self.app_bytes);
+        self.completed = Some(closed && all);
+        let none_more = written.is_none_or(|written| self.app_bytes <= written);
+        self.intact = in_order && none_more && (!closed || all);
+    }
+
+    /// The rate that counts for fairness: over the flow's own time if it completed, else over all the time it had, so
+    /// that a flow which starved or stalled counts as the slow one it was.
+    pub fn share(&self, start: Time, end: Time) -> f64 {
+        let over = if self.completed == Some(true) { self.last_byte.unwrap_or(end) } else { end };
+        let span = over.since(start).as_secs();
+        if span > 0.0 { 8.0 * self.app_bytes as f64 / span } else { 0.0 }
+    }
+
+    /// Bits a second from the flow's start to its last byte.
+    pub fn rate(&self, start: Time, bytes: u64) -> Option<f64> {
+        let span = self.last_byte?.since(start).as_secs();
+        (span > 0.0).then(|| 8.0 * bytes as f64 / span)
+    }
+}
+
+/// How much a source of ours has written, once it is done.
+fn finished(sender: &Endpoint) -> Option<u64> {
+    match &sender.application {
+        Application::Source(source) => source.is_finished().then(|| source.written()),
+        _ => None,
+    }
+}
+
+fn is_in_order(sink: &Sink, receiver: &Connection) -> bool {
+    !sink.is_disordered() && receiver.stats().misplaced == 0
+}
+
+impl<'a> Counts<'a> {
+    fn of_machine(sender: &'a Connection) -> Counts<'a> {
+        let stats = sender.stats();
+        Counts {
+            packets: stats.segments,
+            retransmissions: Some(stats.retransmissions),
+            fast_retransmissions: Some(stats.fast_retransmissions),
+            timeout_retransmissions: Some(stats.timeout_retransmissions),
+            timeouts: Some(stats.timeouts),
+            recoveries: Some(stats.recoveries),
+            duplicate_acks: Some(stats.duplicate_acks),
+            rtt: Cow::Borrowed(&stats.rtt),
+            srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
+            is_over: sender.is_over(),
+        }
+    }
+
+    fn of_guest(ledger: &'a Ledger) -> Counts<'a> {
+        let connections = &ledger.connections;
+        let is_tcp = !connections.is_empty();
+        let sum =
+            |count: fn(&crate::meter::TcpMeter) -> u64| is_tcp.then(|| connections.iter().map(|(_, m)| count(m)).sum());
+        let mut rtt = Histogram::default();
+        connections.iter().for_each(|(_, meter)| rtt.merge(&meter.rtt));
+        Counts {
+            packets: ledger.packets,
+            retransmissions: sum(|meter| meter.retransmissions),
+            fast_retransmissions: None,
+            timeout_retransmissions: None,
+            timeouts: ledger.info.timeouts,
+            recoveries: None,
+            duplicate_acks: sum(|meter| meter.duplicate_acks),
+            rtt: Cow::Owned(rtt),
+            srtt: ledger.info.srtt(),
+            is_over: ledger.written.is_some(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Addresses, ports and initial sequence numbers: for whoever needs packets as bytes, captures and guests.
+
+use crate::scenario::Scenario;
+use std::collections::BTreeMap;
+use vazao_engine::Stream;
+use vazao_network::{Routing, Step};
+
+/// An IPv4 address.
+pub(crate) type Address = [u8; 4];
+
+/// A host's interface.
+#[derive(Clone, Debug)]
+pub(crate) struct Interface {
+    /// The host's name with the interface's number from 1, as in `a.2`.
+    pub name: String,
+    /// The host's node in the graph, and which of its interfaces this is, from 0.
+    pub node: usize,
+    pub number: usize,
+    pub address: Address,
+}
+
+/// An end of a flow on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Socket {
+    /// Index into the interfaces.
+    pub interface: usize,
+    pub address: Address,
+    pub port: u16,
+    /// Initial sequence number, where the end is ours.
+    pub iss: u32,
+}
+
+/// The interfaces that flows use, and all of those hosts' that are guests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Addresses {
+    pub interfaces: Vec<Interface>,
+    /// Client and server of each flow.
+    pub sockets: Vec<[Socket; 2]>,
+    by_place: BTreeMap<(usize, usize), usize>,
+}
+
+/// The first port of servers and of clients.
+const SERVER_PORT: u16 = 5_001;
+const CLIENT_PORT: u16 = 49_152;
+
+impl Addresses {
+    pub fn new(scenario: &Scenario) -> Addresses {
+        let routing = Routing::new(&scenario.graph);
+        let mut all = Addresses::default();
+        for (number, flow) in scenario.flows.iter().enumerate() {
+            let iss = initial_sequences(scenario.seed, number);
+            let mut end = |address: &str, route: &[Step], port, iss| {
+                let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
+                let links = scenario.graph.interfaces(node);
+                let used = links.iter().position(|&l| l == route[0].0).expect("a route leaves here");
+                let interface = all.interface(&scenario.graph.nodes[node].name, node, used);
+                if flow.transport.has_guest() {
+                    for other in 0..links.len() {
+                        all.interface(&scenario.graph.nodes[node].name, node, other);
+                    }
+                }
+                Socket { interface, address: all.interfaces[interface].address, port, iss }
+            };
+            // Flows of one host share its address and differ by port.
+            let client = end(&flow.client, &flow.routes.out, CLIENT_PORT + (number % 16_384) as u16, iss[0]);
+            let server = end(&flow.server, &flow.routes.back, SERVER_PORT + (number % 44_000) as u16, iss[1]);
+            all.sockets.push([client, server]);
+        }
+        all
+    }
+
+    /// The interface at a place, new or known.
+    fn interface(&mut self, host: &str, node: usize, number: usize) -> usize {
+        *self.by_place.entry((node, number)).or_insert_with(|| {
+            let index = self.interfaces.len();
+            let [_, b, c, d] = (index as u32 + 1).to_be_bytes();
+            let name = format!("{host}.{}", number + 1);
+            self.interfaces.push(Interface { name, node, number, address: [10, b, c, d] });
+            index
+        })
+    }
+
+    /// The interface of a node by its number from 0, if it has an address.
+    pub fn at(&self, node: usize, number: usize) -> Option<usize> {
+        self.by_place.get(&(node, number)).copied()
+    }
+
+    /// The interfaces of a node in order.
+    pub fn of(&self, node: usize) -> impl Iterator<Item = usize> {
+        self.by_place.range((node, 0)..(node + 1, 0)).map(|(_, &index)| index)
+    }
+
+    /// The interface with an address.
+    pub fn owner(&self, [net, b, c, d]: Address) -> Option<usize> {
+        let index = u32::from_be_bytes([0, b, c, d]).checked_sub(1)? as usize;
+        (net == 10 && index < self.interfaces.len()).then_some(index)
+    }
+
+    /// The flow that a server's port belongs to.
+    pub fn flow_of(&self, port: u16) -> Option<usize> {
+        let number = usize::from(port.checked_sub(SERVER_PORT)?);
+        (number < self.sockets.len()).then_some(number)
+    }
+}
+
+/// The initial sequence numbers of a flow's client and server.
+pub(crate) fn initial_sequences(seed: u64, flow: usize) -> [u32; 2] {
+    let mut stream = Stream::new(seed, &format!("initial sequence/flow {flow}"));
+    [stream.bits() as u32, stream.bits() as u32]
+}
+
+/// An address as people write it.
+pub(crate) fn dotted([a, b, c, d]: Address) -> String {
+    format!("{a}.{b}.{c}.{d}")
+}

@@ -1,0 +1,182 @@
+//! Our segments as bytes, and bytes as our segments: for captures, and where one of our machines talks to a guest.
+
+use crate::address::Socket;
+use vazao_transport::tcp::{Extra, Flags, Segment, SynOptions, stamp};
+use vazao_wire::{DecodeError, content, ipv4, tcp};
+
+/// One direction of a connection: where its stream starts in sequence space, and how far it has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Offsets {
+    initial: u32,
+    near: u64,
+}
+
+impl Offsets {
+    pub fn from(initial: u32) -> Offsets {
+        Offsets { initial, near: 0 }
+    }
+
+    /// The stream offset of a sequence number: of all that it can stand for, the one nearest to the last.
+    fn of(&mut self, sequence: u32) -> u64 {
+        let position = sequence.wrapping_sub(self.initial).wrapping_sub(1);
+        let distance = position.wrapping_sub(self.near as u32) as i32;
+        // Before its start a stream has nothing: a probe of the octet before it counts as its start.
+        self.near = self.near.saturating_add_signed(i64::from(distance));
+        self.near
+    }
+}
+
+/// Appends the IP packet that carries a segment from `source` to `target`; its payload is the stream's content.
+pub(crate) fn encode(
+    segment: &Segment,
+    extra: Option<&Extra>,
+    (source, target): (&Socket, &Socket),
+    offsets: &mut Offsets,
+    out: &mut Vec<u8>,
+) {
+    let header = header(segment, extra, source.port, target.port);
+    let (mut small, mut large) = ([0; 2048], Vec::new());
+    let length = usize::from(segment.length);
+    let payload = match small.get_mut(..length) {
+        Some(payload) => payload,
+        None => {
+            large.resize(length, 0);
+            &mut large[..]
+        }
+    };
+    if length > 0 {
+        content::fill(offsets.of(segment.sequence), payload);
+    }
+    let length = ipv4::HEADER_LENGTH + tcp::header_length(&header.options) + payload.len();
+    let ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, length as u16);
+    ipv4::encode(&ip, out);
+    tcp::encode(&header, payload, ip.pseudo_header(), out);
+}
+
+/// Reads the segment in an IP packet. Its stamp is that of its place if its payload is what belongs there, else of none.
+pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, Option<Extra>), DecodeError> {
+    let (ip, inside) = ipv4::decode(packet)?;
+    let (header, payload) = tcp::decode(&packet[inside.clone()], ip.pseudo_header())?;
+    let payload = &packet[inside][payload];
+    if header.flags.contains(tcp::Flags::SYN) {
+        *offsets = Offsets::from(header.sequence);
+    }
+    let (timestamp, echo) = header.options.timestamps.unwrap_or_default();
+    let mut extra = Extra::default();
+    for block in header.options.sack.as_slice() {
+        extra.sack.push(block.left, block.right);
+    }
+    extra.syn = header.flags.contains(tcp::Flags::SYN).then(|| SynOptions {
+        // RFC 9293 section 3.7.1: what is not said is 536.
+        mss: header.options.mss.unwrap_or(536),
+        window_scale: header.options.window_scale,
+        sack_permitted: header.options.sack_permitted,
+    });
+    let has_extra = extra.syn.is_some() || !extra.sack.as_slice().is_empty();
+    let mut segment = Segment {
+        sequence: header.sequence,
+        acknowledgment: header.acknowledgment,
+        timestamp,
+        echo,
+        stamp: 0,
+        extra: 0,
+        window: header.window,
+        length: payload.len() as u16,
+        flags: Flags::from_bits(header.flags.0),
+        has_timestamps: header.options.timestamps.is_some(),
+        has_extra,
+    };
+    if !payload.is_empty() {
+        let offset = offsets.of(header.sequence);
+        let right = stamp(offset);
+        segment.stamp = if content::verify(offset, payload) { right } else { !right };
+    }
+    Ok((segment, has_extra.then_some(extra)))
+}
+
+/// The segment's header as bytes want it.
+fn header(segment: &Segment, extra: Option<&Extra>, source_port: u16, destination_port: u16) -> tcp::Header {
+    let mut options = tcp::Options::default();
+    if segment.has_timestamps {
+        options.timestamps = Some((segment.timestamp, segment.echo));
+    }
+    if let Some(extra) = extra {
+        if let Some(syn) = extra.syn {
+            options.mss = Some(syn.mss);
+            options.window_scale = syn.window_scale;
+            options.sack_permitted = syn.sack_permitted;
+        }
+        for &(left, right) in extra.sack.as_slice() {
+            options.sack.push(tcp::SackBlock { left, right });
+        }
+    }
+    tcp::Header {
+        source_port,
+        destination_port,
+        sequence: segment.sequence,
+        acknowledgment: segment.acknowledgment,
+        flags: tcp::Flags(segment.flags.bits()),
+        window: segment.window,
+        urgent: 0,
+        options,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn socket(last: u8, port: u16) -> Socket {
+        Socket { interface: 0, address: [10, 0, 0, last], port, iss: 0 }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            initial: u32, offset in 0..1_u32 << 30, length in 0..1448_u16, ack: u32, window: u16, timestamps: bool,
+            blocks in prop::collection::vec((any::<u32>(), any::<u32>()), 0..3),
+        ) {
+            let mut extra = Extra::default();
+            blocks.iter().for_each(|&(left, right)| extra.sack.push(left, right));
+            let segment = Segment {
+                sequence: initial.wrapping_add(1).wrapping_add(offset),
+                acknowledgment: ack,
+                timestamp: u32::from(timestamps) * 7,
+                echo: u32::from(timestamps) * 9,
+                stamp: if length > 0 { stamp(u64::from(offset)) } else { 0 },
+                window,
+                length,
+                flags: Flags::ACK,
+                has_timestamps: timestamps,
+                has_extra: !blocks.is_empty(),
+                ..Segment::default()
+            };
+            let mut bytes = Vec::new();
+            let ends = (socket(1, 49_152), socket(2, 5_001));
+            let extra = segment.has_extra.then_some(extra);
+            encode(&segment, extra.as_ref(), (&ends.0, &ends.1), &mut Offsets::from(initial), &mut bytes);
+            let size = 20 + segment.header_bytes(&extra.unwrap_or_default()) + u32::from(length);
+            prop_assert_eq!(bytes.len(), size as usize);
+            prop_assert_eq!(decode(&bytes, &mut Offsets::from(initial)), Ok((segment, extra)));
+            if length >= 8 {
+                // At another place of the stream the same bytes are the wrong ones.
+                let (moved, _) = decode(&bytes, &mut Offsets::from(initial.wrapping_sub(1))).expect("a segment");
+                prop_assert_ne!(moved.stamp, stamp(u64::from(offset) + 1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_goes_on_beyond_the_sequence_numbers() {
+        let mut offsets = Offsets::from(1000);
+        let mut at = 0_u64;
+        for _ in 0..40 {
+            assert_eq!(offsets.of(1001_u32.wrapping_add(at as u32)), at);
+            at += 1 << 28;
+        }
+        // A retransmission from before the wrap is where it was.
+        let back = at - (1 << 28) - 5000;
+        assert_eq!(offsets.of(1001_u32.wrapping_add(back as u32)), back);
+    }
+}

@@ -1,0 +1,213 @@
+//! From a world that has run to tables.
+
+use crate::account::Account;
+use crate::build::link_id;
+use crate::flow::FlowSpec;
+use crate::probe::Probe;
+use crate::scenario::{MEASURES, Scenario};
+use crate::stack::Stack;
+use crate::table::{Cell, Column, Table, table};
+use crate::trace::{QUEUE, Sample};
+use crate::transport::Protocol;
+use crate::world::{End, World};
+use vazao_engine::{Duration, Time};
+use vazao_network::LinkReport;
+
+/// The tables of one run, keyed by `run_id`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// One row: the run as a whole.
+    pub runs: Table,
+    /// One row a flow.
+    pub flows: Table,
+    /// One row a path of a flow.
+    pub paths: Table,
+    /// One row a direction of a link.
+    pub links: Table,
+    /// One row a sample of a time series.
+    pub samples: Table,
+}
+
+/// What was measured, as tables.
+pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
+    let links: Vec<_> = scenario
+        .graph
+        .links
+        .iter()
+        .enumerate()
+        .flat_map(|(i, link)| [(i, true, &link.name), (i, false, &link.name)])
+        .map(|(i, forward, name)| (name.as_str(), way(forward), world.network.report(link_id((i, forward)), world.now)))
+        .collect();
+    let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
+    let world = &*world;
+    let accounts: Vec<_> = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(i, flow)| Account::of(world, i, (flow.application.0.build)(&flow.application.1).source()))
+        .collect();
+    let shares: Vec<f64> =
+        world.flows.iter().zip(&accounts).map(|(flow, account)| account.share(flow.start, world.now)).collect();
+    let kernel = scenario
+        .flows
+        .iter()
+        .find_map(|flow| if flow.transport.has_guest() { flow.transport.guest.kernel.1.as_ref() } else { None });
+    Outcome {
+        runs: table(vec![vec![
+            ("run_id", id.into()),
+            ("seed", scenario.seed.into()),
+            ("jain", jain(&shares).into()),
+            ("utilisation", utilisation.into()),
+            ("sim_s", world.now.as_secs().into()),
+            ("events", world.events.into()),
+            ("packet_hops", world.network.hops().into()),
+            ("kernel", kernel.map(|k| k.version.as_str()).into()),
+            ("kernel_config", kernel.map(|k| k.config.as_str()).into()),
+            ("kernel_sha256", kernel.map(|k| k.digest.as_str()).into()),
+            ("kernel_hz", kernel.map(|k| u64::from(k.hz)).into()),
+        ]]),
+        flows: table(accounts.iter().enumerate().map(|(i, a)| flow_row(id, i, &scenario.flows[i], a, world))),
+        paths: table(accounts.iter().enumerate().map(|(i, a)| path_row(id, i, a, world))),
+        links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
+        samples: sample_table(id, scenario, samples),
+    }
+}
+
+fn link_row(id: &str, name: &str, way: &str, report: &LinkReport) -> Vec<(&'static str, Cell)> {
+    vec![
+        ("run_id", id.into()),
+        ("link", name.into()),
+        ("direction", way.into()),
+        ("utilisation", report.utilisation.into()),
+        ("packets", report.packets.into()),
+        ("bytes", report.bytes.into()),
+        ("drops_queue", report.drops_queue.into()),
+        ("drops_loss", report.drops_loss.into()),
+        ("marks", 0.into()),
+        ("queue_delay_mean_s", report.queue_delay_mean.into()),
+        ("queue_delay_p95_s", report.queue_delay_p95.into()),
+    ]
+}
+
+fn way(forward: bool) -> &'static str {
+    if forward { "forward" } else { "reverse" }
+}
+
+/// Jain's fairness index of flows' rates: 1 when all are equal, 1/n when one has everything.
+pub fn jain(rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|r| r * r).sum();
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+}
+
+fn flow_row<P>(
+    id: &str,
+    number: usize,
+    spec: &FlowSpec,
+    account: &Account<'_>,
+    world: &World<P>,
+) -> Vec<(&'static str, Cell)> {
+    let flow = &world.flows[number];
+    let (m, sender) = (&flow.measure, &account.sender);
+    let start = flow.start;
+    let seconds = |t: Option<Time>| t.map(Time::as_secs);
+    let since = |t: Option<Time>| t.map(|t| t.since(start).as_secs());
+    let ended = (m.slow_start_end != Time::NEVER).then_some(m.slow_start_end);
+    let slow_start_loss = ended.map(|_| m.slow_start_lost as f64 / m.slow_start_sent.max(1) as f64);
+    let transport = &spec.transport;
+    // How losses are repaired is ours to choose only where the sender is ours.
+    let ours = matches!(flow.sender(), End::Machine(_));
+    let recovery = (ours && transport.entry.build == Protocol::Tcp).then(|| transport.parameters.text("recovery"));
+    vec![
+        ("run_id", id.into()),
+        ("flow", (number as u64).into()),
+        ("transport", transport.entry.name.into()),
+        ("stack", stack_name(transport.stacks).into()),
+        ("cc", transport.control.name.as_str().into()),
+        ("recovery", recovery.into()),
+        ("app", spec.application.0.name.into()),
+        ("client", spec.client.as_str().into()),
+        ("server", spec.server.as_str().into()),
+        ("app_bytes", account.app_bytes.into()),
+        ("start_s", start.as_secs().into()),
+        ("first_byte_s", seconds(account.first_byte).into()),
+        ("last_byte_s", seconds(account.last_byte).into()),
+        ("completion_s", since(account.last_byte.filter(|_| account.completed == Some(true))).into()),
+        ("goodput_bps", account.rate(start, account.app_bytes).into()),
+        ("throughput_bps", account.rate(start, m.delivered_bytes).into()),
+        ("packets_sent", sender.packets.into()),
+        ("packets_lost", m.lost.into()),
+        ("retransmissions", sender.retransmissions.into()),
+        ("fast_retransmissions", sender.fast_retransmissions.into()),
+        ("timeout_retransmissions", sender.timeout_retransmissions.into()),
+        ("timeouts", sender.timeouts.into()),
+        ("recoveries", sender.recoveries.into()),
+        ("duplicate_acks", sender.duplicate_acks.into()),
+        ("handshake_s", since(account.established).into()),
+        ("rtt_mean_s", sender.rtt.mean().into()),
+        ("rtt_p50_s", sender.rtt.quantile(0.50).into()),
+        ("rtt_p95_s", sender.rtt.quantile(0.95).into()),
+        ("rtt_p99_s", sender.rtt.quantile(0.99).into()),
+        ("owd_p50_s", m.owd.quantile(0.50).into()),
+        ("jitter_s", m.jitter().into()),
+        ("slow_start_s", since(ended).into()),
+        ("slow_start_loss", slow_start_loss.into()),
+        ("slow_start_sent", m.slow_start_sent.into()),
+        ("slow_start_lost", m.slow_start_lost.into()),
+        ("first_ssthresh_bytes", m.first_ssthresh.map(|bytes| bytes as f64).into()),
+        ("cwnd_min_bytes", m.cwnd_min.map(|bytes| bytes as f64).into()),
+        ("bdp_bytes", m.bdp.into()),
+        ("refill_s", m.refilled.map(|t| t.since(m.slow_start_end).as_secs()).into()),
+        ("recovery_s", m.recovery.map(|d| d.as_secs()).into()),
+        ("completed", account.completed.into()),
+        ("intact", account.intact.into()),
+        ("failure", account.failure.as_deref().into()),
+    ]
+}
+
+/// One word for both sides where they agree.
+fn stack_name([client, server]: [Stack; 2]) -> String {
+    if client == server { client.name().into() } else { format!("{}-{}", client.name(), server.name()) }
+}
+
+fn path_row<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<(&'static str, Cell)> {
+    let flow = &world.flows[number];
+    let sender = &account.sender;
+    // A flow that is over has no window any more.
+    let end = if sender.is_over { flow.measure.last_event() } else { world.now };
+    vec![
+        ("run_id", id.into()),
+        ("flow", (number as u64).into()),
+        ("path", 0.into()),
+        ("bytes", account.app_bytes.into()),
+        ("packets_sent", sender.packets.into()),
+        ("packets_lost", flow.measure.lost.into()),
+        ("retransmissions", sender.retransmissions.into()),
+        ("fast_retransmissions", sender.fast_retransmissions.into()),
+        ("timeout_retransmissions", sender.timeout_retransmissions.into()),
+        ("timeouts", sender.timeouts.into()),
+        ("srtt_s", sender.srtt.map(Duration::as_secs).into()),
+        ("cwnd_mean_bytes", flow.measure.cwnd_mean(end).into()),
+    ]
+}
+
+fn sample_table(id: &str, scenario: &Scenario, samples: &[Sample]) -> Table {
+    let links = &scenario.graph.links;
+    let is_link = |s: &Sample| s.measure as usize == QUEUE;
+    let of_link = |s: &Sample, code: u32| is_link(s).then_some(code);
+    let integer = |f: &dyn Fn(&Sample) -> Option<i64>| Column::Integer(samples.iter().map(f).collect());
+    let label = |f: &dyn Fn(&Sample) -> Option<u32>, names: Vec<String>| Column::Label {
+        codes: samples.iter().map(f).collect(),
+        names,
+    };
+    vec![
+        ("run_id", label(&|_| Some(0), vec![id.to_owned()])),
+        ("time_s", Column::Dense(samples.iter().map(|s| s.time.as_secs()).collect())),
+        ("flow", integer(&|s| (!is_link(s)).then_some(i64::from(s.source)))),
+        ("path", integer(&|s| (!is_link(s)).then_some(0))),
+        ("link", label(&|s| of_link(s, s.source / 2), links.iter().map(|l| l.name.clone()).collect())),
+        ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
+        ("measure", label(&|s| Some(s.measure), MEASURES.iter().map(|m| (*m).to_owned()).collect())),
+        ("value", Column::Dense(samples.iter().map(|s| s.value).collect())),
+    ]
+}

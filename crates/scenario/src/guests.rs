@@ -1,0 +1,416 @@
+//! Guests in a run: hosts that exchange bytes, beside our own machines and on the same links.
+
+use crate::address::{Address, Addresses};
+use crate::codec::{Offsets, decode, encode};
+use crate::ledger::{Ledger, Report, Tuple};
+use crate::meter::TcpMeter;
+use crate::plan::Planned;
+use crate::probe::Probe;
+use crate::transport::Protocol;
+use crate::world::{Body, End, World};
+use std::collections::BTreeMap;
+use vazao_engine::{Scheduler, Slot, Time};
+use vazao_network::{Host, Packet, RouteId};
+use vazao_transport::tcp::Segment;
+use vazao_wire::pcapng::Direction;
+use vazao_wire::{ipv4, tcp};
+
+/// The guests of a run, the packets under way that are bytes, and what is known of the flows that guests play.
+#[derive(Default)]
+pub(crate) struct Guests {
+    hosts: Vec<GuestHost>,
+    addresses: Addresses,
+    /// Ways of packets: from a guest's interface to an address.
+    ways: BTreeMap<(usize, Address), Way>,
+    frames: Frames,
+    flows: BTreeMap<usize, GuestFlow>,
+    /// Why the run cannot go on.
+    pub failure: Option<String>,
+}
+
+struct GuestHost {
+    name: String,
+    node: usize,
+    machine: Box<dyn Host>,
+    slot: Slot,
+    due: Time,
+}
+
+/// Where packets to an address go, and at which interface of its host they arrive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub route: RouteId,
+    pub interface: usize,
+}
+
+/// A flow that a guest plays at one end at least.
+struct GuestFlow {
+    protocol: Protocol,
+    is_program: bool,
+    client_sends: bool,
+    /// The nodes of client and server.
+    nodes: [usize; 2],
+    /// Where our machine is at the other end: the streams from it to the guest, and back.
+    offsets: [Offsets; 2],
+    ledger: Ledger,
+}
+
+/// A packet of bytes under way.
+struct Frame {
+    bytes: Vec<u8>,
+    target: Target,
+    /// The flow that it belongs to, and whether it goes the way of the measured data.
+    flow: Option<(usize, bool)>,
+    /// Bytes of payload in it.
+    payload: u32,
+}
+
+/// Whom a packet of bytes is for.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Guest { host: usize, interface: usize },
+    Machine(usize),
+}
+
+#[derive(Default)]
+struct Frames {
+    slots: Vec<Option<Frame>>,
+    free: Vec<u32>,
+}
+
+impl Frames {
+    fn insert(&mut self, frame: Frame) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[index as usize] = Some(frame);
+        index
+    }
+    fn take(&mut self, index: u32) -> Frame {
+        self.free.push(index);
+        self.slots[index as usize].take().expect("a packet under way keeps its bytes")
+    }
+}
+
+impl Guests {
+    pub fn new(addresses: Addresses, ways: BTreeMap<(usize, Address), Way>) -> Guests {
+        Guests { addresses, ways, ..Guests::default() }
+    }
+
+    /// Says that a flow is played by guests at one end at least.
+    pub fn add_flow(&mut self, number: usize, protocol: Protocol, is_program: bool, client_sends: bool) {
+        let sockets = self.addresses.sockets[number];
+        let flow = GuestFlow {
+            protocol,
+            is_program,
+            client_sends,
+            nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
+            offsets: sockets.map(|socket| Offsets::from(socket.iss)),
+            ledger: Ledger::default(),
+        };
+        self.flows.insert(number, flow);
+    }
+
+    /// What is known of a flow that a guest plays.
+    pub fn ledger(&self, flow: usize) -> &Ledger {
+        &self.flows[&flow].ledger
+    }
+
+    /// Which protocol a flow that a guest plays uses.
+    pub fn protocol(&self, flow: usize) -> Protocol {
+        self.flows[&flow].protocol
+    }
+
+    /// Forgets a dropped packet: which flow's it was, and whether it went the way of the measured data.
+    pub fn drop_frame(&mut self, frame: u32) -> Option<(usize, bool)> {
+        self.frames.take(frame).flow
+    }
+
+    /// Data of a flow arrives. What ends a datagram flow is no data of its own.
+    fn count_arrival(&mut self, now: Time, flow: usize, payload: u32) {
+        const END: u32 = 16;
+        let flow = self.flows.get_mut(&flow).expect("a guest's flow");
+        if flow.protocol != Protocol::Udp || payload > END {
+            let ledger = &mut flow.ledger;
+            ledger.delivered += u64::from(payload);
+            ledger.arrived = Some((ledger.arrived.map_or(now, |(first, _)| first), now));
+        }
+    }
+
+    fn host_at(&self, node: usize) -> Option<usize> {
+        self.hosts.iter().position(|host| host.node == node)
+    }
+
+    /// Which flow a packet belongs to, by the server's port or by its hosts; and from which side it comes.
+    fn flow_of(&self, ip: &ipv4::Header, payload: &[u8]) -> Option<(usize, usize)> {
+        let node = |address| self.addresses.owner(address).map(|i| self.addresses.interfaces[i].node);
+        let (from, to) = (node(ip.source)?, node(ip.destination)?);
+        let belongs = |number: usize, side: usize| {
+            let flow = self.flows.get(&number)?;
+            (flow.nodes[side] == from && flow.nodes[1 - side] == to).then_some((number, side))
+        };
+        if let [a, b, c, d, ..] = *payload {
+            let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+            // Towards the server, its port is the destination's; back, the source's.
+            let toward = self.addresses.flow_of(ports[1]).and_then(|number| belongs(number, 0));
+            let back = self.addresses.flow_of(ports[0]).and_then(|number| belongs(number, 1));
+            if let Some(found) = toward.or(back) {
+                return Some(found);
+            }
+        }
+        let mut programs = self.flows.iter().filter(|(_, flow)| flow.is_program);
+        programs.find_map(|(&number, _)| belongs(number, 0).or_else(|| belongs(number, 1)))
+    }
+}
+
+impl GuestFlow {
+    fn sending_side(&self) -> usize {
+        usize::from(!self.client_sends)
+    }
+
+    /// The counts of the connection that a TCP segment from the sender belongs to.
+    fn meter(&mut self, tuple: Tuple) -> &mut TcpMeter {
+        let connections = &mut self.ledger.connections;
+        let index = connections.iter().position(|(known, _)| *known == tuple).unwrap_or_else(|| {
+            connections.push((tuple, TcpMeter::default()));
+            connections.len() - 1
+        });
+        &mut connections[index].1
+    }
+
+    /// A packet passes the sender's interface, out or in.
+    fn see_at_sender(&mut self, now: Time, ip: &ipv4::Header, payload: &[u8], out: bool) {
+        self.ledger.packets += u64::from(out);
+        if ip.protocol != tcp::PROTOCOL {
+            return;
+        }
+        let Ok((header, data)) = tcp::decode(payload, ip.pseudo_header()) else { return };
+        let (own, peer) = (header.source_port, header.destination_port);
+        if out {
+            let meter = self.meter((ip.source, own, ip.destination, peer));
+            meter.on_send(now, &header, data.len() as u32);
+        } else {
+            let meter = self.meter((ip.destination, peer, ip.source, own));
+            meter.on_receive(now, &header, data.len() as u32);
+        }
+    }
+}
+
+/// Bytes of data in an IP packet's payload, control information aside.
+fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
+    const UDP: u8 = 17;
+    const SCTP: u8 = 132;
+    match protocol {
+        tcp::PROTOCOL if payload.len() >= 20 => (payload.len() as u32).saturating_sub(4 * u32::from(payload[12] >> 4)),
+        UDP => (payload.len() as u32).saturating_sub(8),
+        SCTP => sctp_data(payload.get(12..).unwrap_or_default()),
+        _ => 0,
+    }
+}
+
+/// Bytes of user data in SCTP's chunks (RFC 9260 section 3.2): each has a length, padded to four bytes; DATA is type 0.
+fn sctp_data(mut chunks: &[u8]) -> u32 {
+    let mut data = 0;
+    while let [kind, _, high, low, ..] = *chunks {
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        if length < 4 {
+            break;
+        }
+        if kind == 0 {
+            data += (length as u32).saturating_sub(16);
+        }
+        chunks = chunks.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    data
+}
+
+impl<P: Probe> World<P> {
+    /// Adds a guest that has been started. Call after all flows were added, in the order in which guests are numbered.
+    pub fn add_guest(&mut self, planned: &Planned, machine: Box<dyn Host>) {
+        let slot = self.scheduler.add_slot();
+        let name = planned.host.name.clone();
+        self.guests.hosts.push(GuestHost { name, node: planned.node, machine, slot, due: Time::NEVER });
+        self.service_guest(self.guests.hosts.len() - 1);
+    }
+
+    #[cold]
+    pub fn wake_guest(&mut self, index: usize) {
+        let host = &mut self.guests.hosts[index];
+        host.due = Time::NEVER;
+        if host.machine.next_timeout() <= self.now
+            && let Err(problem) = host.machine.handle_timeout(self.now)
+        {
+            return self.fail(problem);
+        }
+        self.service_guest(index);
+    }
+
+    /// One of our machines' segments arrives at a guest.
+    #[cold]
+    pub fn deliver_to_guest(&mut self, packet: &Packet<Body>, segment: &Segment) {
+        let number = (packet.to & !crate::world::TO_GUEST) as usize;
+        let extra = segment.has_extra.then(|| self.extras.take(segment.extra));
+        let flow = &mut self.flows[number];
+        let side = usize::from(matches!(flow.ends[1], End::Guest(_)));
+        let End::Guest(host) = flow.ends[side] else { unreachable!("the flow has a guest") };
+        let is_data = usize::from(flow.client_sends) == side;
+        if is_data && segment.length > 0 {
+            flow.measure.on_data(self.now.since(packet.sent), packet.size);
+        }
+        let sockets = self.guests.addresses.sockets[number];
+        let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
+        let mut bytes = Vec::new();
+        let ends = (&sockets[1 - side], &sockets[side]);
+        encode(segment, extra.as_ref(), ends, &mut known.offsets[1 - side], &mut bytes);
+        self.see_return(number, is_data, &bytes);
+        self.hand_over(host as usize, sockets[side].interface, bytes);
+    }
+
+    /// A guest's packet arrives.
+    #[cold]
+    pub fn deliver_bytes(&mut self, packet: &Packet<Body>, frame: u32) {
+        let Frame { bytes, target, flow, payload } = self.guests.frames.take(frame);
+        let index = match target {
+            Target::Guest { host, interface } => {
+                if let Some((number, is_data)) = flow {
+                    if is_data && payload > 0 {
+                        self.flows[number].measure.on_data(self.now.since(packet.sent), packet.size);
+                        self.guests.count_arrival(self.now, number, payload);
+                    }
+                    self.see_return(number, is_data, &bytes);
+                }
+                return self.hand_over(host, interface, bytes);
+            }
+            Target::Machine(index) => index,
+        };
+        let endpoint = &self.endpoints[index];
+        let (number, side) = (endpoint.flow as usize, usize::from(endpoint.side));
+        let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
+        // What cannot be decoded would not have passed our checksum either.
+        if let Ok((segment, extra)) = decode(&bytes, &mut flow.offsets[1 - side]) {
+            self.deliver(index, packet, &segment, extra.as_ref());
+        }
+    }
+
+    /// Shows the sender's meter what comes back to it.
+    fn see_return(&mut self, number: usize, is_data: bool, bytes: &[u8]) {
+        if !is_data && let Ok((ip, inside)) = ipv4::decode(bytes) {
+            let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
+            flow.see_at_sender(self.now, &ip, &bytes[inside], false);
+        }
+    }
+
+    fn hand_over(&mut self, host: usize, interface: usize, bytes: Vec<u8>) {
+        if P::ON {
+            self.probe.on_bytes(self.now, interface, Direction::Inbound, &bytes);
+        }
+        let card = self.guests.addresses.interfaces[interface].number;
+        let machine = &mut self.guests.hosts[host].machine;
+        let handled = machine.handle(self.now, card, &bytes);
+        machine.recycle(bytes);
+        match handled {
+            Ok(()) => self.service_guest(host),
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    /// Sends what a guest has sent, heeds what it reports, and sets its alarm.
+    fn service_guest(&mut self, index: usize) {
+        while let Some((card, bytes)) = self.guests.hosts[index].machine.poll_transmit() {
+            self.forward(index, card, bytes);
+        }
+        while let Some(line) = self.guests.hosts[index].machine.poll_report() {
+            self.heed(index, &line);
+        }
+        let host = &mut self.guests.hosts[index];
+        let due = host.machine.next_timeout();
+        if due < host.due {
+            host.due = due.max(self.now);
+            self.scheduler.set(host.slot, host.due);
+        }
+    }
+
+    /// Puts a guest's packet onto its way. What is for nobody here goes nowhere, as on a real network.
+    fn forward(&mut self, index: usize, card: usize, bytes: Vec<u8>) {
+        let Ok((ip, inside)) = ipv4::decode(&bytes) else { return };
+        let guests = &mut self.guests;
+        let Some(interface) = guests.addresses.at(guests.hosts[index].node, card) else { return };
+        let Some(&way) = guests.ways.get(&(interface, ip.destination)) else { return };
+        let whose = guests.flow_of(&ip, &bytes[inside.clone()]);
+        let arrives_at = guests.addresses.interfaces[way.interface].node;
+        let machine = whose.and_then(|(number, side)| match self.flows[number].ends[1 - side] {
+            End::Machine(index) => Some(Target::Machine(index as usize)),
+            End::Guest(_) => None,
+        });
+        let guest = guests.host_at(arrives_at).map(|host| Target::Guest { host, interface: way.interface });
+        let Some(target) = machine.or(guest) else { return };
+        let mut flow = None;
+        if let Some((number, side)) = whose {
+            let known = guests.flows.get_mut(&number).expect("a guest's flow");
+            let is_data = side == known.sending_side();
+            flow = Some((number, is_data));
+            if is_data {
+                known.see_at_sender(self.now, &ip, &bytes[inside.clone()], true);
+            }
+        }
+        if P::ON {
+            self.probe.on_bytes(self.now, interface, Direction::Outbound, &bytes);
+        }
+        let payload = data_bytes(ip.protocol, &bytes[inside]);
+        let size = bytes.len() as u32;
+        let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
+        self.send(way.route, 0, size, Body::Bytes(frame));
+    }
+
+    /// Keeps what a guest reports.
+    fn heed(&mut self, index: usize, line: &str) {
+        let now = self.now;
+        let report = Report::parse(line);
+        if let Report::Wrong(problem) = report {
+            let name = &self.guests.hosts[index].name;
+            let problem = format!("host {name:?}: its kernel refused {problem}");
+            return self.fail(problem);
+        }
+        let (Report::Up(number)
+        | Report::First(number)
+        | Report::Last(number, ..)
+        | Report::Read(number, ..)
+        | Report::Sent(number, _)
+        | Report::Over(number, _)
+        | Report::Info(number, ..)) = report
+        else {
+            return;
+        };
+        let Some(flow) = self.guests.flows.get_mut(&number) else { return };
+        let side = usize::from(self.flows[number].ends[0] != End::Guest(index as u32));
+        let sends = side == flow.sending_side();
+        let ledger = &mut flow.ledger;
+        match report {
+            Report::Up(_) if side == 0 => ledger.established = Some(now),
+            Report::First(_) => ledger.first = Some(now),
+            Report::Last(_, bytes, intact) => {
+                (ledger.last, ledger.received, ledger.wrong, ledger.closed) = (Some(now), bytes, !intact, true);
+            }
+            Report::Read(_, bytes, intact) if !ledger.closed => {
+                if bytes > ledger.received {
+                    ledger.last = Some(now);
+                }
+                (ledger.received, ledger.wrong) = (bytes, !intact);
+            }
+            Report::Sent(_, bytes) => ledger.written = Some(bytes),
+            Report::Over(_, why) => {
+                ledger.failure = ledger.failure.take().or(why.map(str::to_owned));
+                self.close(number, side, why.is_some());
+            }
+            Report::Info(_, None, text) if sends => {
+                ledger.info.update(text.split_ascii_whitespace());
+                self.flows[number].measure.on_sender_event(now, &ledger.info);
+                if P::ON {
+                    self.probe.on_sender(now, number as u32, &ledger.info);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What guests report of their flows, kept in the terms in which our own machines account for theirs.
+
+use crate::measure::SenderState;
+use crate::meter::TcpMeter;
+use std::str::SplitAsciiWhitespace;
+use vazao_engine::{Duration, Time};
+
+/// A flow of which at least one side is a guest's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    /// When the client's connection stood.
+    pub established: Option<Time>,
+    /// When the receiver read its first byte, and its last.
+    pub first: Option<Time>,
+    pub last: Option<Time>,
+    /// Bytes that the receiver read, whether each was the right one, and whether the end of the stream was reached.
+    pub received: u64,
+    pub wrong: bool,
+    pub closed: bool,
+    /// Bytes that the sender wrote, once it has written all.
+    pub written: Option<u64>,
+    /// Why a side gave up.
+    pub failure: Option<String>,
+    /// What the sender's kernel last said of its connection.
+    pub info: TcpInfo,
+    /// The sender's connections as seen on the wire: the client's port and each one's counts.
+    pub connections: Vec<(Tuple, TcpMeter)>,
+    /// IP packets that the sender sent, of any protocol, and payload bytes that arrived.
+    pub packets: u64,
+    pub delivered: u64,
+    /// When the first and the last of them arrived.
+    pub arrived: Option<(Time, Time)>,
+}
+
+/// Addresses and ports of a connection, the sender's first.
+pub(crate) type Tuple = ([u8; 4], u16, [u8; 4], u16);
+
+/// A sample of a kernel's state of a connection (`struct tcp_info`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TcpInfo {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    srtt: Option<Duration>,
+    flight: u64,
+    sent: u64,
+    segments: u64,
+    recovering: bool,
+    /// Reductions of the slow-start threshold seen.
+    cuts: u64,
+    /// Expiries of the retransmission timer; kernels before 6.7 do not say.
+    pub timeouts: Option<u64>,
+}
+
+/// The kernel's value of a slow-start threshold that was never set.
+const INFINITE: u64 = 0x7fff_ffff;
+
+impl TcpInfo {
+    /// Takes over what a sample says, in the kernel's names and units.
+    pub fn update(&mut self, words: SplitAsciiWhitespace<'_>) {
+        let value = |wanted: &str| -> Option<u64> {
+            let mut found = words.clone().filter_map(|word| word.split_once('='));
+            found.find(|(name, _)| *name == wanted)?.1.parse().ok()
+        };
+        let Some(mss) = value("mss") else { return };
+        let old = self.ssthresh;
+        self.cwnd = value("cwnd").unwrap_or(0) * mss;
+        self.ssthresh = value("ssthresh").filter(|&s| s < INFINITE).map(|s| s * mss);
+        self.srtt = value("srtt_us").filter(|&us| us > 0).map(Duration::from_micros);
+        self.flight = value("unacked").unwrap_or(0) * mss;
+        self.sent = value("bytes_sent").unwrap_or(0).saturating_sub(value("bytes_retrans").unwrap_or(0));
+        self.segments = value("segs_out").unwrap_or(0);
+        // TCP_CA_CWR, Recovery and Loss are the states 2, 3 and 4.
+        self.recovering = value("ca_state").is_some_and(|state| state >= 2);
+        if self.ssthresh.is_some() && self.ssthresh != old && old.is_none_or(|old| self.ssthresh < Some(old)) {
+            self.cuts += 1;
+        }
+        self.timeouts = value("total_rto");
+    }
+
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+}
+
+impl SenderState for TcpInfo {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        self.ssthresh
+    }
+    fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
+    }
+    fn is_repairing(&self) -> bool {
+        self.recovering
+    }
+    fn cuts(&self) -> u64 {
+        self.cuts
+    }
+    fn segments(&self) -> u64 {
+        self.segments
+    }
+    fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        None
+    }
+    fn flight(&self) -> u64 {
+        self.flight
+    }
+    fn sent_bytes(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// What one line of a guest's reports says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Report<'a> {
+    Up(usize),
+    First(usize),
+    Last(usize, u64, bool),
+    Read(usize, u64, bool),
+    Sent(usize, u64),
+    /// A side is over; why, if it failed.
+    Over(usize, Option<&'a str>),
+    /// A sample of a flow's socket; of a subflow if the second number is there.
+    Info(usize, Option<usize>, &'a str),
+    /// The plan could not be carried out.
+    Wrong(&'a str),
+    /// Something that needs no action.
+    Other,
+}
+
+impl<'a> Report<'a> {
+    /// Reads a line.
+    pub fn parse(line: &'a str) -> Report<'a> {
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (flow, tail) = rest.split_once(' ').unwrap_or((rest, ""));
+        let numbers: Vec<u64> = tail.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+        let (whole, part) = flow.split_once('.').map_or((flow, None), |(f, s)| (f, s.parse().ok()));
+        let flow: Option<usize> = whole.parse().ok();
+        match (kind, flow, numbers.as_slice()) {
+            ("up", Some(flow), _) => Report::Up(flow),
+            ("first", Some(flow), _) => Report::First(flow),
+            ("last", Some(flow), [bytes, intact, ..]) => Report::Last(flow, *bytes, *intact == 1),
+            ("read", Some(flow), [bytes, intact, ..]) => Report::Read(flow, *bytes, *intact == 1),
+            ("sent", Some(flow), [bytes, ..]) => Report::Sent(flow, *bytes),
+            ("over", Some(flow), _) => Report::Over(flow, (tail != "ok" && tail != "exit 0").then_some(tail)),
+            ("info", Some(flow), _) => Report::Info(flow, part, tail),
+            ("wrong", _, _) => Report::Wrong(rest),
+            _ => Report::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_read() {
+        for (line, report) in [
+            ("up 3", Report::Up(3)),
+            ("last 3 10000000 1", Report::Last(3, 10_000_000, true)),
+            ("read 3 500 0", Report::Read(3, 500, false)),
+            ("sent 3 7", Report::Sent(3, 7)),
+            ("over 3 ok", Report::Over(3, None)),
+            ("over 3 ECONNREFUSED connect", Report::Over(3, Some("ECONNREFUSED connect"))),
+            ("over 6 exit 1", Report::Over(6, Some("exit 1"))),
+            ("info 3.1 cwnd=10 mss=1448", Report::Info(3, Some(1), "cwnd=10 mss=1448")),
+            ("wrong sysctl net.x: none", Report::Wrong("sysctl net.x: none")),
+            ("counter TcpExt.TCPTimeouts 3", Report::Other),
+            ("last 3", Report::Other),
+            ("", Report::Other),
+        ] {
+            assert_eq!(Report::parse(line), report, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_in_bytes_and_a_cut_is_a_lower_threshold() {
+        let mut info = TcpInfo::default();
+        info.update("cwnd=20 ssthresh=2147483647 mss=1000 srtt_us=50000 unacked=7 ca_state=0".split_ascii_whitespace());
+        assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
+        assert!(info.in_slow_start() && !info.is_repairing());
+        assert_eq!(SenderState::srtt(&info), Some(Duration::from_millis(50)));
+        for (threshold, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {
+            info.update(format!("cwnd=14 ssthresh={threshold} mss=1000 ca_state=3").split_ascii_whitespace());
+            assert_eq!((info.cuts(), info.is_repairing()), (cuts, true), "threshold {threshold}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The `transport` table of a flow: which protocol, whose implementation, with what settings.
+
+use crate::document::{ScenarioError, Value};
+use crate::reader::{Item, Table, value_json};
+use crate::stack::{self, GuestSpec, Kernels, Stack, guest_json, read_stacks};
+use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
+use vazao_engine::Rate;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, unknown};
+use vazao_transport::tcp;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// A transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+    Sctp,
+    Mptcp,
+}
+
+impl Protocol {
+    /// The stacks that have it.
+    fn stacks(self) -> &'static [Stack] {
+        match self {
+            Protocol::Tcp => &[Stack::Vazao, Stack::Linux],
+            Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => &[Stack::Linux],
+        }
+    }
+}
+
+/// A transport as described.
+#[derive(Clone, Debug)]
+pub struct TransportSpec {
+    /// The protocol.
+    pub entry: &'static Entry<Protocol>,
+    /// The protocol's own parameters.
+    pub parameters: Parameters,
+    /// The congestion control.
+    pub control: ControlSpec,
+    /// Name and parameters of the slow start.
+    pub slow_start: (&'static str, Parameters),
+    /// Whose implementation plays the client, and whose the server.
+    pub stacks: [Stack; 2],
+    /// What guests are told.
+    pub guest: GuestSpec,
+}
+
+impl TransportSpec {
+    /// Whether a side is played by a guest.
+    pub fn has_guest(&self) -> bool {
+        self.stacks.contains(&Stack::Linux)
+    }
+}
+
+/// A congestion control as described: one of the registry's, the kernel's, or the user's own.
+#[derive(Clone, Debug)]
+pub struct ControlSpec {
+    /// Its name.
+    pub name: String,
+    /// Its parameters; the kernel's and the user's own have none.
+    pub parameters: Parameters,
+    /// The user's own.
+    pub plugin: Option<Plugin>,
+}
+
+impl ControlSpec {
+    fn bare(name: &str) -> ControlSpec {
+        ControlSpec { name: name.into(), parameters: Parameters::default(), plugin: None }
+    }
+}
+
+/// A congestion control that the registry does not know.
+#[derive(Clone)]
+pub struct Plugin {
+    /// A digest of its code: part of the run's identity.
+    pub fingerprint: String,
+    /// Makes one.
+    pub build: Arc<dyn Fn(Setup) -> Box<dyn CongestionControl> + Send + Sync>,
+}
+
+/// Users' congestion controls by name.
+pub type Plugins = BTreeMap<String, Plugin>;
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
+}
+
+/// What a scenario may name that no registry knows: the user's own congestion controls, and kernels that were built.
+#[derive(Clone, Debug, Default)]
+pub struct Extensions {
+    /// Congestion controls by name.
+    pub controls: Plugins,
+    /// Kernels by name.
+    pub kernels: Kernels,
+}
+
+/// Linux's congestion controls: our name, the kernel's. Linux's Westwood is what is called Westwood+ elsewhere.
+pub const LINUX_CONTROLS: &[(&str, &str)] = &[
+    ("reno", "reno"),
+    ("cubic", "cubic"),
+    ("bic", "bic"),
+    ("westwood-plus", "westwood"),
+    ("westwood", "westwood"),
+    ("htcp", "htcp"),
+    ("highspeed", "highspeed"),
+    ("hybla", "hybla"),
+    ("vegas", "vegas"),
+    ("nv", "nv"),
+    ("scalable", "scalable"),
+    ("tcp-lp", "lp"),
+    ("veno", "veno"),
+    ("yeah", "yeah"),
+    ("illinois", "illinois"),
+    ("dctcp", "dctcp"),
+    ("cdg", "cdg"),
+    ("bbr", "bbr"),
+];
+
+/// What of TCP's parameters a guest can be told; the rest its kernel decides.
+const LINUX_PARAMETERS: &[&str] =
+    &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
+
+/// `own` and the parameters of every stack.
+const fn with_stack<const N: usize>(own: &[Parameter]) -> [Parameter; N] {
+    let mut all = [stack::PARAMETERS[0]; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = if i < own.len() { own[i] } else { stack::PARAMETERS[i - own.len()] };
+        i += 1;
+    }
+    all
+}
+
+const UDP: &[Parameter] = &[
+    Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the payload"),
+    Parameter::new("payload", Kind::Integer(16, 65_000), "1472", "bytes of a datagram's payload"),
+];
+
+const SCTP: &[Parameter] =
+    &[Parameter::new("multihomed", Kind::Flag, "true", "use every interface of both hosts, the first as primary path")];
+
+const MPTCP: &[Parameter] = &[
+    Parameter::new("cc", Kind::Entry("congestion control"), "cubic", "congestion control of each subflow"),
+    Parameter::new(
+        "path_manager",
+        Kind::Choice(&["single-mesh", "full-mesh"]),
+        "single-mesh",
+        "a subflow for each interface of the client, or for each pair of interfaces",
+    ),
+];
+
+const STACKS: usize = stack::PARAMETERS.len();
+const TCP_ALL: &[Parameter] = &with_stack::<{ tcp::PARAMETERS.len() + STACKS }>(tcp::PARAMETERS);
+const UDP_ALL: &[Parameter] = &with_stack::<{ UDP.len() + STACKS }>(UDP);
+const SCTP_ALL: &[Parameter] = &with_stack::<{ SCTP.len() + STACKS }>(SCTP);
+const MPTCP_ALL: &[Parameter] = &with_stack::<{ MPTCP.len() + STACKS }>(MPTCP);
+
+/// All transports.
+pub const TRANSPORTS: &[Entry<Protocol>] = &[
+    Entry {
+        name: "tcp",
+        aliases: &[],
+        title: "Transmission Control Protocol",
+        source: "RFC 9293",
+        help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
+        parameters: TCP_ALL,
+        build: Protocol::Tcp,
+    },
+    Entry {
+        name: "udp",
+        aliases: &[],
+        title: "User Datagram Protocol",
+        source: "RFC 768",
+        help: "datagrams at a constant rate, with no feedback; with stack = \"linux\" only so far",
+        parameters: UDP_ALL,
+        build: Protocol::Udp,
+    },
+    Entry {
+        name: "sctp",
+        aliases: &[],
+        title: "Stream Control Transmission Protocol",
+        source: "RFC 9260",
+        help: "reliable messages over one or several paths; with stack = \"linux\" only so far",
+        parameters: SCTP_ALL,
+        build: Protocol::Sctp,
+    },
+    Entry {
+        name: "mptcp",
+        aliases: &[],
+        title: "Multipath TCP",
+        source: "RFC 8684",
+        help: "one byte stream over several TCP subflows; with stack = \"linux\" only so far",
+        parameters: MPTCP_ALL,
+        build: Protocol::Mptcp,
+    },
+];
+
+/// Reads a transport. `client_sends`: the side whose congestion control counts.
+pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
+    let whole = item.clone();
+    let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
+    let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
+    if let Some(stack) = stacks.iter().find(|stack| !entry.build.stacks().contains(stack)) {
+        let possible: Vec<_> = entry.build.stacks().iter().map(|s| format!("stack = {:?}", s.name())).collect();
+        let (name, stack) = (entry.name, stack.name());
+        return Err(
+            whole.error(format!("there is no {name} with stack {stack:?} yet; write {}", possible.join(" or ")))
+        );
+    }
+    if stacks == [Stack::Linux; 2] && entry.build == Protocol::Tcp {
+        refuse_own(&table)?;
+    }
+    let cc = if matches!(entry.build, Protocol::Tcp | Protocol::Mptcp) { table.take("cc") } else { None };
+    let sender = stacks[usize::from(!client_sends)];
+    let control = match entry.build {
+        Protocol::Tcp | Protocol::Mptcp => {
+            let cc = cc.unwrap_or_else(|| Item::named("cubic"));
+            if sender == Stack::Linux { read_linux_control(&cc)? } else { read_control(cc, &extensions.controls)? }
+        }
+        Protocol::Udp | Protocol::Sctp => ControlSpec::bare("none"),
+    };
+    let (slow_start, own): (_, &[Parameter]) = match entry.build {
+        Protocol::Tcp => {
+            let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
+            let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
+            ((entry.name, parameters.parameters(entry.parameters)?), tcp::PARAMETERS)
+        }
+        Protocol::Udp => (("none", Parameters::default()), UDP),
+        Protocol::Sctp => (("none", Parameters::default()), SCTP),
+        Protocol::Mptcp => (("none", Parameters::default()), MPTCP),
+    };
+    Ok(TransportSpec { entry, parameters: table.parameters(own)?, control, slow_start, stacks, guest })
+}
+
+/// A setting that nobody would heed is a mistake.
+fn refuse_own(table: &Table) -> Result<()> {
+    for parameter in tcp::PARAMETERS.iter().filter(|p| !LINUX_PARAMETERS.contains(&p.name)) {
+        if let Some(error) = table.error_at(
+            parameter.name,
+            format!(
+                "is the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module. \
+                 What a guest can be told: {}",
+                LINUX_PARAMETERS.join(", ")
+            ),
+        ) {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn read_control(item: Item, plugins: &Plugins) -> Result<ControlSpec> {
+    if let Value::Text(name) = &item.node.value
+        && let Some(plugin) = plugins.get(name)
+    {
+        return Ok(ControlSpec { plugin: Some(plugin.clone()), ..ControlSpec::bare(name) });
+    }
+    let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS)?;
+    let parameters = table.parameters(entry.parameters)?;
+    Ok(ControlSpec { parameters, ..ControlSpec::bare(entry.name) })
+}
+
+fn read_linux_control(item: &Item) -> Result<ControlSpec> {
+    // A table that says no more than its kind is as good as a name; levels of a study may be written so.
+    let item = match &item.node.value {
+        Value::Table(_) => {
+            let mut table = item.clone().into_table()?;
+            let kind = table.require("kind", "the name of a congestion control")?;
+            table.finish_with("is not known: parameters of the kernel's own controls are set by module = { … }")?;
+            kind
+        }
+        _ => item.clone(),
+    };
+    let name = item.text()?;
+    match LINUX_CONTROLS.iter().find(|(ours, _)| *ours == name) {
+        Some((ours, _)) => Ok(ControlSpec::bare(ours)),
+        None => Err(item.error(unknown("congestion control of Linux", name, LINUX_CONTROLS.iter().map(|c| c.0)))),
+    }
+}
+
+pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<String, Json> {
+    let mut map = Map::new();
+    map.insert("kind".into(), kind.into());
+    for (name, value) in parameters.iter().filter(|(name, _)| !skip.contains(name)) {
+        map.insert(name.into(), value_json(value));
+    }
+    map
+}
+
+pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
+    let TransportSpec { entry, parameters, control, slow_start, stacks, guest } = spec;
+    let mut transport = parameters_json(entry.name, parameters, &["cc", "slow_start"]);
+    let mut cc = parameters_json(&control.name, &control.parameters, &[]);
+    if let Some(plugin) = &control.plugin {
+        cc.insert("code".into(), plugin.fingerprint.as_str().into());
+    }
+    transport.insert("cc".into(), cc.into());
+    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
+    if spec.has_guest() {
+        transport.insert("guest".into(), guest_json(*stacks, guest));
+    }
+    transport.into()
+}
+
+/// The rate of a UDP flow's payload.
+pub(crate) fn udp_rate(parameters: &Parameters) -> Rate {
+    match parameters.get("rate") {
+        Some(vazao_engine::registry::Value::Rate(rate)) => *rate,
+        _ => unreachable!("a rate with a default"),
+    }
+}

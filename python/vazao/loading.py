@@ -1,0 +1,40 @@
+"""Scenarios from text, with the kernels that this machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from vazao import _core, kernel
+
+
+def load(
+    text: str,
+    *,
+    file: str = "",
+    table: str = "",
+    overrides: Sequence[tuple[str, object]] = (),
+    seed: int | None = None,
+    controls: Sequence[tuple[str, type, str]] = (),
+) -> _core.Scenario:
+    """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`."""
+    # Finding kernels reads their files: not for scenarios that have no guests.
+    guests = "linux" in text or any("linux" in repr(override) for override in overrides)
+    kernels = _kernels() if guests else []
+    return _core.load(
+        text, file=file, table=table, overrides=overrides, seed=seed, controls=controls, kernels=kernels
+    )
+
+
+@cache
+def _kernels() -> list[tuple[str, str, str, str, str, int]]:
+    """Every kernel by every name that means it: its series', if it is what the series stands for, and its own."""
+    named = {each.name: each for each in kernel.kernels()}
+    for series in kernel.SERIES:
+        chosen = kernel.find() if series == kernel.DEFAULT_SERIES else kernel.find(series)
+        if chosen:
+            named[series] = chosen
+    return [
+        (name, str(each.path), each.package_version or each.release, each.config_sha256 or "", each.sha256, each.hz)
+        for name, each in named.items()
+    ]
