@@ -7,10 +7,12 @@
 
 mod controller;
 mod event;
+mod prr;
 mod registry;
 pub mod slow_start;
 pub mod window;
 
 pub use controller::{CongestionControl, Controller, Setup, State};
 pub use event::{Ack, Congestion, Signal};
+pub use prr::Prr;
 pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};
