@@ -3,7 +3,7 @@
 use crate::failure::{Failure, check};
 use crate::plan::Flow;
 use crate::report;
-use crate::timer::sleep_until;
+use crate::timer::{slack, sleep_until};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
@@ -13,6 +13,8 @@ use std::sync::{Condvar, Mutex, Once};
 use std::{io, ptr};
 
 const ROOT: &str = "/host";
+/// What programs are used to, in ns.
+const PROGRAM_SLACK: u64 = 50_000;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A file system: what, of which type, where, with which flags, and whether programs can do without.
@@ -77,6 +79,7 @@ pub fn run(flow: &Flow) -> Result<String, Failure> {
 
 /// Makes the calling process the first of a session of its own, in the root of programs.
 fn enter() -> io::Result<()> {
+    slack(PROGRAM_SLACK);
     // SAFETY: constants that end with zero.
     let done = unsafe {
         [libc::setsid(), libc::chroot(c"/host".as_ptr()), libc::chdir(c"/tmp".as_ptr())].iter().all(|done| *done >= 0)

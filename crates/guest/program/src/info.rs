@@ -115,7 +115,8 @@ const PATHS: usize = 16;
 /// The sockets whose state is sampled.
 pub struct Samples {
     open: Mutex<Vec<Open>>,
-    clock: Option<(Ticks, u64)>,
+    ticks: Ticks,
+    interval: Option<u64>,
 }
 
 struct Open {
@@ -127,14 +128,13 @@ struct Open {
 impl Samples {
     /// Samples every `interval` ns while a socket is open; never when that is `None`.
     pub fn new(interval: Option<u64>) -> Result<Samples, Failure> {
-        let clock = interval.map(|interval| Ticks::new().map(|ticks| (ticks, interval))).transpose()?;
-        Ok(Samples { open: Mutex::new(Vec::new()), clock })
+        Ok(Samples { open: Mutex::new(Vec::new()), ticks: Ticks::new()?, interval })
     }
 
-    /// Takes samples for ever: at once when a socket opens, then at whole multiples of the interval.
+    /// Takes samples for ever: at once when a socket opens, then at whole multiples of the interval. Waits for ever
+    /// where there is none, so that a guest that samples draws the same random numbers as one that does not.
     pub fn run(&self) {
-        let Some((ticks, _)) = &self.clock else { return };
-        while ticks.wait().is_ok() {
+        while self.ticks.wait().is_ok() {
             self.open.lock().expect("no holder panics").iter().for_each(|open| open.report(""));
         }
     }
@@ -143,8 +143,8 @@ impl Samples {
     pub fn open(&self, flow: u32, transport: Transport, socket: &Arc<Socket>) -> Result<(), Failure> {
         let mut open = self.open.lock().expect("no holder panics");
         open.push(Open { flow, transport, socket: Arc::clone(socket) });
-        match &self.clock {
-            Some((ticks, interval)) if open.len() == 1 => ticks.on_the_grid(*interval),
+        match self.interval {
+            Some(interval) if open.len() == 1 => self.ticks.on_the_grid(interval),
             _ => Ok(()),
         }
     }
@@ -154,10 +154,7 @@ impl Samples {
         let mut open = self.open.lock().expect("no holder panics");
         let Some(at) = open.iter().position(|open| Arc::ptr_eq(&open.socket, socket)) else { return Ok(()) };
         open.remove(at).report(" final=1");
-        match &self.clock {
-            Some((ticks, _)) if open.is_empty() => ticks.stop(),
-            _ => Ok(()),
-        }
+        if open.is_empty() { self.ticks.stop() } else { Ok(()) }
     }
 }
 

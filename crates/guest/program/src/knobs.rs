@@ -7,6 +7,19 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::Ipv4Addr;
 
+/// What the kernel derives from the machine's memory, as one of 8 GiB has it (linux/Documentation/networking/ip-sysctl):
+/// with the little that a guest has, windows would stay small. The plan may say otherwise.
+const AMPLE: &[(&str, &str)] = &[
+    ("net.ipv4.tcp_mem", "98304 131072 196608"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+];
+
+/// Lets sockets have the buffers that they have on an ordinary machine.
+pub fn ample() -> Result<(), Failure> {
+    AMPLE.iter().try_for_each(|(key, value)| sysctl(key, value))
+}
+
 /// Writes a sysctl: a path below /proc/sys with dots for slashes.
 pub fn sysctl(key: &str, value: &str) -> Result<(), Failure> {
     write(&format!("/proc/sys/{}", key.replace('.', "/")), value)

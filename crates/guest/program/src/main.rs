@@ -35,6 +35,7 @@ fn main() {
         let _ = fs::create_dir(at); // if it was there, all the better
         command::mount(kind, kind, at, 0).expect("a kernel has this file system");
     }
+    timer::slack(1); // 50 us by default; 0 would mean that
     report::open().expect("a guest has two consoles");
     let off = match carry_out(&fs::read_to_string("/plan").expect("a guest has a plan")) {
         Ok(off) => off,
@@ -55,6 +56,7 @@ fn main() {
 /// Sets everything up, runs the flows, reports; whether to power off then.
 fn carry_out(text: &str) -> Result<bool, String> {
     let plan = plan::parse(text)?;
+    knobs::ample().map_err(|failure| format!("buffers: {failure}"))?;
     let network = Network::new().map_err(|failure| format!("network: {failure}"))?;
     for (statement, setup) in plan.setup {
         apply(&network, setup).map_err(|failure| format!("{statement}: {failure}"))?;

@@ -11,6 +11,13 @@ fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / SECOND) as i64, tv_nsec: (ns % SECOND) as i64 }
 }
 
+/// How late, in ns, the kernel may wake a thread to join it with other timers: of this thread, and of those and the
+/// programs that it starts from now on.
+pub fn slack(ns: u64) {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) };
+}
+
 /// Sleeps until virtual time `ns`; not at all when that is past.
 pub fn sleep_until(ns: u64) {
     sleep(libc::TIMER_ABSTIME, EPOCH.saturating_add(ns));
