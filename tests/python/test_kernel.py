@@ -192,6 +192,8 @@ def test_a_compiler_without_headers_is_told(workshop: Workshop, vazao: Vazao) ->
     answer = vazao("build")
     assert answer.code == 2
     assert "apt-get install libc6-dev" in answer.err
+    workshop.without("gcc")
+    assert "apt-get install gcc libc6-dev" in vazao("build").err
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def _without_lists(series: str, hz: int | None, force: bool) -> Outcome:
 def check_tools(tools: Mapping[str, str]) -> None:
     """Raise `KernelError` naming all the programs that are missing, and one command that installs them."""
     missing = {program: package for program, package in tools.items() if not shutil.which(program)}
-    if "gcc" not in missing and not _has_headers():
+    if "gcc" in missing or not _has_headers():
         missing["the C library's headers"] = "libc6-dev"
     if missing:
         packages = " ".join(sorted(set(missing.values())))

@@ -32,6 +32,8 @@ def build_(
         raise typer.BadParameter(f"{hz} is neither 100 nor 1000", param_hint="--hz")
     began = time.monotonic()
     try:
+        if source:
+            err.print(f"reading {source}: which tree it is decides whether it is built already", markup=False)
         done = build(series, source=source, hz=hz, jobs=jobs, force=force, progress=Steps())
     except KeyboardInterrupt:
         err.print("interrupted; nothing of it is kept")

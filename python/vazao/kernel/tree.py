@@ -17,10 +17,8 @@ from vazao.kernel.errors import KernelError
 from vazao.kernel.process import Log
 from vazao.kernel.progress import Steps
 
-BUILT_SUFFIXES = (".o", ".a", ".so", ".ko", ".mod", ".order", ".symvers")
-BUILT_DIRECTORIES = ("include/generated", "include/config")
-BUILT_PROGRAMS = ("vmlinux", "linux", "System.map")
-"""What a build leaves in a tree, so far as it must not be copied: the rest is made anew where its records are gone."""
+BUILT = re.compile(r"(arch/\w+/)?include/(generated|config)|linux|System\.map|modules\.\w+|.*\.(o|a|so|dbg)")
+"""What a build leaves in a tree, beside what it keeps a record of (`.NAME.cmd`)."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +89,14 @@ def _in_git(path: Path) -> list[str]:
 
 def _on_disk(path: Path) -> Iterator[str]:
     for directory, subdirectories, files in os.walk(path):
-        here = os.path.relpath(directory, path)
-        prefix = "" if here == "." else f"{here}/"
+        place = os.path.relpath(directory, path)
+        prefix = "" if place == "." else f"{place}/"
         links = [name for name in subdirectories if (Path(directory) / name).is_symlink()]
         subdirectories[:] = [
-            name for name in subdirectories if not f"{prefix}{name}".endswith(BUILT_DIRECTORIES) and name != ".git"
+            name for name in subdirectories if name != ".git" and not BUILT.fullmatch(f"{prefix}{name}")
         ]
+        here = set(files)
         for name in [*files, *links]:
-            built = name.endswith(BUILT_SUFFIXES) or (not prefix and name in BUILT_PROGRAMS)
+            built = f".{name}.cmd" in here or BUILT.fullmatch(f"{prefix}{name}")
             if not built and (not name.startswith(".") or name == ".gitignore"):
                 yield f"{prefix}{name}"
