@@ -34,7 +34,9 @@ CORE_SECONDS = 260.0
 """What compiling usually takes on one core."""
 
 REPEATABLE = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "vazao", "KBUILD_BUILD_HOST": "vazao"}
-"""What would otherwise make each build of the same source with the same compiler another file."""
+UNASKED = ("RUSTC=none", "BINDGEN=none", "PAHOLE=none")
+"""What would otherwise make each build of the same source with the same compiler another file: who builds it when, and
+the versions of tools that it does not use and yet notes in its configuration."""
 
 PATIENCE = 0.5
 """Seconds that removing what was built may delay the end of an interrupted build."""
@@ -225,7 +227,9 @@ def _compile(tree: Path, log: Log, jobs: int, progress: Steps) -> None:
 
 
 def _make(tree: Path, log: Log, *arguments: str, heard: Callable[[str], None] = lambda _: None) -> None:
-    log.run(["make", "ARCH=um", *arguments], where=tree, environment=plain_environment() | REPEATABLE, heard=heard)
+    log.run(
+        ["make", "ARCH=um", *UNASKED, *arguments], where=tree, environment=plain_environment() | REPEATABLE, heard=heard
+    )
 
 
 def _describe(program: Path, origin: Package | Tree) -> Kernel:
