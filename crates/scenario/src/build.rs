@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_application::Application;
 use vazao_congestion::Setup;
+use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::{LOSS_MODELS, Network, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory};
@@ -166,6 +167,10 @@ fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
         };
         match &spec.control.plugin {
             Some(plugin) => (plugin.build)(setup),
+            // What a guest sends to is a receiver; its own congestion control has nothing to do.
+            None if spec.sender == Stack::Linux => {
+                vazao_congestion::build("reno", &Parameters::default(), setup).expect("Reno has no parameters")
+            }
             None => vazao_congestion::build(&spec.control.name, &spec.control.parameters, setup)
                 .expect("a control from the registry"),
         }

@@ -46,6 +46,8 @@ pub struct TransportSpec {
     pub slow_start: (&'static str, Parameters),
     /// Whose implementation plays the client, and whose the server.
     pub stacks: [Stack; 2],
+    /// Whose implementation sends the measured data: the congestion control is that one's.
+    pub sender: Stack,
     /// What guests are told.
     pub guest: GuestSpec,
 }
@@ -236,7 +238,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Sctp => (("none", Parameters::default()), SCTP),
         Protocol::Mptcp => (("none", Parameters::default()), MPTCP),
     };
-    Ok(TransportSpec { entry, parameters: table.parameters(own)?, control, slow_start, stacks, guest })
+    Ok(TransportSpec { entry, parameters: table.parameters(own)?, control, slow_start, stacks, sender, guest })
 }
 
 /// A setting that nobody would heed is a mistake.
@@ -295,7 +297,7 @@ pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]
 }
 
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
-    let TransportSpec { entry, parameters, control, slow_start, stacks, guest } = spec;
+    let TransportSpec { entry, parameters, control, slow_start, stacks, guest, .. } = spec;
     let mut transport = parameters_json(entry.name, parameters, &["cc", "slow_start"]);
     let mut cc = parameters_json(&control.name, &control.parameters, &[]);
     if let Some(plugin) = &control.plugin {
