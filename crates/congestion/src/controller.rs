@@ -12,7 +12,7 @@ pub trait CongestionControl: Send {
     /// The network showed congestion.
     fn on_congestion(&mut self, congestion: &Congestion);
     /// A recovery is over and `flight` bytes are left in the network: a window that is far above must not become a burst
-    /// (RFC 6582 section 3.2 step 3, option 1).
+    /// (RFC 6582 section 3.2 step 3, option 1). A sender that came down to the threshold by itself says `u64::MAX`.
     fn on_recovered(&mut self, _flight: u64) {}
     /// Congestion window in bytes, at least one segment.
     fn cwnd(&self) -> u64;
@@ -124,6 +124,10 @@ impl<W: Window> CongestionControl for Controller<W> {
 
     fn on_recovered(&mut self, flight: u64) {
         let state = &mut self.state;
+        if let Some(window) = self.window.recovered(state) {
+            state.cwnd = window.max(2.0 * state.mss);
+            state.ssthresh = state.cwnd;
+        }
         state.cwnd = state.cwnd.min((flight as f64).max(state.mss) + state.mss);
     }
 

@@ -22,6 +22,14 @@ const FAST_CONVERGENCE: Parameter = Parameter::new(
     "whether a loss below the last maximum lowers the maximum further, to make room for others",
 );
 
+/// Whether Linux's variant of a control is wanted instead of its source's.
+const PROFILE: Parameter = Parameter::new(
+    "profile",
+    Kind::Choice(&["rfc", "linux"]),
+    "rfc",
+    "whose rules where implementations differ: the source's (RFC or paper), or Linux 6, which counts whole segments",
+);
+
 /// All congestion controls.
 pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     Entry {
@@ -30,7 +38,7 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
         title: "Reno",
         source: "RFC 5681",
         help: "one segment more each round trip, half on loss: what every other control is measured against",
-        parameters: &[],
+        parameters: &[PROFILE],
         build: |p, setup| windowed(Reno::from(p), setup),
     },
     Entry {
@@ -40,6 +48,7 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
         source: "RFC 3649",
         help: "Reno whose increase rises and whose decrease falls with the window, for very large windows",
         parameters: &[
+            PROFILE,
             Parameter::new(
                 "low_window",
                 Kind::Number(2.0, 10_000.0),
@@ -74,6 +83,7 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
         source: "Kelly, CCR 33(2), 2003",
         help: "grows by 1 % of what is acknowledged, falls by 1/8: recovers in the same time from any window",
         parameters: &[
+            PROFILE,
             Parameter::new("increase", Kind::Number(1e-4, 0.5), "0.01", "a: part of the bytes acknowledged added"),
             Parameter::new("decrease", Kind::Number(0.01, 0.9), "0.125", "b: part of the window given up on loss"),
             Parameter::new(
@@ -92,9 +102,20 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
         source: "Xu, Harfoush, Rhee, INFOCOM 2004",
         help: "binary search for the window between the last that was lost and the one after it",
         parameters: &[
-            Parameter::new("s_max", Kind::Number(1.0, 10_000.0), "32", "most segments of growth a round trip (Smax)"),
+            PROFILE,
+            Parameter::new(
+                "s_max",
+                Kind::Number(1.0, 10_000.0),
+                "",
+                "most segments of growth a round trip (Smax); default: 32, Linux 16",
+            ),
             Parameter::new("s_min", Kind::Number(1e-4, 1.0), "0.01", "fewest segments of growth a round trip (Smin)"),
-            Parameter::new("beta", Kind::Number(0.1, 0.99), "0.8", "part of the window kept on loss"),
+            Parameter::new(
+                "beta",
+                Kind::Number(0.1, 0.99),
+                "",
+                "part of the window kept on loss; default: 0.8, Linux 819/1024",
+            ),
             Parameter::new("low_window", Kind::Number(0.0, 1e6), "14", "window in segments below which Reno rules"),
             FAST_CONVERGENCE,
         ],
@@ -136,17 +157,18 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
         source: "Brakmo, Peterson, JSAC 13(8), 1995",
         help: "keeps alpha to beta segments of its own in queues, seen from the round-trip time, without loss",
         parameters: &[
+            PROFILE,
             Parameter::new(
                 "alpha",
                 Kind::Number(0.0, 1000.0),
-                "1",
-                "segments in queues below which the window grows (the paper also uses 2, as Linux does)",
+                "",
+                "segments in queues below which the window grows; default: 1, Linux 2 (the paper uses both)",
             ),
             Parameter::new(
                 "beta",
                 Kind::Number(0.0, 1000.0),
-                "3",
-                "segments in queues above which it shrinks (the paper also uses 4, as Linux does)",
+                "",
+                "segments in queues above which it shrinks; default: 3, Linux 4 (the paper uses both)",
             ),
             Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
         ],
@@ -158,12 +180,21 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
         title: "TCP Westwood",
         source: "Mascolo, Casetti, Gerla, Sanadidi, Wang, MobiCom 2001",
         help: "Reno that falls to the estimated bandwidth times the least round-trip time instead of to half",
-        parameters: &[Parameter::new(
-            "tau",
-            Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)),
-            "500 ms",
-            "time constant of the bandwidth filter (section 2.2)",
-        )],
+        parameters: &[
+            PROFILE,
+            Parameter::new(
+                "tau",
+                Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)),
+                "500 ms",
+                "time constant of the bandwidth filter (section 2.2)",
+            ),
+            Parameter::new(
+                "tick",
+                Kind::Duration(Duration::from_micros(1), Duration::from_millis(50)),
+                "10 ms",
+                "of the kernel's clock, by which the Linux profile measures (HZ = 100)",
+            ),
+        ],
         build: |p, setup| windowed(Westwood::from(p), setup),
     },
 ];

@@ -1,6 +1,6 @@
-use super::{Reno, Window};
-use crate::{Ack, Congestion, State};
-use vazao_engine::registry::Parameters;
+use super::{Reno, WholeSegments, Window};
+use crate::{Ack, Congestion, Signal, State};
+use vazao_engine::registry::{Parameters, Value};
 
 /// BIC TCP (Xu, Harfoush, Rhee, *Binary increase congestion control for fast long-distance networks*, INFOCOM 2004):
 /// searches for the right window between the one after the last loss, which fits, and the one before, which did not.
@@ -9,7 +9,8 @@ use vazao_engine::registry::Parameters;
 /// increase, while far away) and at least `s_min` (the search's end). Once past the old maximum it looks for a new
 /// one: 1, 2, 4, … up to `s_max` segments a round trip (max probing).
 ///
-/// `beta` is what is kept on loss: 0.8 as in the authors' simulation code (Linux: 819/1024).
+/// `beta` is what is kept on loss: 0.8 as in the authors' simulation code (Linux: 819/1024). Linux also divides what is
+/// left to search by 4 and moves by at most 16 segments, near the maximum by a fifth of one.
 #[derive(Debug)]
 pub struct Bic {
     /// Most segments the window may grow in a round trip (Smax).
@@ -24,20 +25,51 @@ pub struct Bic {
     maximum: f64,
     /// Segments the window grows this round trip; zero when none has begun since the last loss.
     step: f64,
+    linux: Option<Linux>,
+}
+
+/// What Linux's BIC (net/ipv4/tcp_bic.c) has beyond.
+#[derive(Debug)]
+struct Linux {
+    whole: WholeSegments,
+    /// Segments for each acknowledgement, smoothed over 16: growth is faster by as much, to make up for delayed ones,
+    /// although segments are counted.
+    ratio: f64,
 }
 
 impl Bic {
     /// BIC with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
+        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ratio: 2.0 });
+        let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
+        let (s_max, beta) = if linux.is_some() { (16.0, 819.0 / 1024.0) } else { (32.0, 0.8) };
         Bic {
-            s_max: p.number("s_max"),
+            s_max: own("s_max", s_max),
             s_min: p.number("s_min"),
-            beta: p.number("beta"),
+            beta: own("beta", beta),
             low_window: p.number("low_window"),
             fast_convergence: p.flag("fast_convergence"),
             maximum: 0.0,
             step: 0.0,
+            linux,
         }
+    }
+
+    /// How many segments must be acknowledged for one more, in a window of `w`, as Linux has it.
+    fn segments_for_one_more(&self, w: f64) -> f64 {
+        /// What is left to search is divided by this, and near the maximum a segment takes `SMOOTH / B` round trips.
+        const B: f64 = 4.0;
+        const SMOOTH: f64 = 20.0;
+        let (ahead, beyond) = (((self.maximum - w) / B).floor(), w - self.maximum);
+        let every = match () {
+            () if w <= self.low_window => return w,
+            () if beyond < 0.0 && ahead > self.s_max => w / self.s_max,
+            () if beyond < 0.0 && ahead > 1.0 => w / ahead,
+            () if beyond < B => w * SMOOTH / B,
+            () if beyond < self.s_max * (B - 1.0) => w * (B - 1.0) / beyond,
+            () => w / self.s_max,
+        };
+        if self.maximum == 0.0 { every.floor().min(20.0) } else { every.floor() }
     }
 
     /// How many segments to grow in a round trip that begins with a window of `w` segments.
@@ -52,8 +84,20 @@ impl Bic {
 }
 
 impl Window for Bic {
+    fn observe(&mut self, state: &State, ack: &Ack) {
+        if let Some(linux) = self.linux.as_mut().filter(|_| !ack.in_recovery) {
+            linux.ratio += (ack.acked as f64 / state.mss - linux.ratio) / 16.0;
+        }
+    }
+
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let w = state.segments();
+        if let Some(mut linux) = self.linux.take() {
+            let every = (self.segments_for_one_more(w.floor()) / linux.ratio).floor().max(1.0);
+            let grown = linux.whole.grow(state, ack, every);
+            self.linux = Some(linux);
+            return grown;
+        }
         if w < self.low_window {
             return state.cwnd + Reno::increase(state, ack);
         }
@@ -64,12 +108,19 @@ impl Window for Bic {
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        let window = state.in_use(congestion);
+        let window = if self.linux.is_some() { state.cwnd } else { state.in_use(congestion) };
         let w = window / state.mss;
         // Fast convergence: a maximum below the last one means that others want room, so aim lower still.
         let falling = self.fast_convergence && w < self.maximum;
         self.maximum = if falling { w * (1.0 + self.beta) / 2.0 } else { w };
         self.step = 0.0;
+        if let Some(linux) = &mut self.linux {
+            if congestion.signal == Signal::Timeout {
+                self.maximum = 0.0;
+            }
+            self.maximum = self.maximum.floor();
+            return linux.whole.keep(state, if w <= self.low_window { w / 2.0 } else { self.beta * w });
+        }
         if w < self.low_window { window / 2.0 } else { self.beta * window }
     }
 }

@@ -1,4 +1,4 @@
-use super::Window;
+use super::{WholeSegments, Window};
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::{Parameters, Value};
 use vazao_engine::{Duration, Time};
@@ -19,6 +19,8 @@ pub struct Cubic {
     prior: f64,
     /// The current congestion-avoidance stage; none until its first acknowledgement.
     epoch: Option<Epoch>,
+    /// Linux's and ns-3's count of acknowledged segments.
+    whole: WholeSegments,
     /// When the last acknowledgement arrived, and whether it left nothing in flight.
     last_ack: (Time, bool),
 }
@@ -43,8 +45,6 @@ struct Profile {
     c: f64,
     /// What is kept of the window on loss.
     beta: f64,
-    /// The window on loss is the part in use, as section 4.6 wants, or all of it.
-    in_use: bool,
     /// The target is the cubic one smoothed or one minimum round-trip time ahead.
     ahead: fn(&Ack) -> Duration,
     friendly: Friendly,
@@ -69,7 +69,7 @@ enum Growth {
     /// Fractions of segments (sections 4.4 and 4.5).
     Fractions,
     /// All in whole segments: one more after a whole number of acknowledged ones, at least 2, and at most 20 while
-    /// W_max is unknown.
+    /// W_max is unknown. The window on loss is all of it, not only the part in use that section 4.6 wants.
     WholeSegments,
 }
 
@@ -88,7 +88,6 @@ enum Pause {
 const RFC: Profile = Profile {
     c: 0.4,
     beta: 0.7,
-    in_use: true,
     ahead: |ack| ack.srtt,
     friendly: Friendly::Jump,
     growth: Growth::Fractions,
@@ -100,7 +99,6 @@ const RFC: Profile = Profile {
 const LINUX: Profile = Profile {
     c: 410.0 / 1024.0,
     beta: 717.0 / 1024.0,
-    in_use: false,
     // The minimum is unknown (a maximal span) just when the smoothed one is (zero).
     ahead: |ack| ack.min_rtt.min(ack.srtt),
     friendly: Friendly::Approach,
@@ -123,7 +121,15 @@ impl Cubic {
         profile.c = own("c", profile.c);
         profile.beta = own("beta", profile.beta);
         let fast_convergence = p.flag("fast_convergence");
-        Cubic { profile, fast_convergence, maximum: 0.0, prior: 0.0, epoch: None, last_ack: (Time::ZERO, false) }
+        Cubic {
+            profile,
+            fast_convergence,
+            maximum: 0.0,
+            prior: 0.0,
+            epoch: None,
+            whole: WholeSegments::default(),
+            last_ack: (Time::ZERO, false),
+        }
     }
 
     /// Section 4.2: K is how long the cubic takes from the window of the stage's start to W_max; with W_max unknown
@@ -157,10 +163,10 @@ impl Cubic {
         w + (target - w) * part
     }
 
-    /// The same as Linux and ns-3 do it.
-    fn grow_whole_segments(&self, epoch: &Epoch, w: f64, part: f64, t: f64, ahead: f64) -> f64 {
+    /// The same as Linux and ns-3 do it: how many segments must be acknowledged for one more.
+    fn segments_for_one_more(&self, epoch: &Epoch, w: f64, t: f64, ahead: f64) -> f64 {
         let whole = w.floor();
-        // How many segments must be acknowledged for one more, to be at `target` a round trip later.
+        // To be at `target` a round trip later.
         let count = |target: f64| if target > whole { (whole / (target - whole)).floor() } else { 100.0 * whole };
         let mut every = count(epoch.origin + self.cubic(epoch, t + ahead).trunc());
         if self.maximum == 0.0 {
@@ -169,7 +175,7 @@ impl Cubic {
         if self.profile.friendly == Friendly::Approach {
             every = every.min(count(epoch.estimate.floor()));
         }
-        w + part * w / every.max(2.0)
+        every.max(2.0)
     }
 }
 
@@ -190,11 +196,14 @@ impl Window for Cubic {
         epoch.estimate += self.alpha(epoch.estimate) * part;
         let (t, ahead) = (ack.now.since(epoch.start).as_secs(), (self.profile.ahead)(ack).as_secs());
         let grown = match self.profile.growth {
-            Growth::Fractions => self.grow_fractions(&epoch, w, part, t, ahead),
-            Growth::WholeSegments => self.grow_whole_segments(&epoch, w, part, t, ahead),
+            Growth::Fractions => state.mss * self.grow_fractions(&epoch, w, part, t, ahead),
+            Growth::WholeSegments => {
+                let every = self.segments_for_one_more(&epoch, w, t, ahead);
+                self.whole.grow(state, ack, every)
+            }
         };
         self.epoch = Some(epoch);
-        grown * state.mss
+        grown
     }
 
     /// Sections 4.6 to 4.8.
@@ -211,6 +220,9 @@ impl Window for Cubic {
         }
         self.prior = w;
         self.epoch = None;
-        self.profile.beta * if self.profile.in_use { state.in_use(congestion) } else { w * state.mss }
+        match self.profile.growth {
+            Growth::Fractions => self.profile.beta * state.in_use(congestion),
+            Growth::WholeSegments => self.whole.keep(state, self.profile.beta * w),
+        }
     }
 }

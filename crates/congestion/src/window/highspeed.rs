@@ -1,4 +1,4 @@
-use super::{Reno, Window};
+use super::{Reno, WholeSegments, Window};
 use crate::{Ack, Congestion, State};
 use vazao_engine::registry::Parameters;
 
@@ -8,6 +8,17 @@ const LOW_P: f64 = 1e-3;
 const STEP: f64 = 1.15;
 /// The table ends here, in high windows: a little beyond, like the RFC's Appendix B. Larger windows grow by its last a.
 const TOP: f64 = 1.25;
+
+/// Appendix B's windows: up to row n the window grows by n segments a round trip. Linux goes by these rows.
+#[rustfmt::skip]
+const ROWS: [f64; 73] = [
+    38.0, 118.0, 221.0, 347.0, 495.0, 663.0, 851.0, 1058.0, 1284.0, 1529.0, 1793.0, 2076.0, 2378.0, 2699.0, 3039.0,
+    3399.0, 3778.0, 4177.0, 4596.0, 5036.0, 5497.0, 5979.0, 6483.0, 7009.0, 7558.0, 8130.0, 8726.0, 9346.0, 9991.0,
+    10_661.0, 11_358.0, 12_082.0, 12_834.0, 13_614.0, 14_424.0, 15_265.0, 16_137.0, 17_042.0, 17_981.0, 18_955.0,
+    19_965.0, 21_013.0, 22_101.0, 23_230.0, 24_402.0, 25_618.0, 26_881.0, 28_193.0, 29_557.0, 30_975.0, 32_450.0,
+    33_986.0, 35_586.0, 37_253.0, 38_992.0, 40_808.0, 42_707.0, 44_694.0, 46_776.0, 48_961.0, 51_258.0, 53_677.0,
+    56_230.0, 58_932.0, 61_799.0, 64_851.0, 68_113.0, 71_617.0, 75_401.0, 79_517.0, 84_035.0, 89_053.0, 94_717.0,
+];
 
 /// HighSpeed TCP (RFC 3649): Reno's additive increase and multiplicative decrease become functions of the window w.
 ///
@@ -26,6 +37,8 @@ pub struct HighSpeed {
     table: Vec<Line>,
     /// The row of `table` the window was in last; it is rarely more than one away.
     row: usize,
+    /// Linux goes by whole rows of Appendix B, and counts acknowledgements, whatever each covers.
+    linux: Option<WholeSegments>,
 }
 
 /// a(w) = `a` + `slope` (w - `from`), from this window to the next line's.
@@ -42,7 +55,9 @@ impl HighSpeed {
         let (low_window, high_window) = (p.number("low_window"), p.number("high_window"));
         let (scale, exponent) = response(low_window, high_window, p.number("high_p"));
         let high_decrease = p.number("high_decrease");
-        let mut new = HighSpeed { low_window, high_window, high_decrease, scale, exponent, table: vec![], row: 0 };
+        let linux = WholeSegments::wanted(p);
+        let mut new =
+            HighSpeed { low_window, high_window, high_decrease, scale, exponent, table: vec![], row: 0, linux };
         let windows = std::iter::successors(Some(low_window), |w| Some(w * STEP));
         new.table = windows.take_while(|w| *w < TOP * high_window).map(|w| new.line(w, STEP * w)).collect();
         new.table.push(Line { slope: 0.0, ..new.line(TOP * high_window, STEP * TOP * high_window) });
@@ -97,13 +112,30 @@ fn response(low_window: f64, high_window: f64, high_p: f64) -> (f64, f64) {
     (LOW_P * libm::pow(low_window, exponent), exponent)
 }
 
+/// The row of Appendix B that a window of `w` segments has not outgrown, from 0.
+fn row(w: f64) -> usize {
+    ROWS.partition_point(|&from| from < w).min(ROWS.len() - 1)
+}
+
 impl Window for HighSpeed {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        if let Some(whole) = &mut self.linux {
+            let w = WholeSegments::window(state);
+            return whole.add(state, (row(w) + 1) as f64, w);
+        }
         let a = self.increase(state.segments());
         state.cwnd + a * Reno::increase(state, ack)
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        if let Some(mut whole) = self.linux.take() {
+            let w = WholeSegments::window(state);
+            // Linux has b as a number of 256ths.
+            let part = (256.0 * self.b(ROWS[row(w)])).floor() / 256.0;
+            let kept = whole.keep(state, w - (part * w).floor());
+            self.linux = Some(whole);
+            return kept;
+        }
         let window = state.in_use(congestion);
         (1.0 - self.b(window / state.mss)) * window
     }

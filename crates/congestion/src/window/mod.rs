@@ -7,6 +7,7 @@ mod reno;
 mod scalable;
 mod vegas;
 mod westwood;
+mod whole;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
@@ -15,6 +16,7 @@ pub use reno::Reno;
 pub use scalable::Scalable;
 pub use vegas::Vegas;
 pub use westwood::{BandwidthEstimate, Westwood};
+use whole::WholeSegments;
 
 use crate::{Ack, Congestion, State};
 use vazao_engine::Duration;
@@ -44,6 +46,11 @@ pub trait Window: Send + 'static {
     /// The window with which congestion avoidance starts once slow start ended without a loss.
     fn after_slow_start(&mut self, state: &State) -> f64 {
         state.cwnd
+    }
+
+    /// The window, and with it the threshold, once a loss has been repaired, where the algorithm sets them only then.
+    fn recovered(&mut self, _state: &State) -> Option<f64> {
+        None
     }
 
     /// Whether one duplicate acknowledgement is enough to retransmit data sent `age` ago.

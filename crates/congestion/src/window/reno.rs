@@ -1,15 +1,18 @@
-use super::Window;
+use super::{WholeSegments, Window};
 use crate::{Ack, Congestion, State};
 use vazao_engine::registry::Parameters;
 
 /// Reno (RFC 5681): one segment more each round trip, half on loss.
 #[derive(Debug)]
-pub struct Reno;
+pub struct Reno {
+    /// Linux counts whole segments, and halves the window rather than what is in flight.
+    linux: Option<WholeSegments>,
+}
 
 impl Reno {
     /// Reno as the registry describes it.
-    pub fn from(_: &Parameters) -> Self {
-        Reno
+    pub fn from(p: &Parameters) -> Self {
+        Reno { linux: WholeSegments::wanted(p) }
     }
 
     /// Equation 3, by bytes acknowledged so that delayed acknowledgements do not slow it (RFC 3465 section 2.1); at
@@ -21,11 +24,17 @@ impl Reno {
 
 impl Window for Reno {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        state.cwnd + Reno::increase(state, ack)
+        match &mut self.linux {
+            Some(whole) => whole.grow(state, ack, WholeSegments::window(state)),
+            None => state.cwnd + Reno::increase(state, ack),
+        }
     }
 
     /// Equation 4: half of what is in flight.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        state.in_use(congestion) / 2.0
+        match &mut self.linux {
+            Some(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
+            None => state.in_use(congestion) / 2.0,
+        }
     }
 }

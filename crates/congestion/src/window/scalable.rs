@@ -1,4 +1,4 @@
-use super::{Reno, Window};
+use super::{Reno, WholeSegments, Window};
 use crate::{Ack, Congestion, State};
 use vazao_engine::registry::Parameters;
 
@@ -16,6 +16,9 @@ pub struct Scalable {
     decrease: f64,
     /// lwnd: the window in segments up to which Reno rules, so that small windows share fairly with it.
     legacy_window: f64,
+    /// Linux knows no legacy window: it grows by a segment for a hundred acknowledged, or for a smaller window, and
+    /// gives up an eighth, rounded down.
+    linux: Option<WholeSegments>,
 }
 
 impl Scalable {
@@ -25,6 +28,7 @@ impl Scalable {
             increase: p.number("increase"),
             decrease: p.number("decrease"),
             legacy_window: p.number("legacy_window"),
+            linux: WholeSegments::wanted(p),
         }
     }
 
@@ -35,6 +39,9 @@ impl Scalable {
 
 impl Window for Scalable {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        if let Some(whole) = &mut self.linux {
+            return whole.grow(state, ack, WholeSegments::window(state).min((1.0 / self.increase).floor()));
+        }
         if self.is_legacy(state) {
             return state.cwnd + Reno::increase(state, ack);
         }
@@ -42,6 +49,10 @@ impl Window for Scalable {
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        if let Some(whole) = &mut self.linux {
+            let window = WholeSegments::window(state);
+            return whole.keep(state, window - (self.decrease * window).floor());
+        }
         let decrease = if self.is_legacy(state) { 0.5 } else { self.decrease };
         (1.0 - decrease) * state.in_use(congestion)
     }

@@ -1,5 +1,5 @@
-use super::{Reno, Window};
-use crate::{Ack, Congestion, State};
+use super::{Reno, WholeSegments, Window};
+use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Time};
 
@@ -12,31 +12,111 @@ use vazao_engine::{Duration, Time};
 #[derive(Debug)]
 pub struct Westwood {
     estimate: BandwidthEstimate,
+    linux: Option<Linux>,
 }
 
 impl Westwood {
     /// Westwood with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        Westwood { estimate: BandwidthEstimate::new(p.duration("tau").expect("tau has a default")) }
+        let duration = |name| p.duration(name).expect("a duration with a default");
+        let linux = WholeSegments::wanted(p).map(|whole| Linux::new(whole, duration("tick")));
+        Westwood { estimate: BandwidthEstimate::new(duration("tau")), linux }
     }
 }
 
 impl Window for Westwood {
     /// Every acknowledgement is a sample (section 2.2), also a duplicate one, in slow start and in recovery.
     fn observe(&mut self, _: &State, ack: &Ack) {
+        if let Some(linux) = &mut self.linux {
+            return linux.acknowledge(ack);
+        }
         self.estimate.acknowledge(ack.now, ack.delivered);
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        state.cwnd + Reno::increase(state, ack)
+        match &mut self.linux {
+            Some(linux) => linux.whole.grow(state, ack, WholeSegments::window(state)),
+            None => state.cwnd + Reno::increase(state, ack),
+        }
     }
 
     /// Section 3: ssthresh = BWE RTTmin, after a fast retransmit and after a timeout alike.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        if let Some(linux) = &mut self.linux {
+            let kept = WholeSegments::window(state) / 2.0;
+            let timeout = congestion.signal == Signal::Timeout;
+            let kept = if timeout { linux.after_timeout() / state.mss } else { kept };
+            return linux.whole.keep(state, kept);
+        }
         if congestion.min_rtt == Duration::MAX {
             return state.in_use(congestion) / 2.0;
         }
         self.estimate.bytes_per_second() * congestion.min_rtt.as_secs()
+    }
+
+    fn recovered(&mut self, state: &State) -> Option<f64> {
+        let linux = self.linux.as_ref()?;
+        Some((linux.carried() / state.mss).floor() * state.mss)
+    }
+}
+
+/// Linux's Westwood (net/ipv4/tcp_westwood.c), which is Westwood+ (Grieco and Mascolo, CCR 34(2), 2004): a sample of bandwidth
+/// is what was delivered in a round trip, of 50 ms at least, and passes two filters that keep 7/8. A loss halves the window
+/// as Reno; only when it is repaired do window and threshold become what the path carries. All times are whole ticks
+/// of the kernel's clock, a span rounded up: at 100 Hz an RTT of 51 ms counts as 60.
+#[derive(Debug)]
+struct Linux {
+    whole: WholeSegments,
+    tick: Duration,
+    /// When the sample of now began, in ticks, and the bytes delivered since.
+    since: Option<f64>,
+    delivered: f64,
+    /// The last and the least RTT, in ticks.
+    rtt: f64,
+    least: Option<f64>,
+    /// Bytes a tick, after one filter and after both.
+    filtered: Option<(f64, f64)>,
+}
+
+impl Linux {
+    const SHORTEST: Duration = Duration::from_millis(50);
+
+    fn new(whole: WholeSegments, tick: Duration) -> Self {
+        Linux { whole, tick, since: None, delivered: 0.0, rtt: 0.0, least: None, filtered: None }
+    }
+
+    fn ticks(&self, span: Duration) -> f64 {
+        (span.as_nanos() as f64 / self.tick.as_nanos() as f64).ceil()
+    }
+
+    fn acknowledge(&mut self, ack: &Ack) {
+        let now = (ack.now.as_nanos() / self.tick.as_nanos()) as f64;
+        let span = now - *self.since.get_or_insert(now);
+        // The sample ends with the acknowledgement before this one.
+        if self.rtt > 0.0 && span > self.rtt.max((Self::SHORTEST.as_nanos() / self.tick.as_nanos()) as f64) {
+            let sample = (self.delivered / span).floor();
+            let once = self.filtered.map_or(sample, |(once, _)| ((7.0 * once + sample) / 8.0).floor());
+            let twice = self.filtered.map_or(sample, |(_, twice)| ((7.0 * twice + once) / 8.0).floor());
+            self.filtered = Some((once, twice));
+            (self.since, self.delivered) = (Some(now), 0.0);
+        }
+        self.delivered += ack.delivered as f64;
+        if let Some(rtt) = ack.rtt {
+            self.rtt = self.ticks(rtt);
+            self.least = Some(self.least.map_or(self.rtt, |least| least.min(self.rtt)));
+        }
+    }
+
+    /// Bytes that the path carries in a least RTT.
+    fn carried(&self) -> f64 {
+        self.filtered.map_or(0.0, |(_, rate)| rate) * self.least.unwrap_or(0.0)
+    }
+
+    /// The same after a timeout, from which on the least RTT is looked for anew.
+    fn after_timeout(&mut self) -> f64 {
+        let carried = self.carried();
+        self.least = None;
+        carried
     }
 }
 

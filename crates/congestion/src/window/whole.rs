@@ -1,0 +1,50 @@
+use crate::{Ack, State};
+use vazao_engine::registry::{Parameters, Value};
+
+/// How Linux counts: a window is a whole number of segments, and one more is due for so many acknowledged
+/// (net/ipv4/tcp_cong.c). What is kept of a window on loss is rounded down, and what was acknowledged towards the next
+/// segment is forgotten. At windows of ten segments that makes 5 to 10 % of the throughput under random loss.
+///
+/// All counts are exact: they stay far below 2^53.
+#[derive(Debug, Default)]
+pub(super) struct WholeSegments {
+    /// Segments acknowledged since the last that was due.
+    credit: f64,
+}
+
+impl WholeSegments {
+    /// Counting as Linux does, if the parameter `profile` asks for it.
+    pub fn wanted(p: &Parameters) -> Option<Self> {
+        matches!(p.get("profile"), Some(Value::Text(profile)) if profile == "linux").then(WholeSegments::default)
+    }
+
+    /// The window in segments.
+    pub fn window(state: &State) -> f64 {
+        state.segments().floor()
+    }
+
+    /// The window in bytes after `ack`, when a segment more is due for `every` acknowledged.
+    pub fn grow(&mut self, state: &State, ack: &Ack, every: f64) -> f64 {
+        self.add(state, ack.acked as f64 / state.mss, every)
+    }
+
+    /// The same with `credit` segments counted as acknowledged, whatever was.
+    pub fn add(&mut self, state: &State, credit: f64, every: f64) -> f64 {
+        let mut window = Self::window(state);
+        if self.credit >= every {
+            // It was saved up while more was asked for: one segment is enough at once.
+            self.credit = 0.0;
+            window += 1.0;
+        }
+        self.credit += credit;
+        let due = (self.credit / every).floor();
+        self.credit -= due * every;
+        (window + due) * state.mss
+    }
+
+    /// The threshold in bytes after a congestion that keeps `kept` segments.
+    pub fn keep(&mut self, state: &State, kept: f64) -> f64 {
+        self.credit = 0.0;
+        kept.floor() * state.mss
+    }
+}
