@@ -145,7 +145,8 @@ impl Card {
             }
             request::SET_VRING_ADDR => {
                 let queue = &mut self.queues[queue(request)?];
-                (queue.descriptors, queue.used, queue.available) = (request.u64(8)?, request.u64(16)?, request.u64(24)?);
+                (queue.descriptors, queue.used, queue.available) =
+                    (request.u64(8)?, request.u64(16)?, request.u64(24)?);
             }
             request::SET_VRING_BASE => self.bases[queue(request)?] = request.u32(4)? as u16,
             request::SET_VRING_ENABLE => {
@@ -217,7 +218,11 @@ impl Card {
         self.queues[RECEIVE].write(memory, &[&HEADER, &self.address, &GATEWAY, &protocol, packet])
     }
     /// Once the guest sleeps: hands each IP packet that it has sent to `send`, in buffers that come from `empty`.
-    pub fn collect(&mut self, mut empty: impl FnMut() -> Vec<u8>, mut send: impl FnMut(Vec<u8>)) -> Result<(), Problem> {
+    pub fn collect(
+        &mut self,
+        mut empty: impl FnMut() -> Vec<u8>,
+        mut send: impl FnMut(Vec<u8>),
+    ) -> Result<(), Problem> {
         while let Some(packet) = self.waiting.pop_front() {
             if !self.deliver(&packet)? {
                 self.waiting.push_front(packet);

@@ -199,9 +199,8 @@ impl Page {
         ftruncate(&file, Page::LENGTH as u64)?;
         // SAFETY: a new mapping at an address of the system's choice; the file is as long as the mapping and is never
         // made shorter by anyone but a broken guest, which could only harm this process by stopping it.
-        let memory = unsafe {
-            mmap(null_mut(), Page::LENGTH, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)?
-        };
+        let memory =
+            unsafe { mmap(null_mut(), Page::LENGTH, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)? };
         let memory = NonNull::new(memory.cast()).expect("a mapping is not at address 0");
         let page = Page { memory, file: Some(file) };
         page.u32(0).store(Page::VERSION, Ordering::Relaxed);

@@ -12,6 +12,9 @@ const LIMIT: u64 = 16 << 20;
 /// Bytes read that are given back to the system together.
 const FORGET: u64 = 1 << 20;
 
+/// What a kernel complains of in vain: it is not to make files of its own (see `launch`).
+const EXPECTED: &[&str] = &["umid"];
+
 /// One console's output.
 pub(crate) struct Console {
     file: OwnedFd,
@@ -66,7 +69,8 @@ impl Console {
         let from = size.saturating_sub(block.len() as u64);
         let n = pread(&self.file, &mut block, from).unwrap_or(0);
         let text = String::from_utf8_lossy(&block[..n]).replace('\r', "");
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let telling = |line: &&str| !line.trim().is_empty() && !EXPECTED.iter().any(|word| line.contains(word));
+        let lines: Vec<&str> = text.lines().filter(telling).collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 }

@@ -2,8 +2,8 @@
 //! (by a factor of 2.5: handing over to another processor takes longer than the work). Runs side by side, in this
 //! process or another, get different ones as long as there are any.
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};

@@ -21,7 +21,9 @@ pub struct GuestError {
 #[derive(Debug, Error)]
 pub enum Problem {
     /// The kernel's file could not be started.
-    #[error("its kernel {path} cannot be started: {error}; build one with `vazao kernel build`, or name another with `vazao kernel use PATH`")]
+    #[error(
+        "its kernel {path} cannot be started: {error}; build one with `vazao kernel build`, or name another with `vazao kernel use PATH`"
+    )]
     Start {
         /// The kernel's file.
         path: PathBuf,
@@ -67,7 +69,9 @@ pub enum Problem {
         given: usize,
     },
     /// It ended other than by powering off.
-    #[error("its kernel died ({how}); what it printed last says why: more memory for the host may help, a kernel with patches may be broken")]
+    #[error(
+        "its kernel died ({how}); what it printed last says why: more memory for the host may help, a kernel with patches may be broken"
+    )]
     Died {
         /// How the process ended.
         how: String,
@@ -88,7 +92,9 @@ pub enum Problem {
         limit: u64,
     },
     /// It does not speak the protocol of its clock or card as known here.
-    #[error("it broke the protocol of its {device}: {what}; use a kernel of the 6.1 or 6.12 series (`vazao kernel build`)")]
+    #[error(
+        "it broke the protocol of its {device}: {what}; use a kernel of the 6.1 or 6.12 series (`vazao kernel build`)"
+    )]
     Protocol {
         /// The clock or the card.
         device: &'static str,
@@ -126,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_message_names_the_host_and_quotes_what_it_printed() {
-        let error = GuestError { name: "left".into(), problem: Problem::Spins { seconds: 2.0 }, console: "a\nb\n".into() };
+        let error =
+            GuestError { name: "left".into(), problem: Problem::Spins { seconds: 2.0 }, console: "a\nb\n".into() };
         let text = error.to_string();
         assert!(text.starts_with("host left: it has been busy for 2 s"), "{text}");
         assert!(text.ends_with("It printed last:\n  a\n  b"), "{text}");

@@ -40,9 +40,7 @@ fn entry(archive: &mut Vec<u8>, inode: u32, name: &str, mode: u32, device: (u32,
     let name_size = name.len() as u32 + 1;
     let check = 0;
     archive.extend_from_slice(b"070701");
-    for field in [
-        inode, mode, owner, group, links, modified, size, on.0, on.1, device.0, device.1, name_size, check,
-    ] {
+    for field in [inode, mode, owner, group, links, modified, size, on.0, on.1, device.0, device.1, name_size, check] {
         archive.extend_from_slice(format!("{field:08x}").as_bytes());
     }
     archive.extend_from_slice(name.as_bytes());

@@ -7,11 +7,11 @@
 
 use crate::Problem;
 use crate::console::Console;
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags, memfd_create, open, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open, waitpid,
 };
@@ -43,9 +43,13 @@ impl Launch<'_> {
     /// Starts it. Returns the process, and the sockets at which its clock and its cards will be asked for.
     pub fn start(&self) -> Result<(Process, Vec<OwnedFd>), Problem> {
         let fails = |what| {
-            Problem::resource(what, "see that the temporary folder (TMPDIR) is writable, /proc is mounted, and enough files may be open (ulimit -n)")
+            Problem::resource(
+                what,
+                "see that the temporary folder (TMPDIR) is writable, /proc is mounted, and enough files may be open (ulimit -n)",
+            )
         };
-        let Doors { listeners, names, folder } = Doors::new(1 + self.cards as usize).map_err(fails("making its sockets"))?;
+        let Doors { listeners, names, folder } =
+            Doors::new(1 + self.cards as usize).map_err(fails("making its sockets"))?;
         let initrd = in_memory(self.initrd).map_err(fails("storing its initial root"))?;
         let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
         let nothing = nothing.map_err(|error| fails("opening /dev/null")(error.into()))?;

@@ -238,12 +238,7 @@ mod tests {
             Driver { memory, queue, filled: 0 }
         }
         fn describe(&self, index: u64, address: u64, length: u32, flags: u16, next: u16) {
-            let bytes = [
-                &address.to_le_bytes()[..],
-                &length.to_le_bytes(),
-                &flags.to_le_bytes(),
-                &next.to_le_bytes(),
-            ];
+            let bytes = [&address.to_le_bytes()[..], &length.to_le_bytes(), &flags.to_le_bytes(), &next.to_le_bytes()];
             self.memory.write(DESCRIPTORS + 16 * index, &bytes.concat()).unwrap();
         }
         fn offer(&mut self, head: u16) {
@@ -293,12 +288,12 @@ mod tests {
     #[test]
     fn what_a_guest_must_not_do_is_an_error() {
         let cases: &[(u64, u32, u16, u16, u16)] = &[
-            (0xfff, 4, 0, 0, 0),                 // below its memory
-            (0x1000 + 0xffff, 2, 0, 0, 0),       // beyond it
-            (u64::MAX, u32::MAX, 0, 0, 0),       // around the end of the address space
-            (0x2000, 4, WRITABLE, 0, 0),         // not to be read
-            (0x2000, 4, NEXT, 4, 0),             // no such descriptor in the chain
-            (0x2000, 4, 0, 0, 4),                // no such descriptor at its head
+            (0xfff, 4, 0, 0, 0),           // below its memory
+            (0x1000 + 0xffff, 2, 0, 0, 0), // beyond it
+            (u64::MAX, u32::MAX, 0, 0, 0), // around the end of the address space
+            (0x2000, 4, WRITABLE, 0, 0),   // not to be read
+            (0x2000, 4, NEXT, 4, 0),       // no such descriptor in the chain
+            (0x2000, 4, 0, 0, 4),          // no such descriptor at its head
         ];
         for &(address, length, flags, next, head) in cases {
             let mut driver = Driver::new();

@@ -161,11 +161,21 @@ impl Lab {
 /// The plans of a sender and a receiver of one flow over TCP.
 pub fn upload(size: u64, more: &str) -> [String; 2] {
     let end = |own: &str, peer: &str, flow: &str| {
-        format!("host x\ncard 0 {own}\nroute {peer} card 0 source {own}\nflow number=1 transport=tcp {flow} {more}\noff-when-done\n")
+        format!(
+            "host x\ncard 0 {own}\nroute {peer} card 0 source {own}\nflow number=1 transport=tcp {flow} {more}\noff-when-done\n"
+        )
     };
     [
-        end("10.0.0.1", "10.0.0.2", &format!("role=client start=0 local=10.0.0.1:49152 peer=10.0.0.2:5001 act=send size={size}")),
-        end("10.0.0.2", "10.0.0.1", &format!("role=server local=10.0.0.2:5001 peer=10.0.0.1:49152 act=receive size={size}")),
+        end(
+            "10.0.0.1",
+            "10.0.0.2",
+            &format!("role=client start=0 local=10.0.0.1:49152 peer=10.0.0.2:5001 act=send size={size}"),
+        ),
+        end(
+            "10.0.0.2",
+            "10.0.0.1",
+            &format!("role=server local=10.0.0.2:5001 peer=10.0.0.1:49152 act=receive size={size}"),
+        ),
     ]
 }
 

@@ -1,0 +1,60 @@
+//! How fast guests are, in processor time of this process and all it starts, as a busy machine makes no difference to
+//! that. Bounds are the promised times (wall clock, on one core that is otherwise idle) and a half, for slower machines.
+//! `cargo test --release -p vazao-guest --test speed -- --nocapture` prints both times.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
+
+#[allow(dead_code)] // shared with the other tests
+#[path = "guests/lab.rs"]
+mod lab;
+
+use lab::{GO_ON, Lab, PATIENCE, Wire, boot, kernel, pair, upload};
+use std::time::Instant;
+use vazao_engine::{Duration, Time};
+use vazao_guest::Guest;
+
+/// Seconds of processor time so far: this process's and that of its ended children (proc(5), in hundredths).
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(4);
+    fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+}
+
+/// Runs guests to their end and says how long that took, in all.
+fn measure(name: &str, promised: f64, run: impl FnOnce() -> Lab) {
+    let (start, before) = (Instant::now(), processor_time());
+    let Lab { now, packets, .. } = run();
+    let used = processor_time() - before;
+    println!(
+        "{name}: {:.3?}, {used:.2} s of processor time; {now} of virtual time, {packets} packets",
+        start.elapsed()
+    );
+    assert!(used < 1.5 * promised, "{name} took {used} s");
+}
+
+/// One test, as processor time is the whole process's.
+#[test]
+fn guests_are_fast() {
+    let Some(kernel) = kernel() else { return };
+    let upload_over = |wire: Wire, size: u64, moderation| {
+        let mut lab = pair(&kernel, &upload(size, ""), &wire, |boot| {
+            (boot.moderation, boot.memory_mib) = (moderation, 256); // with room for the window
+        });
+        lab.run(Time::NEVER).unwrap();
+        lab.when(1, &format!("last 1 {size} 1"));
+        lab
+    };
+    let slow = Wire::new(10_000_000, Duration::from_millis(50), 84, 0);
+    let fast = Wire::new(1_000_000_000, Duration::from_millis(5), 834, 0);
+    measure("boot, 1 kB and power off", 0.1, || upload_over(slow.clone(), 1000, Duration::ZERO));
+    measure("10 MB at 10 Mbit/s x 100 ms", 1.5, || upload_over(slow, 10_000_000, Duration::ZERO));
+    let moderation = Duration::from_micros(50);
+    measure("200 MB at 1 Gbit/s x 10 ms, 50 us between interrupts", 6.0, || upload_over(fast, 200_000_000, moderation));
+    measure("1000 idle seconds", 0.3, || {
+        let guest = Guest::boot(&boot(&kernel, 0, "card 0 10.0.0.1\n"), PATIENCE, &GO_ON).unwrap();
+        let mut lab = Lab::new(vec![guest]);
+        lab.run(Time::from_nanos(1_000_000_000_000)).unwrap();
+        assert!(!lab.guests[0].is_off());
+        lab
+    });
+}
