@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::plan::Transport;
 use crate::report;
 use crate::socket::{self, Socket};
-use crate::timer::Ticks;
+use crate::timer::{self, Ticks};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
@@ -91,14 +91,9 @@ const SCTP_COUNTERS: &[Field] = &[
     ("control_in", 248, 8, 1),
 ];
 
-/// struct sctp_paddrinfo, whose times are milliseconds.
-const SCTP_PATH: &[Field] = &[
-    ("state", 132, 4, 1),
-    ("cwnd_bytes", 136, 4, 1),
-    ("srtt_us", 140, 4, 1000),
-    ("rto_us", 144, 4, 1000),
-    ("mtu", 148, 4, 1),
-];
+/// struct sctp_paddrinfo, without its smoothed RTT: Linux gives that in ticks, not in the milliseconds of RFC 6458.
+const SCTP_PATH: &[Field] =
+    &[("state", 132, 4, 1), ("cwnd_bytes", 136, 4, 1), ("rto_us", 144, 4, 1000), ("mtu", 148, 4, 1)];
 
 const SOL_SCTP: i32 = 132;
 const SCTP_STATUS: i32 = 14;
@@ -222,7 +217,8 @@ fn sctp(socket: &Socket) -> Result<Lines, Failure> {
         state[4..20].copy_from_slice(peer);
         socket.get(SOL_SCTP, SCTP_GET_PEER_ADDR_INFO, &mut state)?;
         let peer = socket::address(peer).map_or_else(|| "?".to_owned(), |peer| peer.to_string());
-        lines.push((Some(path), format!(" peer={peer}{}", numbers(&state, SCTP_PATH))));
+        let srtt = number(&state, 140, 4).unwrap_or(0) * timer::tick() / 1000;
+        lines.push((Some(path), format!(" peer={peer} srtt_us={srtt}{}", numbers(&state, SCTP_PATH))));
     }
     Ok(lines)
 }

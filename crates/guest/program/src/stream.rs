@@ -96,7 +96,7 @@ fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> 
     let size = flow.size.unwrap_or(u64::MAX);
     let mut buffer = vec![0; message];
     let (mut written, mut due) = (0, 1);
-    while written < size {
+    while written < size && !expired.load(Ordering::SeqCst) {
         if let Some(ticks) = &ticks {
             while due == 0 {
                 due = ticks.wait()?;
@@ -119,15 +119,20 @@ fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> 
 fn deadline(flow: &Flow, socket: &Arc<Socket>) -> Arc<AtomicBool> {
     let expired = Arc::new(AtomicBool::new(false));
     if let Some(duration) = flow.duration {
-        let (start, socket, expired) = (flow.start, Arc::downgrade(socket), Arc::clone(&expired));
+        let (start, transport) = (flow.start, flow.transport);
+        let (socket, expired) = (Arc::downgrade(socket), Arc::clone(&expired));
         thread::spawn(move || {
             match start {
                 Some(start) => sleep_until(start.saturating_add(duration)),
                 None => sleep_for(duration),
             }
             expired.store(true, Ordering::SeqCst);
-            // An error says that the flow is over already.
-            let _ = socket.upgrade().map(|socket| socket.shut_down());
+            // Of SCTP, the message that waits for room is still sent: closing would end what is known as well.
+            if transport != Transport::Sctp
+                && let Some(socket) = socket.upgrade()
+            {
+                let _ = socket.shut_down(); // an error says that the flow is over already
+            }
         });
     }
     expired

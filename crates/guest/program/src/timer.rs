@@ -33,6 +33,14 @@ fn sleep(flags: i32, ns: u64) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_REALTIME, flags, &timespec(ns), std::ptr::null_mut()) };
 }
 
+/// The kernel's tick in ns (1 s / HZ): the resolution of a clock that moves with it. That reads no clock.
+pub fn tick() -> u64 {
+    let mut tick = timespec(0);
+    // SAFETY: writes one timespec.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    tick.tv_nsec as u64
+}
+
 /// A timer that expires again and again, without drift.
 pub struct Ticks(OwnedFd);
 
