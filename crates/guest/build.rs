@@ -42,7 +42,9 @@ fn build(target: &Path) -> PathBuf {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo says what it is"));
     cargo.args(["build", "--release", "--locked", "--target", TARGET, "--manifest-path", "program/Cargo.toml"]);
     cargo.arg("--target-dir").arg(target).env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static");
-    UNSET.iter().for_each(|name| drop(cargo.env_remove(name)));
+    for name in UNSET {
+        cargo.env_remove(name);
+    }
     let output = cargo.output().expect("cargo can be run");
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

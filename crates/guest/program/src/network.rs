@@ -35,7 +35,10 @@ impl Network {
     pub fn card(&self, number: u32, address: Ipv4Addr, mtu: u32) -> Result<(), Failure> {
         let name = card_name(number);
         let index = interface(&name)?;
-        knobs::sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1")?;
+        match knobs::sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1") {
+            Err(failure) if failure.code() != "ENOENT" => return Err(failure),
+            _ => {} // or the kernel has no IPv6 at all
+        }
         self.up(index, libc::IFF_NOARP as u32, Some(mtu))?;
         self.address(index, address)?;
         self.rule(address, CARD_TABLE + number)
