@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, Once};
 use std::{io, ptr};
 
@@ -78,7 +78,7 @@ pub fn mount(what: &str, kind: &str, at: &str, flags: libc::c_ulong) -> Result<(
 pub fn run(flow: &Flow) -> Result<String, Failure> {
     sleep_until(flow.start.unwrap_or(0));
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &flow.program]).env_clear();
+    shell.args(["-c", &flow.program]).env_clear().stdin(Stdio::null());
     shell.envs([("HOME", "/tmp"), ("PATH", PATH), ("TMPDIR", "/tmp"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]);
     // SAFETY: between fork and exec only system calls are made.
     unsafe { shell.pre_exec(enter) };
