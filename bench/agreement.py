@@ -1,0 +1,332 @@
+"""How near our TCP is to Linux's: the same scenarios, with the same lost packets, on both; and what makes them part.
+
+.venv/bin/python bench/agreement.py [--cc reno,cubic] [--lossy] [--jobs N] [--json FILE]
+
+Every scenario is one upload over one link, run with `stack = "vazao"` and with `stack = "linux"` (the kernel as guest).
+A deviation above the tolerance is run again with one mechanism after the other taken away, or with Linux's receiver
+for ours: what makes it vanish is its explanation. Nothing else is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import chain, groupby, product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import vazao as vz
+from vazao import kernel
+from vazao.catalogue import of_kind
+
+TOLERANCE = 0.02
+"""A completion that differs by more is a deviation."""
+
+SEGMENT = 1448
+PATHS = (
+    ("1 Mbps", "50 ms", "100 kB"),
+    ("10 Mbps", "10 ms", "1 MB"),
+    ("10 Mbps", "50 ms", "100 kB"),
+    ("10 Mbps", "100 ms", "1 MB"),
+    ("100 Mbps", "10 ms", "10 MB"),
+    ("100 Mbps", "50 ms", "10 MB"),
+    ("100 Mbps", "100 ms", "1 MB"),
+)
+"""Rate, round-trip time and size."""
+
+BYTES = {"100 kB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
+HALF = {"10 ms": "5 ms", "50 ms": "25 ms", "100 ms": "50 ms"}
+QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
+CONTROLS = ("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic")
+
+FIRST = 3
+"""The number of the first packet with data: SYN and the handshake's acknowledgement come before."""
+
+LOSSES: dict[str, Callable[[int], list[int]]] = {
+    "none": lambda _: [],
+    "early": lambda _: [FIRST + 6],
+    "middle": lambda segments: [FIRST + segments // 2],
+    "burst": lambda segments: [FIRST + segments // 3 + i for i in range(5)],
+    "last": lambda segments: [FIRST + segments - 1],
+}
+"""Which packets are lost, of a flow of so many segments."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One upload over one link."""
+
+    rate: str
+    rtt: str
+    size: str
+    queue: str
+    loss: str
+    cc: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.cc}, {self.rate}, {self.rtt}, {self.queue}, {self.size}, {self.loss}"
+
+    def network(self, shift: int) -> vz.Network:
+        """The link; `shift` is added to the numbers of the lost packets."""
+        packets = [number + shift for number in LOSSES[self.loss](-(-BYTES[self.size] // SEGMENT))]
+        forward = vz.link(loss={"kind": "list", "packets": packets}) if packets else None
+        return vz.point_to_point(vz.link(self.rate, HALF[self.rtt], queue=self.queue, forward=forward))
+
+    def ours(self) -> dict[str, Any]:
+        """What our TCP is told to do as Linux does."""
+        entry = next(entry for entry in of_kind("congestion control") if entry.name == self.cc)
+        profile = {"profile": "linux"} if any(p.name == "profile" for p in entry.parameters) else {}
+        # Linux grows by all that an acknowledgement covers; its CUBIC alone has HyStart.
+        slow_start = "hystart" if self.cc == "cubic" else "standard"
+        return {"cc": {"kind": self.cc, **profile}, "slow_start": slow_start, "abc_limit": 1000}
+
+    def theirs(self) -> dict[str, Any]:
+        """What the kernel is told: its defaults."""
+        return {"cc": self.cc, "stack": "linux"}
+
+
+def grid() -> list[Scenario]:
+    """Without loss every queue, with loss the middle one; every control everywhere."""
+    free = product(CONTROLS, PATHS, QUEUES, ["none"])
+    lossy = product(CONTROLS, PATHS[2:5], ["1 bdp"], [loss for loss in LOSSES if loss != "none"])
+    return [Scenario(rate, rtt, size, queue, loss, cc) for cc, (rate, rtt, size), queue, loss in chain(free, lossy)]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Something that makes the two part, and how to take it away: by settings of either, or another receiver."""
+
+    name: str
+    source: str
+    ours: Mapping[str, Any] = field(default_factory=dict)
+    theirs: Mapping[str, Any] = field(default_factory=dict)
+    shift: int = 0
+    controls: tuple[str, ...] = CONTROLS
+    lossy_only: bool = False
+
+    def applies(self, scenario: Scenario) -> bool:
+        """Whether there is something to take away."""
+        return scenario.cc in self.controls and (scenario.loss != "none" or not self.lossy_only)
+
+
+MECHANISMS = (
+    Mechanism(
+        "HyStart",
+        "Ha and Rhee 2011",
+        ours={"slow_start": "standard"},
+        theirs={"module": {"tcp_cubic.hystart": 0}},
+        controls=("cubic",),
+    ),
+    Mechanism(
+        "the packets that are lost: ours acknowledges the handshake with its first data",
+        "RFC 9293 section 3.10.7.3",
+        shift=-1,
+        lossy_only=True,
+    ),
+    Mechanism("RACK", "RFC 8985 section 6", theirs={"sysctl": {"net.ipv4.tcp_recovery": 0}}),
+    Mechanism("tail loss probes", "RFC 8985 section 7", theirs={"sysctl": {"net.ipv4.tcp_early_retrans": 0}}),
+    Mechanism("F-RTO", "RFC 5682", theirs={"sysctl": {"net.ipv4.tcp_frto": 0}}),
+    Mechanism(
+        "RACK, tail loss probes and F-RTO together",
+        "RFC 8985, RFC 5682",
+        theirs={"sysctl": {f"net.ipv4.tcp_{name}": 0 for name in ("recovery", "early_retrans", "frto")}},
+    ),
+    Mechanism(
+        "recovery by SACK, which rate reduction (RFC 9937) paces in Linux",
+        "RFC 6675, RFC 9937",
+        ours={"sack": False, "recovery": "newreno"},
+        theirs={"sysctl": {"net.ipv4.tcp_sack": 0}},
+    ),
+    Mechanism(
+        "the receiver: when it acknowledges, what window it offers",
+        "our sender with Linux's receiver",
+        ours={"stack": {"client": "vazao", "server": "linux"}},
+    ),
+)
+"""In the order in which they are tried: what is most particular first, half of the connection last."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to."""
+
+    completion_s: float
+    retransmissions: int
+    packets: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same scenario on both."""
+
+    ours: Outcome
+    linux: Outcome
+
+    @property
+    def error(self) -> float:
+        """How much longer ours takes, relative to Linux."""
+        return self.ours.completion_s / self.linux.completion_s - 1
+
+
+def outcome(scenario: Scenario, settings: Mapping[str, Any], shift: int) -> Outcome:
+    """One run."""
+    flow = vz.flow(vz.upload(scenario.size), vz.tcp(**settings))
+    try:
+        row = vz.run(scenario.network(shift), [flow]).flows.to_dicts()[0]
+    except vz.VazaoError as error:
+        # What crosses from one process to another must not carry the engine's own exception.
+        raise RuntimeError(f"{scenario.name}: {error}") from None
+    if not (row["completed"] and row["intact"]):
+        raise RuntimeError(f"{scenario.name}: not every byte arrived")
+    return Outcome(row["completion_s"], row["retransmissions"], row["packets_sent"])
+
+
+def pair(scenario: Scenario, without: Mechanism | None = None) -> Pair:
+    """Both runs, as they are or without a mechanism."""
+    change = without or Mechanism("", "")
+    ours = outcome(scenario, {**scenario.ours(), **change.ours}, change.shift)
+    return Pair(ours, outcome(scenario, {**scenario.theirs(), **change.theirs}, 0))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A scenario, how its runs part, and what explains that if something had to and did."""
+
+    scenario: Scenario
+    pair: Pair
+    mechanism: Mechanism | None = None
+    error_without: float | None = None
+
+    @property
+    def deviates(self) -> bool:
+        """Whether the difference calls for an explanation."""
+        return abs(self.pair.error) > TOLERANCE
+
+
+def examine(scenario: Scenario, explain: bool) -> Finding:
+    """Run a scenario on both and, where they part and `explain` is set, look for the mechanism."""
+    finding = Finding(scenario, pair(scenario))
+    if not (finding.deviates and explain):
+        return finding
+    for mechanism in MECHANISMS:
+        if mechanism.applies(scenario):
+            error = pair(scenario, mechanism).error
+            if abs(error) <= TOLERANCE:
+                return Finding(scenario, finding.pair, mechanism, error)
+    return finding
+
+
+def percent(value: float) -> str:
+    """For people."""
+    return f"{100 * value:+.2f} %"
+
+
+def columns(title: str, *names: str) -> Table:
+    """An empty table: the first column is text, the others are numbers."""
+    table = Table(names[0], title=title, title_justify="left")
+    for name in names[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def show_runs(console: Console, findings: Iterable[Finding]) -> None:
+    """A row for each scenario."""
+    table = columns("ours / Linux", "scenario", "completion (s)", "error", "retransmissions", "packets")
+    for found in findings:
+        ours, linux = found.pair.ours, found.pair.linux
+        table.add_row(
+            found.scenario.name,
+            f"{ours.completion_s:.4f} / {linux.completion_s:.4f}",
+            percent(found.pair.error),
+            f"{ours.retransmissions} / {linux.retransmissions}",
+            f"{ours.packets} / {linux.packets}",
+            style="yellow" if found.deviates else None,
+        )
+    console.print(table)
+
+
+def groups(findings: Iterable[Finding]) -> dict[str, list[float]]:
+    """Errors without sign: all without loss, all with, and both for each control."""
+    errors: dict[str, list[float]] = {}
+    for found in findings:
+        kind = "without loss" if found.scenario.loss == "none" else "with loss"
+        for group in (kind, f"{found.scenario.cc}, {kind}"):
+            errors.setdefault(group, []).append(abs(found.pair.error))
+    return dict(sorted(errors.items(), key=lambda item: ("," in item[0], item[0])))
+
+
+def show_groups(console: Console, errors: Mapping[str, list[float]]) -> None:
+    """Medians."""
+    table = columns("errors by group", "group", "scenarios", "median", "largest", f"above {TOLERANCE:.0%}")
+    for name, values in errors.items():
+        above = sum(value > TOLERANCE for value in values)
+        table.add_row(name, str(len(values)), f"{median(values):.2%}", f"{max(values):.1%}", str(above))
+    console.print(table)
+
+
+def show_explanations(console: Console, findings: Iterable[Finding]) -> None:
+    """What explains the deviations, each with the error that is left without it."""
+
+    def name(found: Finding) -> str:
+        return f"{found.mechanism.name} ({found.mechanism.source})" if found.mechanism else "not explained"
+
+    deviating = sorted((found for found in findings if found.deviates), key=name)
+    for mechanism, explained in groupby(deviating, key=name):
+        console.print(f"\n{mechanism}:", markup=False)
+        for found in explained:
+            left = "" if found.error_without is None else f"; without it {percent(found.error_without)}"
+            console.print(f"  {found.scenario.name}: {percent(found.pair.error)}{left}", markup=False, highlight=False)
+
+
+def record(found: Finding) -> dict[str, Any]:
+    """A finding as data."""
+    return {
+        **asdict(found.scenario),
+        "ours": asdict(found.pair.ours),
+        "linux": asdict(found.pair.linux),
+        "error": found.pair.error,
+        "mechanism": found.mechanism.name if found.mechanism else None,
+        "error_without": found.error_without,
+    }
+
+
+def main() -> int:
+    """Run the grid, print what came of it. The exit code is 1 if the median without loss is above the tolerance."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cc", default=",".join(CONTROLS), help="congestion controls, with commas between them")
+    parser.add_argument("--lossy", action="store_true", help="explain deviations with loss, too")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--json", type=Path, help="where to keep the numbers")
+    given = parser.parse_args()
+    console = Console()
+    if kernel.find() is None:
+        console.print(kernel.missing(), markup=False, soft_wrap=True)
+        return 0
+    controls = given.cc.split(",")
+    if unknown := [name for name in controls if name not in CONTROLS]:
+        parser.error(f"--cc: {', '.join(unknown)}: not among {', '.join(CONTROLS)}")
+    scenarios = [scenario for scenario in grid() if scenario.cc in controls]
+    explain = [given.lossy or scenario.loss == "none" for scenario in scenarios]
+    with console.status(f"{len(scenarios)} scenarios on both"), ProcessPoolExecutor(given.jobs) as pool:
+        findings = list(pool.map(examine, scenarios, explain))
+    errors = groups(findings)
+    show_runs(console, findings)
+    show_groups(console, errors)
+    show_explanations(console, [found for found, wanted in zip(findings, explain, strict=True) if wanted])
+    if given.json:
+        given.json.write_text(json.dumps([record(found) for found in findings], indent=1) + "\n")
+    return int(median(errors["without loss"]) > TOLERANCE)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
