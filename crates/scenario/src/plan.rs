@@ -217,17 +217,20 @@ fn write_routes(
         // The way that the flow names comes first: it is the one that the main table has.
         write_route(out, addresses, (end.own.interface, end.peer.interface), initial)?;
     }
+    let name = |index: usize| addresses.interfaces[index].name.as_str();
+    let mut ways = Vec::new();
     for (peer, initial) in window {
-        for from in addresses.of(node) {
-            for to in addresses.of(peer) {
-                let name = |index: usize| addresses.interfaces[index].name.as_str();
-                if routing.route(name(from), name(to)).is_ok() {
-                    write_route(out, addresses, (from, to), initial)?;
-                }
+        for (from, to) in addresses.of(node).flat_map(|from| addresses.of(peer).map(move |to| (from, to))) {
+            if let Ok(steps) = routing.route(name(from), name(to)) {
+                let &(last, _) = steps.last().expect("a route has links");
+                let arrives = graph.interfaces(peer).iter().position(|&link| link == last);
+                ways.push((arrives != Some(addresses.interfaces[to].number), from, to, initial));
             }
         }
     }
-    Ok(())
+    // A way that ends at the interface with the address comes before one that ends at another of the host.
+    ways.sort_by_key(|way| way.0);
+    ways.iter().try_for_each(|&(_, from, to, initial)| write_route(out, addresses, (from, to), initial))
 }
 
 fn write_route(out: &mut String, addresses: &Addresses, (from, to): (usize, usize), initial: u64) -> std::fmt::Result {
@@ -244,16 +247,13 @@ fn write_route(out: &mut String, addresses: &Addresses, (from, to): (usize, usiz
 fn write_mptcp(out: &mut String, addresses: &Addresses, node: usize, ends: &[End<'_>]) -> std::fmt::Result {
     let Some(end) = ends.iter().find(|end| end.flow.transport.entry.build == Protocol::Mptcp) else { return Ok(()) };
     let full = end.flow.transport.parameters.text("path_manager") == "full-mesh";
-    let flags = match (end.side, full) {
-        (0, true) => "subflow fullmesh",
-        (0, false) => "subflow",
-        _ => "signal",
-    };
+    let flags = if end.side == 0 { "subflow fullmesh" } else { "signal" };
     writeln!(out, "mptcp limits 8 8")?;
-    for index in addresses.of(node).filter(|&index| index != end.own.interface) {
+    for index in addresses.of(node).filter(|&index| full || index != end.own.interface) {
         let interface = &addresses.interfaces[index];
-        // With one subflow an interface, the server's other addresses are not told: none connects to them.
-        if end.side == 0 || full {
+        // The client opens a subflow to each address that the server tells of, from the interface that its routes
+        // name; from all of them if they are endpoints of a full mesh.
+        if end.side == 1 || full {
             writeln!(out, "mptcp endpoint {} card {} {flags}", dotted(interface.address), interface.number)?;
         }
     }

@@ -401,7 +401,9 @@ impl<P: Probe> World<P> {
             Report::Sent(_, bytes) => ledger.written = Some(bytes),
             Report::Over(_, why) => {
                 ledger.failure = ledger.failure.take().or(why.map(str::to_owned));
-                self.close(number, side, why.is_some());
+                // Programs are done when the client's is: a server often never ends.
+                let done = flow.is_program && side == 0;
+                self.close(number, side, done || why.is_some());
             }
             Report::Info(_, None, text) if sends => {
                 ledger.info.update(text.split_ascii_whitespace());
@@ -414,3 +416,6 @@ impl<P: Probe> World<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
