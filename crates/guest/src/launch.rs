@@ -12,6 +12,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags, memfd_create, open, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open, waitpid,
 };
@@ -33,7 +34,8 @@ pub(crate) struct Launch<'a> {
     pub reports: &'a Console,
 }
 
-/// Where the guest's open files are: standard input, console, console, reports, initial root, clock, then its cards.
+/// Where the guest's open files are: standard input, console, console, reports, initial root, clock, its cards, and at
+/// last its leash (see [`prepare`]).
 const REPORTS: usize = 3;
 const INITRD: usize = 4;
 const CLOCK: usize = 5;
@@ -56,7 +58,9 @@ impl Launch<'_> {
         let console = self.console.as_fd();
         let mut files = vec![nothing.as_fd(), console, console, self.reports.as_fd(), initrd.as_fd()];
         files.extend(names.iter().map(AsFd::as_fd));
-        let process = spawn(self.kernel, &self.arguments(), &self.environment(), &files, folder.as_fd())
+        let (leash, hand) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| fails("making a pipe")(error.into()))?;
+        files.push(leash.as_fd());
+        let process = spawn(self.kernel, &self.arguments(), &self.environment(), &files, folder.as_fd(), hand)
             .map_err(|error| Problem::Start { path: self.kernel.to_owned(), error })?;
         Ok((process, listeners))
     }
@@ -157,6 +161,8 @@ pub(crate) struct Process {
     pid: Pid,
     /// Readable once it has ended.
     file: OwnedFd,
+    /// The end of the leash that is in our hand.
+    _hand: OwnedFd,
     ended: bool,
 }
 
@@ -233,6 +239,7 @@ fn spawn(
     environment: &[String],
     files: &[BorrowedFd<'_>],
     folder: BorrowedFd<'_>,
+    hand: OwnedFd,
 ) -> io::Result<Process> {
     const STACK: usize = 64 << 10;
     let strings = |words: &[String]| words.iter().map(|w| CString::new(w.as_bytes())).collect::<Result<Vec<_>, _>>();
@@ -266,7 +273,7 @@ fn spawn(
     };
     let pid = Pid::from_raw(pid).expect("a child has a number");
     let file = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut process = Process { pid, file, ended: false };
+    let mut process = Process { pid, file, _hand: hand, ended: false };
     // SAFETY: a field of a live value; it is read so because the other process has written it.
     match unsafe { (&raw const child.error).read_volatile() } {
         0 => Ok(process),
@@ -291,6 +298,9 @@ extern "C" fn become_guest(argument: *mut c_void) -> c_int {
         libc::_exit(127)
     }
 }
+
+/// Which signal an owner gets (fcntl(2)).
+const F_SETSIG: c_int = 10;
 
 /// Sets up the new process; an error number is left in `child.error`.
 ///
@@ -320,10 +330,18 @@ unsafe fn prepare(child: &mut Child) {
         let placed = (0..count).zip(&child.moved).all(|(number, file)| libc::dup2(*file, number) == number);
         libc::syscall(libc::SYS_close_range, count, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
 
+        // The leash: a pipe of which this process has the one end and its parent the other. When the parent is gone,
+        // however that came, the system sends the pipe's owner a signal: SIGKILL to all that this process has started.
+        // (The signal above is for it alone: what it traces would be set free, and run on as ordinary processes.)
+        let leash = count - 1;
+        let tied = libc::fcntl(leash, libc::F_SETOWN, -libc::getpid()) == 0
+            && libc::fcntl(leash, F_SETSIG, libc::SIGKILL) == 0
+            && libc::fcntl(leash, libc::F_SETFL, libc::O_ASYNC) == 0;
+
         let filter = libc::sock_fprog { len: child.filter.len() as u16, filter: child.filter.as_mut_ptr() };
         let confined = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0;
-        if entered != 0 || !placed || !confined {
+        if entered != 0 || !placed || !tied || !confined {
             child.error = *libc::__errno_location();
         }
         let mut none = std::mem::zeroed();
