@@ -184,8 +184,8 @@ fn mptcp(socket: &Socket) -> Result<Lines, Failure> {
     let mut state = [0; 128];
     let length = socket.get(SOL_MPTCP, MPTCP_INFO, &mut state)?;
     let mut lines = vec![(None, numbers(&state[..length], MPTCP))];
-    let states = subflows::<TCP_SIZE>(socket, MPTCP_TCPINFO)?;
-    let addresses = subflows::<256>(socket, MPTCP_SUBFLOW_ADDRS)?;
+    let states = subflows(socket, MPTCP_TCPINFO, TCP_SIZE)?;
+    let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, 256)?;
     for (path, (state, ends)) in states.iter().zip(addresses).enumerate() {
         let end = |at: usize| socket::address(&ends[at..]).map_or_else(|| "?".to_owned(), |end| end.to_string());
         lines.push((Some(path), format!(" local={} peer={}{}", end(0), end(128), numbers(state, TCP))));
@@ -193,14 +193,19 @@ fn mptcp(socket: &Socket) -> Result<Lines, Failure> {
     Ok(lines)
 }
 
-/// An array with an element of `SIZE` bytes for each subflow, behind struct mptcp_subflow_data: its own size, the
-/// number of subflows, the size of the kernel's element, the size of ours.
-fn subflows<const SIZE: usize>(socket: &Socket, option: i32) -> Result<Vec<[u8; SIZE]>, Failure> {
-    let mut bytes = [16, 0, 0, SIZE as u32].map(u32::to_ne_bytes).concat();
-    bytes.resize(16 + PATHS * SIZE, 0);
+/// What the kernel says about each subflow, at most `size` bytes of it.
+fn subflows(socket: &Socket, option: i32, size: usize) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut bytes = [16, 0, 0, size as u32].map(u32::to_ne_bytes).concat();
+    bytes.resize(16 + PATHS * size, 0);
     socket.get(SOL_MPTCP, option, &mut bytes)?;
-    let count = number(&bytes, 4, 4).unwrap_or(0) as usize;
-    Ok(bytes[16..].as_chunks().0.iter().take(count).copied().collect())
+    Ok(elements(&bytes, size))
+}
+
+/// The elements behind struct mptcp_subflow_data: its own size, the number of subflows, the size of the kernel's
+/// element, the size of ours. They lie as close as the smaller of the two allows.
+fn elements(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let header = |at: usize| number(bytes, at, 4).unwrap_or(0) as usize;
+    bytes[16..].chunks_exact(header(8).clamp(1, size)).take(header(4)).map(<[u8]>::to_vec).collect()
 }
 
 fn sctp(socket: &Socket) -> Result<Lines, Failure> {
@@ -271,6 +276,14 @@ mod tests {
         for fields in [TCP, MPTCP, SCTP, SCTP_COUNTERS, SCTP_PATH] {
             assert!(fields.windows(2).all(|pair| pair[0].1 + pair[0].2 <= pair[1].1));
         }
+    }
+
+    #[test]
+    fn elements_of_an_older_kernel_lie_closer() {
+        let kernel = |size: u32| [16, 2, size, 6].map(u32::to_ne_bytes).concat();
+        let array = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0];
+        assert_eq!(elements(&[kernel(4), array.to_vec()].concat(), 6), [[1, 2, 3, 4], [5, 6, 7, 8]]);
+        assert_eq!(elements(&[kernel(9), array.to_vec()].concat(), 6), [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]);
     }
 
     #[test]
