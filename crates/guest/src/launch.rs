@@ -8,18 +8,18 @@
 use crate::Problem;
 use crate::console::Console;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags, memfd_create, open, openat, unlinkat};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open, waitpid,
 };
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a guest's process is started with.
@@ -35,7 +35,7 @@ pub(crate) struct Launch<'a> {
 }
 
 /// Where the guest's open files are: standard input, console, console, reports, initial root, clock, its cards, and at
-/// last its leash (see [`prepare`]).
+/// last its leash (see [`confine`]).
 const REPORTS: usize = 3;
 const INITRD: usize = 4;
 const CLOCK: usize = 5;
@@ -44,25 +44,31 @@ const CARDS: usize = 6;
 impl Launch<'_> {
     /// Starts it. Returns the process, and the sockets at which its clock and its cards will be asked for.
     pub fn start(&self) -> Result<(Process, Vec<OwnedFd>), Problem> {
-        let fails = |what| {
-            Problem::resource(
-                what,
-                "see that the temporary folder (TMPDIR) is writable, /proc is mounted, and enough files may be open (ulimit -n)",
-            )
+        let remedy =
+            "see that the temporary folder (TMPDIR) can be written to and enough files may be open (ulimit -n)";
+        let fails = |what| Problem::resource(what, remedy);
+        let prepared = || {
+            let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+            let socket = |_| socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+            let sockets: Result<Vec<OwnedFd>, Errno> = (0..=self.cards).map(socket).collect();
+            Ok((nothing, in_memory(self.initrd)?, sockets?, pipe_with(PipeFlags::CLOEXEC)?))
         };
-        let Doors { listeners, names, folder } =
-            Doors::new(1 + self.cards as usize).map_err(fails("making its sockets"))?;
-        let initrd = in_memory(self.initrd).map_err(fails("storing its initial root"))?;
-        let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-        let nothing = nothing.map_err(|error| fails("opening /dev/null")(error.into()))?;
+        let (nothing, initrd, sockets, (leash, hand)) = prepared().map_err(fails("opening its files"))?;
         let console = self.console.as_fd();
-        let mut files = vec![nothing.as_fd(), console, console, self.reports.as_fd(), initrd.as_fd()];
-        files.extend(names.iter().map(AsFd::as_fd));
-        let (leash, hand) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| fails("making a pipe")(error.into()))?;
-        files.push(leash.as_fd());
-        let process = spawn(self.kernel, &self.arguments(), &self.environment(), &files, folder.as_fd(), hand)
-            .map_err(|error| Problem::Start { path: self.kernel.to_owned(), error })?;
-        Ok((process, listeners))
+        let plan = Plan {
+            kernel: self.kernel,
+            arguments: &self.arguments(),
+            environment: &self.environment(),
+            files: &[nothing.as_fd(), console, console, self.reports.as_fd(), initrd.as_fd()],
+            sockets: &sockets,
+            leash: leash.as_fd(),
+        };
+        match spawn(&plan, hand) {
+            Ok(process) => Ok((process, sockets)),
+            Err((Stage::Kernel, error)) => Err(Problem::Start { path: self.kernel.to_owned(), error }),
+            Err((Stage::Sockets, error)) => Err(fails("making its sockets")(error)),
+            Err((Stage::Process, error)) => Err(fails("setting up its process")(error)),
+        }
     }
     /// The command line. Each word of it decides the kernel's random numbers; none may depend on where or when it runs.
     fn arguments(&self) -> Vec<String> {
@@ -107,53 +113,6 @@ fn in_memory(content: &[u8]) -> io::Result<OwnedFd> {
     let file = std::fs::File::from(memfd_create("initrd", MemfdFlags::CLOEXEC)?);
     io::Write::write_all(&mut &file, content)?;
     Ok(file.into())
-}
-
-/// Sockets by which a guest will find its clock and its cards, without names in the file system.
-struct Doors {
-    listeners: Vec<OwnedFd>,
-    /// The files that were their names, by which they can still be connected to.
-    names: Vec<OwnedFd>,
-    /// The deleted folder that they were in.
-    folder: OwnedFd,
-}
-
-impl Doors {
-    fn new(count: usize) -> io::Result<Doors> {
-        let path = new_folder()?;
-        let doors = Doors::open(count, &path);
-        // Nothing is left in it, but if the opening failed half-way.
-        let removed = std::fs::remove_dir(&path).or_else(|_| std::fs::remove_dir_all(&path));
-        doors.and_then(|doors| removed.map(|()| doors))
-    }
-    fn open(count: usize, path: &Path) -> io::Result<Doors> {
-        let folder = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let (mut listeners, mut names) = (Vec::new(), Vec::new());
-        for _ in 0..count {
-            let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-            // Through the open folder, as a socket's path must be short and the temporary folder's may be long.
-            bind(&listener, &SocketAddrUnix::new(format!("/proc/self/fd/{}/door", folder.as_raw_fd()))?)?;
-            listen(&listener, 1)?;
-            names.push(openat(&folder, "door", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
-            unlinkat(&folder, "door", AtFlags::empty())?;
-            listeners.push(listener);
-        }
-        Ok(Doors { listeners, names, folder })
-    }
-}
-
-/// A new private folder in the temporary one.
-fn new_folder() -> io::Result<PathBuf> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("vazao-{}-{number}", std::process::id()));
-        match rustix::fs::mkdir(&path, Mode::RWXU) {
-            Ok(()) => return Ok(path),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// A guest's process, killed with all it has started when this is dropped.
@@ -216,45 +175,64 @@ pub(crate) fn describe(status: WaitStatus) -> String {
     }
 }
 
-/// All that the new process needs, prepared so that it need not allocate.
-struct Child {
-    kernel: CString,
-    arguments: Vec<*const libc::c_char>,
-    environment: Vec<*const libc::c_char>,
-    files: Vec<RawFd>,
-    moved: Vec<RawFd>,
-    folder: RawFd,
-    parent: libc::pid_t,
-    filter: Vec<libc::sock_filter>,
-    /// Why it could not be started: a system error number.
-    error: c_int,
+/// What a new process is to be.
+struct Plan<'a> {
+    kernel: &'a Path,
+    arguments: &'a [String],
+    environment: &'a [String],
+    /// Its open files from 0 on. Then come the names of `sockets`, and the leash.
+    files: &'a [BorrowedFd<'a>],
+    /// To which it will connect by its files that are their names.
+    sockets: &'a [OwnedFd],
+    leash: BorrowedFd<'a>,
 }
 
-/// Starts `kernel` with `files` as its open files 0, 1, ... and `folder` as its current one, as posix_spawn(3) would:
-/// the new process borrows this one's memory until it executes the kernel, so that a large process starts guests as
-/// fast as a small one.
-fn spawn(
-    kernel: &Path,
-    arguments: &[String],
-    environment: &[String],
-    files: &[BorrowedFd<'_>],
-    folder: BorrowedFd<'_>,
-    hand: OwnedFd,
-) -> io::Result<Process> {
+/// Where a new process can fail.
+#[derive(Clone, Copy)]
+enum Stage {
+    Sockets,
+    Process,
+    Kernel,
+}
+
+/// A [`Plan`] in the form that the new process needs, as it must not allocate.
+struct Child {
+    kernel: CString,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    files: Vec<c_int>,
+    sockets: Vec<c_int>,
+    /// Where in `files` the sockets' names are.
+    names: usize,
+    folder: CString,
+    parent: libc::pid_t,
+    filter: Vec<libc::sock_filter>,
+    /// Where it failed, and the system's error number.
+    failure: Option<(Stage, c_int)>,
+}
+
+/// Starts a process as posix_spawn(3) would: it borrows this one's memory until it executes the kernel, so that a large
+/// process starts guests as fast as a small one.
+fn spawn(plan: &Plan<'_>, hand: OwnedFd) -> Result<Process, (Stage, io::Error)> {
     const STACK: usize = 64 << 10;
+    let unusable = |error: std::ffi::NulError| (Stage::Kernel, error.into());
     let strings = |words: &[String]| words.iter().map(|w| CString::new(w.as_bytes())).collect::<Result<Vec<_>, _>>();
     let pointers = |words: &[CString]| words.iter().map(|w| w.as_ptr()).chain([null()]).collect();
-    let (arguments, environment) = (strings(arguments)?, strings(environment)?);
+    let numbers = |files: &[BorrowedFd<'_>]| files.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>();
+    let (arguments, environment) =
+        (strings(plan.arguments).map_err(unusable)?, strings(plan.environment).map_err(unusable)?);
+    let no_name_yet = vec![-1; plan.sockets.len()];
     let mut child = Child {
-        kernel: CString::new(kernel.as_os_str().as_encoded_bytes())?,
+        kernel: CString::new(plan.kernel.as_os_str().as_encoded_bytes()).map_err(unusable)?,
         arguments: pointers(&arguments),
         environment: pointers(&environment),
-        files: files.iter().map(AsRawFd::as_raw_fd).collect(),
-        moved: vec![0; files.len()],
-        folder: folder.as_raw_fd(),
+        files: [numbers(plan.files), no_name_yet, vec![plan.leash.as_raw_fd()]].concat(),
+        sockets: plan.sockets.iter().map(AsRawFd::as_raw_fd).collect(),
+        names: plan.files.len(),
+        folder: new_folder().map_err(|error| (Stage::Sockets, error))?,
         parent: std::process::id() as libc::pid_t,
         filter: without_randomness(),
-        error: 0,
+        failure: None,
     };
     let mut stack = vec![0u128; STACK / 16];
     // SAFETY: `become_guest` runs on a stack of its own, which grows down from its end, while this thread waits
@@ -268,18 +246,31 @@ fn spawn(
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let pid = libc::clone(become_guest, top, flags, (&raw mut child).cast());
         let error = if pid < 0 { Some(io::Error::last_os_error()) } else { None };
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        error.map_or(Ok(pid), Err)?
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
+        error.map_or(Ok(pid), |error| Err((Stage::Process, error)))?
     };
     let pid = Pid::from_raw(pid).expect("a child has a number");
-    let file = pidfd_open(pid, PidfdFlags::empty())?;
+    let file = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| (Stage::Process, error.into()))?;
     let mut process = Process { pid, file, _hand: hand, ended: false };
     // SAFETY: a field of a live value; it is read so because the other process has written it.
-    match unsafe { (&raw const child.error).read_volatile() } {
-        0 => Ok(process),
-        error => {
+    match unsafe { (&raw const child.failure).read_volatile() } {
+        None => Ok(process),
+        Some((stage, error)) => {
             process.wait(WaitOptions::empty());
-            Err(io::Error::from_raw_os_error(error))
+            Err((stage, io::Error::from_raw_os_error(error)))
+        }
+    }
+}
+
+/// The path of a private folder that does not exist yet, in the temporary one.
+fn new_folder() -> io::Result<CString> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let temporary = std::path::absolute(std::env::temp_dir())?;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = temporary.join(format!("vazao-{}-{number}", std::process::id()));
+        if !path.exists() {
+            return Ok(CString::new(path.into_os_string().into_encoded_bytes())?);
         }
     }
 }
@@ -290,29 +281,64 @@ extern "C" fn become_guest(argument: *mut c_void) -> c_int {
     let child = unsafe { &mut *argument.cast::<Child>() };
     // SAFETY: system calls of a process about to execute another program, with pointers into `child`.
     unsafe {
-        prepare(child);
-        if child.error == 0 {
+        let stage = if !name_sockets(child) {
+            Stage::Sockets
+        } else if !confine(child) {
+            Stage::Process
+        } else {
             libc::execve(child.kernel.as_ptr(), child.arguments.as_ptr(), child.environment.as_ptr());
-            child.error = *libc::__errno_location();
-        }
+            Stage::Kernel
+        };
+        child.failure = Some((stage, *libc::__errno_location()));
         libc::_exit(127)
     }
 }
 
-/// Which signal an owner gets (fcntl(2)).
-const F_SETSIG: c_int = 10;
-
-/// Sets up the new process; an error number is left in `child.error`.
+/// Makes the sockets what can be connected to, and opens their names, which it then deletes. It does so in a folder that
+/// becomes its current one and is deleted, too: the guest can make no files. This is the new process's task because it
+/// outlives a parent that is killed meanwhile, so that even then nothing is left. False: it failed.
 ///
 /// # Safety
 /// In a new process that is about to execute another program only.
-unsafe fn prepare(child: &mut Child) {
+unsafe fn name_sockets(child: &mut Child) -> bool {
+    const NAME: &CStr = c"door";
+    let names = &mut child.files[child.names..child.names + child.sockets.len()];
+    // SAFETY: as the caller promises: system calls that change this process only, and pointers to live values.
+    unsafe {
+        libc::setpgid(0, 0); // so that all that it starts can be killed together, and it is not with its parent's group
+        let mut address: libc::sockaddr_un = std::mem::zeroed();
+        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        std::ptr::copy_nonoverlapping(NAME.as_ptr(), address.sun_path.as_mut_ptr(), NAME.count_bytes());
+        let address = (&raw const address).cast::<libc::sockaddr>();
+        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+        if libc::mkdir(child.folder.as_ptr(), 0o700) != 0 {
+            return false;
+        }
+        let mut done = libc::chdir(child.folder.as_ptr()) == 0;
+        for (socket, name) in child.sockets.iter().zip(names) {
+            done = done && libc::bind(*socket, address, length) == 0 && libc::listen(*socket, 1) == 0;
+            *name = if done { libc::open(NAME.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) } else { -1 };
+            done = done && *name >= 0 && libc::unlink(NAME.as_ptr()) == 0;
+        }
+        let error = *libc::__errno_location();
+        let removed = libc::rmdir(child.folder.as_ptr()) == 0;
+        if !done {
+            *libc::__errno_location() = error;
+        }
+        done && removed
+    }
+}
+
+/// Gives the new process its open files and takes from it what it must not have. False: it failed.
+///
+/// # Safety
+/// In a new process that is about to execute another program only.
+unsafe fn confine(child: &mut Child) -> bool {
     // SAFETY: as the caller promises: system calls that change this process only, and pointers into `child`.
     unsafe {
-        libc::setpgid(0, 0); // so that all that it starts can be killed together
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != child.parent {
-            libc::_exit(127); // died between the clone and the line above
+            libc::_exit(127); // it died before the line above
         }
         for signal in 1..=64 {
             libc::signal(signal, libc::SIG_DFL);
@@ -323,11 +349,10 @@ unsafe fn prepare(child: &mut Child) {
 
         // First out of the way of the numbers they are to have, then to these; whatever else is open is closed.
         let count = child.files.len() as c_int;
-        for (moved, file) in child.moved.iter_mut().zip(&child.files) {
-            *moved = libc::fcntl(*file, libc::F_DUPFD_CLOEXEC, count);
+        for file in &mut child.files {
+            *file = libc::fcntl(*file, libc::F_DUPFD_CLOEXEC, count);
         }
-        let entered = libc::fchdir(child.folder);
-        let placed = (0..count).zip(&child.moved).all(|(number, file)| libc::dup2(*file, number) == number);
+        let placed = (0..count).zip(&child.files).all(|(number, file)| libc::dup2(*file, number) == number);
         libc::syscall(libc::SYS_close_range, count, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
 
         // The leash: a pipe of which this process has the one end and its parent the other. When the parent is gone,
@@ -341,14 +366,14 @@ unsafe fn prepare(child: &mut Child) {
         let filter = libc::sock_fprog { len: child.filter.len() as u16, filter: child.filter.as_mut_ptr() };
         let confined = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0;
-        if entered != 0 || !placed || !tied || !confined {
-            child.error = *libc::__errno_location();
-        }
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        placed && tied && confined && libc::sigprocmask(libc::SIG_SETMASK, &raw const none, null_mut()) == 0
     }
 }
+
+/// Which signal an owner gets (fcntl(2)).
+const F_SETSIG: c_int = 10;
 
 /// A filter under which getrandom(2) seems not to exist: a kernel then has no randomness but its command line's.
 fn without_randomness() -> Vec<libc::sock_filter> {

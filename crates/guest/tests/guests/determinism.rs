@@ -41,7 +41,11 @@ fn runs_are_identical_on_a_busy_machine() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| while !done.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
         }
         let again: Vec<u64> = (0..5).map(|_| trace().unwrap()).collect();
         done.store(true, Ordering::Relaxed);
