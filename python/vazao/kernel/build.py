@@ -38,7 +38,7 @@ UNASKED = ("RUSTC=none", "BINDGEN=none", "PAHOLE=none")
 """What would otherwise make each build of the same source with the same compiler another file: who builds it when, and
 the versions of tools that it does not use and yet notes in its configuration."""
 
-PATIENCE = 0.5
+PATIENCE = 0.2
 """Seconds that removing what was built may delay the end of an interrupted build."""
 
 
