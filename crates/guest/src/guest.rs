@@ -353,6 +353,7 @@ fn explain(problem: Problem, console: &Console) -> Problem {
                     seccomp profile that allows ptrace; on a hardened machine set kernel.yama.ptrace_scope to at most 2",
         ),
         ("noexec", "it needs a temporary folder (TMPDIR) on a file system that is not mounted noexec"),
+        ("physical memory", "give the host more memory"),
         ("No space left", "its memory does not fit the temporary folder: set TMPDIR to one with room"),
     ];
     let Problem::NoStart { how, remedy } = problem else { return problem };

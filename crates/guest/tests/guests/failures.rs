@@ -104,7 +104,8 @@ fn a_guest_with_too_little_memory_says_so() {
     let mut small = boot(&kernel, 0, "");
     small.memory_mib = 10;
     let error = Guest::boot(&small, Wall::from_secs(5), &GO_ON).err().expect("it does not fit");
-    println!("{error}");
+    assert!(error.to_string().contains("give the host more memory"), "{error}");
+    assert!(error.console.contains("physical memory"), "{error}");
 }
 
 #[test]
