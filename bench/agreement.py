@@ -221,7 +221,8 @@ def examine(scenario: Scenario, explain: bool) -> Finding:
     for mechanism in MECHANISMS:
         if mechanism.applies(scenario):
             error = pair(scenario, mechanism).error
-            if abs(error) <= TOLERANCE:
+            # From just above the tolerance to just below it explains nothing.
+            if abs(error) <= min(TOLERANCE, abs(finding.pair.error) / 2):
                 return Finding(scenario, finding.pair, mechanism, error)
     return finding
 
