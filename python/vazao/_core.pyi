@@ -35,6 +35,8 @@ class Scenario:
         """Nodes, links and flows, for drawing."""
     def hops(self) -> float:
         """A rough estimate of the packet-hops a run takes."""
+    def guest_packets(self) -> float:
+        """A rough estimate of how many packets its guests send and receive; 0 without guests."""
 
 @final
 class Ack:
@@ -110,6 +112,12 @@ class Outcome:
         """Why it was not run at all, if what it needs is not there; its tables are then empty."""
     def table(self, name: str) -> Any:
         """Rows of "runs", "flows", "paths", "links" or "samples": anything that reads Arrow streams takes them."""
+
+def packets(path: str) -> Any:
+    """The packets of a pcapng file, one row each: anything that reads Arrow streams takes them.
+
+    Raises `OSError` and `ScenarioError`.
+    """
 
 def registry() -> str:
     """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""

@@ -18,12 +18,15 @@ from vazao.errors import ResultsError
 from vazao.result import table
 from vazao.statistics import two_level_effects
 from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
-from vazao.study import Plan, PlannedRun, Size, Study, design_columns, parse_study, plan
+from vazao.study import Plan, PlannedRun, Size, Study, design_columns, lacking, parse_study, plan, seconds
 from vazao.study.source import read_text
 from vazao.version import __version__
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
+
+SEED = pl.Int64()
+"""The type of a seed in `runs`."""
 
 FLUSH_SECONDS = 0.5
 FLUSH_RUNS = 256
@@ -76,6 +79,11 @@ class Campaign:
         return self.store.read("runs")
 
     @property
+    def not_run(self) -> pl.DataFrame:
+        """One row per planned run that could not be run here: the design's columns, and the `reason`."""
+        return self.store.not_run
+
+    @property
     def flows(self) -> pl.DataFrame:
         """One row per flow and run: times in seconds, rates in bits per second, sizes in bytes."""
         return self.store.read("flows")
@@ -98,7 +106,7 @@ class Campaign:
     @cached_property
     def findings(self) -> list[findings.Result]:
         """The ledger: every claim with its verdict."""
-        return findings.evaluate(self.study, self.store)
+        return findings.evaluate(self.study, self.store, self.not_run)
 
     def sql(self, query: str) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB)."""
@@ -142,7 +150,8 @@ def run(
     """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
 
     Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
-    and a new one is quick. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
+    and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
+    run by the next call that has it. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
     after Ctrl-C the finished runs are stored.
     """
     from vazao.rehearsal import rehearse
@@ -152,9 +161,12 @@ def run(
     begun = read_manifest(directory) or {}
     planned = plan(study, size or begun.get("size", "quick"))
     manifest = manifest_of(planned)
-    if (there := check_usable(directory, manifest)) and there["size"] == "full":
+    if there := check_usable(directory, manifest):
+        # A kernel that made rows stays theirs, although it may be gone.
+        kernels = manifest["kernels"] | {name: sha for name, sha in there.get("kernels", {}).items() if sha}
+        noted = {"kernels": kernels, "not_run": there.get("not_run", {})}
         # A quick study asked of a directory that was begun as full is a part of what belongs there.
-        manifest = there | {"versions": manifest["versions"]}
+        manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
     with writing(directory, manifest, study.text) as writer:
         started = _run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
     campaign = Campaign(study, directory, started)
@@ -201,6 +213,8 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "parts": parts,
         "order": _order(planned),
         "versions": versions(),
+        "kernels": planned.kernels,
+        "not_run": {},
     }
 
 
@@ -224,8 +238,13 @@ class _Batch:
     rows_of: dict[str, list[PlannedRun]]
     outcomes: list[tuple[_core.Scenario, _core.Outcome]] = field(default_factory=list)
     since: float = 0.0
+    not_run: dict[str, str] = field(default_factory=dict)
+    """Why scenarios, by their run_id, could not be run."""
 
     def add(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
+        if outcome.not_run is not None:
+            self.not_run[scenario.run_id] = outcome.not_run
+            return
         if not self.outcomes:
             self.since = time.monotonic()
         self.outcomes.append((scenario, outcome))
@@ -240,28 +259,27 @@ class _Batch:
             self.outcomes = []
 
     def _tables(self) -> dict[str, pl.DataFrame]:
-        outcomes = [outcome for _, outcome in self.outcomes]
-        tables = {
-            name: pl.concat([table(outcome, name) for outcome in outcomes])
-            for name in ("flows", "paths", "links", "samples")
-        }
+        # A run that failed has no tables.
+        measured = [outcome for _, outcome in self.outcomes if outcome.failure is None]
+        names = ("flows", "paths", "links", "samples") if measured else ()
+        tables = {name: pl.concat([table(outcome, name) for outcome in measured]) for name in names}
         tables["scenarios"] = pl.DataFrame(
             [(scenario.run_id, scenario.json) for scenario, _ in self.outcomes],
             schema={"run_id": pl.String, "scenario": pl.String},
             orient="row",
         )
-        measured = pl.concat([_run_row(scenario, outcome) for scenario, outcome in self.outcomes], how="diagonal")
+        rows = pl.concat([_run_row(scenario, outcome) for scenario, outcome in self.outcomes], how="diagonal")
         planned = [run for scenario, _ in self.outcomes for run in self.rows_of[scenario.run_id]]
-        tables["runs"] = _with_design(self.plan.rows(planned), measured)
+        tables["runs"] = _with_design(self.plan.rows(planned), rows)
         return tables
 
 
 def _run_row(scenario: _core.Scenario, outcome: _core.Outcome) -> pl.DataFrame:
     """A run's row; a failed run's has its reason and no measures."""
-    measured = table(outcome, "runs")
-    if outcome.failure is not None:
-        row = {"run_id": scenario.run_id, "seed": scenario.seed}
-        measured = pl.DataFrame([row], schema_overrides={name: measured.schema[name] for name in row})
+    if outcome.failure is None:
+        measured = table(outcome, "runs")
+    else:
+        measured = pl.DataFrame({"run_id": [scenario.run_id], "seed": [scenario.seed]}, schema_overrides={"seed": SEED})
     return measured.with_columns(failure=pl.lit(outcome.failure, pl.String))
 
 
@@ -271,23 +289,50 @@ def _with_design(design: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def _run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -> int:
-    """Simulate the scenarios that no stored row has, and give every planned run its row. How many were simulated."""
+    """Simulate what no stored row has and this machine can run; every planned run gets its row or its reason.
+
+    Gives how many were simulated.
+    """
     rows_of: dict[str, list[PlannedRun]] = defaultdict(list)
     for run in planned.runs:
         rows_of[run.scenario.run_id].append(run)
     stored = Store(writer.directory).read("runs")
     done = set(stored["run_id"]) if stored.width else set()
     _share(planned, stored, [run for run in planned.runs if run.scenario.run_id in done], writer)
+    # Not by run_id: a guest's run has another one when its kernel is gone, and what is stored of it stays.
+    wanted = set(_without(planned.rows(planned.runs), stored)["run_id"]) - done
+    missing = [scenario for scenario in planned.scenarios if scenario.run_id in wanted]
+    batch = _Batch(planned, writer, rows_of)
+    batch.not_run = {scenario.run_id: reason for scenario in missing if (reason := lacking(scenario))}
     # The longest first, so that no core waits for another at the end.
-    missing = [scenario for scenario in planned.scenarios if scenario.run_id not in done]
-    missing.sort(key=lambda scenario: -scenario.hops())
-    progress.start(len(rows_of), len(rows_of) - len(missing))
+    able = sorted((s for s in missing if s.run_id not in batch.not_run), key=seconds, reverse=True)
+    progress.start(len(rows_of) - len(batch.not_run), len(rows_of) - len(missing))
     try:
-        if missing:
-            _simulate(missing, _Batch(planned, writer, rows_of), jobs, progress)
+        if able:
+            _simulate(able, batch, jobs, progress)
     finally:
         progress.close()
-    return len(missing)
+    _note_not_run(planned, batch, stored.select(list(planned.columns)) if stored.width else stored)
+    return sum(scenario.run_id not in batch.not_run for scenario in able)
+
+
+def _without(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the design that are not among others."""
+    key = [name for name in rows.columns if name not in ("run_id", "reason")]
+    if not others.width:
+        return rows
+    return rows.join(others.select(key), on=key, how="anti", nulls_equal=True, maintain_order="left")
+
+
+def _note_not_run(planned: Plan, batch: _Batch, stored: pl.DataFrame) -> None:
+    """Keep which planned runs could not be run; what an earlier call of another size has noted stays, until it is run."""
+    store = Store(batch.writer.directory)
+    runs = [run for run in planned.runs if run.scenario.run_id in batch.not_run]
+    reasons = pl.DataFrame(list(batch.not_run.items()), {"run_id": pl.String, "reason": pl.String}, orient="row")
+    now = planned.rows(runs).join(reasons, on="run_id", maintain_order="left").drop("run_id")
+    if (earlier := store.not_run).height:
+        now = pl.concat([_without(_without(earlier, planned.rows(planned.runs)), stored), now])
+    batch.writer.note_not_run(now.sort(_order(planned), maintain_order=True))
 
 
 def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: Writer) -> None:
@@ -303,7 +348,7 @@ def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: 
 
 
 def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
-    work = [scenario.hops() for scenario in scenarios]
+    work = [seconds(scenario) for scenario in scenarios]
     total = sum(work) or 1.0
     ended = 0.0
 

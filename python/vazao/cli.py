@@ -9,7 +9,8 @@ import re
 import sys
 import tomllib
 import traceback
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -26,7 +27,7 @@ from vazao.kernel.commands import app as kernel_app
 from vazao.loading import load
 from vazao.result import Result, run_scenario
 from vazao.store import Store, check_usable, writing
-from vazao.study import HOPS_PER_CORE_SECOND, Size, Study, find, is_study, parse_study, plan
+from vazao.study import Size, Study, find, is_study, kernels, lacking, parse_study, plan, seconds
 from vazao.study.source import read_text
 from vazao.terminal import err, out
 from vazao.version import __version__
@@ -188,15 +189,16 @@ def _run_study(study: Study, size: Size | None, jobs: int | None, directory: Pat
         raise typer.Exit(130) from None
     page = _publish(done)
     if as_json:
-        ledger = [asdict(result) for result in done.findings]
-        print(
-            json.dumps({"study": study.name, "directory": str(directory), "runs": done.runs.height, "findings": ledger})
-        )
+        told = {"study": study.name, "directory": str(directory), "runs": done.runs.height}
+        not_run = findings.reasons(done.not_run)
+        print(json.dumps(told | {"not_run": not_run, "findings": [asdict(result) for result in done.findings]}))
     else:
         terminal.show_findings(done.findings)
         out.print(
             f"{done.runs.height} runs in {directory} ({done.started} simulated now); report: {page}", soft_wrap=True
         )
+    if done.not_run.height:
+        err.print(findings.told_not_run(findings.reasons(done.not_run)), markup=False)
     if failures := done.failures():
         run_id, reason = failures[0]
         raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")
@@ -230,7 +232,10 @@ def show(directory: Directory) -> None:
         terminal.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
         return
     done = campaign.open_campaign(directory)
-    out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})\n")
+    out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
+    if done.not_run.height:
+        out.print(findings.told_not_run(findings.reasons(done.not_run)), markup=False)
+    out.print()
     terminal.show_findings(done.findings, explained=True)
     terminal.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
 
@@ -262,8 +267,9 @@ def check(name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML 
     cores = os.cpu_count() or 1
     if not is_study(text):
         scenario = load(text, file=str(path))
-        seconds = scenario.hops() / HOPS_PER_CORE_SECOND
-        print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds)}")
+        print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds(scenario))}")
+        for line in _guests([scenario]):
+            print(f"    {line}")
         return
     study = parse_study(text, str(path))
     from vazao.rehearsal import rehearse
@@ -278,7 +284,20 @@ def check(name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML 
             count = sum(run.part == part.name for run in planned.runs)
             factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
             print(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
+        for line in _guests([run.scenario for run in planned.runs]):
+            print(f"    {line}")
     print(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
+
+
+def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
+    """What is needed of guests and whether it is there, by kernel."""
+    needed = Counter((kernel, lacking(scenario)) for scenario in scenarios for kernel in kernels(scenario).items())
+    for ((name, digest), reason), count in needed.items():
+        runs = f"{count} run{'' if count == 1 else 's'} with Linux guests"
+        if digest:
+            yield f"{runs}: kernel {name} is there (sha256 {digest[:12]})"
+        else:
+            yield f"{runs} cannot be run here and are left out: {reason}"
 
 
 def _estimate(hops: float, seconds: float) -> str:

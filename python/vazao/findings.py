@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import string
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from vazao.errors import ResultsError, StudyError
 from vazao.files import explained
 from vazao.store import Asked, write_json
-from vazao.study import Finding, Study
+from vazao.study import Finding, Label, Study
 
 FINDINGS = "findings.json"
 
@@ -34,12 +37,13 @@ class Result:
     explanation: str
 
 
-def evaluate(study: Study, store: Asked) -> list[Result]:
+def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) -> list[Result]:
     """Decide every finding, in the file's order and for each level of its `per` factor.
 
+    `not_run` are planned runs that could not be run, with the `reason`: what needs one of them cannot be tested.
     Raises `StudyError` naming the finding whose query or text is wrong.
     """
-    return [result for finding in study.findings for result in _evaluate(finding, study, store)]
+    return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run)]
 
 
 def write(results: list[Result], directory: Path) -> Path:
@@ -60,17 +64,27 @@ def read(directory: Path) -> list[Result]:
         raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
 
 
-def _evaluate(finding: Finding, study: Study, store: Asked) -> list[Result]:
+def _evaluate(finding: Finding, study: Study, store: Asked, not_run: pl.DataFrame | None) -> list[Result]:
     if finding.per is None:
-        return [_decide(finding, study, store, None, {})]
-    return [_decide(finding, study, store, str(label), {finding.per: label}) for label in study.labels(finding.per)]
+        return [_decide(finding, study, store, not_run, None, {})]
+    labels = study.labels(finding.per)
+    return [_decide(finding, study, store, not_run, str(label), {finding.per: label}) for label in labels]
 
 
-def _decide(finding: Finding, study: Study, store: Asked, level: str | None, parameters: dict[str, object]) -> Result:
+def _decide(
+    finding: Finding,
+    study: Study,
+    store: Asked,
+    not_run: pl.DataFrame | None,
+    level: str | None,
+    parameters: dict[str, Label],
+) -> Result:
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
     claim = (finding.id, finding.claim, finding.reported, finding.per, level)
     if finding.sql is None:
         return Result(*claim, "not testable here", "", finding.not_testable or "")
+    if not_run is not None and (lost := _lost(finding, finding.sql, study, not_run, parameters)).height:
+        return Result(*claim, "not testable here", "", f"It needs runs that are missing: {told_not_run(reasons(lost))}.")
     try:
         rows = store.query(finding.sql, parameters)
     except ResultsError as error:
@@ -86,6 +100,33 @@ def _decide(finding: Finding, study: Study, store: Asked, level: str | None, par
     texts.append(finding.if_differs if verdict == "differs" else "")
     explanation = " ".join(_fill(text, row, where) for text in texts if text)
     return Result(*claim, verdict, _measured(finding, row, where), explanation)
+
+
+def _lost(
+    finding: Finding, sql: str, study: Study, not_run: pl.DataFrame, parameters: dict[str, Label]
+) -> pl.DataFrame:
+    """What a finding needs of the runs that could not be run: those of the parts that its query names.
+
+    Of these `per` and `needs` choose; of a part without such a factor it needs all.
+    """
+    lost = not_run.filter(pl.col("part").is_in(study.named_parts(sql)))
+    for factor, labels in (finding.needs | {name: [label] for name, label in parameters.items()}).items():
+        values = labels if lost.schema[factor].is_numeric() else [str(label) for label in labels]
+        lost = lost.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))
+    return lost
+
+
+def reasons(not_run: pl.DataFrame) -> dict[str, int]:
+    """Why planned runs could not be run, and how many for each reason."""
+    return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
+
+
+def told_not_run(counts: Mapping[str, int]) -> str:
+    """How many planned runs were not run, and why, in words."""
+    return "; ".join(
+        f"{count} planned {'run was' if count == 1 else 'runs were'} not run: {reason}"
+        for reason, count in counts.items()
+    )
 
 
 def _check_columns(finding: Finding, columns: list[str], where: str) -> None:

@@ -26,6 +26,9 @@ STUDY = "study.toml"
 TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
 """In the order in which a batch is written."""
 
+NOT_RUN = "not_run.parquet"
+"""Planned runs that could not be run here: the columns of the design, and the `reason`."""
+
 IDENTITY = {
     "kind": "kind",
     "name": "study or scenario",
@@ -79,8 +82,14 @@ class Store:
             return pl.DataFrame()
         return self.query(f"SELECT * FROM {table}")
 
+    @property
+    def not_run(self) -> pl.DataFrame:
+        """The planned runs that could not be run: the columns of the design, and the `reason`."""
+        path = self.directory / NOT_RUN
+        return pl.read_parquet(path) if path.exists() else pl.DataFrame(schema={"part": pl.String, "reason": pl.String})
+
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links, samples and scenarios anything. Raises `ResultsError`."""
+        """Ask the tables runs, flows, paths, links, samples, scenarios, not_run anything. Raises `ResultsError`."""
         return database.query(self._connection(), sql, parameters)
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -97,6 +106,8 @@ class Store:
         if not self.files("samples"):
             connection.register("no_samples", _SAMPLES.to_frame().to_arrow())
             connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
+        connection.register("rows_not_run", self.not_run.to_arrow())
+        connection.sql("CREATE TABLE not_run AS SELECT * FROM rows_not_run")
         database.seal(connection, self.directory)
         self._database = batches, connection
         return connection
@@ -122,6 +133,18 @@ class Writer:
                 tables[table].write_parquet(content, compression="zstd")
                 write_atomically(_part(self.directory, table, batch), content.getbuffer())
         self._next += 1
+
+    def note_not_run(self, rows: pl.DataFrame) -> None:
+        """Say which planned runs could not be run: the columns of the design, and the `reason`."""
+        path = self.directory / NOT_RUN
+        if rows.height or path.exists():
+            content = BytesIO()
+            rows.write_parquet(content, compression="zstd")
+            write_atomically(path, content.getbuffer())
+        manifest = read_manifest(self.directory) or {}
+        counts = dict(rows.group_by("reason").len().sort("reason").iter_rows())
+        if manifest.get("not_run") != counts:
+            write_json(self.directory / MANIFEST, manifest | {"not_run": counts})
 
 
 @contextmanager
@@ -166,6 +189,11 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
         if old != new:
             differs = f"{str(old)[:40]} there, {str(new)[:40]} now"
             raise ResultsError(f"{directory}: holds results of another {what} ({differs}); choose another --out")
+    for name, digest in manifest.get("kernels", {}).items():
+        old = there.get("kernels", {}).get(name)
+        if old and digest and old != digest:
+            differs = f"sha256 {old[:12]} there, {digest[:12]} now"
+            raise ResultsError(f"{directory}: holds results of another kernel {name} ({differs}); choose another --out")
     return there
 
 

@@ -99,9 +99,12 @@ def _raw(value: Any) -> str:
 MOST_ROWS = 24
 """How many flows or links of a run are shown."""
 
+_CC = pl.when(pl.col("cc") == "none").then(pl.lit("")).otherwise(pl.format(" {}", "cc"))
+_STACK = pl.when(pl.col("stack") == "vazao").then(pl.lit("")).otherwise(pl.format(" · {}", "stack"))
+
 FLOWS = [
     pl.col("flow"),
-    pl.format("{} {}", "transport", "cc").alias("transport"),
+    pl.format("{}{}{}", "transport", _CC, _STACK).alias("transport"),
     pl.format("{} → {}", "client", "server").alias("hosts"),
     pl.col("app_bytes").alias("data_bytes"),
     pl.col("completion_s").alias("time_s"),
@@ -121,6 +124,7 @@ LINKS = [
     pl.col("queue_delay_mean_s").alias("queueing_s"),
 ]
 RUN = ["jain", "utilisation", pl.col("sim_s").alias("simulated_s"), "packet_hops", pl.col("wall_s").alias("took_s")]
+KERNEL = pl.format("Linux {}, {} Hz", "kernel", "kernel_hz").alias("guests")
 
 
 def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -131,7 +135,10 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
         out.print(_narrowed(rows.head(MOST_ROWS), f"\n{each}"))
         if rows.height > MOST_ROWS:
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
-    out.print(table(tables["runs"].select(RUN), title="\nrun"))
+    for flow, failure in tables["flows"].filter(pl.col("failure").is_not_null()).select("flow", "failure").iter_rows():
+        out.print(f" flow {flow}: {failure}", markup=False)
+    guests = [KERNEL] if tables["runs"]["kernel"].is_not_null().any() else []
+    out.print(table(tables["runs"].select(*RUN, *guests), title="\nrun"))
 
 
 SPARE = ["sent", "packets", "RTT_s", "hosts"]

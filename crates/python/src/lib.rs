@@ -8,6 +8,7 @@ mod control;
 mod convert;
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
 mod guests;
+mod packets;
 mod registries;
 mod runner;
 
@@ -82,7 +83,12 @@ impl PyScenario {
 
     /// Roughly how many packet-hops the run takes.
     fn hops(&self) -> f64 {
-        vazao_scenario::estimate_hops(&self.inner)
+        vazao_scenario::estimate(&self.inner).hops
+    }
+
+    /// Roughly how many packets its guests send and receive.
+    fn guest_packets(&self) -> f64 {
+        vazao_scenario::estimate(&self.inner).guest_packets
     }
 
     fn __repr__(&self) -> String {
@@ -144,6 +150,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyCongestion>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run_many, module)?)?;

@@ -177,11 +177,20 @@ fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
     })
 }
 
-/// Roughly how many packet-hops a run takes, to say beforehand how long it may last.
-pub fn estimate_hops(scenario: &Scenario) -> f64 {
+/// Roughly what a run has to do, to say beforehand how long it may last.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Times a packet crosses a link.
+    pub hops: f64,
+    /// Times a guest sends or receives a packet: each takes a thousand times as long as a hop.
+    pub guest_packets: f64,
+}
+
+/// Estimates the work of a run from what its flows want to send and what their ways let through.
+pub fn estimate(scenario: &Scenario) -> Work {
     let graph = &scenario.graph;
     let mut offered = vec![0.0; graph.links.len()];
-    let mut hops = 0.0;
+    let mut work = Work::default();
     for flow in &scenario.flows {
         let routes = &flow.routes;
         let sides = (flow.application.0.build)(&flow.application.1);
@@ -203,7 +212,10 @@ pub fn estimate_hops(scenario: &Scenario) -> f64 {
         let room = scenario.until.map_or(f64::INFINITY, |until| until.since(Time::ZERO).as_secs() * rate);
         let bytes = bytes.min((room - offered[narrow]).max(0.0));
         offered[narrow] += bytes;
-        hops += bytes / mss * (1.0 + acks) * routes.out.len() as f64;
+        let packets = bytes / mss * (1.0 + acks);
+        let guests = flow.transport.stacks.iter().filter(|&&stack| stack == Stack::Linux).count();
+        work.hops += packets * routes.out.len() as f64;
+        work.guest_packets += packets * guests as f64;
     }
-    hops
+    work
 }

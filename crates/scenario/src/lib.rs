@@ -24,7 +24,7 @@ mod trace;
 mod transport;
 mod world;
 
-pub use build::estimate_hops;
+pub use build::{Work, estimate};
 pub use capture::Output;
 pub use collect::{Outcome, jain};
 pub use document::{Node, ScenarioError, Value, parse};

@@ -17,7 +17,7 @@ from vazao.errors import ScenarioError
 from vazao.figures import Drawing, drawing
 from vazao.figures.chart import Face
 from vazao.figures.theme import PAGE
-from vazao.findings import Result
+from vazao.findings import Result, reasons, told_not_run
 from vazao.loading import load
 from vazao.store import Store
 from vazao.study import Factor, Figure, Part, Size, Study, built_in_studies
@@ -95,7 +95,7 @@ def context(study: Study, store: Store, findings: Sequence[Result]) -> dict[str,
         "networks": networks(study), "parts": [_part(part, size, store) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
-        "contents": _contents(bool(ledger), bool(sections)),
+        "contents": _contents(bool(ledger), bool(sections)), "not_run": told_not_run(reasons(store.not_run)),
     }  # fmt: skip
 
 
@@ -178,6 +178,8 @@ def _part(part: Part, size: Size, store: Store) -> dict[str, Any]:
         if counts["replications"] > 1:
             told += f" × {counts['replications']} replications = {counts['runs']:,} runs"
         told += f" ({size})."
+    if left_out := store.not_run.filter(part=part.name).height:
+        told += f" {_many(left_out, 'run')} not run."
     factors = [_factor(factor, size) for factor in part.factors]
     return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": told}
 
@@ -219,7 +221,7 @@ def _sections(study: Study) -> list[tuple[str, str, list[Figure]]]:
 
 def _part_of(figure: Figure, study: Study) -> str | None:
     """The only part that a figure's query names."""
-    named = [part.name for part in study.parts if re.search(rf"'{re.escape(part.name)}'", figure.sql)]
+    named = study.named_parts(figure.sql)
     return named[0] if len(named) == 1 else None
 
 
@@ -232,10 +234,18 @@ def _figure(figure: Figure, study: Study, store: Store, ledger: Mapping[str, Cla
             beside.append(Claim(name, claim.claim, claim.reported, claim.results, anchor=name not in shown))
             shown.add(name)
     told = {
-        "id": figure.id, "title": figure.title, "caption": figure.caption, "note": one.rows.note,
+        "id": figure.id, "title": figure.title, "caption": figure.caption, "note": _note(one, study, store),
         "sql": figure.sql.strip(), "claims": beside, "empty": one.rows.frame.is_empty(),
     }  # fmt: skip
     return told if told["empty"] else told | {"svg": still(one), "json": live(one)}
+
+
+def _note(one: Drawing, study: Study, store: Store) -> str:
+    """What is missing in a figure."""
+    not_run = store.not_run
+    lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
+    runs = f"Of the runs that it is drawn from, {lost} were not run." if lost else ""
+    return " ".join(filter(None, [one.rows.note, runs]))
 
 
 def still(one: Drawing) -> Markup:

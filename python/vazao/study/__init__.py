@@ -1,12 +1,12 @@
 """Studies: a published evaluation as one file that can be run again."""
 
 from vazao.study.design import combinations
+from vazao.study.guests import kernels, lacking
 from vazao.study.load import built_in_studies, find, is_study, load_study, parse_study
 from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study
-from vazao.study.plan import HOPS_PER_CORE_SECOND, Plan, PlannedRun, design_columns, plan
+from vazao.study.plan import Plan, PlannedRun, design_columns, plan, seconds
 
 __all__ = [
-    "HOPS_PER_CORE_SECOND",
     "Factor",
     "Figure",
     "Finding",
@@ -22,7 +22,10 @@ __all__ = [
     "design_columns",
     "find",
     "is_study",
+    "kernels",
+    "lacking",
     "load_study",
     "parse_study",
     "plan",
+    "seconds",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import (
@@ -36,6 +37,11 @@ RESERVED = {"run_id", "part", "replication", "seed", "jain", "utilisation"} | {
     "packet_hops",
     "wall_s",
     "failure",
+    "kernel",
+    "kernel_config",
+    "kernel_sha256",
+    "kernel_hz",
+    "reason",
 }
 """Columns that every row of `runs` has besides its factors."""
 
@@ -263,6 +269,7 @@ class Finding(Table):
     per: str | None = None
     sql: str | None = None
     measured: str | None = None
+    needs: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
     explanation: str = ""
     if_reproduced: str = ""
     if_differs: str = ""
@@ -321,6 +328,11 @@ class Study(Table):
         for n, finding in enumerate(self.findings):
             if finding.per is not None and finding.per not in factors:
                 wrong(f"{finding.per!r} is not a factor{did_you_mean(finding.per, factors)}", "finding", n, "per")
+            for factor, labels in finding.needs.items():
+                for label in labels:
+                    if label not in (known := self.labels(factor)):
+                        hint = did_you_mean(str(label), map(str, known))
+                        wrong(f"{label!r} is not a level of {factor!r}{hint}", "finding", n, "needs", factor)
         return self
 
     @property
@@ -352,6 +364,11 @@ class Study(Table):
     def part(self, name: str) -> Part:
         """The part called `name`."""
         return next(part for part in self.parts if part.name == name)
+
+    def named_parts(self, sql: str) -> list[str]:
+        """The parts that a query names; all of them if it names none."""
+        named = [part.name for part in self.parts if re.search(rf"'{re.escape(part.name)}'", sql)]
+        return named or [part.name for part in self.parts]
 
     def labels(self, factor: str) -> list[Label]:
         """Every label of a factor over all parts, in the file's order."""

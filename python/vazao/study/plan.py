@@ -12,10 +12,19 @@ from vazao import _core
 from vazao.errors import ScenarioError, StudyError
 from vazao.loading import load
 from vazao.study.design import Combination, combinations
+from vazao.study.guests import kernels, lacking
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
 HOPS_PER_CORE_SECOND = 20e6
 """Packet-hops a core of an ordinary machine simulates in a second: for estimates of how long a study takes."""
+
+GUEST_PACKETS_PER_CORE_SECOND = 20e3
+"""Packets that guests send and receive in a second of one core: each wakes a kernel, which is another process."""
+
+
+def seconds(scenario: _core.Scenario) -> float:
+    """An estimate of the time a run takes on one core."""
+    return scenario.hops() / HOPS_PER_CORE_SECOND + scenario.guest_packets() / GUEST_PACKETS_PER_CORE_SECOND
 
 
 @dataclass(frozen=True)
@@ -65,17 +74,27 @@ class Plan:
 
     @property
     def hops(self) -> float:
-        """An estimate of the packet-hops of all runs."""
-        return sum(scenario.hops() for scenario in self.scenarios)
+        """An estimate of the packet-hops of all runs that can be run here."""
+        return sum(scenario.hops() for scenario in self.runnable)
 
-    @property
+    @cached_property
     def scenarios(self) -> list[_core.Scenario]:
         """The distinct scenarios: one that several parts share is run once."""
         return list({run.scenario.run_id: run.scenario for run in self.runs}.values())
 
+    @cached_property
+    def runnable(self) -> list[_core.Scenario]:
+        """The scenarios whose guests, if they have any, can be had."""
+        return [scenario for scenario in self.scenarios if lacking(scenario) is None]
+
+    @cached_property
+    def kernels(self) -> dict[str, str | None]:
+        """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
+        return {name: digest for scenario in self.scenarios for name, digest in kernels(scenario).items()}
+
     def seconds(self, jobs: int) -> float:
-        """An estimate of the time all runs take on `jobs` cores."""
-        return self.hops / HOPS_PER_CORE_SECOND / max(1, min(jobs, len(self.runs)))
+        """An estimate of the time that the runs that can be run take on `jobs` cores."""
+        return sum(map(seconds, self.runnable)) / max(1, min(jobs, len(self.runnable)))
 
 
 def plan(study: Study, size: Size) -> Plan:

@@ -189,7 +189,7 @@ fn check(result: Result<Scenario, ScenarioError>) {
     match result {
         Ok(scenario) => {
             // What was accepted can be told, estimated and identified.
-            assert!(vazao_scenario::estimate_hops(&scenario) >= 0.0);
+            assert!(vazao_scenario::estimate(&scenario).hops >= 0.0);
             assert_eq!(scenario.run_id().len(), 16);
         }
         Err(e) => {
@@ -299,7 +299,7 @@ fn what_loads_runs() {
         overrides.push(("until".into(), Value::Text("300 ms".into())));
         if let Ok(scenario) = Scenario::load(text, "", overrides, None)
             && scenario.flows.len() <= 100
-            && vazao_scenario::estimate_hops(&scenario) < 1e5
+            && vazao_scenario::estimate(&scenario).hops < 1e5
         {
             let outcome =
                 vazao_scenario::run(&scenario, &Default::default(), Default::default()).expect("nothing stops it");
