@@ -346,14 +346,17 @@ def test_a_tree_has_the_same_digest_built_or_not_and_in_git_or_not(tmp_path: Pat
 INTERRUPTED = "import sys; from vazao.cli import main; sys.argv = ['vazao', 'kernel', 'build']; main()"
 
 
-@pytest.mark.parametrize("tool", ["apt-get", "dpkg-deb", "make"])
-def test_ctrl_c_leaves_nothing(workshop: Workshop, tool: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tool", "how"),
+    [("apt-get", signal.SIGINT), ("dpkg-deb", signal.SIGINT), ("make", signal.SIGINT), ("make", signal.SIGTERM)],
+)
+def test_an_interruption_leaves_nothing(workshop: Workshop, tool: str, how: signal.Signals, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     # A tool with a child, as make has: both must be gone.
     workshop.tool(tool, f"sleep 60 & echo $! > {pid}.new; /bin/mv {pid}.new {pid}; wait")
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stderr=subprocess.PIPE, text=True) as process:
         wait_until(pid.exists, 30)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         began = time.monotonic()
         _, told = process.communicate(timeout=30)
     # A second is what is promised; a loaded machine may need longer to end an interpreter.

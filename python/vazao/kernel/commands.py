@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,7 @@ def build_(
     if hz not in (None, 100, 1000):
         raise typer.BadParameter(f"{hz} is neither 100 nor 1000", param_hint="--hz")
     began = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Whoever stops a build stops it as Ctrl-C does.
     try:
         if source:
             err.print(f"reading {source}: which tree it is decides whether it is built already", markup=False)
