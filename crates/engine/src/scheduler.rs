@@ -21,6 +21,8 @@ pub trait Scheduler {
     fn cancel(&mut self, slot: Slot);
     /// Removes and returns the first pending slot.
     fn pop(&mut self) -> Option<(Time, Slot)>;
+    /// When the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
+    fn next_time(&self) -> Time;
 }
 
 const NIL: u32 = u32::MAX;
@@ -182,6 +184,23 @@ impl Scheduler for Wheel {
         self.unlink(head);
         Some((Time::from_nanos(self.now), head))
     }
+
+    fn next_time(&self) -> Time {
+        if self.head[NOW] != NIL {
+            return Time::from_nanos(self.now);
+        }
+        if self.levels == 0 {
+            return Time::NEVER;
+        }
+        let level = self.levels.trailing_zeros() as usize;
+        let mut slot = self.head[level * 64 + self.occupied[level].trailing_zeros() as usize];
+        let mut first = u64::MAX;
+        while slot != NIL {
+            let entry = self.entries[slot as usize];
+            (first, slot) = (first.min(entry.time), entry.next);
+        }
+        Time::from_nanos(first)
+    }
 }
 
 /// The textbook scheduler: a binary heap of (time, order of setting) with stale entries skipped. Slower; it states the
@@ -214,6 +233,10 @@ impl Scheduler for Heap {
             }
         }
         None
+    }
+    fn next_time(&self) -> Time {
+        let pending = |entry: &&Reverse<(Time, u64, Slot)>| self.current[entry.0.2 as usize] == entry.0.1;
+        self.queue.iter().filter(pending).map(|entry| entry.0.0).min().unwrap_or(Time::NEVER)
     }
 }
 
@@ -259,6 +282,7 @@ mod tests {
                         heap.cancel(slot);
                     }
                     Step::Pop => {
+                        prop_assert_eq!(wheel.next_time(), heap.next_time());
                         let (got, expected) = (wheel.pop(), heap.pop());
                         prop_assert_eq!(got, expected);
                         now = got.map_or(now, |(time, _)| time);

@@ -52,6 +52,7 @@ pub(crate) struct Card {
     enabled: [bool; 2],
     /// The least time between two interrupts for received packets, in ns.
     moderation: u64,
+    tells: bool,
     /// When the next of them is due, and when the last was raised.
     receive_due: u64,
     receive_last: Option<u64>,
@@ -63,7 +64,8 @@ pub(crate) struct Card {
 
 impl Card {
     /// Card `number` of guest `guest`, to which the guest will connect by `listener`.
-    pub fn new(listener: OwnedFd, guest: u32, number: u8, moderation: u64) -> Card {
+    /// `tells`: it shall be told of each packet sent, rather than look for them when the guest sleeps.
+    pub fn new(listener: OwnedFd, guest: u32, number: u8, moderation: u64, tells: bool) -> Card {
         let [a, b, c, d] = guest.to_be_bytes();
         Card {
             link: Link::Listening(listener),
@@ -74,6 +76,7 @@ impl Card {
             bases: [0; 2],
             enabled: [false; 2],
             moderation,
+            tells,
             receive_due: NEVER,
             receive_last: None,
             transmit_due: false,
@@ -154,7 +157,7 @@ impl Card {
                 self.enabled[index] = request.u32(4)? != 0;
                 if self.enabled[index] {
                     let memory = self.memory.as_ref().ok_or_else(|| Problem::card("a queue without memory"))?;
-                    self.queues[index].enable(memory, self.bases[index])?;
+                    self.queues[index].enable(memory, self.bases[index], self.tells && index == TRANSMIT)?;
                 }
             }
             request::SET_OWNER | request::SET_FEATURES | request::SET_PROTOCOL_FEATURES | request::VRING_KICK => {}

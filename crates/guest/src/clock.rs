@@ -98,6 +98,19 @@ impl Clock {
         self.now = now;
         self.page.set(now);
     }
+    /// Lets the guest's clock go on by itself until just before `until`, if it shares the page. Others ask for each step.
+    pub fn allow(&mut self, until: u64) {
+        self.page.allow(until.max(self.now));
+    }
+    /// Stops a clock that goes on by itself where it is.
+    pub fn freeze(&mut self) {
+        self.now = self.rest();
+        self.page.allow(self.now);
+    }
+    /// Where the guest's clock was when it was last heard of.
+    pub fn rest(&self) -> u64 {
+        if self.is_shared() { self.now.max(self.page.time()) } else { self.now }
+    }
     /// Notes that the guest has been interrupted, so that it wants to run now. Only with the shared page: a guest that
     /// lives by messages says so itself.
     pub fn interrupted(&mut self) {
@@ -224,6 +237,14 @@ impl Page {
     fn set(&self, now: u64) {
         self.u64(8).store(now, Ordering::Release);
         self.u64(16).store(now, Ordering::Release);
+    }
+    /// Lets the guest run by itself while its time is less than `until`.
+    fn allow(&self, until: u64) {
+        self.u64(8).store(until, Ordering::Release);
+    }
+    /// The time that was last set, by either side.
+    fn time(&self) -> u64 {
+        self.u64(16).load(Ordering::Acquire)
     }
     /// When the guest wants to run.
     fn request(&self) -> u64 {

@@ -41,6 +41,9 @@ pub struct Boot<'a> {
     /// The least time between two interrupts of a card for received packets, as real cards have it ("interrupt
     /// throttling"): an interrupt comes at once if the last is longer ago. Zero: one for each packet.
     pub moderation: Duration,
+    /// Whether it may run ahead of what is known to happen to it, as [`Guest::run_ahead`] says. It costs a message for
+    /// each packet sent and saves one for each reading of the clock.
+    pub run_ahead: bool,
     /// What its first program shall do: becomes `/plan` in its initial root.
     pub plan: &'a str,
 }
@@ -57,6 +60,7 @@ pub struct Guest {
     cards: Vec<Card>,
     console: Console,
     reports: Console,
+    runs_ahead: bool,
     /// How many ticks of silence are too many.
     patience: u32,
     is_off: bool,
@@ -110,7 +114,7 @@ impl Guest {
         };
         let (process, listeners, connection) = start().map_err(|problem| fails(problem, console.last_lines()))?;
         let moderation = boot.moderation.as_nanos();
-        let cards = (0..).zip(listeners).map(|(n, socket)| Card::new(socket, boot.number, n, moderation)).collect();
+        let cards = (0..).zip(listeners).map(|(n, socket)| Card::new(socket, boot.number, n, moderation, boot.run_ahead)).collect();
         let mut guest = Guest {
             name: boot.name.to_owned(),
             process,
@@ -118,6 +122,7 @@ impl Guest {
             cards,
             console,
             reports,
+            runs_ahead: boot.run_ahead,
             patience,
             is_off: false,
             sent: VecDeque::new(),
@@ -143,7 +148,21 @@ impl Guest {
     /// # Errors
     /// If it dies, spins, prints without end or breaks a protocol, or `stop` is set. It is no good any more then.
     pub fn handle_timeout(&mut self, now: Time, stop: &AtomicBool) -> Result<(), GuestError> {
-        self.run_until(now.as_nanos().saturating_add(UP), stop).map_err(|problem| self.error(problem))
+        self.run_ahead(now, now, stop).map(|_| ())
+    }
+
+    /// As [`Guest::handle_timeout`], if nothing happens to it before `until`: started with
+    /// [`run_ahead`](Boot::run_ahead), its clock may then go on by itself up to there, or until it first sends. Returns
+    /// the time at which it came to rest, which is when it sent whatever it sent.
+    ///
+    /// # Errors
+    /// As [`Guest::handle_timeout`].
+    pub fn run_ahead(&mut self, now: Time, until: Time, stop: &AtomicBool) -> Result<Time, GuestError> {
+        let [now, until] = [now, until].map(|time| time.as_nanos().saturating_add(UP));
+        match self.run_until(now, until, stop) {
+            Ok(rest) => Ok(Time::from_nanos(rest - UP)),
+            Err(problem) => Err(self.error(problem)),
+        }
     }
 
     /// An IP packet arrives at a card. The guest notices when it next runs: see [`Guest::next_timeout`], which is `now`
@@ -198,7 +217,8 @@ impl Guest {
     fn come_up(&mut self, stop: &AtomicBool) -> Result<(), Problem> {
         self.sleep(stop)?;
         while self.due() < UP {
-            self.run_until(self.due(), stop)?;
+            let due = self.due();
+            self.run_until(due, due, stop)?;
         }
         self.buffers.extend(self.sent.drain(..).map(|(_, buffer)| buffer));
         let taken = self.cards.iter().filter(|card| card.is_up()).count();
@@ -214,8 +234,8 @@ impl Guest {
         self.cards.iter().map(Card::due).fold(self.clock.request(), u64::min)
     }
 
-    /// Lets it run as often as it is due by `now`.
-    fn run_until(&mut self, now: u64, stop: &AtomicBool) -> Result<(), Problem> {
+    /// Lets it run as often as it is due by `now`, ahead up to `until` if it may: the time at which it comes to rest.
+    fn run_until(&mut self, mut now: u64, mut until: u64, stop: &AtomicBool) -> Result<u64, Problem> {
         while self.due() <= now {
             if stop.load(Ordering::Relaxed) {
                 return Err(Problem::Stopped);
@@ -223,11 +243,20 @@ impl Guest {
             self.clock.set(now);
             self.interrupt(now, stop)?;
             if self.clock.request() <= now {
+                if self.runs_ahead {
+                    let due = self.cards.iter().map(Card::due).fold(until, u64::min);
+                    self.clock.allow(due);
+                }
                 self.clock.run()?;
                 self.sleep(stop)?;
+                now = now.max(self.clock.rest());
+                if !self.sent.is_empty() {
+                    // What it has sent may come back sooner than anything that was foreseen.
+                    until = now;
+                }
             }
         }
-        Ok(())
+        Ok(now)
     }
 
     /// Raises the interrupts that are due.
@@ -266,7 +295,11 @@ impl Guest {
         let mut answered = false;
         for source in self.wait(asked, stop)? {
             match source {
-                Source::Card(card) => self.cards[card].hear()?,
+                Source::Card(card) => {
+                    // It has sent: its clock must stand still until that is known to everyone.
+                    self.clock.freeze();
+                    self.cards[card].hear()?;
+                }
                 Source::Answer(card) => {
                     self.cards[card].hear_answer()?;
                     answered = true;
@@ -388,7 +421,7 @@ mod tests {
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
     /// Every packet of an upload of 200 kB over 10 ms each way, with its sender and the time.
-    fn trace(kernel: &Path, page: fn() -> std::io::Result<Page>) -> Vec<(Time, usize, Vec<u8>)> {
+    fn trace(kernel: &Path, page: fn() -> std::io::Result<Page>, run_ahead: bool) -> Vec<(Time, usize, Vec<u8>)> {
         let flow = "flow number=1 transport=tcp size=200000";
         let plans = [
             format!(
@@ -402,7 +435,7 @@ mod tests {
             .zip(&plans)
             .map(|(number, plan)| {
                 let moderation = Duration::from_micros(20);
-                let boot = Boot { name: "test", number, kernel, memory_mib: 48, seed: 1, cards: 1, moderation, plan };
+                let boot = Boot { name: "test", number, kernel, memory_mib: 48, seed: 1, cards: 1, moderation, run_ahead, plan };
                 Guest::boot_on(&boot, page, std::time::Duration::from_secs(20), &GO_ON)
                     .unwrap_or_else(|e| panic!("{e}"))
             })
@@ -420,8 +453,10 @@ mod tests {
                 guests[1 - *from].handle(arrival, 0, packet).unwrap();
                 arrived += 1;
             } else {
-                guests[guest].handle_timeout(due, &GO_ON).unwrap();
-                packets.extend(std::iter::from_fn(|| guests[guest].poll_transmit()).map(|(_, p)| (due, guest, p)));
+                let until = arrival.min(guests[1 - guest].next_timeout());
+                let rest = guests[guest].run_ahead(due, until, &GO_ON).unwrap();
+                assert!(rest == due || rest < until, "{rest:?} with {until:?}");
+                packets.extend(std::iter::from_fn(|| guests[guest].poll_transmit()).map(|(_, p)| (rest, guest, p)));
             }
         }
         assert!(guests[1].reports().contains("last 1 200000 1\n"));
@@ -430,13 +465,15 @@ mod tests {
 
     /// Kernel 6.1 knows messages only, 6.12 both: what it sends must not depend on how it is told the time.
     #[test]
-    fn the_shared_page_and_messages_give_the_same_packets() {
+    fn the_shared_page_and_messages_and_running_ahead_give_the_same_packets() {
         let Some(kernel) = std::env::var_os("VAZAO_KERNEL") else {
             return; // the tests in tests/guests say that they are skipped
         };
-        let shared = trace(Path::new(&kernel), Page::new);
-        let messages = trace(Path::new(&kernel), || Ok(Page::unacceptable()));
+        let shared = trace(Path::new(&kernel), Page::new, false);
+        let messages = trace(Path::new(&kernel), || Ok(Page::unacceptable()), false);
         assert!(shared.len() > 150);
         assert!(shared == messages, "{} and {} packets", shared.len(), messages.len());
+        let ahead = trace(Path::new(&kernel), Page::new, true);
+        assert!(shared == ahead, "{} and {} packets", shared.len(), ahead.len());
     }
 }

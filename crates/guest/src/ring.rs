@@ -117,13 +117,14 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Begins anew, and asks the guest not to say when it has filled its ring: the card looks when the guest sleeps.
-    pub fn enable(&mut self, memory: &Memory, base: u16) -> Result<(), Problem> {
+    /// Begins anew. Unless it `tells`, the guest is asked not to say when it has filled its ring: the card looks when it
+    /// sleeps.
+    pub fn enable(&mut self, memory: &Memory, base: u16, tells: bool) -> Result<(), Problem> {
         if !self.size.is_power_of_two() || self.size > SIZE {
             return Err(Problem::card(format!("a queue of {} descriptors", self.size)));
         }
         (self.taken, self.returned) = (base, base);
-        memory.word(self.used)?.store(NO_NOTIFY, Ordering::Release);
+        memory.word(self.used)?.store(if tells { 0 } else { NO_NOTIFY }, Ordering::Release);
         Ok(())
     }
     /// Whether the guest wants to know when buffers were returned.
@@ -234,7 +235,7 @@ mod tests {
             let memory = Memory::map(&file, 0x1000, 0x10000, 0x2000).unwrap();
             let mut queue =
                 Queue { size: 4, descriptors: DESCRIPTORS, available: AVAILABLE, used: USED, ..Queue::default() };
-            queue.enable(&memory, 0).unwrap();
+            queue.enable(&memory, 0, false).unwrap();
             Driver { memory, queue, filled: 0 }
         }
         fn describe(&self, index: u64, address: u64, length: u32, flags: u16, next: u16) {
@@ -311,6 +312,6 @@ mod tests {
         driver.offer(0);
         assert!(driver.queue.write(&driver.memory, &[b"12345"]).is_err(), "too small");
         let mut queue = Queue { size: 3, ..driver.queue };
-        assert!(queue.enable(&driver.memory, 0).is_err(), "no power of two");
+        assert!(queue.enable(&driver.memory, 0, false).is_err(), "no power of two");
     }
 }

@@ -10,8 +10,10 @@ use vazao_engine::Time;
 pub trait Host {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     fn next_timeout(&self) -> Time;
-    /// Lets it do everything that is due at `now`.
-    fn handle_timeout(&mut self, now: Time) -> Result<(), String>;
+    /// Lets it do everything that is due at `now`. Before `until` nothing happens that it does not do itself, so it may
+    /// run ahead, as long as it sends nothing. Returns the time at which it came to rest, before `until` or `now`:
+    /// whatever it sent, it sent then.
+    fn handle_timeout(&mut self, now: Time, until: Time) -> Result<Time, String>;
     /// An IP packet arrives at one of its interfaces, counted from 0.
     fn handle(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), String>;
     /// The next IP packet that it has sent, and from which interface; call again until there is none.

@@ -24,6 +24,7 @@ pub fn start(plan: &HostPlan, stop: &Arc<AtomicBool>) -> Result<Box<dyn Host>, S
         seed: plan.seed,
         cards: plan.cards,
         moderation: plan.moderation,
+        run_ahead: plan.has_programs,
         plan: &plan.plan,
     };
     let guest = Guest::boot(&boot, PATIENCE, stop).map_err(|e| e.to_string())?;
@@ -42,8 +43,8 @@ impl Host for Linux {
     fn next_timeout(&self) -> Time {
         self.guest.next_timeout()
     }
-    fn handle_timeout(&mut self, now: Time) -> Result<(), String> {
-        self.guest.handle_timeout(now, &self.stop).map_err(|e| e.to_string())
+    fn handle_timeout(&mut self, now: Time, until: Time) -> Result<Time, String> {
+        self.guest.run_ahead(now, until, &self.stop).map_err(|e| e.to_string())
     }
     fn handle(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), String> {
         self.guest.handle(now, interface, packet).map_err(|e| e.to_string())

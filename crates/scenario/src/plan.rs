@@ -28,6 +28,9 @@ pub struct HostPlan {
     pub seed: u64,
     /// How long a card may wait for more packets before it interrupts.
     pub moderation: Duration,
+    /// Whether it runs programs that nobody can foresee: one that reads the clock without end must run ahead of the
+    /// others, or each reading costs a switch between processes.
+    pub has_programs: bool,
     /// The statements for its first process.
     pub plan: String,
 }
@@ -88,6 +91,7 @@ fn host(
         memory_mib: 64 + (8 * bdp).div_ceil(1 << 20).min(960) as u32,
         seed,
         moderation: spec.moderation,
+        has_programs: ends.iter().any(|end| end.sides.source().is_none()),
         plan,
     };
     Ok(Planned { node, host })

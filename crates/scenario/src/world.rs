@@ -135,6 +135,8 @@ pub(crate) struct World<P> {
     pub probe: P,
     pub now: Time,
     pub events: u64,
+    /// When the run ends at the latest.
+    pub end: Time,
     pub extras: Extras,
     scratch: Extra,
     open: usize,
@@ -155,6 +157,7 @@ impl<P: Probe> World<P> {
             probe,
             now: Time::ZERO,
             events: 0,
+            end: Time::NEVER,
             extras: Extras::default(),
             scratch: Extra::default(),
             open: 0,
@@ -208,6 +211,7 @@ impl<P: Probe> World<P> {
     /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`.
     pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
+        self.end = end;
         let network_slots = self.network.slots();
         while self.open > 0 {
             let Some((time, slot)) = self.scheduler.pop() else { break };

@@ -27,7 +27,7 @@ pub fn kernel() -> Option<PathBuf> {
 /// A guest with all defaults.
 pub fn boot<'a>(kernel: &'a std::path::Path, number: u32, plan: &'a str) -> Boot<'a> {
     let name = ["left", "right", "third"].get(number as usize).unwrap_or(&"other");
-    Boot { name, number, kernel, memory_mib: 48, seed: 7, cards: 1, moderation: Duration::ZERO, plan }
+    Boot { name, number, kernel, memory_mib: 48, seed: 7, cards: 1, moderation: Duration::ZERO, run_ahead: false, plan }
 }
 
 /// One direction of a link.

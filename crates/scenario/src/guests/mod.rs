@@ -236,12 +236,14 @@ impl<P: Probe> World<P> {
 
     #[cold]
     pub fn wake_guest(&mut self, index: usize) {
+        let until = self.scheduler.next_time().min(self.end);
         let host = &mut self.guests.hosts[index];
         host.due = Time::NEVER;
-        if host.machine.next_timeout() <= self.now
-            && let Err(problem) = host.machine.handle_timeout(self.now)
-        {
-            return self.fail(problem);
+        if host.machine.next_timeout() <= self.now {
+            match host.machine.handle_timeout(self.now, until) {
+                Ok(rest) => self.now = rest.max(self.now),
+                Err(problem) => return self.fail(problem),
+            }
         }
         self.service_guest(index);
     }

@@ -115,13 +115,13 @@ impl Host for Bytes {
         let own = if self.started { self.connection.next_timeout() } else { self.start };
         own.max(self.now).min(if own == Time::NEVER { own } else { Time::NEVER })
     }
-    fn handle_timeout(&mut self, now: Time) -> Result<(), String> {
+    fn handle_timeout(&mut self, now: Time, _: Time) -> Result<Time, String> {
         self.started = true;
         if self.connection.next_timeout() <= now {
             self.connection.handle_timeout(now);
         }
         self.serve(now);
-        Ok(())
+        Ok(now)
     }
     fn handle(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), String> {
         assert_eq!(interface, 0, "it has one interface");
