@@ -9,7 +9,15 @@
 //! pcapng::section(&mut file);
 //! pcapng::interface("left1", 0, &mut file);
 //! pcapng::packet(&Packet::new(0, 1_500_000_000, Direction::Outbound, &[0x45, 0, 0, 20]), &mut file);
+//!
+//! let packet = pcapng::Reader::new(&file)?.next().expect("one packet")?;
+//! assert_eq!((packet.time_ns, packet.ip()), (1_500_000_000, Some(&[0x45, 0, 0, 20][..])));
+//! # Ok::<(), pcapng::ReadError>(())
 //! ```
+
+mod reader;
+
+pub use reader::{Captured, ReadError, Reader};
 
 /// IP packets with no link header (LINKTYPE_RAW in the registry of link types).
 const LINKTYPE_RAW: u16 = 101;
@@ -19,12 +27,16 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 
+/// In a section header, in the byte order of the section's numbers.
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+
 /// Option codes (sections 3.5, 4.1, 4.2 and 4.3).
 const END_OF_OPTIONS: u16 = 0;
 const COMMENT: u16 = 1;
 const SECTION_APPLICATION: u16 = 4;
 const INTERFACE_NAME: u16 = 2;
 const INTERFACE_TIME_RESOLUTION: u16 = 9;
+const INTERFACE_TIME_OFFSET: u16 = 14;
 const PACKET_FLAGS: u16 = 2;
 
 /// Which way a packet crossed the interface.
@@ -63,7 +75,7 @@ impl<'a> Packet<'a> {
 /// Appends a section header, which begins every file and names this program and its version.
 pub fn section(out: &mut Vec<u8>) {
     block(SECTION_HEADER, out, |out| {
-        out.extend(0x1a2b_3c4d_u32.to_le_bytes());
+        out.extend(BYTE_ORDER.to_le_bytes());
         out.extend([1, 0, 0, 0]); // version 1.0
         out.extend(u64::MAX.to_le_bytes()); // section of unspecified length
         option(SECTION_APPLICATION, concat!("vazao ", env!("CARGO_PKG_VERSION")).as_bytes(), out);

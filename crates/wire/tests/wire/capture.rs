@@ -39,7 +39,7 @@ fn options(mut bytes: &[u8]) -> BTreeMap<u32, &[u8]> {
 }
 
 /// A packet with the text and bytes it borrows.
-fn packets() -> impl Strategy<Value = Vec<(u32, u64, bool, Vec<u8>, u32, String)>> {
+pub fn packets() -> impl Strategy<Value = Vec<(u32, u64, bool, Vec<u8>, u32, String)>> {
     let length = prop_oneof![0usize..70, 1400usize..1600];
     let bytes = length.prop_flat_map(|length| prop::collection::vec(any::<u8>(), length));
     let one = (any::<u32>(), any::<u64>(), any::<bool>(), bytes, any::<u32>(), any::<String>());

@@ -2,6 +2,7 @@
 
 mod capture;
 mod ipv4;
+mod reader;
 mod strategies;
 mod tcp;
 mod tshark;

@@ -1,0 +1,143 @@
+//! The packets of a capture file as a table.
+
+use crate::InputError;
+use crate::arrow::PyTable;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use vazao_scenario::{Column, Table};
+use vazao_wire::pcapng::{Captured, Direction, Reader};
+use vazao_wire::{DecodeError, ipv4, tcp};
+
+/// Protocol numbers that have a name; those whose header begins with two ports.
+const PROTOCOLS: [(u8, &str); 4] = [(1, "icmp"), (tcp::PROTOCOL, "tcp"), (UDP, "udp"), (SCTP, "sctp")];
+const PORTS: [u8; 3] = [tcp::PROTOCOL, UDP, SCTP];
+const UDP: u8 = 17;
+const SCTP: u8 = 132;
+const UDP_HEADER: usize = 8;
+
+/// What the headers of a packet say; fields are missing where there is no such header.
+#[derive(Default)]
+struct Seen {
+    protocol: Option<String>,
+    /// Source, then destination.
+    addresses: [Option<String>; 2],
+    ports: [Option<u16>; 2],
+    tcp: Option<tcp::Header>,
+    /// Bytes of the transport's payload.
+    length: Option<usize>,
+    problem: Option<String>,
+}
+
+impl Seen {
+    fn new(packet: &Captured<'_>) -> Seen {
+        let mut seen = Seen::default();
+        match packet.ip() {
+            Some(bytes) => seen.problem = seen.read(bytes).err().map(|error| error.to_string()),
+            None => seen.problem = Some(format!("link type {}", packet.link_type)),
+        }
+        seen
+    }
+
+    /// Notes what can be read before an error, too.
+    fn read(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        let (ip, payload) = ipv4::decode(bytes)?;
+        let payload = &bytes[payload];
+        let named = PROTOCOLS.iter().find(|(number, _)| *number == ip.protocol);
+        self.protocol = Some(named.map_or_else(|| ip.protocol.to_string(), |(_, name)| (*name).into()));
+        self.addresses = [ip.source, ip.destination].map(|[a, b, c, d]| Some(format!("{a}.{b}.{c}.{d}")));
+        if let [a, b, c, d, ..] = *payload
+            && PORTS.contains(&ip.protocol)
+        {
+            self.ports = [[a, b], [c, d]].map(|port| Some(u16::from_be_bytes(port)));
+        }
+        match ip.protocol {
+            tcp::PROTOCOL => {
+                let (header, data) = tcp::decode(payload, ip.pseudo_header())?;
+                (self.tcp, self.length) = (Some(header), Some(data.len()));
+            }
+            UDP => self.length = payload.len().checked_sub(UDP_HEADER),
+            _ => self.length = Some(payload.len()),
+        }
+        Ok(())
+    }
+
+    fn of_tcp<T>(&self, field: impl FnOnce(&tcp::Header) -> T) -> Option<T> {
+        self.tcp.as_ref().map(field)
+    }
+}
+
+/// Flags by name, as in `SYN ACK`.
+fn flags(header: &tcp::Header) -> String {
+    format!("{:?}", header.flags).trim_matches(['[', ']']).to_owned()
+}
+
+/// Selectively acknowledged blocks from the first to the last byte and one, as in `1000-2000 3000-4000`.
+fn sack(header: &tcp::Header) -> Option<String> {
+    let blocks: Vec<_> = header.options.sack.as_slice().iter().map(|b| format!("{}-{}", b.left, b.right)).collect();
+    (!blocks.is_empty()).then(|| blocks.join(" "))
+}
+
+fn labels(texts: impl Iterator<Item = Option<String>>) -> Column {
+    let mut known = BTreeMap::new();
+    let mut names = Vec::new();
+    let codes = texts.map(|text| {
+        text.map(|text| {
+            *known.entry(text).or_insert_with_key(|text: &String| {
+                names.push(text.clone());
+                names.len() as u32 - 1
+            })
+        })
+    });
+    Column::Label { codes: codes.collect(), names }
+}
+
+fn integers<T: Into<i64>>(values: impl Iterator<Item = Option<T>>) -> Column {
+    Column::Integer(values.map(|value| value.map(Into::into)).collect())
+}
+
+fn table(packets: &[(Captured<'_>, Seen)]) -> Table {
+    let seen = || packets.iter().map(|(_, seen)| seen);
+    let direction = |packet: &Captured<'_>| {
+        packet.direction.map(|direction| {
+            match direction {
+                Direction::Outbound => "sent",
+                Direction::Inbound => "received",
+            }
+            .to_owned()
+        })
+    };
+    vec![
+        ("time_s", Column::Dense(packets.iter().map(|(packet, _)| packet.time_ns as f64 / 1e9).collect())),
+        ("direction", labels(packets.iter().map(|(packet, _)| direction(packet)))),
+        ("protocol", labels(seen().map(|s| s.protocol.clone()))),
+        ("source", labels(seen().map(|s| s.addresses[0].clone()))),
+        ("destination", labels(seen().map(|s| s.addresses[1].clone()))),
+        ("source_port", integers(seen().map(|s| s.ports[0]))),
+        ("destination_port", integers(seen().map(|s| s.ports[1]))),
+        ("sequence", integers(seen().map(|s| s.of_tcp(|h| h.sequence)))),
+        // Without the flag the field means nothing.
+        (
+            "acknowledgment",
+            integers(seen().map(|s| s.tcp.filter(|h| h.flags.contains(tcp::Flags::ACK)).map(|h| h.acknowledgment))),
+        ),
+        ("length", integers(seen().map(|s| s.length.map(|length| length as u32)))),
+        ("flags", labels(seen().map(|s| s.of_tcp(flags)))),
+        ("window", integers(seen().map(|s| s.of_tcp(|h| h.window)))),
+        ("sack", labels(seen().map(|s| s.of_tcp(sack).flatten()))),
+        ("packet_bytes", integers(packets.iter().map(|(packet, _)| Some(packet.original_length)))),
+        ("problem", labels(seen().map(|s| s.problem.clone()))),
+    ]
+}
+
+/// The packets of a pcapng file in their order, one row each: times in seconds, numbers as on the wire. `problem` says why
+/// the headers of a packet could not be read to their end.
+#[pyfunction]
+pub fn packets(py: Python<'_>, path: PathBuf) -> PyResult<PyTable> {
+    let file = std::fs::read(&path)?;
+    let read = py.detach(|| {
+        let packets = Reader::new(&file)?.map(|packet| packet.map(|packet| (packet, Seen::new(&packet))));
+        packets.collect::<Result<Vec<_>, _>>().map(|packets| table(&packets))
+    });
+    read.map(PyTable::new).map_err(|error| InputError::new_err(format!("{}: {error}", path.display())))
+}
