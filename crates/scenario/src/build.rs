@@ -1,7 +1,7 @@
 //! From a scenario to a world that can run.
 
 use crate::address::{Addresses, initial_sequences};
-use crate::flow::FlowSpec;
+use crate::flow::{FlowSpec, Routes};
 use crate::guests::{Guests, Way};
 use crate::measure::FlowMeasure;
 use crate::plan::{Planned, plan};
@@ -16,7 +16,7 @@ use vazao_application::Application;
 use vazao_congestion::Setup;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
-use vazao_network::{LOSS_MODELS, Network, RouteId, Routing, Step};
+use vazao_network::{Graph, LOSS_MODELS, Network, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory};
 
 /// The number of one direction of a link in the network: links were added in pairs.
@@ -129,7 +129,9 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
     let graph = &scenario.graph;
     // A queue of so many BDPs counts the longest round trip among the flows that cross the link.
     let mut base_rtt = vec![Duration::ZERO; 2 * graph.links.len()];
-    for FlowSpec { routes, .. } in &scenario.flows {
+    let every = scenario.flows.iter().filter(|flow| flow.transport.is_multipath());
+    let others: Vec<Routes> = every.flat_map(|flow| every_way(graph, flow)).collect();
+    for routes in scenario.flows.iter().map(|flow| &flow.routes).chain(&others) {
         let rtt = routes.base_rtt(graph);
         for &step in routes.out.iter().chain(&routes.back) {
             let entry = &mut base_rtt[link_id(step) as usize];
@@ -151,6 +153,24 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
         }
     }
     network
+}
+
+/// The ways between the hosts of a flow that may use all of their interfaces.
+fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let routing = Routing::new(graph);
+    let interfaces = |address: &str| -> Vec<String> {
+        let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
+        (1..=graph.interfaces(node).len()).map(|number| format!("{}.{number}", graph.nodes[node].name)).collect()
+    };
+    let mut ways = Vec::new();
+    for client in interfaces(&flow.client) {
+        for server in interfaces(&flow.server) {
+            if let (Ok(out), Ok(back)) = (routing.route(&client, &server), routing.route(&server, &client)) {
+                ways.push(Routes { out, back });
+            }
+        }
+    }
+    ways
 }
 
 fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {

@@ -53,6 +53,10 @@ pub struct TransportSpec {
 }
 
 impl TransportSpec {
+    /// Whether a flow may use every interface of its hosts.
+    pub fn is_multipath(&self) -> bool {
+        matches!(self.entry.build, Protocol::Mptcp | Protocol::Sctp)
+    }
     /// Whether a side is played by a guest.
     pub fn has_guest(&self) -> bool {
         self.stacks.contains(&Stack::Linux)
