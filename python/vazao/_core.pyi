@@ -119,11 +119,5 @@ def packets(path: str) -> Any:
     Raises `OSError` and `ScenarioError`.
     """
 
-def packets(path: str) -> Any:
-    """The packets of a pcapng file, one row each: anything that reads Arrow streams takes them.
-
-    Raises `OSError` and `ScenarioError`.
-    """
-
 def registry() -> str:
     """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""
