@@ -61,14 +61,23 @@ impl Console {
             self.kept = self.read;
         }
     }
+    /// What was printed, the last mebibyte of it.
+    pub fn text(&self) -> String {
+        let text = self.tail(1 << 20);
+        let telling = |line: &&str| !EXPECTED.iter().any(|word| line.contains(word));
+        text.lines().filter(telling).flat_map(|line| [line, "\n"]).collect()
+    }
+    /// The last bytes printed.
+    fn tail(&self, length: u64) -> String {
+        let size = fstat(&self.file).map_or(0, |status| status.st_size as u64);
+        let mut block = vec![0; size.min(length) as usize];
+        let n = pread(&self.file, &mut block, size.saturating_sub(length)).unwrap_or(0);
+        String::from_utf8_lossy(&block[..n]).replace('\r', "")
+    }
     /// The last lines of all that was ever printed, at most 20.
     pub fn last_lines(&self) -> String {
         const LINES: usize = 20;
-        let size = fstat(&self.file).map_or(0, |status| status.st_size as u64);
-        let mut block = [0; 4096];
-        let from = size.saturating_sub(block.len() as u64);
-        let n = pread(&self.file, &mut block, from).unwrap_or(0);
-        let text = String::from_utf8_lossy(&block[..n]).replace('\r', "");
+        let text = self.tail(4096);
         let telling = |line: &&str| !line.trim().is_empty() && !EXPECTED.iter().any(|word| line.contains(word));
         let lines: Vec<&str> = text.lines().filter(telling).collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
@@ -97,6 +106,8 @@ mod tests {
         console.read_lines(&mut lines);
         assert_eq!(lines, "up 1\nfirst 1\n");
         assert_eq!(console.last_lines(), "up 1\nfirst 1");
+        write(&console, b"\n  last").unwrap();
+        assert_eq!(console.text(), "up 1\nfirst 1\n\n  last\n");
     }
 
     #[test]

@@ -114,7 +114,10 @@ impl Guest {
         };
         let (process, listeners, connection) = start().map_err(|problem| fails(problem, console.last_lines()))?;
         let moderation = boot.moderation.as_nanos();
-        let cards = (0..).zip(listeners).map(|(n, socket)| Card::new(socket, boot.number, n, moderation, boot.run_ahead)).collect();
+        let cards = (0..)
+            .zip(listeners)
+            .map(|(n, socket)| Card::new(socket, boot.number, n, moderation, boot.run_ahead))
+            .collect();
         let mut guest = Guest {
             name: boot.name.to_owned(),
             process,
@@ -201,6 +204,11 @@ impl Guest {
     /// The last 20 lines that its kernel and programs have printed.
     pub fn console(&self) -> String {
         self.console.last_lines()
+    }
+
+    /// What its kernel and programs have printed, the last mebibyte of it.
+    pub fn printed(&self) -> String {
+        self.console.text()
     }
 
     /// Whether it has powered off.
@@ -435,7 +443,17 @@ mod tests {
             .zip(&plans)
             .map(|(number, plan)| {
                 let moderation = Duration::from_micros(20);
-                let boot = Boot { name: "test", number, kernel, memory_mib: 48, seed: 1, cards: 1, moderation, run_ahead, plan };
+                let boot = Boot {
+                    name: "test",
+                    number,
+                    kernel,
+                    memory_mib: 48,
+                    seed: 1,
+                    cards: 1,
+                    moderation,
+                    run_ahead,
+                    plan,
+                };
                 Guest::boot_on(&boot, page, std::time::Duration::from_secs(20), &GO_ON)
                     .unwrap_or_else(|e| panic!("{e}"))
             })

@@ -20,6 +20,10 @@ pub trait Host {
     fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)>;
     /// The next line that it has reported of its programs; call again until there is none.
     fn poll_report(&mut self) -> Option<String>;
+    /// What its programs have printed.
+    fn printed(&self) -> String {
+        String::new()
+    }
     /// Takes back the buffer of a packet that has arrived.
     fn recycle(&mut self, _buffer: Vec<u8>) {}
 }

@@ -58,6 +58,9 @@ impl Host for Linux {
         }
         self.lines.pop_front()
     }
+    fn printed(&self) -> String {
+        self.guest.printed()
+    }
     fn recycle(&mut self, buffer: Vec<u8>) {
         self.guest.recycle(buffer);
     }

@@ -115,6 +115,7 @@ fn flow_row<P>(
     let ended = (m.slow_start_end != Time::NEVER).then_some(m.slow_start_end);
     let slow_start_loss = ended.map(|_| m.slow_start_lost as f64 / m.slow_start_sent.max(1) as f64);
     let transport = &spec.transport;
+    let (client_output, server_output) = world.guests.printed(number).map(|[client, server]| (client, server)).unzip();
     // How losses are repaired is ours to choose only where the sender is ours.
     let ours = matches!(flow.sender(), End::Machine(_));
     let recovery = (ours && transport.entry.build == Protocol::Tcp).then(|| transport.parameters.text("recovery"));
@@ -162,6 +163,8 @@ fn flow_row<P>(
         ("completed", account.completed.into()),
         ("intact", account.intact.into()),
         ("failure", account.failure.as_deref().into()),
+        ("client_output", client_output.into()),
+        ("server_output", server_output.into()),
     ]
 }
 

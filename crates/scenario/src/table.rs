@@ -44,6 +44,11 @@ impl From<String> for Cell {
         Cell::Text(Some(x))
     }
 }
+impl From<Option<String>> for Cell {
+    fn from(x: Option<String>) -> Cell {
+        Cell::Text(x)
+    }
+}
 impl From<Option<&str>> for Cell {
     fn from(x: Option<&str>) -> Cell {
         Cell::Text(x.map(str::to_owned))

@@ -117,6 +117,13 @@ impl Guests {
         &self.flows[&flow].ledger
     }
 
+    /// What the programs of a flow's client and server printed, if it is one of programs.
+    pub fn printed(&self, flow: usize) -> Option<[String; 2]> {
+        let flow = self.flows.get(&flow).filter(|flow| flow.is_program)?;
+        let host = |node| self.host_at(node).map(|host| self.hosts[host].machine.printed());
+        Some(flow.nodes.map(|node| host(node).unwrap_or_default()))
+    }
+
     /// Which protocol a flow that a guest plays uses.
     pub fn protocol(&self, flow: usize) -> Protocol {
         self.flows[&flow].protocol
