@@ -151,8 +151,8 @@ def run(
 
     Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
     and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
-    run by the next call that has it. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
-    after Ctrl-C the finished runs are stored.
+    run by the next call that has it. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot
+    be used; after Ctrl-C the finished runs are stored.
     """
     from vazao.rehearsal import rehearse
 
@@ -325,7 +325,7 @@ def _without(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 
 def _note_not_run(planned: Plan, batch: _Batch, stored: pl.DataFrame) -> None:
-    """Keep which planned runs could not be run; what an earlier call of another size has noted stays, until it is run."""
+    """Keep which planned runs could not be run; what a call of another size has noted stays until it is run."""
     store = Store(batch.writer.directory)
     runs = [run for run in planned.runs if run.scenario.run_id in batch.not_run]
     reasons = pl.DataFrame(list(batch.not_run.items()), {"run_id": pl.String, "reason": pl.String}, orient="row")

@@ -294,10 +294,11 @@ def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
     needed = Counter((kernel, lacking(scenario)) for scenario in scenarios for kernel in kernels(scenario).items())
     for ((name, digest), reason), count in needed.items():
         runs = f"{count} run{'' if count == 1 else 's'} with Linux guests"
+        left = "is" if count == 1 else "are"
         if digest:
             yield f"{runs}: kernel {name} is there (sha256 {digest[:12]})"
         else:
-            yield f"{runs} cannot be run here and are left out: {reason}"
+            yield f"{runs} cannot be run here and {left} left out: {reason}"
 
 
 def _estimate(hops: float, seconds: float) -> str:

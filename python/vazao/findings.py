@@ -84,7 +84,8 @@ def _decide(
     if finding.sql is None:
         return Result(*claim, "not testable here", "", finding.not_testable or "")
     if not_run is not None and (lost := _lost(finding, finding.sql, study, not_run, parameters)).height:
-        return Result(*claim, "not testable here", "", f"It needs runs that are missing: {told_not_run(reasons(lost))}.")
+        missing = f"It needs runs that are missing: {told_not_run(reasons(lost))}."
+        return Result(*claim, "not testable here", "", missing)
     try:
         rows = store.query(finding.sql, parameters)
     except ResultsError as error:
@@ -110,6 +111,8 @@ def _lost(
     Of these `per` and `needs` choose; of a part without such a factor it needs all.
     """
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(sql)))
+    if lost.is_empty():
+        return lost
     for factor, labels in (finding.needs | {name: [label] for name, label in parameters.items()}).items():
         values = labels if lost.schema[factor].is_numeric() else [str(label) for label in labels]
         lost = lost.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))

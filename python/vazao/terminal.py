@@ -123,7 +123,12 @@ LINKS = [
     pl.col("drops_loss").alias("lost"),
     pl.col("queue_delay_mean_s").alias("queueing_s"),
 ]
-RUN = ["jain", "utilisation", pl.col("sim_s").alias("simulated_s"), "packet_hops", pl.col("wall_s").alias("took_s")]
+RUN = [
+    pl.col("jain", "utilisation"),
+    pl.col("sim_s").alias("simulated_s"),
+    pl.col("packet_hops"),
+    pl.col("wall_s").alias("took_s"),
+]
 KERNEL = pl.format("Linux {}, {} Hz", "kernel", "kernel_hz").alias("guests")
 
 
@@ -137,8 +142,8 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     for flow, failure in tables["flows"].filter(pl.col("failure").is_not_null()).select("flow", "failure").iter_rows():
         out.print(f" flow {flow}: {failure}", markup=False)
-    guests = [KERNEL] if tables["runs"]["kernel"].is_not_null().any() else []
-    out.print(table(tables["runs"].select(*RUN, *guests), title="\nrun"))
+    columns = [*RUN, KERNEL] if tables["runs"]["kernel"].is_not_null().any() else RUN
+    out.print(table(tables["runs"].select(columns), title="\nrun"))
 
 
 SPARE = ["sent", "packets", "RTT_s", "hosts"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from vazao import loading
 from vazao.study import Study, parse_study
 
 TOY = """
@@ -77,6 +78,96 @@ id = "moon"
 claim = "It works on the moon"
 not_testable = "there is no moon here"
 """
+
+
+STACKS = """
+[study]
+name = "stacks"
+title = "Two stacks"
+
+[scenario]
+name = "two stacks"
+
+[scenario.network]
+topology = "point-to-point"
+link = { rate = "10 Mbps", delay = "5 ms", queue = "1 bdp" }
+
+[[scenario.flow]]
+app = { kind = "upload", size = "50 kB" }
+transport = { kind = "tcp", cc = "reno" }
+
+[[part]]
+name = "both"
+
+[[part.factor]]
+name = "stack"
+levels.vazao = { "flow.0.transport.stack" = "vazao" }
+levels.linux = { "flow.0.transport.stack" = "linux" }
+
+[[part.factor]]
+name = "bandwidth"
+sets = "network.link.rate"
+levels = ["1 Mbps", "10 Mbps"]
+
+[[part]]
+name = "ours"
+
+[[figure]]
+id = "goodput"
+title = "Goodput"
+sql = "SELECT bandwidth, runs.stack, goodput_bps FROM flows JOIN runs USING (run_id) WHERE part = 'both'"
+kind = "bar"
+x = "bandwidth"
+y = "goodput_bps"
+color = "stack"
+finding = "same"
+
+[[finding]]
+id = "same"
+claim = "Both stacks complete"
+sql = "SELECT bool_and(completed) AS holds FROM flows JOIN runs USING (run_id) WHERE part = 'both'"
+
+[[finding]]
+id = "each"
+claim = "Each stack is busy"
+per = "stack"
+sql = "SELECT min(utilisation) > 0 AS holds FROM runs WHERE part = 'both' AND stack = $stack"
+
+[[finding]]
+id = "needed"
+claim = "Ours is busy"
+needs = { stack = "vazao" }
+sql = "SELECT min(utilisation) > 0 AS holds FROM runs WHERE part = 'both' AND stack = 'vazao'"
+
+[[finding]]
+id = "apart"
+claim = "Ours is busy elsewhere"
+sql = "SELECT min(utilisation) > 0 AS holds FROM runs WHERE part = 'ours'"
+"""
+
+
+@pytest.fixture
+def stacks() -> Study:
+    """A study half of whose larger part needs a Linux kernel."""
+    return parse_study(STACKS, "stacks.toml")
+
+
+@pytest.fixture
+def stacks_file(tmp_path: Path) -> Path:
+    path = tmp_path / "stacks.toml"
+    path.write_text(STACKS)
+    return path
+
+
+@pytest.fixture
+def no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine on which no kernel was built."""
+    with monkeypatch.context() as patch:
+        patch.setenv("VAZAO_CACHE", str(tmp_path / "no-cache"))
+        patch.delenv("VAZAO_KERNEL", raising=False)
+        loading._kernels.cache_clear()
+        yield
+    loading._kernels.cache_clear()
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """Campaigns: each run once, the same rows however they are run, quick a part of full."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from vazao import campaign
+from vazao import _core, campaign, kernel, loading
 from vazao.store import TABLES, Store
 from vazao.study import Study, parse_study
 
@@ -115,3 +116,87 @@ def test_effects_of_a_two_level_part_are_those_of_its_rows(edited: Callable[[str
     means = [runs.filter(bandwidth=label)["utilisation"].mean() for label in ("1 Mbps", "100 Mbps")]
     assert effects["estimate"][0] == pytest.approx(means[1] - means[0])  # type: ignore[operator]
     assert (effects["low"] < effects["high"]).all()
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_runs_that_lack_a_kernel_are_noted_and_not_stored(stacks: Study, tmp_path: Path) -> None:
+    done = campaign.run(stacks, out=tmp_path / "r")
+    assert (done.started, done.runs.height, done.not_run.height) == (2, 3, 2)
+    assert done.runs["stack"].to_list() == ["vazao", "vazao", None]
+    assert done.not_run.select("part", "stack", "bandwidth").rows() == [
+        ("both", "linux", "1 Mbps"),
+        ("both", "linux", "10 Mbps"),
+    ]
+    (reason,) = done.not_run["reason"].unique()
+    assert "vazao kernel build" in reason
+    assert done.store.manifest["not_run"] == {reason: 2}
+    assert done.sql("SELECT count(*) AS n FROM not_run WHERE stack = 'linux'")["n"].item() == 2
+    assert done.failures() == []
+    again = campaign.run(stacks, out=tmp_path / "r")
+    assert (again.started, again.not_run.rows()) == (0, done.not_run.rows())
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_what_needs_a_missing_run_is_never_reproduced(stacks: Study, tmp_path: Path) -> None:
+    done = campaign.run(stacks, out=tmp_path / "r")
+    verdicts = [(one.id, one.level, one.verdict) for one in done.findings]
+    assert verdicts == [
+        ("same", None, "not testable here"),
+        ("each", "vazao", "reproduced"),
+        ("each", "linux", "not testable here"),
+        ("needed", None, "reproduced"),
+        ("apart", None, "reproduced"),
+    ]
+    assert "2 planned runs were not run: no Linux kernel" in done.findings[0].explanation
+    assert "1 planned run" not in done.findings[2].explanation
+    reopened = campaign.open_campaign(tmp_path / "r")
+    assert reopened.findings == done.findings
+    assert done.figure("goodput").to_dict()
+
+
+@pytest.mark.skipif(kernel.find() is None, reason=kernel.missing())
+def test_a_kernel_that_has_come_runs_what_was_missing_and_one_that_has_gone_takes_nothing(
+    stacks: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_without() -> campaign.Campaign:
+        with monkeypatch.context() as patch:
+            patch.setenv("VAZAO_CACHE", str(tmp_path / "none"))
+            patch.delenv("VAZAO_KERNEL", raising=False)
+            loading._kernels.cache_clear()
+            return campaign.run(stacks, out=tmp_path / "r")
+
+    assert run_without().not_run.height == 2
+    loading._kernels.cache_clear()
+    whole = campaign.run(stacks, out=tmp_path / "r")
+    assert (whole.started, whole.runs.height, whole.not_run.height) == (2, 5, 0)
+    assert whole.store.manifest["not_run"] == {}
+    assert {one.verdict for one in whole.findings} == {"reproduced"}
+    assert whole.runs.filter(stack="linux")["kernel_hz"].is_not_null().all()
+    gone = run_without()
+    loading._kernels.cache_clear()
+    assert (gone.started, gone.runs.height, gone.not_run.height) == (0, 5, 0)
+    assert gone.store.manifest["kernels"] == whole.store.manifest["kernels"]
+
+
+@dataclass
+class Failed:
+    """What the simulator gives of a run that failed: no tables."""
+
+    failure: str = "the guest is gone"
+    not_run: None = None
+
+
+def test_a_failed_run_has_a_row_that_says_why(toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_many = _core.run_many
+
+    def fail_first(scenarios: list[_core.Scenario], *, on_outcome: Callable[..., None], **how: object) -> None:
+        on_outcome(0, Failed())
+        run_many(scenarios[1:], on_outcome=lambda i, outcome: on_outcome(i + 1, outcome), **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_core, "run_many", fail_first)
+    done = campaign.run(toy, size="quick", out=tmp_path / "r")
+    ((run_id, failure),) = done.failures()
+    assert failure == "the guest is gone"
+    (row,) = done.runs.filter(run_id=run_id, part="grid").to_dicts()
+    assert (row["utilisation"], row["seed"] in (5, 6)) == (None, True)
+    assert done.flows.filter(run_id=run_id).height == 0

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from vazao import cli
+from vazao import cli, study, terminal
+from vazao.loading import load
+from vazao.result import run_scenario
 
 SCENARIO = """
 name = "small"
@@ -207,3 +210,57 @@ def test_set_and_seed_reach_a_study_but_trace_does_not(vazao: Vazao, toy_file: P
     assert vazao("run", str(toy_file), "--trace", "cwnd").code == 2
     assert vazao("run", str(toy_file), "--quick", "--seed", "8", "--json", "--out", "r").code == 0
     assert vazao("sql", "r", "SELECT min(seed) AS s FROM runs", "--csv").out == "s\n8\n"
+
+
+GUEST = SCENARIO.replace('cc = "reno"', 'cc = "reno", stack = "linux"')
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_without_a_kernel_a_study_says_once_what_was_not_run_and_succeeds(vazao: Vazao, stacks_file: Path) -> None:
+    answer = vazao("run", str(stacks_file), "--out", "r")
+    assert answer.code == 0
+    assert answer.err.count("2 planned runs were not run: no Linux kernel 6.12 is built; `vazao kernel build`") == 1
+    told = json.loads(vazao("run", str(stacks_file), "--out", "r", "--json").out)
+    assert list(told["not_run"].values()) == [2]
+    shown = vazao("show", "r").out
+    assert "3 of 5 runs (quick)" in shown
+    assert "2 planned runs were not run" in shown
+    page = Path("r/report.html").read_text()
+    assert "2 planned runs were not run: no Linux kernel 6.12 is built" in page
+    assert "Of the runs that it is drawn from, 2 were not run." in page
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_without_a_kernel_a_scenario_with_guests_fails_and_check_says_why(vazao: Vazao, stacks_file: Path) -> None:
+    Path("guest.toml").write_text(GUEST)
+    answer = vazao("run", "guest.toml")
+    assert answer.code == 1
+    assert "vazao kernel build" in answer.err
+    checked = vazao("check", "guest.toml").out
+    assert "1 run with Linux guests cannot be run here and is left out: no Linux kernel" in checked
+    assert "2 runs with Linux guests cannot be run here and are left out" in vazao("check", str(stacks_file)).out
+
+
+def test_guests_cost_more_than_hops(vazao: Vazao) -> None:
+    Path("guest.toml").write_text(GUEST.replace("100 kB", "100 MB"))
+    Path("ours.toml").write_text(SCENARIO.replace("100 kB", "100 MB"))
+    seconds = [study.seconds(load(Path(name).read_text(), file=name)) for name in ("ours.toml", "guest.toml")]
+    # 69 000 segments and half as many acknowledgements over three links; each passes two guests.
+    assert seconds[0] == pytest.approx(69e3 * 1.5 * 3 / 20e6, rel=0.01)
+    assert seconds[1] - seconds[0] == pytest.approx(69e3 * 1.5 * 2 / 20e3, rel=0.01)
+
+
+def test_a_table_of_flows_names_the_stack_and_why_a_flow_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = run_scenario(load(SCENARIO)).tables()
+    guests = tables | {
+        "flows": tables["flows"].with_columns(stack=pl.lit("linux"), failure=pl.lit("ECONNREFUSED connect")),
+        "runs": tables["runs"].with_columns(kernel=pl.lit("6.12.117"), kernel_hz=pl.lit(100)),
+    }
+    terminal.show_run("x", "id", guests)
+    told = capsys.readouterr().out
+    assert "tcp reno · linux" in told
+    assert "flow 0: ECONNREFUSED connect" in told
+    assert "Linux 6.12.117, 100 Hz" in told
+    terminal.show_run("x", "id", tables)
+    assert "·" not in (told := capsys.readouterr().out)
+    assert "Linux" not in told

@@ -14,7 +14,7 @@ import pytest
 
 from vazao import campaign, files
 from vazao.errors import ResultsError
-from vazao.store import TABLES, Store, writing
+from vazao.store import TABLES, Store, check_usable, writing
 from vazao.study import Study
 
 MANIFEST = {"kind": "study", "name": "x", "design_sha256": "ab", "order": ["part"], "versions": {"engine": "1"}}
@@ -136,6 +136,16 @@ def test_results_of_something_else_are_refused(tmp_path: Path, key: str, value: 
         pass
     assert expected in str(error.value)
     assert "choose another --out" in str(error.value)
+
+
+def test_a_directory_holds_results_of_one_kernel_of_a_name(tmp_path: Path) -> None:
+    with writing(tmp_path / "r", MANIFEST | {"kernels": {"6.12": "aa", "6.1": None}}):
+        pass
+    for fine in ({"6.12": "aa"}, {"6.12": None}, {"6.1": "bb"}):
+        with writing(tmp_path / "r", MANIFEST | {"kernels": {"6.12": "aa"} | fine}):
+            pass
+    with pytest.raises(ResultsError, match=r"another kernel 6\.12 \(sha256 aa there, cc now\); choose another --out"):
+        check_usable(tmp_path / "r", MANIFEST | {"kernels": {"6.12": "cc"}})
 
 
 def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
