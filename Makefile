@@ -10,6 +10,10 @@ LOCKED := .venv/.locked
 BUILT := .venv/.built
 RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 STUDY ?= hstcp-2010
+# The first program of a guest is a package of its own: it is built for the guest, not for this machine.
+PROGRAM := crates/guest/program/Cargo.toml
+# Where the guests' kernel is; nothing where there is none.
+KERNEL := $(BIN)/python -c 'from vazao import kernel; print(getattr(kernel.find(), "path", ""))'
 
 help:
 	@echo 'make demo     set up, run the study $(STUDY) (quick), print its findings, write its report'
@@ -55,6 +59,8 @@ studies: setup
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	cargo fmt --manifest-path $(PROGRAM) --check
+	cargo clippy --quiet --manifest-path $(PROGRAM) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
@@ -62,14 +68,15 @@ lint: setup
 
 # Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
 tools: setup
-	@for tool in tshark:tshark chromium:chromium ns:ns2; do \
+	@for tool in tshark:tshark chromium:chromium ns:ns2 iperf3:iperf3 curl:curl; do \
 	    command -v $${tool%%:*} >/dev/null || echo "optional tool not found: $${tool##*:} (its tests are skipped)"; \
 	done
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
 	@$(BIN)/python -c 'from vazao import kernel; kernel.find() or print(f"{kernel.missing()}: tests of guests are skipped")'
 
 test: setup lint tools
-	cargo test --quiet --workspace --locked
+	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
+	cargo test --quiet --manifest-path $(PROGRAM) --locked
 	$(BIN)/pytest -ra
 
 bench: setup

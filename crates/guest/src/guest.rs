@@ -484,7 +484,7 @@ mod tests {
     /// Kernel 6.1 knows messages only, 6.12 both: what it sends must not depend on how it is told the time.
     #[test]
     fn the_shared_page_and_messages_and_running_ahead_give_the_same_packets() {
-        let Some(kernel) = std::env::var_os("VAZAO_KERNEL") else {
+        let Some(kernel) = std::env::var_os("VAZAO_KERNEL").filter(|path| !path.is_empty()) else {
             return; // the tests in tests/guests say that they are skipped
         };
         let shared = trace(Path::new(&kernel), Page::new, false);
