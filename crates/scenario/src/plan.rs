@@ -274,7 +274,7 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
         let start = if end.side == 0 { end.flow.start.as_nanos() } else { 0 };
         return writeln!(
             out,
-            "flow number={} transport=command role={role} start={start} program=\"{program}\"",
+            "flow number={} transport=command role={role} start={start} program={program}",
             end.number
         );
     }

@@ -242,7 +242,17 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Sctp => (("none", Parameters::default()), SCTP),
         Protocol::Mptcp => (("none", Parameters::default()), MPTCP),
     };
-    Ok(TransportSpec { entry, parameters: table.parameters(own)?, control, slow_start, stacks, sender, guest })
+    let parameters = table.parameters(own)?;
+    if entry.build == Protocol::Tcp && stacks.contains(&Stack::Linux) {
+        let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
+        let mss = parameters.integer("mss");
+        if mss > most {
+            return Err(
+                whole.error(format!("mss {mss} does not fit a guest's card, an Ethernet one; write at most {most}"))
+            );
+        }
+    }
+    Ok(TransportSpec { entry, parameters, control, slow_start, stacks, sender, guest })
 }
 
 /// A setting that nobody would heed is a mistake.

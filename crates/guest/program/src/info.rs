@@ -9,6 +9,7 @@ use crate::report;
 use crate::socket::{self, Socket};
 use crate::timer::{self, Ticks};
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A number in a struct: its name, where it starts, how many bytes it has, and what one of it is in the name's unit.
@@ -118,6 +119,22 @@ struct Open {
     flow: u32,
     transport: Transport,
     socket: Arc<Socket>,
+    progress: Arc<Progress>,
+}
+
+/// How far a receiver has read.
+#[derive(Default)]
+pub struct Progress {
+    read: AtomicU64,
+    wrong: AtomicBool,
+}
+
+impl Progress {
+    /// So many bytes have been read, all of them the right ones or not.
+    pub fn note(&self, read: u64, intact: bool) {
+        self.read.store(read, Ordering::Relaxed);
+        self.wrong.store(!intact, Ordering::Relaxed);
+    }
 }
 
 impl Samples {
@@ -135,13 +152,21 @@ impl Samples {
     }
 
     /// From now on this socket is sampled.
-    pub fn open(&self, flow: u32, transport: Transport, socket: &Arc<Socket>) -> Result<(), Failure> {
+    pub fn open(&self, flow: u32, transport: Transport, socket: &Arc<Socket>) -> Result<Arc<Progress>, Failure> {
         let mut open = self.open.lock().expect("no holder panics");
-        open.push(Open { flow, transport, socket: Arc::clone(socket) });
+        let progress = Arc::new(Progress::default());
+        open.push(Open { flow, transport, socket: Arc::clone(socket), progress: Arc::clone(&progress) });
         match self.interval {
-            Some(interval) if open.len() == 1 => self.ticks.on_the_grid(interval),
-            _ => Ok(()),
+            Some(interval) if open.len() == 1 => self.ticks.on_the_grid(interval)?,
+            _ => {}
         }
+        Ok(progress)
+    }
+
+    /// A last sample of every socket that is still open at virtual time `end`.
+    pub fn last_at(&self, end: u64) {
+        timer::sleep_until(end);
+        self.open.lock().expect("no holder panics").iter().for_each(|open| open.report(" final=1"));
     }
 
     /// A last sample of a socket, if it was sampled until now.
@@ -157,6 +182,10 @@ impl Open {
     /// Reports the socket's state, each line with `mark` behind the flow's number. A socket that has lost its state
     /// already gives no line.
     fn report(&self, mark: &str) {
+        let (read, wrong) = (self.progress.read.load(Ordering::Relaxed), self.progress.wrong.load(Ordering::Relaxed));
+        if read > 0 {
+            report!("read {} {read} {}", self.flow, u8::from(!wrong));
+        }
         for (path, state) in lines(self.transport, &self.socket).unwrap_or_default() {
             let path = path.map_or_else(String::new, |path| format!(".{path}"));
             report!("info {}{path}{mark}{state}", self.flow);

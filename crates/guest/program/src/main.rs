@@ -65,6 +65,10 @@ fn carry_out(text: &str) -> Result<bool, String> {
     let samples = Samples::new(plan.sample).map_err(|failure| format!("sample: {failure}"))?;
     let samples: &'static Samples = Box::leak(Box::new(samples));
     thread::spawn(|| samples.run());
+    if let Some(end) = plan.until {
+        // A clock has steps of 256 ns: a little earlier, it is not too late.
+        thread::spawn(move || samples.last_at(end.saturating_sub(1000)));
+    }
     let run = |flow: Ready| thread::Builder::new().stack_size(STACK).spawn(move || flow.run(samples));
     let threads: Vec<_> = flows.into_iter().map(run).collect::<Result<_, _>>().map_err(|e| format!("threads: {e}"))?;
     for thread in threads {
@@ -79,7 +83,7 @@ fn apply(network: &Network, setup: Setup) -> Result<(), failure::Failure> {
     match setup {
         Setup::Card { number, address, mtu } => network.card(number, address, mtu),
         Setup::Loopback { address } => network.loopback(address),
-        Setup::Route { destination, card, source } => network.route(destination, card, source),
+        Setup::Route(route) => network.route(&route),
         Setup::Sysctl { key, value } => knobs::sysctl(&key, &value),
         Setup::Module { key, value } => knobs::module(&key, &value),
         Setup::MptcpLimits { subflows, accepted } => knobs::mptcp_limits(subflows, accepted),

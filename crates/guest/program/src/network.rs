@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::knobs;
 use crate::netlink::{Message, Netlink};
-use crate::plan::Prefix;
+use crate::plan::Route;
 use std::ffi::CString;
 use std::net::Ipv4Addr;
 
@@ -11,7 +11,8 @@ use std::net::Ipv4Addr;
 const CARD_TABLE: u32 = 100;
 const LOOPBACK: &str = "lo";
 
-// linux/fib_rules.h, not in libc.
+// linux/rtnetlink.h and linux/fib_rules.h, not in libc.
+const RTAX_INITCWND: u16 = 11;
 const FRA_SRC: u16 = 2;
 const FRA_PRIORITY: u16 = 6;
 const FRA_TABLE: u16 = 15;
@@ -50,10 +51,9 @@ impl Network {
     }
 
     /// Lets datagrams to `to` leave by a card: the card's own table gets the route, and the main one if it has none.
-    pub fn route(&self, to: Prefix, card: u32, source: Option<Ipv4Addr>) -> Result<(), Failure> {
-        let index = interface(&card_name(card))?;
-        self.add_route(to, index, source, CARD_TABLE + card)?;
-        match self.add_route(to, index, source, u32::from(libc::RT_TABLE_MAIN)) {
+    pub fn route(&self, route: &Route) -> Result<(), Failure> {
+        self.add_route(route, CARD_TABLE + route.card)?;
+        match self.add_route(route, u32::from(libc::RT_TABLE_MAIN)) {
             Err(failure) if failure.error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
             added => added,
         }
@@ -82,17 +82,21 @@ impl Network {
 
     /// RTM_NEWROUTE with struct rtmsg: family, lengths of destination and source prefix, TOS, table, protocol, scope,
     /// type, flags.
-    fn add_route(&self, to: Prefix, index: u32, source: Option<Ipv4Addr>, table: u32) -> Result<(), Failure> {
+    fn add_route(&self, route: &Route, table: u32) -> Result<(), Failure> {
+        let to = &route.destination;
         let kind = [libc::RTPROT_STATIC, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
         let body = [libc::AF_INET as u8, to.1, 0, 0, libc::RT_TABLE_UNSPEC, kind[0], kind[1], kind[2], 0, 0, 0, 0];
         let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
             .with(libc::RTA_TABLE, &table.to_ne_bytes())
-            .with(libc::RTA_OIF, &index.to_ne_bytes());
+            .with(libc::RTA_OIF, &card_index(route.card)?.to_ne_bytes());
         if to.1 > 0 {
             message = message.with(libc::RTA_DST, &to.0.octets());
         }
-        if let Some(source) = source {
+        if let Some(source) = route.source {
             message = message.with(libc::RTA_PREFSRC, &source.octets());
+        }
+        if let Some(window) = route.window {
+            message = message.with_nested(libc::RTA_METRICS, &[(RTAX_INITCWND, &window.to_ne_bytes())]);
         }
         self.netlink.request(message).map(drop)
     }

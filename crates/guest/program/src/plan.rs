@@ -12,7 +12,7 @@ pub enum Setup {
     /// The loopback device has this address too.
     Loopback { address: Ipv4Addr },
     /// Where datagrams to a prefix leave.
-    Route { destination: Prefix, card: u32, source: Option<Ipv4Addr> },
+    Route(Route),
     /// A file below /proc/sys.
     Sysctl { key: String, value: String },
     /// A parameter of a module built into the kernel, `module.parameter`.
@@ -21,6 +21,17 @@ pub enum Setup {
     MptcpLimits { subflows: u32, accepted: u32 },
     /// An address for additional subflows.
     MptcpEndpoint { address: Ipv4Addr, card: u32, flags: u32 },
+}
+
+/// Where datagrams to a prefix leave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    pub destination: Prefix,
+    pub card: u32,
+    /// The address that they bear unless they are told otherwise.
+    pub source: Option<Ipv4Addr>,
+    /// The initial congestion window of connections there, in segments.
+    pub window: Option<u32>,
 }
 
 /// An address and how many of its bits count.
@@ -94,6 +105,8 @@ pub struct Plan {
     pub setup: Vec<(String, Setup)>,
     /// Time between two samples of every open socket.
     pub sample: Option<u64>,
+    /// When the run ends, whether or not the flows have.
+    pub until: Option<u64>,
     pub flows: Vec<Flow>,
     pub off_when_done: bool,
 }
@@ -120,6 +133,7 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
     let setup = match words[..] {
         [] | ["host", _] => return Ok(()),
         ["sample", interval] => return value(interval).map(|ns| plan.sample = Some(ns)),
+        ["until", end] => return value(end).map(|ns| plan.until = Some(ns)),
         ["off-when-done"] => {
             plan.off_when_done = true;
             return Ok(());
@@ -130,9 +144,14 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
             Setup::Card { number: value(number)?, address: value(address)?, mtu: value(mtu)? }
         }
         ["loopback", address] => Setup::Loopback { address: value(address)? },
-        ["route", to, "card", card] => Setup::Route { destination: value(to)?, card: value(card)?, source: None },
-        ["route", to, "card", card, "source", from] => {
-            Setup::Route { destination: value(to)?, card: value(card)?, source: Some(value(from)?) }
+        ["route", to, "card", card, ref rest @ ..] => {
+            let (source, window) = match rest {
+                [] => (None, None),
+                ["source", from] => (Some(value(from)?), None),
+                ["source", from, "initcwnd", segments] => (Some(value(from)?), Some(value(segments)?)),
+                _ => return Err("no such statement".to_owned()),
+            };
+            Setup::Route(Route { destination: value(to)?, card: value(card)?, source, window })
         }
         ["sysctl", key, ref words @ ..] => Setup::Sysctl { key: key.to_owned(), value: words.join(" ") },
         ["module", key, ref words @ ..] => Setup::Module { key: key.to_owned(), value: words.join(" ") },

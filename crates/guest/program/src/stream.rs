@@ -3,7 +3,7 @@
 use crate::content;
 use crate::failure::Failure;
 use crate::flow::SOL_SCTP;
-use crate::info::{Samples, sctp_fragment};
+use crate::info::{Progress, Samples, sctp_fragment};
 use crate::plan::{Act, Flow, Role, Transport};
 use crate::report;
 use crate::socket::{Socket, sockaddr};
@@ -37,10 +37,10 @@ pub fn run(flow: &Flow, socket: Socket, samples: &Samples) -> Result<(), Failure
     report!("up {}", flow.number);
     let socket = Arc::new(socket);
     socket.linger()?;
-    samples.open(flow.number, flow.transport, &socket)?;
+    let progress = samples.open(flow.number, flow.transport, &socket)?;
     let outcome = match flow.act {
         Act::Send => send(flow, &socket, samples),
-        Act::Receive => receive(flow, &socket),
+        Act::Receive => receive(flow, &socket, &progress),
     };
     samples.close(&socket)?;
     outcome
@@ -145,7 +145,7 @@ fn sctp_event(event: u16) -> [u8; 8] {
 }
 
 /// Reads and checks the content until the peer closes.
-fn receive(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
+fn receive(flow: &Flow, socket: &Socket, progress: &Progress) -> Result<(), Failure> {
     let pace = flow.read_rate.map(Pace::new).transpose()?;
     let mut buffer = vec![0; pace.as_ref().map_or(BULK, |pace| pace.piece)];
     let (mut got, mut intact, mut complete) = (0, true, false);
@@ -163,6 +163,7 @@ fn receive(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
         }
         intact &= content::verify(got, &buffer[..piece]);
         got += piece as u64;
+        progress.note(got, intact);
         if !complete && flow.size.is_some_and(|size| got >= size) {
             complete = true;
             last(got, intact);

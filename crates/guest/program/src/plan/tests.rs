@@ -16,6 +16,8 @@ fn setup_statements_keep_their_order_and_their_words() {
          card 1 10.0.1.1 9000\n\
          route 10.0.0.2 card 0 source 10.0.0.1\n\
          route 10.2.0.0/16 card 1\n\
+         route 10.0.0.3 card 0 source 10.0.0.1 initcwnd 20\n\
+         until 5000\n\
          \n\
          sysctl net.ipv4.tcp_rmem 4096 131072 6291456\n\
          module tcp_cubic.hystart 0\n\
@@ -32,8 +34,19 @@ fn setup_statements_keep_their_order_and_their_words() {
         [
             Setup::Card { number: 0, address: address("10.0.0.1"), mtu: 1500 },
             Setup::Card { number: 1, address: address("10.0.1.1"), mtu: 9000 },
-            Setup::Route { destination: Prefix(address("10.0.0.2"), 32), card: 0, source: Some(address("10.0.0.1")) },
-            Setup::Route { destination: Prefix(address("10.2.0.0"), 16), card: 1, source: None },
+            Setup::Route(Route {
+                destination: Prefix(address("10.0.0.2"), 32),
+                card: 0,
+                source: Some(address("10.0.0.1")),
+                window: None
+            }),
+            Setup::Route(Route { destination: Prefix(address("10.2.0.0"), 16), card: 1, source: None, window: None }),
+            Setup::Route(Route {
+                destination: Prefix(address("10.0.0.3"), 32),
+                card: 0,
+                source: Some(address("10.0.0.1")),
+                window: Some(20)
+            }),
             Setup::Sysctl { key: "net.ipv4.tcp_rmem".into(), value: "4096 131072 6291456".into() },
             Setup::Module { key: "tcp_cubic.hystart".into(), value: "0".into() },
             Setup::MptcpLimits { subflows: 8, accepted: 7 },
