@@ -30,6 +30,7 @@ from vazao.build import (
     upload,
 )
 from vazao.campaign import Campaign, open_campaign
+from vazao.compare.traces import packets
 from vazao.congestion import CongestionControl
 from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
 from vazao.result import Result, run, run_scenario
@@ -64,6 +65,7 @@ __all__ = [
     "load_study",
     "multipath",
     "open_campaign",
+    "packets",
     "parking_lot",
     "path",
     "point_to_point",

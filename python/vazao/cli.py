@@ -214,6 +214,44 @@ def _publish(done: Campaign) -> Path:
 
 
 @app.command()
+def compare(
+    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Figures and captures (default: results/compare-NAME).")
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, metavar="MS", help="Milliseconds by which times of equal packets may differ.")
+    ] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="The comparison as one JSON object, nothing else.")] = False,
+) -> None:
+    """Run a scenario on every stack that can play it (ours, the Linux kernel) and show where they part."""
+    from vazao import compare as comparing
+    from vazao.compare.show import show as show_comparison
+
+    path = Path(name)
+    text = read_text(path)
+    if is_study(text):
+        raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
+    out_directory = directory or Path("results") / f"compare-{path.stem}"
+    overrides = [_change(change) for change in changes or []]
+    made = comparing.compare(
+        text, file=str(path), overrides=overrides, seed=seed, out=out_directory, tolerance_s=tolerance / 1e3
+    )
+    files = made.draw(out_directory)
+    if as_json:
+        print(json.dumps({"files": [str(file) for file in files], **made.as_json()}, allow_nan=False))
+    else:
+        show_comparison(made, str(path))
+        out.print(f"\nfigures and captures: {out_directory}", soft_wrap=True)
+    if missing := [f"{trial.name}: {trial.problem}" for trial in made.trials if trial.problem]:
+        raise RunError("; ".join(missing))
+
+
+@app.command()
 def report(directory: Directory) -> None:
     """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
     done = campaign.open_campaign(directory)

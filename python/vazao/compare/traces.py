@@ -1,0 +1,164 @@
+"""Packets of flows as captures have them, and the first at which two traces part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars import selectors
+
+from vazao import _core
+from vazao.files import explained
+
+FIRST_SERVER_PORT = 5001
+"""Captures have flow number n at the server's port 5001 + n."""
+
+TOLERANCE_S = 1e-3
+"""How far apart in time two packets may be that count as the same."""
+
+COMPARED = ("flags", "sequence", "acknowledgment", "length")
+"""What must be equal besides the direction. PSH is no part of the flags here: it changes nothing that is sent."""
+
+BEFORE, AFTER = 4, 4
+"""Packets shown before the traces part, and of each trace from there on."""
+
+_ENDS = ["source", "source_port", "destination", "destination_port"]
+
+
+def packets(path: str | Path) -> pl.DataFrame:
+    """The packets of a pcapng file, Vazão's or any other, one row each in the file's order.
+
+    Columns: `time_s`, `direction` (sent, received), `protocol`, `source`, `destination`, `source_port`,
+    `destination_port`; of TCP `sequence`, `acknowledgment`, `flags` ("SYN ACK"), `window` (not scaled), `sack`
+    ("1000-2000 3000-4000"), as on the wire; `length`, the bytes of the transport's payload; `packet_bytes`, those of
+    all of it; `problem`, why headers could not be read to their end. Raises `ResultsError`, `ScenarioError`.
+    """
+    with explained(Path(path), "read"):
+        return pl.DataFrame(_core.packets(str(path))).with_columns(selectors.categorical().cast(pl.String))
+
+
+def of_flow(captures: Path, row: Mapping[str, Any]) -> pl.DataFrame:
+    """The packets of a flow at its sender's interfaces, from one capture for each of them, in order of time.
+
+    `row` is the flow's in the table of flows. Sequence and acknowledgment numbers count from the first that its sender
+    used in the connection; `base` is that of the acknowledged direction.
+    """
+    sender = str(row["server" if row["app"] == "download" else "client"])
+    hosts = (sender, sender.rpartition(".")[0])
+    files = [file for file in sorted(captures.glob("*.pcapng")) if file.stem.rpartition(".")[0] in hosts]
+    port = FIRST_SERVER_PORT + int(row["flow"])
+    own = (pl.col("source_port") == port) | (pl.col("destination_port") == port)
+    frames = [packets(file).filter(own) for file in files]
+    return (
+        _relative(pl.concat(frames, how="vertical_relaxed").sort("time_s", maintain_order=True)) if frames else _none()
+    )
+
+
+def _none() -> pl.DataFrame:
+    columns = {"time_s": pl.Float64, "direction": pl.String, "flags": pl.String, "sack": pl.String}
+    return pl.DataFrame(schema=columns | dict.fromkeys(["sequence", "acknowledgment", "length", "base"], pl.Int64))
+
+
+def _relative(frame: pl.DataFrame) -> pl.DataFrame:
+    """The packets with numbers that do not depend on where a connection happened to begin to count."""
+    first = frame.group_by(_ENDS).agg(pl.col("sequence").drop_nulls().first().alias("first"))
+    other = first.select(
+        *(pl.col(end).alias(name) for end, name in zip(_ENDS, _other(_ENDS), strict=True)), base="first"
+    )
+    joined = frame.join(first, on=_ENDS, how="left", maintain_order="left", nulls_equal=True)
+    joined = joined.join(other, on=_ENDS, how="left", maintain_order="left", nulls_equal=True)
+    return joined.with_columns(
+        sequence=(pl.col("sequence") - pl.col("first") + 2**32) % 2**32,
+        acknowledgment=(pl.col("acknowledgment") - pl.col("base") + 2**32) % 2**32,
+    )
+
+
+def _other(ends: list[str]) -> list[str]:
+    """The names of the same columns as the other side has them."""
+    return [*ends[2:], *ends[:2]]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where two traces of one flow part."""
+
+    packets: tuple[int, int]
+    """How many there are in each trace."""
+    same: int
+    """How many are the same until then."""
+    differs: tuple[str, ...]
+    """In what the two packets differ; "missing" where one trace has no such packet any more. Empty: nowhere."""
+    first: tuple[dict[str, Any] | None, dict[str, Any] | None] = (None, None)
+    """The packet in each trace."""
+    place: int = 0
+    """Which of its direction it is, from 1."""
+    before: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
+    """The last packets that are the same, in both traces."""
+    after: tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]] = ((), ())
+    """What each trace has from there on, the parting packet among it."""
+
+    @property
+    def identical(self) -> bool:
+        """Whether the traces part nowhere."""
+        return not self.differs
+
+
+def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLERANCE_S) -> Parting:
+    """The first packet at which two traces from `of_flow` part.
+
+    The n-th packet sent is compared with the n-th sent, the n-th received with the n-th received: in which order a
+    stack handles what happens at nearly the same time makes no difference. Of the pairs that differ, the first in time
+    counts.
+    """
+    pairs = _numbered(ours).join(_numbered(theirs), on=["direction", "place"], how="full", coalesce=True, suffix="_b")
+    fields = {"missing": pl.col("row").is_null() | pl.col("row_b").is_null()}
+    fields["time"] = (pl.col("time_s") - pl.col("time_s_b")).abs() > tolerance_s
+    fields |= {name: _plain(name).ne_missing(_plain(f"{name}_b")) for name in COMPARED}
+    pairs = pairs.with_columns(test.fill_null(False).alias(f"{name}?") for name, test in fields.items())
+    pairs = pairs.with_columns(moment=pl.min_horizontal("time_s", "time_s_b"))
+    pairs = pairs.sort("moment", "row", "row_b", nulls_last=True)
+    counts = ours.height, theirs.height
+    differ = pairs.select(pl.any_horizontal(f"{name}?" for name in fields).arg_true()).to_series()
+    if differ.is_empty():
+        return Parting(counts, pairs.height, differs=())
+    same = pairs.head(differ[0])
+    found = pairs.row(same.height, named=True)
+    names = ["missing"] if found["missing?"] else [name for name in fields if found[f"{name}?"]]
+    return Parting(
+        counts,
+        same.height,
+        tuple(names),
+        first=(_row(ours, found["row"]), _row(theirs, found["row_b"])),
+        place=found["place"] + 1,
+        before=tuple(
+            (ours.row(a, named=True), theirs.row(b, named=True))
+            for a, b in same.select("row", "row_b").tail(BEFORE).iter_rows()
+        ),
+        after=(_rest(ours, same["row"], found["row"]), _rest(theirs, same["row_b"], found["row_b"])),
+    )
+
+
+def _numbered(trace: pl.DataFrame) -> pl.DataFrame:
+    place = pl.int_range(pl.len()).over("direction")
+    return trace.select("direction", "time_s", *COMPARED, place=place).with_row_index("row")
+
+
+def _plain(name: str) -> pl.Expr:
+    """A compared column; flags without PSH."""
+    column = pl.col(name)
+    return column.str.replace(r"PSH ?", "").str.strip_chars() if name.startswith("flags") else column
+
+
+def _row(trace: pl.DataFrame, row: int | None) -> dict[str, Any] | None:
+    return None if row is None else trace.row(row, named=True)
+
+
+def _rest(trace: pl.DataFrame, same: pl.Series, first: int | None) -> tuple[dict[str, Any], ...]:
+    """The first packets that are not among the same ones, and the one at which the traces part."""
+    rows = pl.int_range(trace.height, eager=True)
+    rest = rows.filter(~rows.is_in(same.to_list())).head(AFTER).to_list()
+    chosen = sorted({*rest, *([] if first is None else [first])})
+    return tuple(trace.row(row, named=True) for row in chosen)

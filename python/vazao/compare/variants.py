@@ -1,0 +1,115 @@
+"""One scenario on every stack: what each can play of it, and what had to be left out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from vazao import _core
+from vazao.errors import ScenarioError
+from vazao.loading import load
+
+STACKS = ("vazao", "linux")
+"""The stacks that a flow can be given to; the last that ran is what the others are measured against."""
+
+_REFUSED = re.compile(r"flow\.(\d+)(?:\.transport\.([\w.]+))?\S*: (.*)", re.DOTALL)
+"""The loader's objection: the flow, the key inside its transport, the reason."""
+
+_MEANT = ("kind", "cc", "cc.kind", "stack")
+"""Without these a transport would be another one: a flow keeps its own stack rather than lose one of them."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scenario whose flows are all played by one stack, as far as it can."""
+
+    stack: str
+    scenario: _core.Scenario | None
+    """None where the stack can play no flow of it."""
+    notes: tuple[str, ...]
+    """How it is not the scenario as written: settings left out, flows that kept their stack."""
+
+
+def variants(
+    text: str, *, file: str = "", overrides: Sequence[tuple[str, Any]] = (), seed: int | None = None
+) -> list[Variant]:
+    """The scenario of a TOML text, with `overrides` and `seed`, on every stack.
+
+    Raises `ScenarioError` if it is wrong as it stands, or if there are not two stacks that can play it.
+    """
+    load(text, file=file, overrides=overrides, seed=seed)
+    document = tomllib.loads(text)
+    for key, value in overrides:
+        _set(document, key.split("."), value)
+    made = [_variant(document, stack, seed) for stack in STACKS]
+    if sum(variant.scenario is not None for variant in made) < 2:
+        reasons = "; ".join(note for variant in made if variant.scenario is None for note in variant.notes)
+        raise ScenarioError(f"{file}: there is nothing to compare, since one stack alone can play this: {reasons}")
+    return made
+
+
+def _variant(document: dict[str, Any], stack: str, seed: int | None) -> Variant:
+    """The document with every flow on `stack`; what the loader refuses gives way, one thing at a time."""
+    changed = deepcopy(document)
+    for flow in changed["flow"]:
+        flow["transport"] = _table(flow.get("transport", "tcp")) | {"stack": stack}
+    notes: list[str] = []
+    kept: set[int] = set()
+    while len(kept) < len(changed["flow"]):
+        try:
+            scenario = load("", overrides=list(changed.items()), seed=seed)
+            return Variant(stack, scenario, tuple(notes))
+        except ScenarioError as error:
+            refused = _REFUSED.match(str(error))
+            if not refused or int(refused[1]) in kept:
+                return Variant(stack, None, (str(error),))
+            number, key, reason = int(refused[1]), refused[2], _clause(refused[3])
+            if key and key not in _MEANT and _remove(changed["flow"][number]["transport"], key.split(".")):
+                notes.append(f"flow {number}: {key} is left out ({reason})")
+                continue
+            notes.append(f"flow {number} keeps its stack ({reason})")
+            changed["flow"][number] = deepcopy(document["flow"][number])
+            kept.add(number)
+    return Variant(stack, None, tuple(notes))
+
+
+def _clause(reason: str) -> str:
+    """The first clause of a message; advice on what to write follows it."""
+    return reason.partition("; ")[0]
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """A table; a bare name is the kind of one."""
+    return value if isinstance(value, dict) else {"kind": value}
+
+
+def _remove(table: Any, path: Sequence[str]) -> bool:
+    """Remove what is at `path`; whether there was something."""
+    for part in path[:-1]:
+        table = table.get(part) if isinstance(table, dict) else None
+    return isinstance(table, dict) and table.pop(path[-1], None) is not None
+
+
+def _set(node: Any, path: Sequence[str], value: Any) -> None:
+    """Set a value as `--set` does, in a document and at a path that the loader has accepted."""
+    part, rest = path[0], path[1:]
+    for key in _matching(node, part):
+        there = node[key] if isinstance(node, list) else node.get(key)
+        if rest:
+            node[key] = {} if there is None else there if isinstance(there, list) else _table(there)
+            _set(node[key], rest, value)
+        elif isinstance(there, dict) and isinstance(value, dict):
+            for name, inner in value.items():
+                _set(there, [name], inner)
+        else:
+            node[key] = value
+
+
+def _matching(node: Any, part: str) -> Iterable[Any]:
+    if not isinstance(node, list):
+        return [part]
+    return range(len(node)) if part == "*" else [int(part)]

@@ -1,0 +1,281 @@
+"""`vazao compare` and what it is made of: packets read from captures, traces that part, one scenario on every stack."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import vazao as vz
+from vazao import cli, kernel
+from vazao.compare import MEASURES, Comparison, Trial, parting
+from vazao.compare.traces import of_flow
+from vazao.compare.variants import variants
+
+TSHARK = shutil.which("tshark")
+BUILT = kernel.find() is not None
+needs_kernel = pytest.mark.skipif(not BUILT, reason="no Linux guest kernel: `vazao kernel build` makes one")
+
+LOST = [40, 41, 55]
+"""Packets of the forward direction that the link loses, counted from 1."""
+
+SCENARIO = f"""
+name = "listed losses"
+[network]
+topology = "point-to-point"
+[network.link]
+rate = "10 Mbps"
+delay = "20 ms"
+queue = "200 packets"
+forward = {{ loss = {{ kind = "list", packets = {LOST} }} }}
+[[flow]]
+app = {{ kind = "upload", size = "200 kB" }}
+transport = {{ kind = "tcp", cc = "reno" }}
+"""
+
+
+def trial(name: str, folder: Path, *, app: vz.App | None = None, delay: str = "20 ms", **transport: object) -> Trial:
+    """One of our own runs over a link that loses the packets of `LOST`."""
+    link = vz.link("10 Mbps", delay, queue="200 packets", forward=vz.link(loss={"kind": "list", "packets": LOST}))
+    flow = vz.flow(app or vz.upload("200 kB"), vz.tcp(cc="reno", **transport))
+    captures = folder / name
+    result = vz.run(vz.point_to_point(link), [flow], trace=["cwnd"], pcap=captures)
+    return Trial(name, result, captures)
+
+
+def trace(*packets: tuple[float, str, str, int, int, int]) -> pl.DataFrame:
+    """A trace written by hand: time, direction, flags, sequence and acknowledgement number, length."""
+    names = ["time_s", "direction", "flags", "sequence", "acknowledgment", "length"]
+    return pl.DataFrame(packets, schema=names, orient="row")
+
+
+HANDSHAKE = [(0.0, "sent", "SYN", 0, 0, 0), (0.1, "received", "SYN ACK", 0, 1, 0), (0.1, "sent", "ACK", 1, 1, 0)]
+DATA = [(0.1, "sent", "ACK", 1, 1, 1448), (0.1, "sent", "PSH ACK", 1449, 1, 1448), (0.2, "received", "ACK", 1, 2897, 0)]
+
+
+@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+def test_packets_are_those_that_tshark_reads(tmp_path: Path) -> None:
+    """Also of a file that Wireshark's own writer has written."""
+    assert TSHARK
+    ours = trial("ours", tmp_path).captures / "a.1.pcapng"
+    theirs = tmp_path / "theirs.pcapng"
+    subprocess.run([TSHARK, "-r", str(ours), "-w", str(theirs), "-F", "pcapng"], check=True, capture_output=True)
+    names = ["frame.time_epoch", "frame.packet_flags_direction", "ip.src", "ip.dst", "tcp.srcport", "tcp.dstport"]
+    names += ["tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size_value", "tcp.flags", "tcp.options.sack_le"]
+    fields = [argument for name in names for argument in ("-e", name)]
+    absolute = ["-o", "tcp.relative_sequence_numbers:FALSE"]
+    command = [TSHARK, "-r", str(ours), *absolute, "-T", "fields", "-E", "separator=;", "-E", "occurrence=a", *fields]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    bits = {"FIN": 1, "SYN": 2, "RST": 4, "PSH": 8, "ACK": 16, "URG": 32, "ECE": 64, "CWR": 128}
+    for file in (ours, theirs):
+        packets = vz.packets(file)
+        assert packets.height == len(lines) > 200
+        assert packets["problem"].null_count() == packets.height
+        assert packets["sack"].drop_nulls().len() > 10
+        for row, line in zip(packets.iter_rows(named=True), lines, strict=True):
+            time, way, source, destination, *numbers, flags, sacked = line.split(";")
+            assert row["time_s"] == pytest.approx(float(time), abs=1e-9)
+            assert row["direction"] == {1: "received", 2: "sent"}[int(way, 16)]
+            assert (row["source"], row["destination"], row["protocol"]) == (source, destination, "tcp")
+            ports = [row["source_port"], row["destination_port"]]
+            # tshark gives the field as it is, whether it means something or not.
+            fields_of = [row["sequence"], row["acknowledgment"] or 0, row["length"], row["window"]]
+            assert ports + fields_of == [int(number) for number in numbers]
+            assert sum(bits[flag] for flag in row["flags"].split()) == int(flags, 16)
+            assert [block.split("-")[0] for block in (row["sack"] or "").split()] == [x for x in sacked.split(",") if x]
+
+
+def test_what_is_no_capture_is_refused_with_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(vz.ResultsError, match=r"nothing\.pcapng: cannot read: No such file"):
+        vz.packets(tmp_path / "nothing.pcapng")
+    (tmp_path / "text").write_text(SCENARIO)
+    with pytest.raises(vz.ScenarioError, match="text: this is not a pcapng file"):
+        vz.packets(tmp_path / "text")
+    whole = (trial("run", tmp_path).captures / "a.1.pcapng").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[:-3])
+    with pytest.raises(vz.ScenarioError, match="cut: the file ends inside the block"):
+        vz.packets(tmp_path / "cut")
+
+
+def test_traces_written_by_hand_part_where_they_do() -> None:
+    whole = trace(*HANDSHAKE, *DATA)
+    assert parting(whole, whole).identical
+    assert parting(whole, whole).same == 6
+
+    # PSH, an order that is another at one time, and half a millisecond are no differences.
+    pushed = [(time, way, flags.replace("PSH ", ""), *numbers) for time, way, flags, *numbers in DATA]
+    late = [(time + 0.0005, *rest) for time, *rest in [HANDSHAKE[0], HANDSHAKE[2], HANDSHAKE[1], *pushed]]
+    assert parting(whole, trace(*late)).identical
+    assert parting(whole, trace(*late), 0.0004).differs == ("time",)
+
+    shorter = parting(whole, trace(*HANDSHAKE, *DATA[:1]))
+    assert (shorter.differs, shorter.same, shorter.place) == (("missing",), 4, 4)
+    assert shorter.first == (whole.row(4, named=True), None)
+
+    # Data with the handshake's last packet: the second that is sent differs, of which the reply knows nothing.
+    eager = trace(*HANDSHAKE[:2], DATA[0], DATA[1], DATA[2])
+    found = parting(whole, eager)
+    assert (found.differs, found.same, found.place) == (("length",), 2, 2)
+    assert [packet["length"] for packet in found.first if packet] == [0, 1448]
+    assert [a["flags"] for a, _ in found.before] == ["SYN", "SYN ACK"]
+    assert [[packet["length"] for packet in rest] for rest in found.after] == [[0, 1448, 1448, 0], [1448, 1448, 0]]
+
+
+def test_equal_runs_are_identical_and_differ_in_nothing(tmp_path: Path) -> None:
+    made = Comparison([trial("one", tmp_path), trial("two", tmp_path)])
+    (found,) = made.partings
+    assert found.packets.identical
+    assert found.data.identical
+    assert found.packets.packets[0] == found.packets.packets[1] == found.packets.same > 200
+    assert set(made.differences["difference"]) == {0.0}
+
+
+def test_recoveries_part_when_the_first_loss_is_repaired(tmp_path: Path) -> None:
+    """SACK's blocks and NewReno's lack of them change what is sent only after a loss was noticed."""
+    made = Comparison([trial("sack", tmp_path, recovery="sack"), trial("newreno", tmp_path, recovery="newreno")])
+    (found,) = made.partings
+    capture = of_flow(made.trials[0].captures, {"client": "a", "server": "b", "app": "upload", "flow": 0})
+    sent = capture.filter(direction="sent")
+    lost = sent.row(LOST[0] - 1, named=True)
+    again = sent.filter(pl.col("sequence") == lost["sequence"])["time_s"][1]
+    assert not found.data.identical
+    packet = found.data.first[0]
+    assert packet
+    assert packet["time_s"] >= again - 1e-9
+    assert packet["direction"] == "sent"
+    # Until there they are the same, the loss and its first repair included.
+    assert found.data.same >= LOST[-1] - 1
+    row = made.differences.row(
+        by_predicate=(pl.col("measure") == "completion_s") & (pl.col("run") == "sack"), named=True
+    )
+    one, other = (result.flows["completion_s"][0] for result in made.results.values())
+    assert row["difference"] == pytest.approx(one - other)
+    assert row["relative"] == pytest.approx((one - other) / other)
+
+
+def test_traces_are_the_senders_and_numbers_count_from_the_connections_first(tmp_path: Path) -> None:
+    made = trial("down", tmp_path, app=vz.download("100 kB"))
+    assert made.result
+    trace = of_flow(made.captures, made.result.flows.row(0, named=True))
+    data = trace.filter(pl.col("length") > 0)
+    assert set(data["direction"]) == {"sent"}
+    assert data["sequence"][0] == 1
+    assert (data["sequence"] + data["length"]).max() == 100_001
+    # The last acknowledgement counts the sender's FIN.
+    assert trace.filter(direction="received")["acknowledgment"].max() == 100_002
+
+
+def test_a_delay_parts_traces_in_time(tmp_path: Path) -> None:
+    (found,) = Comparison([trial("near", tmp_path), trial("far", tmp_path, delay="21 ms")]).partings
+    assert found.packets.differs == ("time",)
+    near, far = found.packets.first
+    assert near
+    assert far
+    assert near["flags"] == "SYN ACK"
+    assert far["time_s"] - near["time_s"] == pytest.approx(2e-3)
+
+
+def test_windows_are_drawn_together(tmp_path: Path) -> None:
+    made = Comparison([trial("sack", tmp_path, recovery="sack"), trial("tahoe", tmp_path, recovery="tahoe")])
+    files = made.draw(tmp_path / "figures")
+    assert [file.name for file in files] == ["cwnd.svg", "cwnd.pdf", "cwnd.png", "cwnd.html"]
+    svg = files[0].read_text()
+    assert all(f">{text}</text>" in svg for text in ("sack", "tahoe", "Time (ms)", "Congestion window (kB)"))
+    page = files[3].read_text()
+    assert "vegaEmbed" in page
+    # Nothing is fetched when it is opened.
+    assert "<script src" not in page
+
+
+def test_what_a_stack_refuses_is_left_out_or_keeps_its_stack() -> None:
+    control = '{ kind = "cubic", profile = "linux" }'
+    text = SCENARIO.replace('cc = "reno"', f'cc = {control}, recovery = "newreno"')
+    second = """
+[[flow]]
+app = { kind = "upload", size = "10 kB" }
+transport = { kind = "udp", stack = "linux" }
+"""
+    changes = [("flow.0.app.size", "50 kB"), ("network.link.delay", "5 ms")]
+    ours, linux = variants(text + second, overrides=changes)
+    assert ours.scenario
+    assert linux.scenario
+    assert len(ours.notes) == 1
+    assert ours.notes[0].startswith("flow 1 keeps its stack (there is no udp")
+    assert [note.split(" (")[0] for note in linux.notes] == [
+        "flow 0: recovery is left out",
+        "flow 0: cc.profile is left out",
+    ]
+    first = json.loads(linux.scenario.json)["transports"][0]
+    assert first["guest"]["client"] == first["guest"]["server"] == "linux"
+    assert first["cc"] == {"kind": "cubic"}
+    assert [json.loads(v.scenario.json)["flows"][0]["app"]["size"] for v in (ours, linux) if v.scenario] == [
+        "50 kB"
+    ] * 2
+
+
+def test_one_stack_alone_is_nothing_to_compare() -> None:
+    with pytest.raises(vz.ScenarioError, match=r"nothing to compare.*there is no sctp"):
+        variants(SCENARIO.replace('kind = "tcp", cc = "reno"', 'kind = "sctp", stack = "linux"'))
+    with pytest.raises(vz.ScenarioError, match=r"here\.toml:\d+: network.link.rate"):
+        variants(SCENARIO.replace("10 Mbps", "10 Mbs"), file="here.toml")
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["vazao", "compare", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    return end.value.code if isinstance(end.value.code, int) else 0
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "listed.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def test_without_a_kernel_ours_is_shown_and_the_way_to_one(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("vazao.loading._kernels", list)
+    assert call(monkeypatch, "listed.toml") == 1
+    said = capsys.readouterr()
+    assert "not built" in said.out
+    assert "vazao kernel build" in said.err
+    assert "200 kB" not in said.err
+    assert "completion" in said.out
+    assert "traces" not in said.out
+    assert (here / "results" / "compare-listed" / "cwnd.svg").is_file()
+
+
+@needs_kernel
+def test_ours_beside_linux(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "listed.toml", "--set", "flow.0.transport.recovery=sack", "--out", "there") == 0
+    said = capsys.readouterr().out
+    for words in (
+        "vazao against linux",
+        "recovery is left out",
+        "congestion window",
+        "▸",
+        "figures and captures: there",
+    ):
+        assert words in said
+    assert all((here / "there" / stack / "a.1.pcapng").is_file() for stack in ("vazao", "linux"))
+
+    assert call(monkeypatch, "listed.toml", "--json", "--tolerance", "2", "--seed", "3") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [run["run"] for run in found["runs"]] == ["vazao", "linux"]
+    assert (found["yardstick"], found["tolerance_s"]) == ("linux", 2e-3)
+    rows = {(row["measure"], row["run"]): row for row in found["differences"]}
+    assert set(rows) == {(measure, run) for measure in MEASURES for run in ("vazao", "linux")}
+    # As many packets are lost on both, since the list says which; each of them is sent again.
+    assert rows["packets_lost", "vazao"]["value"] == rows["packets_lost", "linux"]["value"] == len(LOST)
+    assert rows["retransmissions", "linux"]["value"] >= len(LOST)
+    (traces,) = found["traces"]
+    # The handshake and the initial window of ten segments are the same on both.
+    assert traces["data"]["same"] >= 10
