@@ -274,7 +274,6 @@ fn complete(flow: Flow) -> Result<Flow, String> {
         Transport::Command => Ok(flow),
         _ if flow.local.port() == 0 => lacks("local="),
         _ if flow.peer.port() == 0 => lacks("peer="),
-        _ if flow.act == Act::Send && flow.size.or(flow.duration).is_none() => lacks("size= or duration="),
         Transport::Udp if flow.act == Act::Send && flow.payload.is_none() => lacks("payload="),
         Transport::Udp if flow.act == Act::Send && flow.rate.is_none() => lacks("rate="),
         _ => Ok(flow),
