@@ -115,17 +115,14 @@ fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> 
 }
 
 /// Lets a thread end the writing when the flow's time is over, also while a write waits; whether that has happened.
-/// The time counts from the flow's start if the plan says when that is, else from now.
+/// The time counts from now, when the connection stands.
 fn deadline(flow: &Flow, socket: &Arc<Socket>) -> Arc<AtomicBool> {
     let expired = Arc::new(AtomicBool::new(false));
     if let Some(duration) = flow.duration {
-        let (start, transport) = (flow.start, flow.transport);
+        let transport = flow.transport;
         let (socket, expired) = (Arc::downgrade(socket), Arc::clone(&expired));
         thread::spawn(move || {
-            match start {
-                Some(start) => sleep_until(start.saturating_add(duration)),
-                None => sleep_for(duration),
-            }
+            sleep_for(duration);
             expired.store(true, Ordering::SeqCst);
             // Of SCTP, the message that waits for room is still sent: closing would end what is known as well.
             if transport != Transport::Sctp
