@@ -21,9 +21,7 @@ def load(
     # Finding kernels reads their files: not for scenarios that have no guests.
     guests = "linux" in text or any("linux" in repr(override) for override in overrides)
     kernels = _kernels() if guests else []
-    return _core.load(
-        text, file=file, table=table, overrides=overrides, seed=seed, controls=controls, kernels=kernels
-    )
+    return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, controls=controls, kernels=kernels)
 
 
 @cache
