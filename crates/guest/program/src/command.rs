@@ -34,7 +34,6 @@ const MOUNTS: &[Mount] = &[
     ("tmpfs", "tmpfs", "/host/dev/shm", 0, true),
     ("tmpfs", "tmpfs", "/host/tmp", 0, false),
     ("tmpfs", "tmpfs", "/host/run", 0, true),
-    ("tmpfs", "tmpfs", "/host/root", 0, true),
 ];
 
 /// Prepares what programs need, the first time that it is called.
