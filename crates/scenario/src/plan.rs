@@ -79,7 +79,6 @@ fn host(
         format!("host {name:?} needs kernel {wanted:?}, which is not built; build it once with: vazao kernel build")
     })?;
     let links = scenario.graph.interfaces(node).len();
-    let bdp: u64 = ends.iter().map(|end| end.flow.routes.bdp(&scenario.graph, end.sides.client_sends)).sum();
     let mut plan = String::new();
     write_host(&mut plan, scenario, addresses, node, &ends).expect("a string takes everything");
     let seed = Stream::new(scenario.seed, &format!("guest/{name}")).bits() >> 32;
@@ -88,13 +87,26 @@ fn host(
         number: number as u32,
         kernel,
         cards: links as u32,
-        memory_mib: 64 + (8 * bdp).div_ceil(1 << 20).min(960) as u32,
+        memory_mib: memory_mib(&scenario.graph, &ends),
         seed,
         moderation: spec.moderation,
         has_programs: ends.iter().any(|end| end.sides.source().is_none()),
         plan,
     };
     Ok(Planned { node, host })
+}
+
+/// What a kernel needs, and room for what each flow may buffer: what the kernel's own tuning allows it, or what it was
+/// given. Memory that is not touched costs the machine nothing.
+fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
+    const TUNED: u64 = 12 << 20;
+    let of = |end: &End<'_>| {
+        let transport = &end.flow.transport;
+        let given = |name| if transport.entry.build == Protocol::Tcp { transport.parameters.size(name) } else { None };
+        let buffers = given("receive_buffer").unwrap_or(0) + given("send_buffer").unwrap_or(0);
+        TUNED.max(8 * end.flow.routes.bdp(graph, end.sides.client_sends)) + 2 * buffers
+    };
+    64 + ends.iter().map(of).sum::<u64>().div_ceil(1 << 20).min(1984) as u32
 }
 
 fn same_host(a: &GuestSpec, b: &GuestSpec) -> bool {
