@@ -76,9 +76,9 @@ class Scenario:
         """For people."""
         return f"{self.cc}, {self.rate}, {self.rtt}, {self.queue}, {self.size}, {self.loss}"
 
-    def network(self, shift: int) -> vz.Network:
-        """The link; `shift` is added to the numbers of the lost packets."""
-        packets = [number + shift for number in LOSSES[self.loss](-(-BYTES[self.size] // SEGMENT))]
+    def network(self) -> vz.Network:
+        """The link."""
+        packets = LOSSES[self.loss](-(-BYTES[self.size] // SEGMENT))
         forward = vz.link(loss={"kind": "list", "packets": packets}) if packets else None
         return vz.point_to_point(vz.link(self.rate, HALF[self.rtt], queue=self.queue, forward=forward))
 
@@ -88,7 +88,8 @@ class Scenario:
         profile = {"profile": "linux"} if any(p.name == "profile" for p in entry.parameters) else {}
         # Linux grows by all that an acknowledgement covers; its CUBIC alone has HyStart.
         slow_start = "hystart" if self.cc == "cubic" else "standard"
-        return {"cc": {"kind": self.cc, **profile}, "slow_start": slow_start, "abc_limit": 1000}
+        cc = {"kind": self.cc, **profile}
+        return {"cc": cc, "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack"}
 
     def theirs(self) -> dict[str, Any]:
         """What the kernel is told: its defaults."""
@@ -110,13 +111,11 @@ class Mechanism:
     source: str
     ours: Mapping[str, Any] = field(default_factory=dict)
     theirs: Mapping[str, Any] = field(default_factory=dict)
-    shift: int = 0
     controls: tuple[str, ...] = CONTROLS
-    lossy_only: bool = False
 
     def applies(self, scenario: Scenario) -> bool:
         """Whether there is something to take away."""
-        return scenario.cc in self.controls and (scenario.loss != "none" or not self.lossy_only)
+        return scenario.cc in self.controls
 
 
 MECHANISMS = (
@@ -127,24 +126,18 @@ MECHANISMS = (
         theirs={"module": {"tcp_cubic.hystart": 0}},
         controls=("cubic",),
     ),
-    Mechanism(
-        "the packets that are lost: ours acknowledges the handshake with its first data",
-        "RFC 9293 section 3.10.7.3",
-        shift=-1,
-        lossy_only=True,
-    ),
-    Mechanism("RACK", "RFC 8985 section 6", theirs={"sysctl": {"net.ipv4.tcp_recovery": 0}}),
     Mechanism("tail loss probes", "RFC 8985 section 7", theirs={"sysctl": {"net.ipv4.tcp_early_retrans": 0}}),
     Mechanism("F-RTO", "RFC 5682", theirs={"sysctl": {"net.ipv4.tcp_frto": 0}}),
     Mechanism(
-        "RACK, tail loss probes and F-RTO together",
-        "RFC 8985, RFC 5682",
+        "recovery by time against duplicates",
+        "RFC 8985, RFC 6675",
+        ours={"recovery": "sack", "host": "linux"},
         theirs={"sysctl": {f"net.ipv4.tcp_{name}": 0 for name in ("recovery", "early_retrans", "frto")}},
     ),
     Mechanism(
-        "recovery by SACK, which rate reduction (RFC 9937) paces in Linux",
-        "RFC 6675, RFC 9937",
-        ours={"sack": False, "recovery": "newreno"},
+        "recovery by SACK",
+        "RFC 8985, RFC 9937",
+        ours={"sack": False, "recovery": "newreno", "host": "linux"},
         theirs={"sysctl": {"net.ipv4.tcp_sack": 0}},
     ),
     Mechanism(
@@ -178,11 +171,11 @@ class Pair:
         return self.ours.completion_s / self.linux.completion_s - 1
 
 
-def outcome(scenario: Scenario, settings: Mapping[str, Any], shift: int) -> Outcome:
+def outcome(scenario: Scenario, settings: Mapping[str, Any]) -> Outcome:
     """One run."""
     flow = vz.flow(vz.upload(scenario.size), vz.tcp(**settings))
     try:
-        row = vz.run(scenario.network(shift), [flow]).flows.to_dicts()[0]
+        row = vz.run(scenario.network(), [flow]).flows.to_dicts()[0]
     except vz.VazaoError as error:
         # What crosses from one process to another must not carry the engine's own exception.
         raise RuntimeError(f"{scenario.name}: {error}") from None
@@ -194,8 +187,8 @@ def outcome(scenario: Scenario, settings: Mapping[str, Any], shift: int) -> Outc
 def pair(scenario: Scenario, without: Mechanism | None = None) -> Pair:
     """Both runs, as they are or without a mechanism."""
     change = without or Mechanism("", "")
-    ours = outcome(scenario, {**scenario.ours(), **change.ours}, change.shift)
-    return Pair(ours, outcome(scenario, {**scenario.theirs(), **change.theirs}, 0))
+    ours = outcome(scenario, {**scenario.ours(), **change.ours})
+    return Pair(ours, outcome(scenario, {**scenario.theirs(), **change.theirs}))
 
 
 @dataclass(frozen=True)

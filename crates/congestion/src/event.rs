@@ -20,7 +20,7 @@ pub struct Ack {
     pub srtt: Duration,
     /// Least round-trip time of the connection so far; `Duration::MAX` before the first sample.
     pub min_rtt: Duration,
-    /// Whether this is the first acknowledgement of data sent after the previous round began: true once a round trip.
+    /// Whether the data in flight when this was last true has been acknowledged: true once a round trip.
     pub round: bool,
     /// Whether the window, not the application or the receiver, limited what was in flight.
     pub window_limited: bool,

@@ -33,7 +33,9 @@ impl Prr {
         let owed = self.delivered.saturating_sub(self.sent);
         let mut count = if inflight > self.ssthresh {
             let share = u128::from(self.delivered) * u128::from(self.ssthresh);
-            (share.div_ceil(u128::from(self.recover_flight)) as u64).saturating_sub(self.sent)
+            let owed = (share.div_ceil(u128::from(self.recover_flight)) as u64).saturating_sub(self.sent);
+            // What is rounded up is not in whole bytes but in what can be sent: half a segment would wait for the other.
+            owed.next_multiple_of(self.mss)
         } else {
             // Losses alone brought the flight below the threshold: send what was delivered, and with a sign of progress
             // a segment more, as slow start does.

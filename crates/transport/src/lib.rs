@@ -9,7 +9,7 @@ mod rtt;
 pub mod tcp;
 
 pub use ranges::RangeSet;
-pub use rtt::RttEstimator;
+pub use rtt::{RtoFloor, RttEstimator};
 
 use std::ops::Range;
 

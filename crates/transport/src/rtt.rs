@@ -13,6 +13,16 @@ pub struct RttEstimator {
     min_rto: u64,
     max_rto: u64,
     backoff: u32,
+    floor: RtoFloor,
+}
+
+/// What the least retransmission timeout bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// The timeout (RFC 6298 section 2.4).
+    Total,
+    /// The part of it that stands for the variation, so that it is never nearer to the round-trip time (Linux).
+    Variance,
 }
 
 /// RFC 6298's G: the timer's granularity.
@@ -20,7 +30,7 @@ const GRANULARITY: u64 = 1_000_000;
 
 impl RttEstimator {
     /// No sample yet: the timeout is `initial` (section 2.1: 1 s).
-    pub fn new(initial: Duration, min_rto: Duration, max_rto: Duration) -> Self {
+    pub fn new(initial: Duration, min_rto: Duration, max_rto: Duration, floor: RtoFloor) -> Self {
         RttEstimator {
             srtt: 0,
             rttvar: 0,
@@ -30,6 +40,7 @@ impl RttEstimator {
             min_rto: min_rto.as_nanos(),
             max_rto: max_rto.as_nanos(),
             backoff: 0,
+            floor,
         }
     }
 
@@ -54,7 +65,12 @@ impl RttEstimator {
             self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(r)) / 4;
             self.srtt = ((7 * self.srtt + r) / 8).max(1);
         }
-        self.rto = (self.srtt + (4 * self.rttvar).max(GRANULARITY)).max(self.min_rto).min(self.max_rto);
+        let variation = (4 * self.rttvar).max(GRANULARITY);
+        let rto = match self.floor {
+            RtoFloor::Total => (self.srtt + variation).max(self.min_rto),
+            RtoFloor::Variance => self.srtt + variation.max(self.min_rto),
+        };
+        self.rto = rto.min(self.max_rto);
         self.backoff = 0;
     }
 
@@ -101,7 +117,7 @@ mod tests {
     use super::*;
 
     fn estimator() -> RttEstimator {
-        RttEstimator::new(Duration::from_secs(1), Duration::from_millis(200), Duration::from_secs(60))
+        RttEstimator::new(Duration::from_secs(1), Duration::from_millis(200), Duration::from_secs(60), RtoFloor::Total)
     }
 
     #[test]
@@ -114,6 +130,19 @@ mod tests {
         e.sample(Duration::from_millis(180));
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5 ms, SRTT = 7/8 * 100 + 1/8 * 180 = 110 ms.
         assert_eq!((e.srtt(), e.rto()), (Duration::from_millis(110), Duration::from_millis(340)));
+    }
+
+    /// Linux's tcp_input.c: a steady path of 100 ms has a timeout of 300 ms.
+    #[test]
+    fn the_minimum_may_bound_the_variation() {
+        let mut e = RttEstimator { floor: RtoFloor::Variance, ..estimator() };
+        for _ in 0..100 {
+            e.sample(Duration::from_millis(100));
+        }
+        assert_eq!(e.rto(), Duration::from_millis(300));
+        e.sample(Duration::from_millis(900));
+        // RTTVAR is 200 ms, SRTT 200 ms: the minimum no longer counts.
+        assert_eq!(e.rto(), Duration::from_millis(1000));
     }
 
     #[test]

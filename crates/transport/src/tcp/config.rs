@@ -8,6 +8,17 @@ use vazao_engine::Duration;
 /// Makes the congestion control of a connection, given its segment size in bytes.
 pub type ControlFactory = Arc<dyn Fn(u64) -> Box<dyn CongestionControl> + Send + Sync>;
 
+/// What a host does where the RFCs leave a choice, or where Linux goes its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// The least retransmission timeout bounds all of it (RFC 6298). A buffer that grows is offered as a whole. The first
+    /// data acknowledges the peer's SYN, if there is any at once.
+    Rfc,
+    /// The least timeout bounds the part that stands for the variation. The window that is offered begins at what needs
+    /// no scale and grows with what arrives, each growth being told at once. The peer's SYN is acknowledged by itself.
+    Linux,
+}
+
 /// The settings of a TCP endpoint.
 #[derive(Clone)]
 pub struct Config {
@@ -39,6 +50,8 @@ pub struct Config {
     pub receive_buffer: Option<u64>,
     /// Bytes that may be unacknowledged or unsent; `None`: no limit.
     pub send_buffer: Option<u64>,
+    /// What the host does where the RFCs leave a choice.
+    pub host: Host,
     /// Makes the congestion control.
     pub control: ControlFactory,
 }

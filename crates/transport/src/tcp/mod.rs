@@ -3,14 +3,17 @@
 mod config;
 mod connection;
 mod parameters;
+mod rack;
+mod rack_tlp;
 mod receiver;
 mod recovery;
 mod scoreboard;
 mod segment;
 mod sender;
 mod stats;
+mod tlp;
 
-pub use config::{Config, ControlFactory};
+pub use config::{Config, ControlFactory, Host};
 pub use connection::{Connection, Failure, State};
 pub use parameters::PARAMETERS;
 pub use recovery::Recovery;

@@ -1,6 +1,6 @@
 //! What a user can say of a TCP endpoint.
 
-use super::{Config, ControlFactory, Recovery};
+use super::{Config, ControlFactory, Host, Recovery};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
 
@@ -47,6 +47,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "segments acknowledged at once when a connection is new, as Linux does",
     ),
     Parameter::new("min_rto", ANY, "200 ms", "least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms)"),
+    Parameter::new(
+        "host",
+        Kind::Choice(&["auto", "rfc", "linux"]),
+        "auto",
+        "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered grows with \
+         what arrives; SYN-ACK is acknowledged at once; auto: linux with recovery rack, else rfc",
+    ),
     Parameter::new("initial_rto", ANY, "1 s", "retransmission timeout before the first measurement (RFC 6298)"),
     Parameter::new("max_rto", ANY, "120 s", "largest retransmission timeout"),
     Parameter::new("retries", Kind::Integer(1, 100), "15", "timeouts in a row after which a connection is given up"),
@@ -63,10 +70,11 @@ impl Config {
     /// The settings that `parameters`, resolved from [`PARAMETERS`], describe.
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
-        let recovery = parameters.text("recovery");
+        let name = parameters.text("recovery");
+        let recovery = Recovery::ALL.iter().find(|r| r.0 == name).expect("a choice among these").1;
         Config {
             mss: parameters.integer("mss") as u16,
-            recovery: Recovery::ALL.iter().find(|r| r.0 == recovery).expect("a choice among these").1,
+            recovery,
             limited_transmit: parameters.flag("limited_transmit"),
             sack: parameters.flag("sack"),
             timestamps: parameters.flag("timestamps"),
@@ -74,6 +82,11 @@ impl Config {
             delayed_ack_timeout: duration("delayed_ack_timeout"),
             quick_acks: parameters.integer("quick_acks") as u32,
             min_rto: duration("min_rto"),
+            host: match parameters.text("host") {
+                "linux" => Host::Linux,
+                "auto" if recovery == Recovery::Rack => Host::Linux,
+                _ => Host::Rfc,
+            },
             initial_rto: duration("initial_rto"),
             max_rto: duration("max_rto"),
             retries: parameters.integer("retries") as u32,

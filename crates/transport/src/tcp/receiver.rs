@@ -1,6 +1,6 @@
 //! The receiving half: putting octets in order, and what to acknowledge when.
 
-use super::config::Config;
+use super::config::{Config, Host};
 use super::segment::SackBlocks;
 use crate::RangeSet;
 use std::ops::Range;
@@ -46,6 +46,8 @@ pub(crate) struct Receiver {
     /// One beyond the last octet offered to the peer.
     edge: u64,
     buffer: u64,
+    /// What is offered of the buffer at most. It grows as data proves that it is wanted.
+    offer: u64,
     /// The least amount by which an offer differs from the last one: a window scale can express no less.
     granule: u64,
     tuning: Option<Tuning>,
@@ -64,15 +66,26 @@ struct Tuning {
     rtt: Duration,
     since: Time,
     from: u64,
+    /// Linux's rule: the most that was taken in a round trip so far.
+    most: Option<u64>,
 }
 
+/// What a buffer that is not given starts with and may grow to.
 const AUTO_BUFFER: Range<u64> = 128 << 10..64 << 20;
+/// What Linux makes of the same 128 KiB: the rest goes on what it notes of each packet.
+const LINUX_BUFFER: u64 = 80 << 10;
+/// The most that a window may be before it is scaled: with this Linux begins.
+const UNSCALED: u64 = 65_535;
 
 impl Receiver {
     /// A receiver whose windows will be scaled by `scale`.
     pub fn new(config: &Config, mss: u64, scale: u8) -> Self {
-        let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1 };
-        let buffer = config.receive_buffer.unwrap_or(AUTO_BUFFER.start);
+        let linux = config.host == Host::Linux;
+        let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1, most: linux.then_some(10 * mss) };
+        let start = if linux { LINUX_BUFFER } else { AUTO_BUFFER.start };
+        let buffer = config.receive_buffer.unwrap_or(start);
+        let grows = linux && config.receive_buffer.is_none();
+        let offer = if grows { UNSCALED / mss * mss } else { u64::MAX };
         Receiver {
             nxt: 1,
             read: 1,
@@ -81,8 +94,9 @@ impl Receiver {
             duplicate: None,
             fin: None,
             acknowledged: 1,
-            edge: 1 + buffer,
+            edge: 1 + offer.min(buffer),
             buffer,
+            offer,
             granule: 1 << scale,
             tuning: config.receive_buffer.is_none().then_some(tuning),
             due: AckDue::Never,
@@ -183,7 +197,11 @@ impl Receiver {
 
     fn note_in_order(&mut self, now: Time) {
         self.unacknowledged += 1;
-        if self.quick_acks > 0 {
+        if self.offer < self.buffer {
+            // As Linux does: room for two more for each that came, and the sender is told at once.
+            self.offer = (self.offer + 2 * self.mss).min(self.buffer);
+            self.due = AckDue::Now;
+        } else if self.quick_acks > 0 {
             self.quick_acks -= 1;
             self.due = AckDue::Now;
         } else if self.unacknowledged >= self.delayed_ack {
@@ -202,7 +220,17 @@ impl Receiver {
         let taken = self.read - tuning.from;
         tuning.since = now;
         tuning.from = self.read;
-        self.buffer = self.buffer.max((4 * taken).min(AUTO_BUFFER.end));
+        let wanted = match tuning.most {
+            None => 4 * taken,
+            Some(most) if taken <= most => return,
+            Some(most) => {
+                // Twice that, and twice again in proportion to how much faster it grew than before.
+                tuning.most = Some(taken);
+                let twice = 2 * taken + 16 * self.mss;
+                twice.saturating_add((2.0 * twice as f64 * (taken - most) as f64 / most as f64) as u64)
+            }
+        };
+        self.buffer = self.buffer.max(wanted.min(AUTO_BUFFER.end));
     }
 
     /// An acknowledgement is to be sent at once: a segment was out of window, or a probe.
@@ -245,7 +273,7 @@ impl Receiver {
         self.due = AckDue::Never;
         self.unacknowledged = 0;
         self.acknowledged = self.nxt;
-        let edge = self.read + self.buffer;
+        let edge = self.read + self.offer.min(self.buffer);
         if edge >= self.edge + self.step() {
             self.edge = edge;
         }
@@ -288,7 +316,7 @@ impl Receiver {
         self.read += count;
         // The window opens again: tell a sender that may be waiting.
         let step = self.step();
-        if self.nxt + step.max(self.mss) > self.edge && self.read + self.buffer >= self.edge + step {
+        if self.nxt + step.max(self.mss) > self.edge && self.read + self.offer.min(self.buffer) >= self.edge + step {
             self.due = AckDue::Now;
         }
         Some(start..start + count)

@@ -15,6 +15,10 @@ pub enum Recovery {
     NewReno,
     /// The scoreboard of SACK blocks says what is lost and what is still in the network (RFC 6675).
     Sack,
+    /// The time at which each segment was sent says what is lost (RACK-TLP, RFC 8985): also what was sent again, and
+    /// with a probe of the tail before the timer. The window comes down in proportion to what is delivered (PRR,
+    /// RFC 9937). Linux's recovery since 4.18.
+    Rack,
 }
 
 impl Recovery {
@@ -25,7 +29,13 @@ impl Recovery {
         ("reno", Recovery::Reno),
         ("newreno", Recovery::NewReno),
         ("sack", Recovery::Sack),
+        ("rack", Recovery::Rack),
     ];
+
+    /// Whether it goes by SACK blocks.
+    pub fn is_selective(self) -> bool {
+        matches!(self, Recovery::Sack | Recovery::Rack)
+    }
 }
 
 /// RFC 5681's and RFC 6675's DupThresh.

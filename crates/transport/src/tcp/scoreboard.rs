@@ -29,6 +29,10 @@ impl Mark {
     /// It was the retransmission timer that marked it lost.
     pub const TIMED_OUT: Mark = Mark(16);
 
+    /// Either.
+    pub const fn or(self, other: Mark) -> Mark {
+        Mark(self.0 | other.0)
+    }
     #[inline]
     pub fn has(self, other: Mark) -> bool {
         self.0 & other.0 != 0
@@ -51,6 +55,26 @@ pub(crate) struct Acked {
     pub sacked: u64,
 }
 
+/// What has arrived since it was last asked, as RACK wants to know it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct News {
+    /// Of the segments sent once, and of those sent again, the one sent last: when, and its end.
+    pub once: Option<(Time, u64)>,
+    pub again: Option<(Time, u64)>,
+    /// A segment that was sent once came later than one that was sent after it.
+    pub reordered: bool,
+    /// One beyond the highest octet that had arrived when it was last asked (RACK.fack).
+    highest: u64,
+}
+
+impl News {
+    fn note(&mut self, sent: &Sent) {
+        self.reordered |= !sent.state.has(Mark::AMBIGUOUS) && sent.start < self.highest;
+        let slot = if sent.state.has(Mark::AMBIGUOUS) { &mut self.again } else { &mut self.once };
+        *slot = (*slot).max(Some((sent.at, sent.start + u64::from(sent.span))));
+    }
+}
+
 /// All segments between the first unacknowledged octet and the next to send, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -63,6 +87,7 @@ pub(crate) struct Scoreboard {
     lost: u64,
     resent: u64,
     pending: u64,
+    sacked_segments: u64,
     ranges: RangeSet,
     /// Newly SACKed ranges, kept so that a SACK allocates nothing.
     fresh: Vec<(u64, u64)>,
@@ -70,6 +95,8 @@ pub(crate) struct Scoreboard {
     judged: u64,
     /// No segment before this one is lost and not yet resent.
     next_lost: u64,
+    /// Only for a sender that asks for it.
+    news: Option<Box<News>>,
 }
 
 impl Scoreboard {
@@ -94,8 +121,44 @@ impl Scoreboard {
     pub fn has_pending(&self) -> bool {
         self.pending > 0
     }
+    /// Whether something lost has not arrived yet, resent or not.
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+    /// Octets SACKed.
+    #[inline]
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+    /// Segments SACKed.
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
     pub fn front(&self) -> Option<&Sent> {
         self.segments.front()
+    }
+    /// The number of the first segment.
+    pub fn first_number(&self) -> u64 {
+        self.base
+    }
+    /// Segment `number`, if it is still unacknowledged.
+    pub fn get(&self, number: u64) -> Option<&Sent> {
+        self.segments.get(number.checked_sub(self.base)? as usize)
+    }
+
+    /// From now on, what arrives is noted for [`take_news`](Self::take_news).
+    pub fn note_news(&mut self) {
+        self.news = Some(Box::default());
+    }
+
+    /// What has arrived since this was last asked.
+    #[inline]
+    pub fn take_news(&mut self, una: u64) -> News {
+        let highest = self.ranges.end().max(una);
+        self.news
+            .as_mut()
+            .map(|news| std::mem::replace(&mut **news, News { highest, ..News::default() }))
+            .unwrap_or_default()
     }
 
     /// Counts everything anew. Only where debug assertions are on, and only short boards: it costs what it checks.
@@ -120,6 +183,7 @@ impl Scoreboard {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         let sacked = self.sacked;
+        let (mut first, mut last) = (None, None);
         while let Some(front) = self.segments.front_mut() {
             let span = u64::from(front.span);
             if front.start + span > offset {
@@ -128,13 +192,13 @@ impl Scoreboard {
                 }
                 break;
             }
-            let Sent { at, state, .. } = *front;
-            if state == Mark::default() {
-                acked.first_sent = acked.first_sent.or(Some(at));
-                acked.last_sent = Some(at);
+            let sent = *front;
+            if sent.state == Mark::default() {
+                first = first.or(Some(sent));
+                last = Some(sent);
             } else {
-                ambiguous |= state.has(Mark::AMBIGUOUS);
-                self.forget(state, span);
+                ambiguous |= sent.state.has(Mark::AMBIGUOUS);
+                self.acknowledge_marked(sent);
             }
             self.total -= span;
             self.segments.pop_front();
@@ -144,12 +208,27 @@ impl Scoreboard {
             self.ranges.remove_below(offset);
         }
         acked.sacked = sacked - self.sacked;
-        if ambiguous {
-            // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
-            (acked.first_sent, acked.last_sent) = (None, None);
+        if let Some(news) = &mut self.news {
+            first.iter().chain(&last).for_each(|sent| news.note(sent));
+        }
+        // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
+        if !ambiguous {
+            (acked.first_sent, acked.last_sent) = (first.map(|sent| sent.at), last.map(|sent| sent.at));
         }
         debug_assert!(self.is_consistent());
         acked
+    }
+
+    #[cold]
+    fn acknowledge_marked(&mut self, sent: Sent) {
+        self.forget(sent.state, u64::from(sent.span));
+        if sent.state.has(Mark::SACKED) {
+            self.sacked_segments -= 1;
+            return;
+        }
+        if let Some(news) = &mut self.news {
+            news.note(&sent);
+        }
     }
 
     /// A peer may acknowledge part of a segment (a middlebox, another segmentation).
@@ -185,11 +264,16 @@ impl Scoreboard {
         self.ranges.insert(start, end, |a, b| fresh.push((a, b)));
         for (a, b) in fresh.drain(..) {
             let mut index = self.segments.partition_point(|s| s.start + u64::from(s.span) <= a);
-            while let Some(&Sent { start, span, state, .. }) = self.segments.get(index).filter(|s| s.start < b) {
+            while let Some(&sent) = self.segments.get(index).filter(|s| s.start < b) {
+                let Sent { start, span, state, .. } = sent;
                 if !state.has(Mark::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
+                    if let Some(news) = &mut self.news {
+                        news.note(&sent);
+                    }
+                    self.sacked_segments += 1;
                     let mark = &mut self.segments[index].state;
-                    mark.clear(Mark(Mark::LOST.0 | Mark::RESENT.0));
+                    mark.clear(Mark::LOST.or(Mark::RESENT));
                     mark.set(Mark::SACKED);
                     self.sacked += u64::from(span);
                 }
@@ -215,17 +299,17 @@ impl Scoreboard {
         }
         let mut index = self.judged.max(self.base) - self.base;
         while let Some(segment) = self.segments.get(index as usize).filter(|s| s.start < point) {
-            if !segment.state.has(Mark(Mark::SACKED.0 | Mark::LOST.0)) {
-                self.lose(index as usize, Mark::LOST);
+            if !segment.state.has(Mark::SACKED.or(Mark::LOST)) {
+                self.mark_lost(index as usize);
             }
             index += 1;
         }
         self.judged = self.base + index;
     }
 
-    fn lose(&mut self, index: usize, mark: Mark) {
+    fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
-        segment.state.set(mark);
+        segment.state.set(Mark::LOST);
         self.lost += u64::from(segment.span);
         if !segment.state.has(Mark::RESENT) {
             self.pending += u64::from(segment.span);
@@ -233,46 +317,62 @@ impl Scoreboard {
         self.next_lost = self.next_lost.min(self.base + index as u64);
     }
 
-    /// The first segment is lost; also if it was resent, unless `once`.
-    pub fn lose_front(&mut self, once: bool) {
-        let Some(front) = self.segments.front_mut() else { return };
-        if front.state.has(Mark::SACKED) || (once && front.state.has(Mark::RESENT)) {
-            return;
-        }
-        if front.state.has(Mark::RESENT) {
-            // Lost again: it has left the network.
-            front.state.clear(Mark::RESENT);
-            self.resent -= u64::from(front.span);
-            if front.state.has(Mark::LOST) {
-                self.pending += u64::from(front.span);
-                self.next_lost = self.base;
-            } else {
-                self.lose(0, Mark::LOST);
+    /// Segment `number` is lost, also what was resent of it: it has left the network.
+    pub fn lose(&mut self, number: u64) {
+        let index = (number - self.base) as usize;
+        let segment = &mut self.segments[index];
+        if segment.state.has(Mark::RESENT) {
+            segment.state.clear(Mark::RESENT);
+            self.resent -= u64::from(segment.span);
+            if segment.state.has(Mark::LOST) {
+                self.pending += u64::from(segment.span);
+                self.next_lost = self.next_lost.min(number);
+                return;
             }
-        } else if !front.state.has(Mark::LOST) {
-            self.lose(0, Mark::LOST);
+        }
+        if !segment.state.has(Mark::LOST) {
+            self.mark_lost(index);
         }
     }
 
+    /// The first segment is lost; also if it was resent, unless `once`.
+    pub fn lose_front(&mut self, once: bool) {
+        let Some(front) = self.segments.front() else { return };
+        if front.state.has(Mark::SACKED) || (once && front.state.has(Mark::RESENT)) {
+            return;
+        }
+        self.lose(self.base);
+    }
+
     /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart. If the first
-    /// segment was SACKed, its receiver has thrown away what it reported (RFC 2018 section 8), and nothing is known.
+    /// segment was SACKED, its receiver has thrown away what it reported (RFC 2018 section 8), and nothing is known.
     pub fn lose_all(&mut self, timed_out: bool) {
-        let mark = if timed_out { Mark(Mark::LOST.0 | Mark::TIMED_OUT.0) } else { Mark::LOST };
+        self.lose_sent_by(Time::NEVER, timed_out);
+    }
+
+    /// The same for what was sent at `time` or before, and for the first segment.
+    pub fn lose_sent_by(&mut self, time: Time, timed_out: bool) {
+        let mark = if timed_out { Mark::LOST.or(Mark::TIMED_OUT) } else { Mark::LOST };
         if self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED)) {
             self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::SACKED));
             self.ranges.clear();
-            self.sacked = 0;
+            (self.sacked, self.sacked_segments) = (0, 0);
         }
-        self.lost = 0;
-        self.resent = 0;
-        for segment in &mut self.segments {
-            if !segment.state.has(Mark::SACKED) {
+        (self.lost, self.resent, self.pending) = (0, 0, 0);
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if segment.state.has(Mark::SACKED) {
+                continue;
+            }
+            if index == 0 || segment.at <= time {
                 segment.state.clear(Mark::RESENT);
                 segment.state.set(mark);
-                self.lost += u64::from(segment.span);
             }
+            let span = u64::from(segment.span);
+            let (lost, resent) = (segment.state.has(Mark::LOST), segment.state.has(Mark::RESENT));
+            self.lost += if lost { span } else { 0 };
+            self.resent += if resent { span } else { 0 };
+            self.pending += if lost && !resent { span } else { 0 };
         }
-        self.pending = self.lost;
         self.next_lost = self.base;
         self.judged = self.base + self.segments.len() as u64;
     }
@@ -296,7 +396,7 @@ impl Scoreboard {
     /// RFC 6675's NextSeg rule 3: the first segment below the highest SACKed octet that is neither SACKed nor resent.
     pub fn next_doubtful(&self) -> Option<(u64, Sent)> {
         let highest = self.ranges.end();
-        let unknown = |s: &Sent| !s.state.has(Mark(Mark::SACKED.0 | Mark::RESENT.0));
+        let unknown = |s: &Sent| !s.state.has(Mark::SACKED.or(Mark::RESENT));
         let index = self.judged.max(self.base) - self.base;
         let range = self.segments.range((index as usize).min(self.segments.len())..);
         range
@@ -322,6 +422,6 @@ impl Scoreboard {
                 self.pending -= u64::from(segment.span);
             }
         }
-        segment.state.set(Mark(Mark::RESENT.0 | Mark::AMBIGUOUS.0));
+        segment.state.set(Mark::RESENT.or(Mark::AMBIGUOUS));
     }
 }

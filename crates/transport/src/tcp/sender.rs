@@ -1,6 +1,7 @@
 //! The sending half: what may be sent now, and what acknowledgements mean.
 
 use super::config::Config;
+use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use super::scoreboard::{Mark, Scoreboard, Sent};
 use super::stats::Stats;
@@ -30,6 +31,17 @@ pub(crate) struct Acknowledgement {
     pub echo_rtt: Option<Duration>,
 }
 
+/// What the timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To send again what was not acknowledged in time, or to probe a window that is shut.
+    Retransmission,
+    /// To probe the tail (TLP).
+    LossProbe,
+    /// To call lost what has not arrived out of order (RACK).
+    Reordering,
+}
+
 pub(crate) struct Sender {
     pub control: Box<dyn CongestionControl>,
     /// The control's window, which only what it is told can change: kept so that asking costs no call.
@@ -40,7 +52,7 @@ pub(crate) struct Sender {
     limited_transmit: bool,
     /// Whether SACK blocks count: a recovery that goes by duplicate ACKs alone must not see them too.
     pub selective: bool,
-    mss: u64,
+    pub(super) mss: u64,
     /// First octet not acknowledged and next octet to send for the first time. Octet 0 is SYN.
     pub una: u64,
     pub nxt: u64,
@@ -52,7 +64,7 @@ pub(crate) struct Sender {
     edge: u64,
     largest_window: u64,
     window: u64,
-    episode: Episode,
+    pub(super) episode: Episode,
     /// Duplicate ACKs up to here may be echoes of needless resends.
     guard: u64,
     duplicates: u32,
@@ -67,8 +79,13 @@ pub(crate) struct Sender {
     round_end: u64,
     /// New ACKs since the last resend that Vegas still watches.
     watched: u8,
+    /// What only a recovery by time needs.
+    pub(super) modern: Option<Box<RackTlp>>,
     pub timer: Time,
-    expiries: u32,
+    pub(super) purpose: Purpose,
+    /// When the timer expires as the retransmission timer, though it may be set for something before.
+    pub(super) expiry: Time,
+    pub(super) expiries: u32,
     retries: u32,
     /// The timer paces zero-window probes, and one is due.
     persisting: bool,
@@ -79,18 +96,24 @@ pub(crate) struct Sender {
 impl Sender {
     pub fn new(config: &Config, mss: u64, selective: bool, rtt: RttEstimator) -> Self {
         let control = (config.control)(mss);
+        let recovery = match config.recovery {
+            // Without SACK from the peer there is no scoreboard to go by.
+            recovery if recovery.is_selective() && !selective => Recovery::NewReno,
+            recovery => recovery,
+        };
+        let mut board = Scoreboard::default();
+        let modern = (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new()));
+        if modern.is_some() {
+            board.note_news();
+        }
         Sender {
             cwnd: control.cwnd(),
             control,
             rtt,
-            board: Scoreboard::default(),
-            recovery: match config.recovery {
-                // Without SACK from the peer there is no scoreboard to go by.
-                Recovery::Sack if !selective => Recovery::NewReno,
-                recovery => recovery,
-            },
+            board,
+            recovery,
             limited_transmit: config.limited_transmit,
-            selective: selective && config.recovery == Recovery::Sack,
+            selective: recovery.is_selective(),
             mss,
             una: 1,
             nxt: 1,
@@ -108,7 +131,10 @@ impl Sender {
             rescued: false,
             round_end: 1,
             watched: 0,
+            modern,
             timer: Time::NEVER,
+            purpose: Purpose::Retransmission,
+            expiry: Time::NEVER,
             expiries: 0,
             retries: config.retries,
             persisting: false,
@@ -155,6 +181,9 @@ impl Sender {
     /// The next chunk that may be sent now. The caller sends it: it is on the scoreboard already.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
+        if self.modern.as_ref().is_some_and(|modern| modern.probe.due) {
+            return self.next_probe(now);
+        }
         let allowed = self.allowance();
         if self.board.has_pending() {
             return self.next_lost(now, allowed);
@@ -162,7 +191,7 @@ impl Sender {
         if let Some(chunk) = self.next_new(now, allowed) {
             return Some(chunk);
         }
-        if self.selective && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
+        if self.recovery == Recovery::Sack && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
     }
 
     /// Octets that may be in the network.
@@ -187,9 +216,8 @@ impl Sender {
         Some(self.resend(number, sent, now))
     }
 
-    fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
+    pub(super) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
         self.force = false;
-        self.watched = 2;
         self.stats.retransmissions += 1;
         if sent.state.has(Mark::TIMED_OUT) {
             self.stats.timeout_retransmissions += 1;
@@ -197,6 +225,13 @@ impl Sender {
             self.stats.fast_retransmissions += 1;
         }
         self.board.resend(number, now);
+        match &mut self.modern {
+            Some(modern) => {
+                modern.rack.on_resent(number, now);
+                modern.on_sent(sent.span);
+            }
+            None => self.watched = 2,
+        }
         if self.timer == Time::NEVER {
             self.restart_timer(now);
         }
@@ -205,7 +240,7 @@ impl Sender {
 
     /// New data: a full segment, or the rest of what was written.
     #[inline]
-    fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+    pub(super) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         let left = self.finish() - self.nxt;
         if left == 0 {
             self.window_limited = false;
@@ -239,6 +274,10 @@ impl Sender {
         if self.timer == Time::NEVER {
             self.restart_timer(now);
         }
+        if let Some(modern) = &mut self.modern {
+            modern.on_sent(span as u32);
+            self.arm_probe(now);
+        }
         Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish() })
     }
 
@@ -268,6 +307,7 @@ impl Sender {
         let same_window = self.window == ack.window;
         self.update_window(ack.offset, ack.window);
         let una = self.una;
+        let before = Before { una, sacked: self.board.sacked() - ack.sacked };
         if ack.offset > una {
             self.on_new_ack(now, ack);
         } else if self.board.outstanding() == 0 {
@@ -282,7 +322,9 @@ impl Sender {
             }
             self.on_duplicate_ack(now);
         }
-        if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
+        if self.modern.is_some() {
+            self.repair_by_time(now, ack, before);
+        } else if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
             self.judge(now);
         }
     }
@@ -316,7 +358,10 @@ impl Sender {
     /// Tells the congestion control of an acknowledgement.
     #[inline]
     fn inform(&mut self, now: Time, acked: u64, delivered: u64, flight: u64, rtt: Option<Duration>, in_recovery: bool) {
-        let round = acked > 0 && self.una >= self.round_end;
+        // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
+        // bears out, are content with all that was sent before.
+        let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
+        let round = acked > 0 && passed;
         if round {
             self.round_end = self.nxt;
         }
@@ -372,8 +417,9 @@ impl Sender {
         };
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
-            // Written for NewReno; a burst is no better after the other recoveries, so they heed it too.
-            self.control.on_recovered(self.flight());
+            // Written for NewReno; a burst is no better after the others that do not come down by themselves.
+            self.control.on_recovered(if self.modern.is_some() { u64::MAX } else { self.flight() });
+            self.end_reduction();
             self.cwnd = self.control.cwnd();
             return true;
         }
@@ -392,6 +438,9 @@ impl Sender {
     fn on_duplicate_ack(&mut self, now: Time) {
         self.duplicates += 1;
         self.stats.duplicate_acks += 1;
+        if self.modern.is_some() {
+            return;
+        }
         if !self.selective {
             self.credit += self.mss;
         }
@@ -439,7 +488,7 @@ impl Sender {
         self.rescued = false;
     }
 
-    fn signal(&mut self, now: Time, signal: Signal) {
+    pub(super) fn signal(&mut self, now: Time, signal: Signal) {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         self.control.on_congestion(&Congestion { now, signal, flight: self.flight(), srtt, min_rtt });
         self.cwnd = self.control.cwnd();
@@ -461,6 +510,10 @@ impl Sender {
     #[inline]
     fn restart_timer(&mut self, now: Time) {
         self.timer = now + self.rtt.rto();
+        if self.modern.is_some() {
+            (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
+            self.arm_probe(now);
+        }
     }
 
     /// The receiver's window keeps data back. With nothing in flight no acknowledgement will come, so the timer must.
@@ -482,8 +535,17 @@ impl Sender {
         self.timer = Time::NEVER;
     }
 
-    /// The retransmission timer expired. False when the connection is to be given up.
+    /// The timer expired. False when the connection is to be given up.
     pub fn on_timeout(&mut self, now: Time) -> bool {
+        match self.purpose {
+            Purpose::Retransmission => return self.on_retransmission_timeout(now),
+            Purpose::Reordering => self.stop_waiting(now),
+            Purpose::LossProbe => self.want_probe(now),
+        }
+        true
+    }
+
+    fn on_retransmission_timeout(&mut self, now: Time) -> bool {
         self.expiries += 1;
         if self.expiries > self.retries {
             return false;
@@ -500,7 +562,7 @@ impl Sender {
         // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
         let first = self.expiries == 1 && !self.episode.is_fast();
         self.signal(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
-        self.board.lose_all(true);
+        self.lose_by_timeout(now);
         self.episode = Episode::Restart { recover: self.nxt };
         self.guard = self.nxt;
         self.duplicates = 0;

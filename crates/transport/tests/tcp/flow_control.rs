@@ -5,7 +5,7 @@ use crate::lab::{Application, Lab, Weather};
 use crate::trace::Trace;
 use vazao_engine::{Duration, Time};
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Failure, State};
+use vazao_transport::tcp::{Config, Failure, Host, State};
 
 const NOTHING: [&str; 0] = [];
 
@@ -161,6 +161,21 @@ fn a_scaled_window_that_reads_as_zero_is_reopened() {
     assert_eq!(t.tcp.read(), Some(0..130_000));
     assert_eq!(t.sent(), ["1:1 ack 130001"]);
     assert_eq!(t.offered(), 64);
+}
+
+/// Linux's receiver: it begins with what needs no scale, offers two segments more for each that arrives, and says so at
+/// once, up to the buffer.
+#[test]
+fn the_offer_grows_with_what_arrives() {
+    let mut t = Trace::established(Config { receive_buffer: None, host: Host::Linux, ..plain() });
+    // In units of 2048 bytes: 65 segments of 1000 bytes fit into 65 535.
+    assert_eq!(t.offered(), 65_000 / 2_048);
+    for start in (1..9_000).step_by(1_000) {
+        assert_eq!(t.gets(&format!("{start}:{} ack 1", start + 1_000)).len(), 1);
+        t.tcp.read();
+    }
+    assert_eq!(t.offered(), 40, "65 and twice nine segments are more than the buffer");
+    assert_eq!(t.gets("9001:10001 ack 1"), NOTHING, "delayed as ever");
 }
 
 /// A reader slower than the path stops the sender by the window alone: no probe but while it is shut, no loss.

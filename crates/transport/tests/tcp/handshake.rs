@@ -4,7 +4,7 @@ use crate::config::plain;
 use crate::trace::Trace;
 use vazao_engine::Duration;
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Failure, State};
+use vazao_transport::tcp::{Config, Failure, Host, State};
 
 #[test]
 fn figure_6_three_way_handshake() {
@@ -19,6 +19,16 @@ fn figure_6_three_way_handshake() {
     assert!(server.gets("1:1 ack 1").is_empty());
     assert_eq!(server.tcp.state(), State::Established);
     assert!(server.tcp.is_connected());
+}
+
+/// Data that waits for the handshake acknowledges the SYN-ACK; on Linux an acknowledgement goes ahead of it.
+#[test]
+fn who_acknowledges_the_syn_ack() {
+    for (host, expected) in [(Host::Rfc, &["1:501 ack 1"][..]), (Host::Linux, &["1:1 ack 1", "1:501 ack 1"])] {
+        let mut t = Trace::client(Config { host, ..plain() });
+        assert_eq!(t.writes(500), ["SYN 0:1"]);
+        assert_eq!(t.gets("SYN 0:1 ack 1 mss 1000"), expected);
+    }
 }
 
 /// Each side answers the other's SYN with a SYN-ACK, and the SYN-ACK with an acknowledgement, no more.

@@ -47,7 +47,7 @@ impl Trace {
 
     /// A sender in congestion avoidance with a congestion window of `window` segments.
     pub fn sender(recovery: Recovery, window: u64) -> Trace {
-        let sack = recovery == Recovery::Sack;
+        let sack = recovery.is_selective();
         Trace::established(Config { recovery, sack, control: control("reno", window, Some(window)), ..plain() })
     }
 

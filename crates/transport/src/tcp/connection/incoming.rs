@@ -67,6 +67,7 @@ impl Connection {
         if acknowledges {
             // The window of a SYN is never scaled (RFC 7323 section 2.2).
             self.establish(now, u64::from(segment.window));
+            self.greeting_due = self.config.host == Host::Linux;
             self.rx.acknowledge_now();
         } else {
             // Simultaneous open.

@@ -3,11 +3,11 @@
 mod incoming;
 mod outgoing;
 
-use crate::tcp::config::Config;
+use crate::tcp::config::{Config, Host};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
-use crate::{RttEstimator, Stream};
+use crate::{RtoFloor, RttEstimator, Stream};
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_congestion::CongestionControl;
@@ -69,6 +69,8 @@ pub struct Connection {
     /// Opened by the peer: a reset before it is established lets it wait for another peer.
     passive: bool,
     syn_due: bool,
+    /// The peer's SYN is to be acknowledged at once and by itself: data could wait for long.
+    greeting_due: bool,
     syn_sent: Option<Time>,
     /// SYN was sent more than once: its round-trip time is ambiguous.
     syn_resent: bool,
@@ -81,7 +83,11 @@ pub struct Connection {
 impl Connection {
     fn new(config: Arc<Config>, iss: u32, state: State) -> Self {
         let mss = u64::from(config.mss);
-        let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto);
+        let floor = match config.host {
+            Host::Rfc => RtoFloor::Total,
+            Host::Linux => RtoFloor::Variance,
+        };
+        let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto, floor);
         Connection {
             state,
             iss,
@@ -92,6 +98,7 @@ impl Connection {
             recent_timestamp: 0,
             passive: state == State::Listen,
             syn_due: state == State::SynSent,
+            greeting_due: false,
             syn_sent: None,
             syn_resent: false,
             reset_due: None,

@@ -16,6 +16,10 @@ impl Connection {
             | State::FinWait2
             | State::Closing
             | State::LastAck => {
+                if self.greeting_due {
+                    self.greeting_due = false;
+                    return Some(self.segment(now, self.tx.nxt, Flags::ACK, extra));
+                }
                 if let Some(chunk) = self.tx.next(now) {
                     return Some(self.data_segment(now, chunk, extra));
                 }

@@ -1,0 +1,144 @@
+//! Losses told by time: RACK (RFC 8985 section 6).
+
+use super::recovery::DUP_THRESHOLD;
+use super::scoreboard::{Mark, News, Scoreboard, Sent};
+use crate::RttEstimator;
+use std::collections::VecDeque;
+use vazao_engine::{Duration, Time};
+
+/// RACK's state. A segment is lost once one that was sent after it has arrived and a reordering window has passed;
+/// that goes for what was sent again too.
+///
+/// Segments are looked at in the order in which they were sent, each until it is judged: what was sent once is in order
+/// on the scoreboard, what was sent again is in a queue. So the work grows with what was sent, not with what is in flight.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: when the segment was sent that, of those that arrived, was sent last; and its end.
+    newest: (Time, u64),
+    /// RACK.rtt: the last round-trip time, of whatever segment.
+    rtt: Duration,
+    /// RACK.reordering_seen.
+    reordering: bool,
+    /// RACK.reo_wnd_mult: quarters of the least round-trip time that the reordering window spans.
+    quarters: u64,
+    /// RACK.reo_wnd_persist: recoveries for which it stays so wide.
+    persist: u32,
+    /// RACK.dsack_round: the window does not grow again before this octet is acknowledged.
+    widened: u64,
+    /// Every segment before this one that was sent once has been judged.
+    judged: u64,
+    /// Segments sent again, in the order of sending: when, and their numbers.
+    resent: VecDeque<(Time, u64)>,
+}
+
+impl Rack {
+    /// Recoveries for which a reordering window stays wide that a D-SACK widened.
+    const PERSIST: u32 = 16;
+
+    pub fn new() -> Self {
+        Rack {
+            newest: (Time::ZERO, 0),
+            rtt: Duration::ZERO,
+            reordering: false,
+            quarters: 1,
+            persist: 0,
+            widened: 0,
+            judged: 0,
+            resent: VecDeque::new(),
+        }
+    }
+
+    /// Steps 1 to 3: what an acknowledgement says has arrived.
+    #[inline]
+    pub fn on_arrivals(&mut self, now: Time, news: &News, min_rtt: Duration) {
+        self.reordering |= news.reordered;
+        if let Some(sent) = news.once {
+            self.on_arrival(now, sent);
+        }
+        // Faster than any round trip: it was the first copy that arrived.
+        if let Some(sent) = news.again.filter(|&(at, _)| now.since(at) >= min_rtt) {
+            self.on_arrival(now, sent);
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, now: Time, sent: (Time, u64)) {
+        self.rtt = now.since(sent.0);
+        self.newest = self.newest.max(sent);
+    }
+
+    /// Step 4: a segment that was not lost was sent again, so the reordering window was too short; it grows once a round
+    /// trip.
+    pub fn on_needless_resend(&mut self, una: u64, nxt: u64) {
+        if una >= self.widened {
+            self.widened = nxt;
+            self.quarters += 1;
+            self.persist = Self::PERSIST;
+        }
+    }
+
+    /// Step 4: a recovery is over.
+    pub fn on_recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// Segment `number` was sent again.
+    pub fn on_resent(&mut self, number: u64, now: Time) {
+        self.resent.push_back((now, number));
+    }
+
+    /// Step 4: how much later than in order a segment may arrive. Until reordering was seen nothing waits that three
+    /// segments have overtaken, nor in a recovery.
+    pub fn window(&self, board: &Scoreboard, recovering: bool, rtt: &RttEstimator) -> Duration {
+        if !self.reordering && (recovering || board.sacked_segments() >= u64::from(DUP_THRESHOLD)) {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos((rtt.min().as_nanos() / 4).saturating_mul(self.quarters)).min(rtt.srtt())
+    }
+
+    /// Step 5: marks what is lost by now; returns when the next one will be if it does not arrive.
+    pub fn detect(&mut self, board: &mut Scoreboard, now: Time, window: Duration) -> Time {
+        let mut again = Time::NEVER;
+        self.judged = self.judged.max(board.first_number());
+        while let Some(&sent) = board.get(self.judged) {
+            if !sent.state.has(Mark::SACKED.or(Mark::LOST).or(Mark::AMBIGUOUS)) {
+                let due = self.due(&sent, window);
+                if due > now {
+                    again = due;
+                    break;
+                }
+                board.lose(self.judged);
+            }
+            self.judged += 1;
+        }
+        while let Some(&(at, number)) = self.resent.front() {
+            // Others were sent yet again since, or marked lost by the timer, and are further back in the queue.
+            if let Some(&sent) = board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT)) {
+                let due = self.due(&sent, window);
+                if due > now {
+                    again = again.min(due);
+                    break;
+                }
+                board.lose(number);
+            }
+            self.resent.pop_front();
+        }
+        again
+    }
+
+    /// When a segment counts as lost: never, before something arrives that was sent after it.
+    fn due(&self, sent: &Sent, window: Duration) -> Time {
+        if (sent.at, sent.start + u64::from(sent.span)) >= self.newest {
+            return Time::NEVER;
+        }
+        sent.at + self.rtt + window
+    }
+
+    /// Section 6.3: the timer expired at `now`. What was sent before this time counts as lost.
+    pub fn lost_by_timeout(&self, now: Time, window: Duration) -> Time {
+        Time::from_nanos(now.as_nanos().saturating_sub((self.rtt + window).as_nanos()))
+    }
+}

@@ -1,0 +1,174 @@
+//! The recovery by time: what a sender does with RACK, loss probes and proportional rate reduction.
+
+use super::rack::Rack;
+use super::recovery::Episode;
+use super::scoreboard::Mark;
+use super::sender::{Acknowledgement, Chunk, Purpose, Sender};
+use super::tlp::{Answer, LossProbe};
+use vazao_congestion::{Prr, Signal};
+use vazao_engine::{Duration, Time};
+
+/// What `recovery = "rack"` keeps of a connection.
+#[derive(Debug)]
+pub(crate) struct RackTlp {
+    pub rack: Rack,
+    pub probe: LossProbe,
+    /// Paces a fast recovery.
+    pub prr: Option<Prr>,
+    /// Needless resends that the peer had reported (RFC 2883) when last looked at.
+    reports: u64,
+}
+
+impl RackTlp {
+    pub fn new() -> Self {
+        RackTlp { rack: Rack::new(), probe: LossProbe::default(), prr: None, reports: 0 }
+    }
+
+    /// `span` octets leave.
+    pub fn on_sent(&mut self, span: u32) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(u64::from(span));
+        }
+    }
+}
+
+/// What had arrived before an acknowledgement.
+#[derive(Clone, Copy)]
+pub(crate) struct Before {
+    pub una: u64,
+    pub sacked: u64,
+}
+
+impl Sender {
+    /// Finds losses after an acknowledgement, and sets the window of a recovery.
+    #[inline]
+    pub(super) fn repair_by_time(&mut self, now: Time, ack: &Acknowledgement, before: Before) {
+        let Some(modern) = &mut self.modern else { return };
+        let news = self.board.take_news(self.una);
+        modern.rack.on_arrivals(now, &news, self.rtt.min());
+        let reported = self.stats.duplicate_reports > modern.reports;
+        modern.reports = self.stats.duplicate_reports;
+        if reported {
+            modern.rack.on_needless_resend(self.una, self.nxt);
+        }
+        let bare_duplicate = ack.bare && ack.sacked == 0 && self.una == before.una;
+        if modern.probe.on_ack(&Answer { una: self.una, duplicate_report: reported, bare_duplicate })
+            && self.episode == Episode::None
+        {
+            self.signal(now, Signal::Loss);
+            self.control.on_recovered(u64::MAX);
+            self.cwnd = self.control.cwnd();
+        }
+        // In order, and nothing sent again: nothing in flight was sent before what has arrived.
+        if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
+            self.find_losses(now, before);
+        }
+    }
+
+    /// The tail is to be probed: the connection will be asked what to send.
+    #[cold]
+    pub(super) fn want_probe(&mut self, now: Time) {
+        self.rearm(now);
+        if let Some(modern) = &mut self.modern {
+            modern.probe.due = true;
+        }
+    }
+
+    /// The reordering timer has expired: what was waited for is lost.
+    #[cold]
+    pub(super) fn stop_waiting(&mut self, now: Time) {
+        self.rearm(now);
+        let before = Before { una: self.una, sacked: self.board.sacked() };
+        self.find_losses(now, before);
+    }
+
+    fn find_losses(&mut self, now: Time, before: Before) {
+        let Some(modern) = &mut self.modern else { return };
+        let pending = self.board.has_pending();
+        let window = modern.rack.window(&self.board, self.episode != Episode::None, &self.rtt);
+        let again = modern.rack.detect(&mut self.board, now, window);
+        let further = !pending && self.board.has_pending();
+        if self.episode == Episode::None && self.board.has_lost() {
+            self.begin_reduction(now, before);
+        }
+        if again < self.timer {
+            (self.timer, self.purpose) = (again, Purpose::Reordering);
+        }
+        let Some(modern) = &mut self.modern else { return };
+        if let (Some(prr), true) = (&mut modern.prr, self.episode.is_fast()) {
+            let delivered = (self.una + self.board.sacked()).saturating_sub(before.una + before.sacked);
+            self.cwnd = prr.on_ack(delivered, self.board.pipe(), self.una > before.una && !further);
+        }
+    }
+
+    /// A recovery begins. The window comes down to the threshold in proportion to what arrives.
+    fn begin_reduction(&mut self, now: Time, before: Before) {
+        self.signal(now, Signal::Loss);
+        self.episode = Episode::Fast { recover: self.nxt, inflation: 0, first_partial: false };
+        self.stats.recoveries += 1;
+        let flight = self.nxt - before.una - before.sacked;
+        let prr = Prr::new(self.mss, self.control.ssthresh(), flight);
+        if let Some(modern) = &mut self.modern {
+            modern.prr = Some(prr);
+            modern.probe.forget();
+        }
+    }
+
+    /// The recovery is over; the flight has come down by itself.
+    pub(super) fn end_reduction(&mut self) {
+        if let Some(modern) = &mut self.modern {
+            modern.prr = None;
+            modern.rack.on_recovered();
+        }
+    }
+
+    /// The retransmission timer has expired: only what was sent long enough ago counts as lost (RFC 8985 section 6.3).
+    pub(super) fn lose_by_timeout(&mut self, now: Time) {
+        let Some(modern) = &mut self.modern else { return self.board.lose_all(true) };
+        let window = modern.rack.window(&self.board, true, &self.rtt);
+        self.board.lose_sent_by(modern.rack.lost_by_timeout(now, window), true);
+        modern.prr = None;
+        modern.probe.forget();
+    }
+
+    /// RFC 8985 section 7.2: while all goes well, the timer that was set for a retransmission probes the tail before.
+    #[inline]
+    pub(super) fn arm_probe(&mut self, now: Time) {
+        let Some(modern) = &self.modern else { return };
+        let flight = self.board.outstanding();
+        let srtt = self.rtt.srtt();
+        let calm = self.episode == Episode::None && self.board.sacked() == 0 && self.expiries == 0;
+        if calm && flight > 0 && srtt.as_nanos() > 0 && !modern.probe.is_unanswered() {
+            self.timer = self.expiry.min(now + LossProbe::timeout(srtt, flight <= self.mss));
+            self.purpose = Purpose::LossProbe;
+        }
+    }
+
+    /// The timer goes on as the retransmission timer: as if it had been that all the time, or for the first segment if
+    /// that was sent again since.
+    fn rearm(&mut self, now: Time) {
+        let front = self.board.front().map_or(now, |front| front.at);
+        self.timer = self.expiry.max(front + self.rtt.rto()).max(now + Duration::from_nanos(1));
+        (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
+    }
+
+    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again.
+    #[cold]
+    pub(super) fn next_probe(&mut self, now: Time) -> Option<Chunk> {
+        if let Some(modern) = &mut self.modern {
+            modern.probe.due = false;
+        }
+        self.rearm(now);
+        let fresh = self.next_new(now, u64::MAX);
+        let again = fresh.is_none();
+        let chunk = fresh.or_else(|| {
+            let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
+            Some(self.resend(number, sent, now))
+        });
+        if let (Some(modern), true) = (&mut self.modern, chunk.is_some()) {
+            modern.probe.on_sent(self.nxt, again);
+        }
+        self.rearm(now);
+        chunk
+    }
+}

@@ -1,0 +1,173 @@
+//! Recovery by time: RACK and TLP (RFC 8985) with PRR (RFC 9937). Segments are numbered from 1; the round-trip time is
+//! 100 ms, that of the handshake; segments that leave together are told apart by their order.
+
+use crate::trace::Trace;
+use vazao_transport::tcp::Recovery::Rack;
+
+const NOTHING: [u64; 0] = [];
+
+/// A sender that sent its first window of `window` segments a round trip ago and has `count` in all.
+fn flying(window: u64, count: u64) -> Trace {
+    let mut t = Trace::sender(Rack, window);
+    assert_eq!(t.writes_segments(count), (1..=window.min(count)).collect::<Vec<_>>());
+    assert!(t.wait(100).is_empty());
+    t
+}
+
+/// RFC 8985 section 6.2 step 4: three segments have overtaken the first, so nothing is waited for.
+#[test]
+fn three_segments_that_overtake_prove_a_loss() {
+    let mut t = flying(8, 30);
+    assert_eq!(t.acks(1, &[(2, 2)]), [9]);
+    assert_eq!(t.acks(1, &[(2, 3)]), [10]);
+    assert_eq!(t.acks(1, &[(2, 4)]), [1]);
+    assert!(t.tcp.in_recovery());
+    assert_eq!(t.ssthresh(), 4);
+}
+
+/// Fewer than three: a quarter of the least round-trip time is waited.
+#[test]
+fn the_reordering_window_is_a_quarter_of_the_least_round_trip() {
+    let mut t = flying(4, 4);
+    assert_eq!(t.acks(1, &[(2, 2)]), NOTHING);
+    assert!(t.wait(24).is_empty());
+    assert_eq!(t.wait(1), ["1:1001 ack 1"]);
+    assert_eq!((t.tcp.stats().recoveries, t.tcp.stats().timeouts), (1, 0));
+}
+
+/// What arrives within that time was only late. From then on three that overtake prove nothing.
+#[test]
+fn reordering_is_waited_for() {
+    let mut t = flying(8, 8);
+    assert_eq!(t.acks(1, &[(2, 2)]), NOTHING);
+    t.wait(20);
+    assert_eq!(t.acks(3, &[]), NOTHING);
+    assert!(t.wait(5).is_empty());
+    assert_eq!(t.acks(3, &[(4, 7)]), NOTHING, "reordering has been seen");
+    assert_eq!((t.tcp.stats().retransmissions, t.tcp.stats().recoveries), (0, 0));
+}
+
+/// Section 6.2 step 4: a D-SACK widens the window by another quarter, once a round trip.
+#[test]
+fn a_needless_resend_widens_the_window() {
+    let mut t = flying(8, 40);
+    assert_eq!(t.acks(1, &[(2, 2)]), [9]);
+    assert_eq!(t.wait(25).first().map(String::as_str), Some("1:1001 ack 1"));
+    // The first copy of 1 was late, and the second one is reported.
+    t.acks(10, &[]);
+    assert!(!t.tcp.in_recovery());
+    let next = t.acks(10, &[(1, 1)]).last().map_or(12, |last| last + 1);
+    t.wait(100);
+    let sent = t.acks(10, &[(11, 11)]);
+    assert!(sent.iter().all(|&number| number >= next), "{sent:?}");
+    // 10 left when 9 arrived, so a quarter is 25 ms still: two of them now.
+    let before = t.tcp.stats().retransmissions;
+    t.wait(49);
+    assert_eq!(t.tcp.stats().retransmissions, before);
+    t.wait(1);
+    assert_eq!(t.tcp.stats().retransmissions, before + 1);
+}
+
+/// Section 3.1: what was sent again is lost again when something arrives that was sent after it: no timeout.
+#[test]
+fn a_lost_retransmission_is_seen() {
+    let mut t = flying(8, 30);
+    assert_eq!((2..=3).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [9, 10]);
+    t.wait(1);
+    assert_eq!(t.acks(1, &[(2, 4)]), [1]);
+    t.wait(1);
+    assert_eq!((5..=8).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [11]);
+    t.wait(98);
+    assert_eq!((9..=10).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [12, 13]);
+    // 11 was sent a millisecond after 1 was sent again, and has arrived.
+    t.wait(2);
+    assert_eq!(t.acks(1, &[(2, 11)])[0], 1);
+    assert_eq!((t.tcp.stats().timeouts, t.tcp.stats().recoveries), (0, 1));
+}
+
+/// Section 7: the tail is lost. After two round trips the last segment is sent again; its SACK shows the rest.
+#[test]
+fn a_lost_tail_is_probed() {
+    let mut t = flying(8, 8);
+    assert_eq!(t.acks(5, &[]), NOTHING);
+    assert!(t.wait(199).is_empty());
+    assert_eq!(t.wait(1), ["7001:8001 ack 1"]);
+    t.wait(100);
+    // Four were in flight, so the threshold is two: one for the first that arrived; two once SND.UNA moves.
+    assert_eq!(t.acks(5, &[(8, 8)]), [5]);
+    assert_eq!(t.ssthresh(), 2);
+    t.wait(100);
+    assert_eq!(t.acks(6, &[(8, 8)]), [6, 7]);
+    t.wait(100);
+    assert_eq!(t.acks(9, &[]), NOTHING);
+    assert_eq!((t.tcp.stats().timeouts, t.tcp.flight(), t.tcp.in_recovery()), (0, 0, false));
+}
+
+/// Section 7.3: new data makes the better probe, whatever the congestion window says.
+#[test]
+fn new_data_probes_the_tail() {
+    let mut t = flying(4, 20);
+    assert_eq!(t.wait(100), ["4001:5001 ack 1"]);
+    assert!(t.wait(200).is_empty(), "one probe at a time");
+    assert_eq!(t.tcp.stats().retransmissions, 0);
+}
+
+/// Section 7.2: a lone segment's acknowledgement may be delayed by 200 ms. Section 7.4: one that a D-SACK reports was no
+/// loss, so the window stays.
+#[test]
+fn a_needless_probe_costs_nothing() {
+    let mut t = flying(8, 1);
+    assert!(t.wait(299).is_empty());
+    assert_eq!(t.wait(1), ["1:1001 ack 1"]);
+    assert_eq!(t.acks(2, &[]), NOTHING);
+    assert_eq!(t.acks(2, &[(1, 1)]), NOTHING);
+    t.writes_segments(1);
+    t.acks(3, &[]);
+    assert_eq!((t.cwnd(), t.ssthresh()), (8, 8));
+}
+
+/// Section 7.4: the probe itself was the repair: an acknowledgement beyond it and no D-SACK. The window comes down as for
+/// any loss.
+#[test]
+fn a_loss_that_the_probe_repairs_counts() {
+    let mut t = flying(8, 4);
+    assert_eq!(t.acks(4, &[]), NOTHING);
+    assert_eq!(t.wait(400), ["3001:4001 ack 1"]);
+    t.wait(100);
+    assert_eq!(t.acks(5, &[]), NOTHING);
+    assert_eq!(t.ssthresh(), 8);
+    assert_eq!(t.writes_segments(1), [5]);
+    t.acks(6, &[]);
+    assert!(t.ssthresh() < 8);
+    assert_eq!(t.tcp.stats().timeouts, 0);
+}
+
+/// RFC 6937 section 3.1, first case: one of 20 is lost. Every other acknowledgement of the round trip lets one out, the
+/// first the retransmission; at the end the flight is the threshold.
+#[test]
+fn the_flight_is_halved_in_proportion() {
+    let mut t = flying(20, 60);
+    let sent: Vec<Vec<u64>> = (2..=20).map(|last| t.acks(1, &[(2, last)])).collect();
+    assert_eq!(sent[..6], [vec![21], vec![22], vec![1], vec![], vec![23], vec![]]);
+    assert!(sent[2..].iter().all(|each| each.len() <= 1), "{sent:?}");
+    // 22 less one lost and 19 arrived are in flight, and what was sent makes ten of them.
+    assert_eq!(sent[2..].concat().len(), 8);
+    assert_eq!(t.ssthresh(), 10);
+    assert_eq!(t.acks(21, &[]).len() + t.acks(22, &[]).len(), 2);
+    t.acks(23, &[]);
+    assert_eq!((t.cwnd(), t.tcp.in_recovery()), (10, false));
+}
+
+/// RFC 6937 section 3.1, second case: 15 of 20 are lost. What arrives lets as much out, and once SND.UNA moves a segment
+/// more for each, until the flight is at the threshold.
+#[test]
+fn heavy_losses_are_repaired_as_slow_start_does() {
+    let mut t = flying(20, 60);
+    assert_eq!(t.acks(1, &[(16, 16)]), [21]);
+    assert_eq!(t.acks(1, &[(16, 17)]), [22]);
+    assert_eq!((18..=20).map(|last| t.acks(1, &[(16, last)])).collect::<Vec<_>>(), [[1], [2], [3]]);
+    t.wait(100);
+    assert_eq!(t.acks(2, &[(16, 22)]).len(), 4, "three have arrived, and SND.UNA has moved");
+    assert_eq!(t.acks(3, &[(16, 22)]).len(), 2);
+    assert_eq!(t.tcp.stats().timeouts, 0);
+}
