@@ -121,6 +121,15 @@ impl Receiver {
         }
     }
 
+    /// Data came that answers an acknowledgement sent so long ago: Linux's rule paces the auto-tuning by that, queues
+    /// included.
+    #[inline]
+    pub fn on_echo(&mut self, rtt: Duration) {
+        if let Some(tuning) = self.tuning.as_mut().filter(|tuning| tuning.most.is_some()) {
+            tuning.rtt = if tuning.rtt == Duration::MAX { rtt } else { (tuning.rtt * 7 + rtt) / 8 };
+        }
+    }
+
     /// Octets `start..start + span` have arrived, the last of them FIN if `fin`.
     #[inline]
     pub fn on_data(&mut self, now: Time, start: u64, span: u64, fin: bool) -> Arrival {

@@ -274,6 +274,9 @@ impl Connection {
         if !receives && start + segment.span() > self.rx.nxt {
             return; // There is nothing beyond FIN.
         }
+        if self.config.host == Host::Linux && self.agreed.timestamps && segment.length >= self.config.mss {
+            self.rx.on_echo(Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo))));
+        }
         let arrival = self.rx.on_data(now, start, segment.span(), fin);
         self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
         if self.rx.fin_reached() {
