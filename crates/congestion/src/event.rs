@@ -7,7 +7,8 @@ use vazao_engine::{Duration, Time};
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
-    /// Bytes cumulatively acknowledged for the first time; zero for a duplicate.
+    /// Bytes cumulatively acknowledged for the first time, by which a window grows; zero for a duplicate. A sender that
+    /// recovers by time counts those that arrived out of order when they did, as Linux does, and not again here.
     pub acked: u64,
     /// Bytes newly known to have arrived: acknowledged cumulatively or selectively, each counted once. Without SACK a
     /// duplicate stands for one segment, and what duplicates stood for is not counted again.

@@ -151,6 +151,11 @@ impl Scoreboard {
         self.news = Some(Box::default());
     }
 
+    /// When the segment was sent that is the last of those newly SACKed and sent once; nothing where no news is noted.
+    pub fn last_news(&self) -> Option<Time> {
+        self.news.as_ref()?.once.map(|(at, _)| at)
+    }
+
     /// What has arrived since this was last asked.
     #[inline]
     pub fn take_news(&mut self, una: u64) -> News {

@@ -318,7 +318,8 @@ impl Sender {
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
                 let delivered = if self.selective { ack.sacked } else { self.mss };
-                self.inform(now, 0, delivered, self.flight(), None, self.episode.is_fast());
+                let rtt = self.board.last_news().map(|at| now.since(at));
+                self.inform(now, 0, delivered, self.flight(), rtt, self.episode.is_fast());
             }
             self.on_duplicate_ack(now);
         }
@@ -349,7 +350,12 @@ impl Sender {
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
-        self.inform(now, newly, delivered, flight, latest, was_fast);
+        if self.modern.is_some() {
+            // Linux grows by what was delivered, also on the acknowledgement that ends a recovery.
+            self.inform(now, delivered, delivered, flight, latest, self.episode.is_fast());
+        } else {
+            self.inform(now, newly, delivered, flight, latest, was_fast);
+        }
         if self.watched > 0 {
             self.watch(now);
         }
