@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: help setup kernel demo test lint bench docs studies lock clean tools
+.PHONY: agreement help setup kernel demo test lint bench docs studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -22,6 +22,7 @@ help:
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
+	@echo 'make agreement  our TCP beside the Linux kernel, scenario by scenario'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
 	@echo 'make clean    remove the environment and everything built'
@@ -81,6 +82,10 @@ test: setup lint tools
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+# Our TCP beside the Linux kernel's over a grid of paths, losses and sizes; needs a kernel (make kernel).
+agreement: setup
+	$(BIN)/python bench/agreement.py
 
 docs: setup
 	$(BIN)/python docs/generate.py
