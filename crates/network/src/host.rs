@@ -20,6 +20,10 @@ pub trait Host {
     fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)>;
     /// The next line that it has reported of its programs; call again until there is none.
     fn poll_report(&mut self) -> Option<String>;
+    /// Whether it has powered off: nothing more will come of it.
+    fn is_off(&self) -> bool {
+        false
+    }
     /// What its programs have printed.
     fn printed(&self) -> String {
         String::new()

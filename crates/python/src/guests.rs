@@ -9,7 +9,7 @@ use vazao_network::Host;
 use vazao_scenario::HostPlan;
 
 /// How long a guest may compute without a word before it counts as spinning.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Starts the guest that a plan describes.
 ///
@@ -57,6 +57,9 @@ impl Host for Linux {
             self.lines.extend(self.guest.reports().lines().map(str::to_owned));
         }
         self.lines.pop_front()
+    }
+    fn is_off(&self) -> bool {
+        self.guest.is_off()
     }
     fn printed(&self) -> String {
         self.guest.printed()

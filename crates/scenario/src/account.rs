@@ -128,7 +128,8 @@ impl<'a> Account<'a> {
         let all = written == Some(self.app_bytes);
         self.completed = Some(closed && all);
         let none_more = written.is_none_or(|written| self.app_bytes <= written);
-        self.intact = in_order && none_more && (!closed || all);
+        // A sender that gave up never said how much it has written.
+        self.intact = in_order && none_more && (!closed || written.is_none() || all);
     }
 
     /// The rate that counts for fairness: over the flow's own time if it completed, else over all the time it had, so

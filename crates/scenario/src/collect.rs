@@ -5,7 +5,7 @@ use crate::build::link_id;
 use crate::flow::FlowSpec;
 use crate::probe::Probe;
 use crate::scenario::{MEASURES, Scenario};
-use crate::stack::Stack;
+use crate::stack::{Kernel, Stack};
 use crate::table::{Cell, Column, Table, table};
 use crate::trace::{QUEUE, Sample};
 use crate::transport::Protocol;
@@ -48,10 +48,11 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         .collect();
     let shares: Vec<f64> =
         world.flows.iter().zip(&accounts).map(|(flow, account)| account.share(flow.start, world.now)).collect();
-    let kernel = scenario
-        .flows
-        .iter()
-        .find_map(|flow| if flow.transport.has_guest() { flow.transport.guest.kernel.1.as_ref() } else { None });
+    let kernels = kernels(scenario);
+    let joined = |what: fn(&Kernel) -> &str| -> Option<String> {
+        (!kernels.is_empty()).then(|| kernels.iter().map(|kernel| what(kernel)).collect::<Vec<_>>().join(" + "))
+    };
+    let hz = kernels.first().filter(|first| kernels.iter().all(|other| other.hz == first.hz));
     Outcome {
         runs: table(vec![vec![
             ("run_id", id.into()),
@@ -61,16 +62,29 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
             ("sim_s", world.now.as_secs().into()),
             ("events", world.events.into()),
             ("packet_hops", world.network.hops().into()),
-            ("kernel", kernel.map(|k| k.version.as_str()).into()),
-            ("kernel_config", kernel.map(|k| k.config.as_str()).into()),
-            ("kernel_sha256", kernel.map(|k| k.digest.as_str()).into()),
-            ("kernel_hz", kernel.map(|k| u64::from(k.hz)).into()),
+            ("kernel", joined(|kernel| &kernel.version).into()),
+            ("kernel_config", joined(|kernel| &kernel.config).into()),
+            ("kernel_sha256", joined(|kernel| &kernel.digest).into()),
+            ("kernel_hz", hz.map(|kernel| u64::from(kernel.hz)).into()),
         ]]),
         flows: table(accounts.iter().enumerate().map(|(i, a)| flow_row(id, i, &scenario.flows[i], a, world))),
         paths: table(accounts.iter().enumerate().map(|(i, a)| path_row(id, i, a, world))),
         links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
         samples: sample_table(id, scenario, samples),
     }
+}
+
+/// The kernels of its guests, each once, in the order of the flows.
+fn kernels(scenario: &Scenario) -> Vec<&Kernel> {
+    let mut kernels: Vec<&Kernel> = Vec::new();
+    for transport in scenario.flows.iter().map(|flow| &flow.transport).filter(|transport| transport.has_guest()) {
+        if let Some(kernel) = &transport.guest.kernel.1
+            && !kernels.contains(&kernel)
+        {
+            kernels.push(kernel);
+        }
+    }
+    kernels
 }
 
 fn link_row(id: &str, name: &str, way: &str, report: &LinkReport) -> Vec<(&'static str, Cell)> {

@@ -92,8 +92,14 @@ fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>)
     if sides.source().is_none() && transport.stacks != [Stack::Linux; 2] {
         return Err(whole.error("runs programs of the host, for which both sides need transport.stack = \"linux\""));
     }
-    if transport.entry.build == Protocol::Udp && !sides.client_sends {
-        return Err(whole.error("is not possible over udp: the client sends the datagrams; write an upload"));
+    let paced = sides.source().is_some_and(|source| source.pace().is_some());
+    if transport.entry.build == Protocol::Udp
+        && (!sides.client_sends || paced || application.1.get("read_rate").is_some())
+    {
+        return Err(whole.error(
+            "is not possible over udp, whose transport has rate and payload of its own; write an upload with a size or \
+             a duration",
+        ));
     }
     for _ in 0..count {
         let number = flows.len();

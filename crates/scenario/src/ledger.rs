@@ -121,7 +121,8 @@ impl SenderState for TcpInfo {
 pub(crate) enum Report<'a> {
     Up(usize),
     First(usize),
-    Last(usize, u64, bool),
+    /// Bytes, whether they were right, and whether the end was heard of.
+    Last(usize, u64, bool, bool),
     Read(usize, u64, bool),
     Sent(usize, u64),
     /// A side is over; why, if it failed.
@@ -145,7 +146,9 @@ impl<'a> Report<'a> {
         match (kind, flow, numbers.as_slice()) {
             ("up", Some(flow), _) => Report::Up(flow),
             ("first", Some(flow), _) => Report::First(flow),
-            ("last", Some(flow), [bytes, intact, ..]) => Report::Last(flow, *bytes, *intact == 1),
+            ("last", Some(flow), [bytes, intact, rest @ ..]) => {
+                Report::Last(flow, *bytes, *intact == 1, rest.first() != Some(&0))
+            }
             ("read", Some(flow), [bytes, intact, ..]) => Report::Read(flow, *bytes, *intact == 1),
             ("sent", Some(flow), [bytes, ..]) => Report::Sent(flow, *bytes),
             ("over", Some(flow), _) => Report::Over(flow, (tail != "ok" && tail != "exit 0").then_some(tail)),
@@ -164,7 +167,8 @@ mod tests {
     fn reports_are_read() {
         for (line, report) in [
             ("up 3", Report::Up(3)),
-            ("last 3 10000000 1", Report::Last(3, 10_000_000, true)),
+            ("last 3 10000000 1", Report::Last(3, 10_000_000, true, true)),
+            ("last 3 10 1 0", Report::Last(3, 10, true, false)),
             ("read 3 500 0", Report::Read(3, 500, false)),
             ("sent 3 7", Report::Sent(3, 7)),
             ("over 3 ok", Report::Over(3, None)),

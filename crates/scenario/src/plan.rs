@@ -3,7 +3,7 @@
 use crate::address::{Addresses, Socket, dotted};
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
-use crate::stack::{GuestSpec, Kernel, Stack};
+use crate::stack::{Kernel, Stack};
 use crate::transport::{LINUX_CONTROLS, Protocol, udp_rate};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -69,14 +69,15 @@ fn host(
     let name = scenario.graph.nodes[node].name.clone();
     let ends = ends(scenario, addresses, node);
     let spec = &first.transport.guest;
-    if ends.iter().any(|end| !same_host(&end.flow.transport.guest, spec)) {
-        return Err(format!(
-            "host {name:?}: its flows differ in kernel, sysctl, module, moderation or sample, but a guest has one of each"
-        ));
+    if let Some(what) = conflict(addresses, &ends) {
+        return Err(format!("host {name:?}: its flows differ in {what}, of which a guest has one"));
     }
     let (wanted, kernel) = &spec.kernel;
     let kernel = kernel.clone().ok_or_else(|| {
-        format!("host {name:?} needs kernel {wanted:?}, which is not built; build it once with: vazao kernel build")
+        format!(
+            "host {name:?} needs kernel {wanted:?}, which is not built; `vazao kernel build` builds one without root, \
+             and `vazao kernel list` says what there is"
+        )
     })?;
     let links = scenario.graph.interfaces(node).len();
     let mut plan = String::new();
@@ -106,11 +107,47 @@ fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
         let buffers = given("receive_buffer").unwrap_or(0) + given("send_buffer").unwrap_or(0);
         TUNED.max(8 * end.flow.routes.bdp(graph, end.sides.client_sends)) + 2 * buffers
     };
-    64 + ends.iter().map(of).sum::<u64>().div_ceil(1 << 20).min(1984) as u32
+    let programs = if ends.iter().any(End::is_program) { 448 } else { 0 };
+    64 + programs + ends.iter().map(of).sum::<u64>().div_ceil(1 << 20).min(1984) as u32
 }
 
-fn same_host(a: &GuestSpec, b: &GuestSpec) -> bool {
-    a == b
+/// What the flows of one guest disagree in, though it can have it in one way only.
+fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
+    let of = |protocol| ends.iter().filter(move |end| end.flow.transport.entry.build == protocol && !end.is_program());
+    let tcp = || of(Protocol::Tcp);
+    let parameters = |end: &End<'_>| end.flow.transport.parameters.clone();
+    let peer = |end: &End<'_>| addresses.interfaces[end.peer.interface].node;
+    let mut programs: Vec<usize> = ends.iter().filter(|end| end.is_program()).map(peer).collect();
+    let all = programs.len();
+    programs.sort_unstable();
+    programs.dedup();
+    let rules: [(&'static str, bool); 7] = [
+        ("kernel, sysctl, module, moderation or sample", differ(ends.iter(), |end| end.flow.transport.guest.clone())),
+        ("mss", differ(tcp(), |end| parameters(end).integer("mss"))),
+        ("sack or timestamps", differ(tcp(), |end| (parameters(end).flag("sack"), parameters(end).flag("timestamps")))),
+        ("initial_window towards one host", {
+            tcp().any(|a| {
+                tcp().any(|b| {
+                    let window = |end| parameters(end).integer("initial_window");
+                    peer(a) == peer(b) && window(a) != window(b)
+                })
+            })
+        }),
+        ("the congestion control of programs", {
+            differ(ends.iter().filter(|end| end.is_program()), |end| kernel_control(end.flow))
+        }),
+        ("what its packets belong to: several programs between two hosts", programs.len() < all),
+        ("path_manager, or in being client and server of MPTCP", {
+            differ(of(Protocol::Mptcp), |end| (end.side, parameters(end).text("path_manager").to_owned()))
+        }),
+    ];
+    rules.iter().find(|(_, broken)| *broken).map(|(what, _)| *what)
+}
+
+/// Whether not all ends have the same of something.
+fn differ<'a, T: PartialEq>(mut ends: impl Iterator<Item = &'a End<'a>>, what: impl Fn(&End<'_>) -> T) -> bool {
+    let Some(first) = ends.next().map(&what) else { return false };
+    ends.any(|end| what(end) != first)
 }
 
 /// One end of a flow, on the guest that plays it.
@@ -122,6 +159,12 @@ struct End<'a> {
     side: usize,
     own: Socket,
     peer: Socket,
+}
+
+impl End<'_> {
+    fn is_program(&self) -> bool {
+        self.sides.source().is_none()
+    }
 }
 
 /// The ends of flows that a guest plays.
@@ -216,6 +259,9 @@ fn kernel_control(flow: &FlowSpec) -> &'static str {
     LINUX_CONTROLS.iter().find(|(ours, _)| ours == name).map_or("cubic", |(_, theirs)| theirs)
 }
 
+/// The kernel's initial window in segments, unless a route says otherwise.
+const INITIAL_WINDOW: u64 = 10;
+
 /// Host routes to the addresses of all peers, by the interfaces from which they can be reached.
 fn write_routes(
     out: &mut String,
@@ -227,10 +273,14 @@ fn write_routes(
     let routing = vazao_network::Routing::new(graph);
     let mut window = BTreeMap::new();
     for end in ends {
-        let tcp = end.flow.transport.entry.build == Protocol::Tcp;
-        let initial = if tcp { end.flow.transport.parameters.integer("initial_window") } else { 10 };
-        window.insert(addresses.interfaces[end.peer.interface].node, initial);
+        let peer = window.entry(addresses.interfaces[end.peer.interface].node).or_insert(INITIAL_WINDOW);
+        if end.flow.transport.entry.build == Protocol::Tcp && !end.is_program() {
+            *peer = end.flow.transport.parameters.integer("initial_window");
+        }
+    }
+    for end in ends {
         // The way that the flow names comes first: it is the one that the main table has.
+        let initial = window[&addresses.interfaces[end.peer.interface].node];
         write_route(out, addresses, (end.own.interface, end.peer.interface), initial)?;
     }
     let name = |index: usize| addresses.interfaces[index].name.as_str();
@@ -253,7 +303,7 @@ fn write_route(out: &mut String, addresses: &Addresses, (from, to): (usize, usiz
     let (from, to) = (&addresses.interfaces[from], &addresses.interfaces[to]);
     let (peer, source) = (dotted(to.address), dotted(from.address));
     let mut line = format!("route {peer} card {} source {source}", from.number);
-    if initial != 10 {
+    if initial != INITIAL_WINDOW {
         write!(line, " initcwnd {initial}")?;
     }
     if out.lines().any(|known| known == line) { Ok(()) } else { writeln!(out, "{line}") }
@@ -282,6 +332,8 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
     let application = if end.side == 0 { &end.sides.client } else { &end.sides.server };
     if let Application::Program(program) = application {
         let (client, server) = if end.side == 0 { (end.own, end.peer) } else { (end.peer, end.own) };
+        // A statement is one line: a program's further ones are written into it.
+        let program = program.replace('\\', r"\\").replace('\n', r"\n").replace('\r', "");
         let program = program.replace("{client}", &dotted(client.address)).replace("{server}", &dotted(server.address));
         let start = if end.side == 0 { end.flow.start.as_nanos() } else { 0 };
         return writeln!(

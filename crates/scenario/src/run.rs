@@ -85,7 +85,8 @@ fn add_guests<P: Probe>(
             return Err(Stopped::NotRun(format!("host {:?}: this build of Vazão has no guests", guest.host.name)));
         };
         let machine = start(&guest.host).map_err(|problem| {
-            if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::Guest(problem) }
+            // That a guest cannot be started is this machine's doing, or its kernel's: no result of the scenario.
+            if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::NotRun(problem) }
         })?;
         world.add_guest(guest, machine);
     }

@@ -146,11 +146,14 @@ fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(Stri
         if !name.starts_with(prefix) || !name.contains('.') || name.contains("..") || !name.chars().all(fine) {
             return Err(whole.error(format!("{name:?} is not the name of a setting; write it as in {example}")));
         }
-        if value.contains(['\n', '\r', '\0']) || value.trim().is_empty() {
+        let comments = value.split_whitespace().any(|word| word.starts_with('#'));
+        if value.contains(['\n', '\r', '\0']) || value.trim().is_empty() || comments {
             return Err(whole.error(format!("{name}: {value:?} is not a value; write one line of text or a number")));
         }
         settings.push((name, value));
     }
+    // Their order decides nothing.
+    settings.sort();
     Ok(settings)
 }
 
@@ -163,7 +166,8 @@ pub(crate) fn guest_json(stacks: [Stack; 2], guest: &GuestSpec) -> Json {
     json!({
         "client": stacks[0].name(),
         "server": stacks[1].name(),
-        "kernel": name,
+        // A kernel is what it is, by whatever name.
+        "kernel": kernel.is_none().then_some(name),
         "kernel_sha256": kernel.as_ref().map(|k| k.digest.as_str()),
         "sysctl": table(&guest.sysctl),
         "module": table(&guest.module),

@@ -146,7 +146,7 @@ const fn with_stack<const N: usize>(own: &[Parameter]) -> [Parameter; N] {
 
 const UDP: &[Parameter] = &[
     Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the payload"),
-    Parameter::new("payload", Kind::Integer(16, 65_000), "1472", "bytes of a datagram's payload"),
+    Parameter::new("payload", Kind::Integer(16, 1472), "1472", "bytes of a datagram's payload: what fits one packet"),
 ];
 
 const SCTP: &[Parameter] =

@@ -74,6 +74,14 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// Whether it is over, for its results at least.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+    /// Whether it is not over and `end`, which plays one of its ends, is not done.
+    pub fn waits_for(&self, end: End) -> bool {
+        !self.ended && (0..2).any(|side| self.ends[side] == end && !self.over[side])
+    }
     /// Whether an end is done.
     pub fn is_over(&self, side: usize) -> bool {
         self.over[side]

@@ -37,8 +37,15 @@ pub struct HighSpeed {
     table: Vec<Line>,
     /// The row of `table` the window was in last; it is rarely more than one away.
     row: usize,
-    /// Linux goes by whole rows of Appendix B, and counts acknowledgements, whatever each covers.
-    linux: Option<WholeSegments>,
+    linux: Option<Linux>,
+}
+
+/// Linux (net/ipv4/tcp_highspeed.c) goes by whole rows of Appendix B, and counts acknowledgements, whatever each covers. It
+/// looks for the row only where the window grows by it: the loss that ends the first slow start halves any window.
+#[derive(Debug)]
+struct Linux {
+    whole: WholeSegments,
+    row: usize,
 }
 
 /// a(w) = `a` + `slope` (w - `from`), from this window to the next line's.
@@ -55,7 +62,7 @@ impl HighSpeed {
         let (low_window, high_window) = (p.number("low_window"), p.number("high_window"));
         let (scale, exponent) = response(low_window, high_window, p.number("high_p"));
         let high_decrease = p.number("high_decrease");
-        let linux = WholeSegments::wanted(p);
+        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, row: 0 });
         let mut new =
             HighSpeed { low_window, high_window, high_decrease, scale, exponent, table: vec![], row: 0, linux };
         let windows = std::iter::successors(Some(low_window), |w| Some(w * STEP));
@@ -119,21 +126,22 @@ fn row(w: f64) -> usize {
 
 impl Window for HighSpeed {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        if let Some(whole) = &mut self.linux {
+        if let Some(linux) = &mut self.linux {
             let w = WholeSegments::window(state);
-            return whole.add(state, (row(w) + 1) as f64, w);
+            linux.row = row(w);
+            return linux.whole.add(state, (linux.row + 1) as f64, w);
         }
         let a = self.increase(state.segments());
         state.cwnd + a * Reno::increase(state, ack)
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        if let Some(mut whole) = self.linux.take() {
+        if let Some(mut linux) = self.linux.take() {
             let w = WholeSegments::window(state);
             // Linux has b as a number of 256ths.
-            let part = (256.0 * self.b(ROWS[row(w)])).floor() / 256.0;
-            let kept = whole.keep(state, w - (part * w).floor());
-            self.linux = Some(whole);
+            let part = (256.0 * self.b(ROWS[linux.row])).floor() / 256.0;
+            let kept = linux.whole.keep(state, w - (part * w).floor());
+            self.linux = Some(linux);
             return kept;
         }
         let window = state.in_use(congestion);

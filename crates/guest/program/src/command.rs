@@ -50,6 +50,8 @@ pub fn root() -> Result<(), Failure> {
             _ => {}
         }
     }
+    // The console on which the guest reports is not for programs.
+    fs::remove_file("/host/dev/tty1").map_err(|error| Failure { error, call: "unlink" })?;
     trust_random()
 }
 
@@ -91,14 +93,24 @@ pub fn run(flow: &Flow) -> Result<String, Failure> {
     })
 }
 
-/// Makes the calling process the first of a session of its own, in the root of programs.
+/// What a program must not be able to do, though it is root here: it would reach the machine around the guest, whose
+/// files are mounted read-only, by mounting them again. Numbers of linux/capability.h: DAC_READ_SEARCH, SYS_MODULE,
+/// SYS_RAWIO, SYS_CHROOT, SYS_PTRACE, SYS_ADMIN, SYS_BOOT, MKNOD.
+const FORBIDDEN: &[libc::c_ulong] = &[2, 16, 17, 18, 19, 21, 22, 27];
+
+/// Makes the calling process the first of a session of its own, in the root of programs, without the rights that would
+/// lead out of it.
 fn enter() -> io::Result<()> {
     slack(PROGRAM_SLACK);
     // SAFETY: constants that end with zero.
     let done = unsafe {
         [libc::setsid(), libc::chroot(c"/host".as_ptr()), libc::chdir(c"/tmp".as_ptr())].iter().all(|done| *done >= 0)
     };
-    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+    // SAFETY: no pointers are passed.
+    let prctl = |option, value: libc::c_ulong| unsafe { libc::prctl(option, value, 0, 0, 0) == 0 };
+    let confined = FORBIDDEN.iter().all(|capability| prctl(libc::PR_CAPBSET_DROP, *capability))
+        && prctl(libc::PR_SET_NO_NEW_PRIVS, 1);
+    if done && confined { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The children that somebody waits for, and how each that nobody has asked about has ended. Every process without a

@@ -17,8 +17,9 @@ const END: u64 = u64::MAX;
 /// How often the end is said, and how far apart in ns.
 const ENDS: u32 = 3;
 const BETWEEN_ENDS: u64 = 10_000_000;
-/// How long a receiver that has got something waits for more, in s.
-const SILENCE: i64 = 5;
+/// How long a receiver that has got something waits for more at least, in s, and for how many datagrams' time.
+const SILENCE: u64 = 5;
+const PATIENCE: u64 = 20;
 const SECOND: u128 = 1_000_000_000;
 
 /// Runs a flow's end.
@@ -79,6 +80,9 @@ fn receive(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
     report!("up {}", flow.number);
     let mut tally = Tally::default();
     let mut buffer = vec![0; 65536];
+    let apart = flow.payload.unwrap_or(0) as u64 / flow.rate.unwrap_or(u64::MAX).max(1);
+    let silence = SILENCE.max(PATIENCE * apart) as i64;
+    let mut ended = false;
     loop {
         let length = match socket.receive(&mut buffer) {
             Err(failure) if failure.code() == "EAGAIN" => break,
@@ -87,14 +91,15 @@ fn receive(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
         };
         if tally.datagrams == 0 {
             report!("first {}", flow.number);
-            let silence = [SILENCE, 0].map(i64::to_ne_bytes).concat();
+            let silence = [silence, 0].map(i64::to_ne_bytes).concat();
             socket.set(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &silence)?;
         }
         if tally.take(&buffer[..length]) || flow.size.is_some_and(|size| tally.bytes >= size) {
+            ended = true;
             break;
         }
     }
-    report!("last {} {} {}", flow.number, tally.bytes, u8::from(tally.intact));
+    report!("last {} {} {} {}", flow.number, tally.bytes, u8::from(tally.intact), u8::from(ended));
     report!("datagrams {} {} {} {} {}", flow.number, tally.datagrams, tally.lost(), tally.duplicated, tally.reordered);
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! append. A field that a kernel does not have is left out.
 
 use crate::failure::Failure;
-use crate::plan::Transport;
+use crate::plan::{Act, Flow, Transport};
 use crate::report;
 use crate::socket::{self, Socket};
 use crate::timer::{self, Ticks};
@@ -118,6 +118,7 @@ pub struct Samples {
 struct Open {
     flow: u32,
     transport: Transport,
+    sends: bool,
     socket: Arc<Socket>,
     progress: Arc<Progress>,
 }
@@ -126,6 +127,8 @@ struct Open {
 #[derive(Default)]
 pub struct Progress {
     read: AtomicU64,
+    /// How much of it was reported.
+    told: AtomicU64,
     wrong: AtomicBool,
 }
 
@@ -152,10 +155,16 @@ impl Samples {
     }
 
     /// From now on this socket is sampled.
-    pub fn open(&self, flow: u32, transport: Transport, socket: &Arc<Socket>) -> Result<Arc<Progress>, Failure> {
+    pub fn open(&self, flow: &Flow, socket: &Arc<Socket>) -> Result<Arc<Progress>, Failure> {
         let mut open = self.open.lock().expect("no holder panics");
         let progress = Arc::new(Progress::default());
-        open.push(Open { flow, transport, socket: Arc::clone(socket), progress: Arc::clone(&progress) });
+        open.push(Open {
+            flow: flow.number,
+            transport: flow.transport,
+            sends: flow.act == Act::Send,
+            socket: Arc::clone(socket),
+            progress: Arc::clone(&progress),
+        });
         match self.interval {
             Some(interval) if open.len() == 1 => self.ticks.on_the_grid(interval)?,
             _ => {}
@@ -183,8 +192,12 @@ impl Open {
     /// already gives no line.
     fn report(&self, mark: &str) {
         let (read, wrong) = (self.progress.read.load(Ordering::Relaxed), self.progress.wrong.load(Ordering::Relaxed));
-        if read > 0 {
+        if read > self.progress.told.swap(read, Ordering::Relaxed) {
             report!("read {} {read} {}", self.flow, u8::from(!wrong));
+        }
+        // What a receiver's socket says meanwhile, nobody asks.
+        if !self.sends && mark.is_empty() {
+            return;
         }
         for (path, state) in lines(self.transport, &self.socket).unwrap_or_default() {
             let path = path.map_or_else(String::new, |path| format!(".{path}"));

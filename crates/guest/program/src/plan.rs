@@ -126,8 +126,8 @@ pub fn parse(text: &str) -> Result<Plan, String> {
 fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
     // A program is the rest of its line, whatever that holds.
     let (line, program) = match line.split_once(" program=") {
-        Some((line, program)) => (line, unquoted(program.trim())),
-        None => (line, ""),
+        Some((line, program)) => (line, unescaped(program.trim())),
+        None => (line, String::new()),
     };
     let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
     let setup = match words[..] {
@@ -138,7 +138,7 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
             plan.off_when_done = true;
             return Ok(());
         }
-        ["flow", ref pairs @ ..] => return flow(pairs, program).map(|flow| plan.flows.push(flow)),
+        ["flow", ref pairs @ ..] => return flow(pairs, &program).map(|flow| plan.flows.push(flow)),
         ["card", number, address] => Setup::Card { number: value(number)?, address: value(address)?, mtu: 1500 },
         ["card", number, address, mtu] => {
             Setup::Card { number: value(number)?, address: value(address)?, mtu: value(mtu)? }
@@ -167,10 +167,17 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Without the quotation marks around it, if it has such.
-fn unquoted(text: &str) -> &str {
-    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    inner.filter(|inner| !inner.contains('"')).unwrap_or(text)
+/// A program of several lines stands in one: `\n` is a line's end, two backslashes are one.
+fn unescaped(text: &str) -> String {
+    let mut rest = text.chars();
+    let mut plain = String::new();
+    while let Some(c) = rest.next() {
+        match (c, c == '\\') {
+            (_, true) => plain.push(if rest.next() == Some('n') { '\n' } else { '\\' }),
+            _ => plain.push(c),
+        }
+    }
+    plain
 }
 
 fn value<T: FromStr>(text: &str) -> Result<T, String> {

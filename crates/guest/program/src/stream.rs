@@ -37,7 +37,7 @@ pub fn run(flow: &Flow, socket: Socket, samples: &Samples) -> Result<(), Failure
     report!("up {}", flow.number);
     let socket = Arc::new(socket);
     socket.linger()?;
-    let progress = samples.open(flow.number, flow.transport, &socket)?;
+    let progress = samples.open(flow, &socket)?;
     let outcome = match flow.act {
         Act::Send => send(flow, &socket, samples),
         Act::Receive => receive(flow, &socket, &progress),
@@ -93,7 +93,10 @@ fn wait_for_close(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
 fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> Result<u64, Failure> {
     let ticks = flow.interval.map(|interval| Ticks::new().and_then(|ticks| ticks.every(interval).map(|()| ticks)));
     let ticks = ticks.transpose()?;
-    let size = flow.size.unwrap_or(u64::MAX);
+    // A message that is due at the very end of the flow's time does not belong to it.
+    let due_in_time = flow.duration.zip(flow.interval).map(|(duration, interval)| duration.div_ceil(interval.max(1)));
+    let most = due_in_time.map_or(u64::MAX, |messages| messages.saturating_mul(message as u64));
+    let size = flow.size.unwrap_or(u64::MAX).min(most);
     let mut buffer = vec![0; message];
     let (mut written, mut due) = (0, 1);
     while written < size && !expired.load(Ordering::SeqCst) {

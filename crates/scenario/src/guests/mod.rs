@@ -9,11 +9,14 @@ use crate::probe::Probe;
 use crate::transport::Protocol;
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
-use vazao_engine::{Scheduler, Slot, Time};
+use vazao_engine::{Duration, Scheduler, Slot, Time};
 use vazao_network::{Host, Packet, RouteId};
 use vazao_transport::tcp::Segment;
 use vazao_wire::pcapng::Direction;
 use vazao_wire::{ipv4, tcp};
+
+/// How far a guest runs ahead at most.
+const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 
 /// The guests of a run, the packets under way that are bytes, and what is known of the flows that guests play.
 #[derive(Default)]
@@ -243,7 +246,8 @@ impl<P: Probe> World<P> {
 
     #[cold]
     pub fn wake_guest(&mut self, index: usize) {
-        let until = self.scheduler.next_time().min(self.end);
+        // A guest that runs ahead must come back: nothing else looks whether it is to be stopped.
+        let until = self.scheduler.next_time().min(self.end).min(self.now + LONGEST_AHEAD);
         let host = &mut self.guests.hosts[index];
         host.due = Time::NEVER;
         if host.machine.next_timeout() <= self.now {
@@ -333,6 +337,13 @@ impl<P: Probe> World<P> {
             self.heed(index, &line);
         }
         let host = &mut self.guests.hosts[index];
+        if host.machine.is_off() && self.flows.iter().any(|flow| flow.waits_for(End::Guest(index as u32))) {
+            let (name, printed) = (&host.name, host.machine.printed());
+            let lines: Vec<&str> = printed.lines().rev().take(5).collect();
+            let last: Vec<&str> = lines.into_iter().rev().collect();
+            let problem = format!("host {name:?} powered off before its flows were over; it printed last: {last:?}");
+            return self.fail(problem);
+        }
         let due = host.machine.next_timeout();
         if due < host.due {
             host.due = due.max(self.now);
@@ -396,10 +407,12 @@ impl<P: Probe> World<P> {
         let sends = side == flow.sending_side();
         let ledger = &mut flow.ledger;
         match report {
-            Report::Up(_) if side == 0 => ledger.established = Some(now),
+            Report::Up(_) if side == 0 && flow.protocol != Protocol::Udp => ledger.established = Some(now),
             Report::First(_) => ledger.first = Some(now),
-            Report::Last(_, bytes, intact) => {
-                (ledger.last, ledger.received, ledger.wrong, ledger.closed) = (Some(now), bytes, !intact, true);
+            Report::Last(_, bytes, intact, ended) => {
+                // The end of a stream may be heard of long after its last byte.
+                let last = if bytes == ledger.received { ledger.last.unwrap_or(now) } else { now };
+                (ledger.last, ledger.received, ledger.wrong, ledger.closed) = (Some(last), bytes, !intact, ended);
             }
             Report::Read(_, bytes, intact) if !ledger.closed => {
                 if bytes > ledger.received {
@@ -408,6 +421,8 @@ impl<P: Probe> World<P> {
                 (ledger.received, ledger.wrong) = (bytes, !intact);
             }
             Report::Sent(_, bytes) => ledger.written = Some(bytes),
+            // What becomes of a flow that is done with is not its affair.
+            Report::Over(..) if self.flows[number].has_ended() => {}
             Report::Over(_, why) => {
                 ledger.failure = ledger.failure.take().or(why.map(str::to_owned));
                 // Programs are done when the client's is: a server often never ends.

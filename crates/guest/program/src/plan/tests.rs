@@ -87,7 +87,8 @@ fn sctp_lists_addresses_and_udp_needs_a_payload_and_a_rate() {
 fn a_program_is_the_rest_of_the_line() {
     let program =
         |text: &str| only(&format!("flow number=6 transport=command role=client start=0 program={text}")).program;
-    assert_eq!(program("\"iperf3 -c 10.0.0.2 -n 1M\""), "iperf3 -c 10.0.0.2 -n 1M");
+    assert_eq!(program("iperf3 -c 10.0.0.2 -n 1M"), "iperf3 -c 10.0.0.2 -n 1M");
+    assert_eq!(program(r"echo one\necho C:\\new"), "echo one\necho C:\\new");
     assert_eq!(program("echo a=1 # \"b\"  c"), "echo a=1 # \"b\"  c");
     assert_eq!(program("\"/a b\" \"c\""), "\"/a b\" \"c\"");
 }
