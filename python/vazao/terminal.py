@@ -142,8 +142,25 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     for flow, failure in tables["flows"].filter(pl.col("failure").is_not_null()).select("flow", "failure").iter_rows():
         out.print(f" flow {flow}: {failure}", markup=False)
+    _show_output(tables["flows"])
     columns = [*RUN, KERNEL] if tables["runs"]["kernel"].is_not_null().any() else RUN
     out.print(table(tables["runs"].select(columns), title="\nrun"))
+
+
+MOST_LINES = 30
+"""Lines of a program's output that are shown; a row has all of it."""
+
+
+def _show_output(flows: pl.DataFrame) -> None:
+    """What the clients' programs printed, and the servers' where they failed."""
+    for row in flows.filter(pl.col("client_output").is_not_null()).iter_rows(named=True):
+        sides = ["client", "server"] if row["failure"] else ["client"]
+        for side in sides:
+            lines = row[f"{side}_output"].rstrip().splitlines()
+            left_out = f", the last {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
+            out.print(f"\nflow {row['flow']}, what the {side} printed{left_out}", markup=False)
+            for line in lines[-MOST_LINES:]:
+                out.print(f" {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 SPARE = ["sent", "packets", "RTT_s", "hosts"]

@@ -247,8 +247,56 @@ def test_what_a_program_says_when_it_fails() -> None:
     app = '{ kind = "command", server = "true", client = "echo no luck; exit 3" }'
     row = flow(run_scenario(scenario(app=app)))
     assert row["completed"] is False
-    assert row["failure"] == "exit 3"
+    assert row["failure"] == "client: exit 3"
     assert row["client_output"] == "no luck\n"
+
+
+@needs_kernel
+def test_a_program_cannot_reach_the_files_of_the_host(tmp_path: Path) -> None:
+    again = "mkdir /tmp/x && mount -t hostfs none /tmp/x -o / && touch /tmp/x{0}/evil"
+    for attempt in (again.format(tmp_path), f"mount -o remount,rw / && touch {tmp_path}/evil"):
+        row = flow(run_scenario(scenario(app=f'{{ kind = "command", server = "true", client = "{attempt}" }}')))
+        assert row["completed"] is False, attempt
+        assert "permission denied" in row["client_output"].lower(), attempt
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_kernel
+def test_a_script_of_several_lines_is_one_program() -> None:
+    app = """{ kind = "command", server = "true", client = "echo one\\nsysctl net.ipv4.tcp_sack 0\\necho two" }"""
+    row = flow(run_scenario(scenario(app=app.replace("sysctl", "echo sysctl"))))
+    assert row["client_output"] == "one\nsysctl net.ipv4.tcp_sack 0\ntwo\n"
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("mss = 536", "mss = 1448", "mss"),
+        ("sack = false", "sack = true", "sack or timestamps"),
+        ('sysctl = { "net.ipv4.tcp_sack" = 0 }', "", "sysctl"),
+    ],
+)
+def test_flows_of_one_guest_that_contradict_each_other(first: str, second: str, message: str) -> None:
+    flow = '[[flow]]\napp = { kind = "upload", size = "1 kB" }\ntransport = { stack = "linux"'
+    flows = "".join(f"{flow}, {keys} }}\n" if keys else f"{flow} }}\n" for keys in (first, second))
+    text = '[network]\ntopology = "point-to-point"\nlink = { rate = "10 Mbps" }\n' + flows
+    with pytest.raises(RunError, match=f'host "a".*{message}'):
+        run_scenario(load(text))
+
+
+@needs_kernel
+def test_a_datagram_flow_whose_end_is_not_heard_of_is_not_complete() -> None:
+    app = '{ kind = "upload", size = "200 kB" }'
+    # 136 datagrams, then the end three times: all three are lost.
+    text = LINUX.replace('{ stack = "linux" }', '{ kind = "udp", stack = "linux", rate = "4 Mbps" }')
+    text = text.replace('{ kind = "upload", size = "10 kB" }', app).replace(
+        'delay = "10 ms"',
+        'delay = "10 ms", forward = { loss = { kind = "list", packets = [5, 137, 138, 139, 140, 141] } }',
+    )
+    row = flow(run_scenario(load(text)))
+    assert row["packets_lost"] >= 4
+    assert (row["completed"], row["intact"]) == (False, True)
 
 
 @needs_kernel

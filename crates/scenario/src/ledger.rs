@@ -55,15 +55,16 @@ pub(crate) struct TcpInfo {
 const INFINITE: u64 = 0x7fff_ffff;
 
 impl TcpInfo {
-    /// Takes over what a sample says, in the kernel's names and units.
-    pub fn update(&mut self, words: SplitAsciiWhitespace<'_>) {
+    /// Takes over what a sample says, in the kernel's names and units. False: it says nothing of a window, as with
+    /// connections that have several or count them otherwise.
+    pub fn update(&mut self, words: SplitAsciiWhitespace<'_>) -> bool {
         let value = |wanted: &str| -> Option<u64> {
             let mut found = words.clone().filter_map(|word| word.split_once('='));
             found.find(|(name, _)| *name == wanted)?.1.parse().ok()
         };
-        let Some(mss) = value("mss") else { return };
+        let (Some(mss), Some(cwnd)) = (value("mss"), value("cwnd")) else { return false };
         let old = self.ssthresh;
-        self.cwnd = value("cwnd").unwrap_or(0) * mss;
+        self.cwnd = cwnd * mss;
         self.ssthresh = value("ssthresh").filter(|&s| s < INFINITE).map(|s| s * mss);
         self.srtt = value("srtt_us").filter(|&us| us > 0).map(Duration::from_micros);
         self.flight = value("unacked").unwrap_or(0) * mss;
@@ -75,6 +76,7 @@ impl TcpInfo {
             self.cuts += 1;
         }
         self.timeouts = value("total_rto");
+        true
     }
 
     /// Smoothed round-trip time.

@@ -232,17 +232,15 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         }
         Protocol::Udp | Protocol::Sctp => ControlSpec::bare("none"),
     };
-    let (slow_start, own): (_, &[Parameter]) = match entry.build {
+    let slow_start = match entry.build {
         Protocol::Tcp => {
             let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
             let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
-            ((entry.name, parameters.parameters(entry.parameters)?), tcp::PARAMETERS)
+            (entry.name, parameters.parameters(entry.parameters)?)
         }
-        Protocol::Udp => (("none", Parameters::default()), UDP),
-        Protocol::Sctp => (("none", Parameters::default()), SCTP),
-        Protocol::Mptcp => (("none", Parameters::default()), MPTCP),
+        Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => ("none", Parameters::default()),
     };
-    let parameters = table.parameters(own)?;
+    let parameters = table.parameters(entry.parameters)?;
     if entry.build == Protocol::Tcp && stacks.contains(&Stack::Linux) {
         let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
         let mss = parameters.integer("mss");
@@ -278,7 +276,14 @@ fn read_control(item: Item, plugins: &Plugins) -> Result<ControlSpec> {
     {
         return Ok(ControlSpec { plugin: Some(plugin.clone()), ..ControlSpec::bare(name) });
     }
-    let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS)?;
+    let whole = item.clone();
+    let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
+        let named = |name: &str| whole.node.value == Value::Text(name.into());
+        if LINUX_CONTROLS.iter().any(|(name, _)| named(name)) {
+            return whole.error("this one only the Linux kernel has; write stack = \"linux\" beside it");
+        }
+        error
+    })?;
     let parameters = table.parameters(entry.parameters)?;
     Ok(ControlSpec { parameters, ..ControlSpec::bare(entry.name) })
 }
@@ -312,7 +317,9 @@ pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]
 
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     let TransportSpec { entry, parameters, control, slow_start, stacks, guest, .. } = spec;
-    let mut transport = parameters_json(entry.name, parameters, &["cc", "slow_start"]);
+    let mut elsewhere = vec!["cc", "slow_start"];
+    elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
+    let mut transport = parameters_json(entry.name, parameters, &elsewhere);
     let mut cc = parameters_json(&control.name, &control.parameters, &[]);
     if let Some(plugin) = &control.plugin {
         cc.insert("code".into(), plugin.fingerprint.as_str().into());

@@ -407,7 +407,10 @@ impl<P: Probe> World<P> {
         let sends = side == flow.sending_side();
         let ledger = &mut flow.ledger;
         match report {
-            Report::Up(_) if side == 0 && flow.protocol != Protocol::Udp => ledger.established = Some(now),
+            // Datagrams and programs are up without a word to anyone.
+            Report::Up(_) if side == 0 && flow.protocol != Protocol::Udp && !flow.is_program => {
+                ledger.established = Some(now)
+            }
             Report::First(_) => ledger.first = Some(now),
             Report::Last(_, bytes, intact, ended) => {
                 // The end of a stream may be heard of long after its last byte.
@@ -424,13 +427,16 @@ impl<P: Probe> World<P> {
             // What becomes of a flow that is done with is not its affair.
             Report::Over(..) if self.flows[number].has_ended() => {}
             Report::Over(_, why) => {
-                ledger.failure = ledger.failure.take().or(why.map(str::to_owned));
+                ledger.failure =
+                    ledger.failure.take().or(why.map(|why| format!("{}: {why}", ["client", "server"][side])));
                 // Programs are done when the client's is: a server often never ends.
                 let done = flow.is_program && side == 0;
                 self.close(number, side, done || why.is_some());
             }
             Report::Info(_, None, text) if sends => {
-                ledger.info.update(text.split_ascii_whitespace());
+                if !ledger.info.update(text.split_ascii_whitespace()) {
+                    return;
+                }
                 self.flows[number].measure.on_sender_event(now, &ledger.info);
                 if P::ON {
                     self.probe.on_sender(now, number as u32, &ledger.info);
