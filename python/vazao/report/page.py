@@ -282,6 +282,7 @@ def facts(study: Study, store: Store) -> list[tuple[str, str]]:
     manifest = store.manifest
     stored = store.query("SELECT count(DISTINCT run_id) AS runs FROM runs")["runs"][0]
     versions = manifest["versions"]
+    kernels = {f"Linux kernel {name}": f"sha256 {sha[:16]}" for name, sha in manifest.get("kernels", {}).items() if sha}
     return [
         ("Size", manifest["size"]),
         ("Runs", f"{stored:,}" if stored >= manifest["runs"] else f"{stored:,} stored of {manifest['runs']:,}"),
@@ -289,6 +290,7 @@ def facts(study: Study, store: Store) -> list[tuple[str, str]]:
         ("Engine", versions["engine"]),
         ("Vazão", versions["vazao"]),
         ("Python", versions["python"]),
+        *kernels.items(),
     ]
 
 
