@@ -4,7 +4,7 @@
 
 Every scenario is one upload over one link, run with `stack = "vazao"` and with `stack = "linux"` (the kernel as guest).
 A deviation above the tolerance is run again with one mechanism after the other taken away, or with Linux's receiver
-for ours: what makes it vanish is its explanation. Nothing else is.
+for ours: what makes it vanish is its explanation. What nothing makes vanish is compared with Linux's own spread.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATHS = (
 """Rate, round-trip time and size."""
 
 BYTES = {"100 kB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
-HALF = {"10 ms": "5 ms", "50 ms": "25 ms", "100 ms": "50 ms"}
+HALF_US = {"10 ms": 5_000, "50 ms": 25_000, "100 ms": 50_000}
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 CONTROLS = ("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic")
 
@@ -76,11 +76,13 @@ class Scenario:
         """For people."""
         return f"{self.cc}, {self.rate}, {self.rtt}, {self.queue}, {self.size}, {self.loss}"
 
-    def network(self) -> vz.Network:
-        """The link."""
+    def network(self, stretch: float = 1.0) -> vz.Network:
+        """The link, its delay stretched."""
         packets = LOSSES[self.loss](-(-BYTES[self.size] // SEGMENT))
         forward = vz.link(loss={"kind": "list", "packets": packets}) if packets else None
-        return vz.point_to_point(vz.link(self.rate, HALF[self.rtt], queue=self.queue, forward=forward))
+        return vz.point_to_point(
+            vz.link(self.rate, f"{round(stretch * HALF_US[self.rtt])} us", queue=self.queue, forward=forward)
+        )
 
     def ours(self) -> dict[str, Any]:
         """What our TCP is told to do as Linux does."""
@@ -127,6 +129,11 @@ MECHANISMS = (
         controls=("cubic",),
     ),
     Mechanism("tail loss probes", "RFC 8985 section 7", theirs={"sysctl": {"net.ipv4.tcp_early_retrans": 0}}),
+    Mechanism(
+        "Linux waits for more to send at once (tcp_tso_should_defer)",
+        "net/ipv4/tcp_output.c",
+        theirs={"sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
+    ),
     Mechanism("F-RTO", "RFC 5682", theirs={"sysctl": {"net.ipv4.tcp_frto": 0}}),
     Mechanism(
         "recovery by time against duplicates",
@@ -147,6 +154,19 @@ MECHANISMS = (
     ),
 )
 """In the order in which they are tried: what is most particular first, half of the connection last."""
+
+
+NEIGHBOURS: tuple[dict[str, Any], ...] = (
+    *({"start": f"{ms} ms"} for ms in range(1, 10)),
+    *({"stretch": stretch} for stretch in (0.99, 0.995, 1.005, 1.01)),
+)
+"""Scenarios that no one would tell apart: begun at other times within a tick of the kernel's clock, or with an RTT that
+differs by a percent at most. Between them Linux itself may differ by more than ours does from Linux."""
+
+CLOSE = 0.001
+"""By so much ours may lie outside Linux's own spread."""
+
+WITHIN = Mechanism("within Linux's own spread", "Linux against Linux: start up to 9 ms later, RTT +-1 %")
 
 
 @dataclass(frozen=True)
@@ -171,11 +191,11 @@ class Pair:
         return self.ours.completion_s / self.linux.completion_s - 1
 
 
-def outcome(scenario: Scenario, settings: Mapping[str, Any]) -> Outcome:
+def outcome(scenario: Scenario, settings: Mapping[str, Any], start: str | None = None, stretch: float = 1.0) -> Outcome:
     """One run."""
-    flow = vz.flow(vz.upload(scenario.size), vz.tcp(**settings))
+    flow = vz.flow(vz.upload(scenario.size), vz.tcp(**settings), start=start)
     try:
-        row = vz.run(scenario.network(), [flow]).flows.to_dicts()[0]
+        row = vz.run(scenario.network(stretch), [flow]).flows.to_dicts()[0]
     except vz.VazaoError as error:
         # What crosses from one process to another must not carry the engine's own exception.
         raise RuntimeError(f"{scenario.name}: {error}") from None
@@ -199,6 +219,8 @@ class Finding:
     pair: Pair
     mechanism: Mechanism | None = None
     error_without: float | None = None
+    spread: tuple[float, float] | None = None
+    """The least and the largest of what Linux's neighbours differ by from it."""
 
     @property
     def deviates(self) -> bool:
@@ -217,7 +239,11 @@ def examine(scenario: Scenario, explain: bool) -> Finding:
             # From just above the tolerance to just below it explains nothing.
             if abs(error) <= min(TOLERANCE, abs(finding.pair.error) / 2):
                 return Finding(scenario, finding.pair, mechanism, error)
-    return finding
+    linux = finding.pair.linux.completion_s
+    near = [outcome(scenario, scenario.theirs(), **neighbour).completion_s / linux - 1 for neighbour in NEIGHBOURS]
+    spread = min(near), max(near)
+    within = spread[0] - CLOSE <= finding.pair.error <= spread[1] + CLOSE
+    return Finding(scenario, finding.pair, WITHIN if within else None, spread=spread)
 
 
 def percent(value: float) -> str:
@@ -279,6 +305,8 @@ def show_explanations(console: Console, findings: Iterable[Finding]) -> None:
         console.print(f"\n{mechanism}:", markup=False)
         for found in explained:
             left = "" if found.error_without is None else f"; without it {percent(found.error_without)}"
+            if found.spread:
+                left = f"; Linux's neighbours {percent(found.spread[0])} to {percent(found.spread[1])}"
             console.print(f"  {found.scenario.name}: {percent(found.pair.error)}{left}", markup=False, highlight=False)
 
 
@@ -291,6 +319,7 @@ def record(found: Finding) -> dict[str, Any]:
         "error": found.pair.error,
         "mechanism": found.mechanism.name if found.mechanism else None,
         "error_without": found.error_without,
+        "spread": found.spread,
     }
 
 
