@@ -166,8 +166,7 @@ pub(crate) fn guest_json(stacks: [Stack; 2], guest: &GuestSpec) -> Json {
     json!({
         "client": stacks[0].name(),
         "server": stacks[1].name(),
-        // A kernel is what it is, by whatever name.
-        "kernel": kernel.is_none().then_some(name),
+        "kernel": name,
         "kernel_sha256": kernel.as_ref().map(|k| k.digest.as_str()),
         "sysctl": table(&guest.sysctl),
         "module": table(&guest.module),
