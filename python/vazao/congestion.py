@@ -47,7 +47,7 @@ class CongestionControl:
         """The network showed congestion: at most once a recovery episode, and at each timeout."""
         if congestion.signal != "repeated-timeout":
             self.ssthresh = max(min(self.cwnd, congestion.flight_bytes) / 2, 2 * self.mss)
-        self.cwnd = self.ssthresh if congestion.signal == "loss" else self.mss
+        self.cwnd = self.ssthresh if congestion.signal in ("loss", "mark") else self.mss
 
     def on_recovered(self, flight_bytes: int) -> None:
         """A recovery is over with so much left in flight: a window far above it must not become a burst."""

@@ -2,8 +2,8 @@
 
 use crate::slow_start::SlowStart;
 use crate::window::Window;
-use crate::{Ack, Congestion, Signal};
-use vazao_engine::Duration;
+use crate::{Ack, Congestion, Sending, Signal};
+use vazao_engine::{Duration, Rate, Time};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
 pub trait CongestionControl: Send {
@@ -14,6 +14,20 @@ pub trait CongestionControl: Send {
     /// A recovery is over and `flight` bytes are left in the network: a window that is far above must not become a burst
     /// (RFC 6582 section 3.2 step 3, option 1). A sender that came down to the threshold by itself says `u64::MAX`.
     fn on_recovered(&mut self, _flight: u64) {}
+    /// The last reduction was for nothing: what was taken for lost had only been late (RFC 4015, RFC 3708).
+    fn on_spurious(&mut self, _now: Time) {}
+    /// Data is about to leave; told only to a control that [wants rates](Self::wants_rate).
+    fn on_send(&mut self, _sending: &Sending) {}
+    /// Whether it wants delivery rates: acknowledgements then carry a [sample](Ack::rate), which costs the sender a
+    /// little for each packet.
+    fn wants_rate(&self) -> bool {
+        false
+    }
+    /// The rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
+    /// otherwise.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
     /// Congestion window in bytes, at least one segment.
     fn cwnd(&self) -> u64;
     /// Slow-start threshold in bytes; `u64::MAX` while there is none.
@@ -72,6 +86,8 @@ pub struct Controller<W> {
     state: State,
     slow_start: Box<dyn SlowStart>,
     window: W,
+    /// Window and threshold before the last reduction.
+    before: (f64, f64),
 }
 
 impl<W: Window> Controller<W> {
@@ -82,7 +98,7 @@ impl<W: Window> Controller<W> {
             ssthresh: setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
             mss: setup.mss as f64,
         };
-        Controller { state, slow_start: setup.slow_start, window }
+        Controller { state, slow_start: setup.slow_start, window, before: (state.cwnd, state.ssthresh) }
     }
 }
 
@@ -110,14 +126,15 @@ impl<W: Window> CongestionControl for Controller<W> {
     fn on_congestion(&mut self, congestion: &Congestion) {
         let state = &mut self.state;
         if congestion.signal != Signal::RepeatedTimeout {
+            self.before = (state.cwnd, state.ssthresh);
             state.ssthresh = self.window.shrink(state, congestion).max(2.0 * state.mss);
         }
         state.cwnd = match congestion.signal {
             // A threshold may lie above the window (Westwood's); a loss never raises the window.
-            Signal::Loss => state.ssthresh.min(state.cwnd),
+            Signal::Loss | Signal::Mark => state.ssthresh.min(state.cwnd),
             Signal::Restart | Signal::Timeout | Signal::RepeatedTimeout => state.mss,
         };
-        if congestion.signal != Signal::Loss {
+        if !matches!(congestion.signal, Signal::Loss | Signal::Mark) {
             self.slow_start.restart(congestion.now);
         }
     }
@@ -129,6 +146,13 @@ impl<W: Window> CongestionControl for Controller<W> {
             state.ssthresh = state.cwnd;
         }
         state.cwnd = state.cwnd.min((flight as f64).max(state.mss) + state.mss);
+    }
+
+    fn on_spurious(&mut self, now: Time) {
+        let (cwnd, ssthresh) = self.before;
+        self.state.cwnd = self.state.cwnd.max(cwnd);
+        self.state.ssthresh = self.state.ssthresh.max(ssthresh);
+        self.window.undo(now);
     }
 
     fn cwnd(&self) -> u64 {

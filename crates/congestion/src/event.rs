@@ -27,6 +27,72 @@ pub struct Ack {
     pub window_limited: bool,
     /// Whether a loss-recovery episode is under way (also on the acknowledgement that ends it).
     pub in_recovery: bool,
+    /// Bytes presumed lost since the last acknowledgement.
+    pub lost: u64,
+    /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
+    pub marked: u64,
+    /// How fast data was delivered; only for a control that [wants it](crate::CongestionControl::wants_rate).
+    pub rate: Option<RateSample>,
+}
+
+impl Default for Ack {
+    /// Nothing acknowledged, nothing measured.
+    fn default() -> Self {
+        Ack {
+            now: Time::ZERO,
+            acked: 0,
+            delivered: 0,
+            flight: 0,
+            rtt: None,
+            srtt: Duration::ZERO,
+            min_rtt: Duration::MAX,
+            round: false,
+            window_limited: false,
+            in_recovery: false,
+            lost: 0,
+            marked: 0,
+            rate: None,
+        }
+    }
+}
+
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation): what was delivered between the sending of the
+/// packet that the acknowledgement covers, the one sent last, and the acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over `interval`.
+    pub delivered: u64,
+    /// The longer of the times it took to send and to acknowledge them, so that neither a burst of acknowledgements nor
+    /// one of packets is taken for bandwidth. At least the least round-trip time.
+    pub interval: Duration,
+    /// Bytes of the connection delivered when the packet was sent (P.delivered), and now (C.delivered).
+    pub prior_delivered: u64,
+    /// See `prior_delivered`.
+    pub total_delivered: u64,
+    /// Bytes presumed lost over the sample's span.
+    pub lost: u64,
+    /// Bytes in flight when the packet was sent, itself counted.
+    pub tx_in_flight: u64,
+    /// Whether the application, not the network, limited the sample: it may be too low.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The rate in bytes a second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs().max(1e-9)
+    }
+}
+
+/// Data is about to leave.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// When.
+    pub now: Time,
+    /// Bytes in flight before it.
+    pub flight: u64,
+    /// Whether the last sample is [limited by the application](RateSample::app_limited): there was nothing to send.
+    pub app_limited: bool,
 }
 
 /// One sign of congestion: at most one a recovery episode, then one for each timeout.
@@ -47,6 +113,8 @@ pub struct Congestion {
 /// What showed the congestion, and so how far the window falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
+    /// The network marked packets instead of dropping them (RFC 3168); at most once a round trip.
+    Mark,
     /// A lost packet, repaired by fast recovery: the window falls to the new slow-start threshold.
     Loss,
     /// A lost packet, answered as TCP Tahoe did: the window falls to one segment, then slow start.

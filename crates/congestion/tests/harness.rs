@@ -42,6 +42,7 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     let signal = prop_oneof![
         4 => Just(Signal::Loss),
+        1 => Just(Signal::Mark),
         1 => Just(Signal::Restart),
         1 => Just(Signal::Timeout),
         1 => Just(Signal::RepeatedTimeout),
@@ -82,6 +83,7 @@ fn play(control: &mut dyn CongestionControl, events: &[Event]) -> Result<Vec<(u6
                     round,
                     window_limited,
                     in_recovery,
+                    ..Ack::default()
                 });
                 if in_recovery || !window_limited {
                     prop_assert_eq!(control.cwnd(), cwnd, "growth in recovery or without need");
@@ -96,7 +98,7 @@ fn play(control: &mut dyn CongestionControl, events: &[Event]) -> Result<Vec<(u6
                 let ssthresh = control.ssthresh();
                 control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
                 match signal {
-                    Signal::Loss => prop_assert!(control.cwnd() <= cwnd, "a loss raised the window"),
+                    Signal::Loss | Signal::Mark => prop_assert!(control.cwnd() <= cwnd, "a loss raised the window"),
                     _ => prop_assert_eq!(control.cwnd(), MSS),
                 }
                 match signal {

@@ -36,6 +36,7 @@ fn round(page: &mut dyn SlowStart, segments: f64, start_ms: u64, spacing_us: u64
                 round: i == 0,
                 window_limited: true,
                 in_recovery: false,
+                ..Ack::default()
             },
         )
     })

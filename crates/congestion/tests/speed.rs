@@ -32,6 +32,7 @@ fn cost(name: &str) -> f64 {
             round: i % 10_000 == 0,
             window_limited: true,
             in_recovery: false,
+            ..Ack::default()
         });
     }
     assert!(control.cwnd() >= MSS);

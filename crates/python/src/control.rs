@@ -38,7 +38,7 @@ pub struct PyAck {
 pub struct PyCongestion {
     /// When it was noticed.
     now_s: f64,
-    /// "loss", "restart", "timeout" or "repeated-timeout".
+    /// "loss", "mark", "restart", "timeout" or "repeated-timeout".
     signal: &'static str,
     /// Bytes in flight.
     flight_bytes: u64,
@@ -113,6 +113,7 @@ impl CongestionControl for PythonControl {
     fn on_congestion(&mut self, congestion: &Congestion) {
         let signal = match congestion.signal {
             Signal::Loss => "loss",
+            Signal::Mark => "mark",
             Signal::Restart => "restart",
             Signal::Timeout => "timeout",
             Signal::RepeatedTimeout => "repeated-timeout",

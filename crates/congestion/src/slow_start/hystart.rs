@@ -1,8 +1,32 @@
 use super::{SlowStart, Standard};
+use crate::registry::SlowStartConstructor;
 use crate::{Ack, State};
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Duration, Time};
 
+pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
+    name: "hystart",
+    aliases: &[],
+    title: "HyStart",
+    source: "Ha, Rhee, Computer Networks 55(9), 2011; constants of Linux 5.6 and later",
+    help: "ends slow start without a loss, when a train of acknowledgements or the delay shows that the path is full",
+    parameters: &[
+        Parameter::new(
+            "detect",
+            Kind::Choice(&["both", "train", "delay"]),
+            "both",
+            "what ends it: a train of acknowledgements as long as the forward delay, a rise in delay, or either",
+        ),
+        Parameter::new("low_window", Kind::Number(0.0, 1e6), "16", "window in segments below which nothing ends it"),
+        Parameter::new("spacing", SPAN, "2 ms", "acknowledgements at most so far apart belong to one train"),
+        Parameter::new("least_rise", SPAN, "4 ms", "rise in delay that ends it at least; between: RTT/8"),
+        Parameter::new("most_rise", SPAN, "16 ms", "rise in delay that ends it at most"),
+    ],
+    build: |p, limit| Box::new(HyStart::from(p, limit)),
+};
+
+/// A span that is compared with round-trip times.
+const SPAN: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(60));
 /// Samples a round trip must have before its least RTT counts (Ha and Rhee 2011 and Linux: 8).
 const MIN_SAMPLES: u32 = 8;
 /// Linux adds to the least RTT what batching may add, four of the largest segments it would hand to a network card at

@@ -1,5 +1,22 @@
 use super::{SlowStart, Standard};
+use crate::registry::SlowStartConstructor;
 use crate::{Ack, State};
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
+    name: "limited",
+    aliases: &[],
+    title: "Limited slow start",
+    source: "RFC 3742",
+    help: "above max_ssthresh the window grows by at most max_ssthresh/2 a round trip",
+    parameters: &[Parameter::new(
+        "max_ssthresh",
+        Kind::Integer(2, 1_000_000),
+        "100",
+        "where the limit begins, in segments",
+    )],
+    build: |p, limit| Box::new(Limited { standard: Standard { limit }, max_ssthresh: p.number("max_ssthresh") }),
+};
 
 /// Limited slow start (RFC 3742): above `max_ssthresh` the window grows by at most `max_ssthresh / 2` a round trip,
 /// so that a window of thousands of segments does not overshoot by thousands.

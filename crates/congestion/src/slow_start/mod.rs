@@ -1,8 +1,8 @@
 //! How the window grows below the slow-start threshold, and when that ends early. One page each.
 
-mod hystart;
-mod limited;
-mod standard;
+pub(crate) mod hystart;
+pub(crate) mod limited;
+pub(crate) mod standard;
 
 pub use hystart::HyStart;
 pub use limited::Limited;

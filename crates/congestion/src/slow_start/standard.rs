@@ -1,5 +1,17 @@
 use super::SlowStart;
+use crate::registry::SlowStartConstructor;
 use crate::{Ack, State};
+use vazao_engine::registry::Entry;
+
+pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
+    name: "standard",
+    aliases: &[],
+    title: "Standard slow start",
+    source: "RFC 5681 section 3.1, RFC 3465",
+    help: "the window doubles each round trip until a loss",
+    parameters: &[],
+    build: |_, limit| Box::new(Standard { limit }),
+};
 
 /// Standard slow start (RFC 5681 section 3.1, RFC 3465 section 2.2): the window grows by what is acknowledged, so it
 /// doubles each round trip, but by at most `limit` segments for one acknowledgement.

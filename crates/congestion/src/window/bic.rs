@@ -1,6 +1,34 @@
-use super::{Reno, WholeSegments, Window};
+use super::{FAST_CONVERGENCE, PROFILE, Reno, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "bic",
+    aliases: &[],
+    title: "BIC TCP",
+    source: "Xu, Harfoush, Rhee, INFOCOM 2004",
+    help: "binary search for the window between the last that was lost and the one after it",
+    parameters: &[
+        PROFILE,
+        Parameter::new(
+            "s_max",
+            Kind::Number(1.0, 10_000.0),
+            "",
+            "most segments of growth a round trip (Smax); default: 32, Linux 16",
+        ),
+        Parameter::new("s_min", Kind::Number(1e-4, 1.0), "0.01", "fewest segments of growth a round trip (Smin)"),
+        Parameter::new(
+            "beta",
+            Kind::Number(0.1, 0.99),
+            "",
+            "part of the window kept on loss; default: 0.8, Linux 819/1024",
+        ),
+        Parameter::new("low_window", Kind::Number(0.0, 1e6), "14", "window in segments below which Reno rules"),
+        FAST_CONVERGENCE,
+    ],
+    build: |p, setup| windowed(Bic::from(p), setup),
+};
 
 /// BIC TCP (Xu, Harfoush, Rhee, *Binary increase congestion control for fast long-distance networks*, INFOCOM 2004):
 /// searches for the right window between the one after the last loss, which fits, and the one before, which did not.

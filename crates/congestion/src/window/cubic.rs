@@ -1,7 +1,38 @@
-use super::{WholeSegments, Window};
+use super::{FAST_CONVERGENCE, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
 use vazao_engine::{Duration, Time};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "cubic",
+    aliases: &[],
+    title: "CUBIC",
+    source: "RFC 9438",
+    help: "the window is a cubic function of the time since the last loss, whatever the round-trip time",
+    parameters: &[
+        Parameter::new(
+            "profile",
+            Kind::Choice(&["rfc", "linux", "ns3"]),
+            "rfc",
+            "whose rules where implementations differ: RFC 9438, Linux 6, ns-3 up to 3.41",
+        ),
+        Parameter::new(
+            "c",
+            Kind::Number(1e-3, 100.0),
+            "",
+            "C in segments per cubic second (section 5: 0.4; Linux 410/1024); default: the profile's",
+        ),
+        Parameter::new(
+            "beta",
+            Kind::Number(0.1, 0.99),
+            "",
+            "part of the window kept on loss (section 4.6: 0.7; Linux 717/1024); default: the profile's",
+        ),
+        FAST_CONVERGENCE,
+    ],
+    build: |p, setup| windowed(Cubic::from(p), setup),
+};
 
 /// CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, so that its growth does not
 /// depend on the round-trip time. It rises steeply, flattens out near the window at which the loss occurred (concave),

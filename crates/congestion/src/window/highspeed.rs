@@ -1,6 +1,43 @@
-use super::{Reno, WholeSegments, Window};
+use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "highspeed",
+    aliases: &["hstcp"],
+    title: "HighSpeed TCP",
+    source: "RFC 3649",
+    help: "Reno whose increase rises and whose decrease falls with the window, for very large windows",
+    parameters: &[
+        PROFILE,
+        Parameter::new(
+            "low_window",
+            Kind::Number(2.0, 10_000.0),
+            "38",
+            "window in segments up to which Reno rules (RFC 3649 section 5: Low_Window)",
+        ),
+        Parameter::new(
+            "high_window",
+            Kind::Number(20_000.0, 1e8),
+            "83000",
+            "window in segments that high_p sustains (section 5: High_Window)",
+        ),
+        Parameter::new(
+            "high_p",
+            Kind::Number(1e-12, 1e-4),
+            "1e-7",
+            "loss probability at high_window (section 5: High_P)",
+        ),
+        Parameter::new(
+            "high_decrease",
+            Kind::Number(0.01, 0.5),
+            "0.1",
+            "part of the window given up on loss at high_window (section 5: High_Decrease)",
+        ),
+    ],
+    build: |p, setup| windowed(HighSpeed::from(p), setup),
+};
 
 /// Loss rate at which the response meets Reno's at `low_window` (RFC 3649 section 5: Low_P).
 const LOW_P: f64 = 1e-3;

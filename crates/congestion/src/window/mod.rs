@@ -1,12 +1,12 @@
 //! The algorithms, one page each.
 
-mod bic;
-mod cubic;
-mod highspeed;
-mod reno;
-mod scalable;
-mod vegas;
-mod westwood;
+pub(crate) mod bic;
+pub(crate) mod cubic;
+pub(crate) mod highspeed;
+pub(crate) mod reno;
+pub(crate) mod scalable;
+pub(crate) mod vegas;
+pub(crate) mod westwood;
 mod whole;
 
 pub use bic::Bic;
@@ -18,8 +18,30 @@ pub use vegas::Vegas;
 pub use westwood::{BandwidthEstimate, Westwood};
 use whole::WholeSegments;
 
-use crate::{Ack, Congestion, State};
-use vazao_engine::Duration;
+use crate::{Ack, Congestion, CongestionControl, Controller, Setup, State};
+use vazao_engine::registry::{Kind, Parameter};
+use vazao_engine::{Duration, Time};
+
+/// Boxes a window-based algorithm inside the shared controller.
+pub(crate) fn windowed<W: Window>(window: W, setup: Setup) -> Box<dyn CongestionControl> {
+    Box::new(Controller::new(setup, window))
+}
+
+/// The parameter that BIC and CUBIC share.
+pub(crate) const FAST_CONVERGENCE: Parameter = Parameter::new(
+    "fast_convergence",
+    Kind::Flag,
+    "true",
+    "whether a loss below the last maximum lowers the maximum further, to make room for others",
+);
+
+/// Whether Linux's variant of a control is wanted instead of its source's.
+pub(crate) const PROFILE: Parameter = Parameter::new(
+    "profile",
+    Kind::Choice(&["rfc", "linux"]),
+    "rfc",
+    "whose rules where implementations differ: the source's (RFC or paper), or Linux 6, which counts whole segments",
+);
 
 /// What makes one window-based algorithm different from another. All windows are in bytes.
 pub trait Window: Send + 'static {
@@ -52,6 +74,10 @@ pub trait Window: Send + 'static {
     fn recovered(&mut self, _state: &State) -> Option<f64> {
         None
     }
+
+    /// The last [`shrink`](Self::shrink) was for nothing: the window is what it was before, and so should be whatever
+    /// the algorithm remembers of it.
+    fn undo(&mut self, _now: Time) {}
 
     /// Whether one duplicate acknowledgement is enough to retransmit data sent `age` ago.
     fn retransmit_early(&self, _age: Duration) -> bool {

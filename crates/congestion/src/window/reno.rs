@@ -1,6 +1,17 @@
-use super::{WholeSegments, Window};
+use super::{PROFILE, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Parameters};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "reno",
+    aliases: &["newreno"],
+    title: "Reno",
+    source: "RFC 5681",
+    help: "one segment more each round trip, half on loss: what every other control is measured against",
+    parameters: &[PROFILE],
+    build: |p, setup| windowed(Reno::from(p), setup),
+};
 
 /// Reno (RFC 5681): one segment more each round trip, half on loss.
 #[derive(Debug)]

@@ -1,6 +1,27 @@
-use super::{Reno, WholeSegments, Window};
+use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "scalable",
+    aliases: &["stcp"],
+    title: "Scalable TCP",
+    source: "Kelly, CCR 33(2), 2003",
+    help: "grows by 1 % of what is acknowledged, falls by 1/8: recovers in the same time from any window",
+    parameters: &[
+        PROFILE,
+        Parameter::new("increase", Kind::Number(1e-4, 0.5), "0.01", "a: part of the bytes acknowledged added"),
+        Parameter::new("decrease", Kind::Number(0.01, 0.9), "0.125", "b: part of the window given up on loss"),
+        Parameter::new(
+            "legacy_window",
+            Kind::Number(0.0, 1e6),
+            "16",
+            "lwnd: window in segments up to which Reno rules",
+        ),
+    ],
+    build: |p, setup| windowed(Scalable::from(p), setup),
+};
 
 /// Scalable TCP (Kelly, *Scalable TCP: improving performance in highspeed wide area networks*, CCR 33(2), 2003): the
 /// window grows by 1 % of what is acknowledged and falls by an eighth on loss.

@@ -1,7 +1,33 @@
-use super::{WholeSegments, Window};
+use super::{PROFILE, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "vegas",
+    aliases: &[],
+    title: "TCP Vegas",
+    source: "Brakmo, Peterson, JSAC 13(8), 1995",
+    help: "keeps alpha to beta segments of its own in queues, seen from the round-trip time, without loss",
+    parameters: &[
+        PROFILE,
+        Parameter::new(
+            "alpha",
+            Kind::Number(0.0, 1000.0),
+            "",
+            "segments in queues below which the window grows; default: 1, Linux 2 (the paper uses both)",
+        ),
+        Parameter::new(
+            "beta",
+            Kind::Number(0.0, 1000.0),
+            "",
+            "segments in queues above which it shrinks; default: 3, Linux 4 (the paper uses both)",
+        ),
+        Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
+    ],
+    build: |p, setup| windowed(Vegas::from(p), setup),
+};
 
 /// TCP Vegas (Brakmo, Peterson, *TCP Vegas: end to end congestion avoidance on a global Internet*, JSAC 13(8), 1995):
 /// the window follows the queue that the connection itself builds, not loss.

@@ -1,7 +1,32 @@
-use super::{Reno, WholeSegments, Window};
+use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Duration, Time};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "westwood",
+    aliases: &[],
+    title: "TCP Westwood",
+    source: "Mascolo, Casetti, Gerla, Sanadidi, Wang, MobiCom 2001",
+    help: "Reno that falls to the estimated bandwidth times the least round-trip time instead of to half",
+    parameters: &[
+        PROFILE,
+        Parameter::new(
+            "tau",
+            Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)),
+            "500 ms",
+            "time constant of the bandwidth filter (section 2.2)",
+        ),
+        Parameter::new(
+            "tick",
+            Kind::Duration(Duration::from_micros(1), Duration::from_millis(50)),
+            "10 ms",
+            "of the kernel's clock, by which the Linux profile measures (HZ = 100)",
+        ),
+    ],
+    build: |p, setup| windowed(Westwood::from(p), setup),
+};
 
 /// TCP Westwood (Mascolo, Casetti, Gerla, Sanadidi, Wang, *TCP Westwood: bandwidth estimation for enhanced transport
 /// over wireless links*, MobiCom 2001): Reno, but after a loss the window is not halved blindly; it becomes what the

@@ -84,6 +84,7 @@ impl Flow {
             round,
             window_limited: true,
             in_recovery: false,
+            ..Ack::default()
         }
     }
 

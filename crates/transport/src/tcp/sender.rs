@@ -382,6 +382,9 @@ impl Sender {
             round,
             window_limited: self.window_limited,
             in_recovery,
+            lost: 0,
+            marked: 0,
+            rate: None,
         });
         self.cwnd = self.control.cwnd();
     }
