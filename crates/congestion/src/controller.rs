@@ -52,6 +52,8 @@ pub struct Setup {
     pub initial_ssthresh: Option<u64>,
     /// How the window grows below the threshold.
     pub slow_start: Box<dyn SlowStart>,
+    /// The connection's own seed, for what a control leaves to chance: streams are named by their purpose.
+    pub seed: u64,
 }
 
 /// The state of a window, in bytes (fractions accumulate, so they are floats).

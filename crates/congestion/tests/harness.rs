@@ -134,6 +134,7 @@ proptest! {
                             initial_window: initial * MSS,
                             initial_ssthresh: threshold.map(|segments| segments * MSS),
                             slow_start: slow_start.unwrap(),
+                            seed: initial,
                         };
                         build(entry.name, &parameters, setup).unwrap()
                     };

@@ -175,7 +175,7 @@ fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 
 fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
     let spec = spec.clone();
-    Arc::new(move |mss| {
+    Arc::new(move |mss, seed| {
         let tcp = &spec.parameters;
         let slow_start =
             vazao_congestion::build_slow_start(spec.slow_start.0, &spec.slow_start.1, tcp.number("abc_limit"));
@@ -184,6 +184,7 @@ fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
             initial_window: mss * tcp.integer("initial_window"),
             initial_ssthresh: tcp.size("initial_ssthresh"),
             slow_start: slow_start.expect("a slow start from the registry"),
+            seed,
         };
         match &spec.control.plugin {
             Some(plugin) => (plugin.build)(setup),

@@ -24,6 +24,7 @@ pub fn setup(initial: f64, ssthresh: Option<f64>) -> Setup {
         initial_window: bytes(initial),
         initial_ssthresh: ssthresh.map(bytes),
         slow_start: Box::new(slow_start::Standard { limit: 2.0 }),
+        seed: 1,
     }
 }
 

@@ -140,12 +140,13 @@ impl Host for Bytes {
 
 fn config() -> Arc<Config> {
     let parameters = Parameters::resolve(vazao_transport::tcp::PARAMETERS, &BTreeMap::new()).expect("defaults");
-    let control = |mss| {
+    let control = |mss, seed| {
         let setup = Setup {
             mss,
             initial_window: 10 * mss,
             initial_ssthresh: None,
             slow_start: vazao_congestion::build_slow_start("standard", &Parameters::default(), 2.0).expect("known"),
+            seed,
         };
         vazao_congestion::build("reno", &Parameters::default(), setup).expect("known")
     };

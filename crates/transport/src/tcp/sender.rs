@@ -94,8 +94,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(config: &Config, mss: u64, selective: bool, rtt: RttEstimator) -> Self {
-        let control = (config.control)(mss);
+    pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
+        let control = (config.control)(mss, seed);
         let recovery = match config.recovery {
             // Without SACK from the peer there is no scoreboard to go by.
             recovery if recovery.is_selective() && !selective => Recovery::NewReno,

@@ -11,12 +11,13 @@ pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> Contro
     let known = registry::find("congestion control", CONGESTION_CONTROLS, name).expect(name).parameters;
     let parameters = Parameters::defaults(known);
     let standard = Parameters::defaults(SLOW_STARTS[0].parameters);
-    Arc::new(move |mss| {
+    Arc::new(move |mss, seed| {
         let setup = Setup {
             mss,
             initial_window: window * mss,
             initial_ssthresh: ssthresh.map(|segments| segments * mss),
             slow_start: build_slow_start("standard", &standard, 2.0).expect("a slow start"),
+            seed,
         };
         build(name, &parameters, setup).expect("a control")
     })

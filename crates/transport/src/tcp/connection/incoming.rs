@@ -98,7 +98,7 @@ impl Connection {
         let written = (self.tx.end, self.tx.fin);
         let stats = std::mem::take(&mut self.tx.stats);
         let timer = self.tx.timer;
-        self.tx = Sender::new(config, mss, sack, self.tx.rtt);
+        self.tx = Sender::new(config, mss, u64::from(self.iss), sack, self.tx.rtt);
         (self.tx.end, self.tx.fin) = written;
         self.tx.stats = stats;
         self.tx.timer = timer;

@@ -93,7 +93,7 @@ impl Connection {
             iss,
             irs: 0,
             agreed: Agreed::default(),
-            tx: Sender::new(&config, mss, config.sack, rtt),
+            tx: Sender::new(&config, mss, u64::from(iss), config.sack, rtt),
             rx: Receiver::new(&config, mss, 0),
             recent_timestamp: 0,
             passive: state == State::Listen,
