@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from vazao import _core, findings
-from vazao.errors import ResultsError
+from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.result import table
 from vazao.statistics import two_level_effects
 from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
@@ -111,6 +111,13 @@ class Campaign:
     def sql(self, query: str) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB)."""
         return self.store.query(query)
+
+    def table(self, table_id: str) -> pl.DataFrame:
+        """The rows of one of the study's tables."""
+        tables = {table.id: table for table in self.study.tables}
+        if table_id not in tables:
+            raise StudyError(f"{table_id!r} is not a table of {self.study.name}{did_you_mean(table_id, tables)}")
+        return self.store.query(tables[table_id].sql)
 
     def figure(self, figure_id: str) -> Chart | LayerChart | FacetChart:
         """A figure of the study as an interactive Altair chart."""

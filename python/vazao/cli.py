@@ -194,6 +194,7 @@ def _run_study(study: Study, size: Size | None, jobs: int | None, directory: Pat
         print(json.dumps(told | {"not_run": not_run, "findings": [asdict(result) for result in done.findings]}))
     else:
         terminal.show_findings(done.findings)
+        terminal.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
         out.print(
             f"{done.runs.height} runs in {directory} ({done.started} simulated now); report: {page}", soft_wrap=True
         )
@@ -275,6 +276,7 @@ def show(directory: Directory) -> None:
         out.print(findings.told_not_run(findings.reasons(done.not_run)), markup=False)
     out.print()
     terminal.show_findings(done.findings, explained=True)
+    terminal.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     terminal.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
 
 

@@ -8,6 +8,7 @@ import duckdb
 import polars as pl
 
 from vazao import _core, database, findings
+from vazao.errors import ResultsError, StudyError
 from vazao.figures.rows import query
 from vazao.result import table
 from vazao.store import TABLES
@@ -25,12 +26,17 @@ app = { kind = "upload", size = "1 B" }
 
 
 def rehearse(study: Study) -> None:
-    """Ask every finding and figure of a study once, of tables that have all columns and no rows.
+    """Ask every finding, table and figure of a study once, of tables that have all columns and no rows.
 
     Raises `StudyError` for a query that fails, a finding without `holds`, a text or figure that names no column.
     """
     stage = Stage(study)
     findings.evaluate(study, stage)
+    for summary in study.tables:
+        try:
+            stage.query(summary.sql)
+        except ResultsError as error:
+            raise StudyError(f"{study.file}: table {summary.id!r}: {error}") from None
     for figure in study.figures:
         query(figure, stage)
 

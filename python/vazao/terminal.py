@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -209,6 +209,12 @@ def _explanations(claim: Sequence[Result]) -> list[str]:
     """What explains each verdict of a claim but those that need no explaining; one that several share, at the last."""
     texts = ["" if result.verdict == "reproduced" else result.explanation for result in claim]
     return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
+
+
+def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
+    """A study's own tables, each under its title."""
+    for title, rows in tables:
+        out.print(table(rows, title=f"\n{title}"))
 
 
 def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:

@@ -61,6 +61,14 @@ name = "setting"
 historic = { "network.bottleneck.queue" = "200 packets", "flow.0.transport.initial_window" = 1 }
 modern = { "network.bottleneck.queue" = "1 bdp", "flow.0.transport.initial_window" = 10 }
 
+[[table]]
+id = "best"
+title = "The best variant"
+caption = "By mean utilisation."
+sql = '''
+SELECT bandwidth AS rate, arg_max(variant, utilisation) AS best, max(utilisation) AS utilisation
+FROM runs WHERE part = 'single' GROUP BY ALL ORDER BY any_value(bandwidth_bps)'''
+
 [[part]]
 name = "traces"
 title = "Windows over time"

@@ -140,6 +140,14 @@ def test_text_of_the_study_is_text_not_markup(tmp_path: Path) -> None:
     assert attack not in written
 
 
+def test_a_table_of_the_study_stands_below_the_verdicts(html: str) -> None:
+    start = html.index('id="table-best"')
+    assert html.index('id="summary"') < start < html.index('id="setting"')
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>', html[start : html.index('id="setting"')])
+    assert rows == list(synthetic.RATES)
+    assert 'class="number">utilisation</th>' in html
+
+
 def test_a_study_without_claims_or_figures_has_a_page(tmp_path: Path) -> None:
     text = synthetic.TEXT[: synthetic.TEXT.index("[[figure]]")]
     written = report.html(synthetic.study(text), synthetic.store(tmp_path), [])

@@ -108,6 +108,51 @@ def test_mistakes_in_a_study_of_one_part_are_named_where_they_stand() -> None:
     assert found[1] == "toy.toml:7: factor.0.levels: is missing"
 
 
+SHARED = """
+[study]
+name = "x"
+title = "x"
+[scenario]
+[[factor]]
+name = "setting"
+sets = "flow.0.transport.mss"
+levels = [536, 1448]
+[[factor]]
+name = "loss"
+sets = "network.link.loss"
+levels = [0.0, 0.01]
+[[part]]
+name = "all"
+[[part.factor]]
+name = "rate"
+sets = "network.link.rate"
+levels = ["1 Mbps"]
+[[part]]
+name = "own"
+[[part.factor]]
+name = "loss"
+sets = "network.link.loss"
+levels = [0.1]
+"""
+
+
+def test_the_studys_own_factors_belong_to_every_part() -> None:
+    everywhere, own = parse_study(SHARED, "toy.toml").parts
+    assert everywhere.factor_names == ["setting", "loss", "rate"]
+    assert own.factor_names == ["setting", "loss"]
+    assert own.factors[1].labels == [0.1]
+
+
+@pytest.mark.parametrize(
+    ("old", "key"), [("levels = [536, 1448]", "factor.0.levels"), ("levels = [0.1]", "part.1.factor.0.levels")]
+)
+def test_a_mistake_in_a_shared_factor_is_named_once_where_it_stands(old: str, key: str) -> None:
+    line = line_of(SHARED, old)
+    assert message(SHARED.replace(old, "levels = []")).splitlines() == [
+        f"toy.toml:{line}: {key}: needs a list of values, or a table of label = {{ key = value }}"
+    ]
+
+
 def test_a_level_that_makes_no_scenario_is_named_with_its_part(edited: Edit) -> None:
     study = parse_study(
         edited('"100 Mbps"]\nquick', '"100 Mbs"]\nquick').replace('"1 Mbps", "100 Mbps"]', '"1 Mbps"]'), "toy.toml"

@@ -20,7 +20,8 @@ from vazao.figures.theme import PAGE
 from vazao.findings import Result, reasons, told_not_run
 from vazao.loading import load
 from vazao.store import Store
-from vazao.study import Factor, Figure, Part, Size, Study, built_in_studies
+from vazao.study import Factor, Figure, Part, Size, Study, Summary, built_in_studies
+from vazao.terminal import cell, heading
 
 from . import network
 
@@ -91,17 +92,20 @@ def context(study: Study, store: Store, findings: Sequence[Result]) -> dict[str,
     size: Size = store.manifest["size"]
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
+        "tables": [_table(one, store) for one in study.tables],
         "ledger": list(ledger.values()), "tally": tally(findings, levels), "sections": sections, "loose": loose,
         "networks": networks(study), "parts": [_part(part, size, store) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
-        "contents": _contents(bool(ledger), bool(sections)), "not_run": told_not_run(reasons(store.not_run)),
+        "contents": _contents(bool(study.tables), bool(ledger), bool(sections)),
+        "not_run": told_not_run(reasons(store.not_run)),
     }  # fmt: skip
 
 
-def _contents(ledger: bool, sections: bool) -> list[tuple[str, str]]:
+def _contents(tables: bool, ledger: bool, sections: bool) -> list[tuple[str, str]]:
     every = [
-        ("summary", "Verdicts", True), ("setting", "The experiment", True), ("results", "Results", sections),
+        ("summary", "Verdicts", True), ("tables", "In short", tables), ("setting", "The experiment", True),
+        ("results", "Results", sections),
         ("ledger", "Ledger", ledger), ("reproduce", "Do it again", True),
     ]  # fmt: skip
     return [(anchor, name) for anchor, name, there in every if there]
@@ -201,6 +205,19 @@ def _many(number: int, noun: str) -> str:
 
 def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+# Tables
+
+
+def _table(summary: Summary, store: Store) -> dict[str, Any]:
+    rows = store.query(summary.sql)
+    numeric = [rows.schema[name].is_numeric() for name in rows.columns]
+    told = [[cell(name, value) for name, value in zip(rows.columns, row, strict=True)] for row in rows.iter_rows()]
+    return {
+        "id": summary.id, "title": summary.title, "caption": summary.caption, "sql": summary.sql.strip(),
+        "columns": list(zip(map(heading, rows.columns), numeric, strict=True)), "rows": told,
+    }  # fmt: skip
 
 
 # Figures

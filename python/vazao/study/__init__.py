@@ -3,7 +3,7 @@
 from vazao.study.design import combinations
 from vazao.study.guests import kernels, lacking
 from vazao.study.load import built_in_studies, find, is_study, load_study, parse_study
-from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study
+from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary
 from vazao.study.plan import Plan, PlannedRun, design_columns, plan, seconds
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "PlannedRun",
     "Size",
     "Study",
+    "Summary",
     "built_in_studies",
     "combinations",
     "design_columns",

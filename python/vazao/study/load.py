@@ -17,9 +17,11 @@ from vazao.study.source import Key, Source, read_text
 MOST_ERRORS = 8
 """How many problems of one file are listed before the rest is only counted."""
 
-_TABLES = ("study", "scenario", "part", "figure", "finding", "design", "factor")
+_TABLES = ("study", "scenario", "part", "table", "figure", "finding", "design", "factor")
 _DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
 """A study of one part says in [design] what a [[part]] says itself: [design]'s keys and the part's."""
+_WHOLE = ("scenario", "table", "figure", "finding")
+"""Tables of the file that are fields of the study as they stand."""
 
 
 def built_in_studies() -> dict[str, Path]:
@@ -74,11 +76,26 @@ def _fields(source: Source) -> tuple[dict[str, Any], bool]:
     for key in "study", "scenario":
         if key not in document:
             raise StudyError(f"{source.file}: there is no [{key}] table; a study needs one")
-    fields = document["study"] | {key: document[key] for key in ("scenario", "figure", "finding") if key in document}
+    fields = document["study"] | {key: document[key] for key in _WHOLE if key in document}
     single = "part" not in document
-    if not single and (extra := next((key for key in ("design", "factor") if key in document), None)):
-        raise source.error((extra,), f"stands in a [[part]] when the study has parts; move it there: [[part.{extra}]]")
-    return fields | {"part": [_only_part(source)] if single else document["part"]}, single
+    if not single and "design" in document:
+        raise source.error(("design",), "stands in a [[part]] when the study has parts; move it there: [[part.design]]")
+    parts = [_only_part(source)] if single else [_with_shared(part, source) for part in document["part"]]
+    return fields | {"part": parts}, single
+
+
+def _with_shared(part: Any, source: Source) -> Any:
+    """A part with the study's own factors before its own, but for those that it has a factor of the same name for."""
+    if not isinstance(part, dict) or not isinstance(part.get("factor", []), list):
+        return part
+    return part | {"factor": [source.document["factor"][n] for n in _shared(part, source)] + part.get("factor", [])}
+
+
+def _shared(part: dict[str, Any], source: Source) -> list[int]:
+    """Which of the study's own factors a part takes over."""
+    own = {factor.get("name") for factor in part.get("factor", []) if isinstance(factor, dict)}
+    every = enumerate(source.document.get("factor", []))
+    return [n for n, factor in every if not (isinstance(factor, dict) and factor.get("name") in own)]
 
 
 def _only_part(source: Source) -> dict[str, Any]:
@@ -106,8 +123,12 @@ def _toml_key(loc: Key, source: Source, single: bool) -> Key:
     if single and loc[:2] == ("part", 0):
         in_design = {part: key for key, part in _DESIGN.items()}
         loc = ("design", in_design[str(loc[2])], *loc[3:]) if loc[2:3] and loc[2] in in_design else loc[2:]
-    elif loc and loc[0] not in ("scenario", "part", "figure", "finding"):
+    elif loc and loc[0] not in ("part", *_WHOLE):
         loc = ("study", *loc)
+    elif loc[:1] == ("part",) and loc[2:3] == ("factor",) and loc[3:]:
+        shared = _shared(source.document["part"][loc[1]], source)
+        n = int(loc[3])
+        loc = ("factor", shared[n], *loc[4:]) if n < len(shared) else (*loc[:3], n - len(shared), *loc[4:])
     # Names of alternatives that pydantic tried ("str", "list[...]") are no keys of the file.
     node: Any = source.document
     known: list[str | int] = []

@@ -1,4 +1,4 @@
-"""What a study file says, validated: the nouns are `Study`, `Part`, `Factor`, `Level`, `Figure`, `Finding`."""
+"""What a study file says, validated: `Study`, `Part`, `Factor`, `Level`, `Summary`, `Figure`, `Finding`."""
 
 from __future__ import annotations
 
@@ -260,6 +260,15 @@ class Figure(Table):
     y_unit: str | None = None
 
 
+class Summary(Table):
+    """Rows that a query selects, told as they are: what a reader takes home. `sql` sees the results' tables."""
+
+    id: Slug
+    title: str
+    caption: str = ""
+    sql: str
+
+
 class Finding(Table):
     """A claim of the original and the query that decides it. One row: `holds`, `measured`, and what texts use."""
 
@@ -295,7 +304,7 @@ class Study(Table):
     """A published evaluation, ready to be run again: template, designs, figures and findings.
 
     Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `seed`), the
-    `scenario` template as plain TOML values, and the lists `parts`, `figures`, `findings`.
+    `scenario` template as plain TOML values, and the lists `parts`, `tables`, `figures`, `findings`.
     """
 
     name: Slug
@@ -306,6 +315,7 @@ class Study(Table):
     seed: int = Field(default=1, ge=0, le=2**63)
     scenario: dict[str, Any]
     parts: list[Part] = Field(alias="part", min_length=1)
+    tables: list[Summary] = Field(default=[], alias="table")
     figures: list[Figure] = Field(default=[], alias="figure")
     findings: list[Finding] = Field(default=[], alias="finding")
 
@@ -315,6 +325,7 @@ class Study(Table):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         _unique((part.name for part in self.parts), "parts", "part")
+        _unique((table.id for table in self.tables), "tables", "table")
         _unique((figure.id for figure in self.figures), "figures", "figure")
         _unique((finding.id for finding in self.findings), "findings", "finding")
         if "seed" in self.scenario:
