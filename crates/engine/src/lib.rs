@@ -3,6 +3,7 @@
 //! Nothing here knows of networks or protocols, and nothing here (or in any crate above it, up to the runner) reads a
 //! wall clock or a global random source: the same inputs give the same simulation, on any thread, on any day.
 
+mod capacity;
 mod histogram;
 mod random;
 pub mod registry;
@@ -10,6 +11,7 @@ mod scheduler;
 mod time;
 pub mod units;
 
+pub use capacity::Capacity;
 pub use histogram::Histogram;
 pub use random::Stream;
 pub use scheduler::{Heap, Scheduler, Slot, Wheel};

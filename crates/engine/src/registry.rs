@@ -5,7 +5,7 @@
 //! error messages, so that nothing about an algorithm is written down twice.
 
 use crate::units::nearest;
-use crate::{Bytes, Duration, Rate};
+use crate::{Bytes, Capacity, Duration, Rate};
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
@@ -29,6 +29,8 @@ pub enum Kind {
     Size(u64),
     /// An amount of data of at least this many bytes, or `"auto"`.
     SizeOrAuto(u64),
+    /// How much may wait: packets, bytes, a time or bandwidth-delay products.
+    Capacity,
     /// A list of whole numbers, each at least 1.
     Integers,
     /// Any text.
@@ -79,6 +81,8 @@ pub enum Value {
     Rate(Rate),
     /// An amount of data.
     Size(Bytes),
+    /// How much may wait.
+    Capacity(Capacity),
     /// A list of whole numbers.
     Integers(Vec<u64>),
 }
@@ -92,6 +96,7 @@ impl fmt::Display for Value {
             Value::Duration(x) => write!(f, "{x}"),
             Value::Rate(x) => write!(f, "{x}"),
             Value::Size(x) => write!(f, "{x}"),
+            Value::Capacity(x) => write!(f, "{x}"),
             Value::Integers(x) => write!(f, "{x:?}"),
         }
     }
@@ -146,6 +151,7 @@ impl Kind {
             Kind::Rate => "a rate such as \"10 Mbps\"".into(),
             Kind::Size(min) => format!("a size of at least {} such as \"10 MB\"", Bytes::new(*min)),
             Kind::SizeOrAuto(min) => format!("\"auto\" or a size of at least {} such as \"6 MB\"", Bytes::new(*min)),
+            Kind::Capacity => format!("a queue limit: {}", Capacity::EXAMPLES),
             Kind::Integers => "a list of whole numbers of at least 1, such as [3, 17]".into(),
             Kind::Text => "a text".into(),
             Kind::Entry(registry) => format!("the name of a {registry}, or a table with its kind and parameters"),
@@ -185,13 +191,15 @@ impl Kind {
                 let size: Bytes = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
                 if size.get() >= *min { Ok(Value::Size(size)) } else { refuse() }
             }
+            (Kind::Capacity, Raw::Text(x)) => x.parse().map(Value::Capacity),
             (Kind::Integers, Raw::Numbers(x)) if x.iter().all(|n| n.fract() == 0.0 && (1.0..9e15).contains(n)) => {
                 Ok(Value::Integers(x.iter().map(|n| *n as u64).collect()))
             }
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
-            (Kind::Duration(..) | Kind::Rate | Kind::Size(_) | Kind::SizeOrAuto(_), Raw::Number(x)) => {
-                Err(format!("{x} has no unit; write {}", self.expected()))
-            }
+            (
+                Kind::Duration(..) | Kind::Rate | Kind::Size(_) | Kind::SizeOrAuto(_) | Kind::Capacity,
+                Raw::Number(x),
+            ) => Err(format!("{x} has no unit; write {}", self.expected())),
             _ => refuse(),
         }
     }
@@ -303,6 +311,22 @@ impl Parameters {
             None | Some(Value::Text(_)) => None,
             Some(Value::Size(x)) => Some(x.get()),
             other => panic!("parameter {name} is {other:?}, not a size"),
+        }
+    }
+    /// A rate, if `name` has a value. Panics when it is something else.
+    pub fn rate(&self, name: &str) -> Option<Rate> {
+        match self.get(name) {
+            None => None,
+            Some(Value::Rate(x)) => Some(*x),
+            other => panic!("parameter {name} is {other:?}, not a rate"),
+        }
+    }
+    /// How much may wait, if `name` has a value. Panics when it is something else.
+    pub fn capacity(&self, name: &str) -> Option<Capacity> {
+        match self.get(name) {
+            None => None,
+            Some(Value::Capacity(x)) => Some(*x),
+            other => panic!("parameter {name} is {other:?}, not a queue limit"),
         }
     }
     /// A list of whole numbers. Panics when `name` is not one.

@@ -3,6 +3,7 @@
 //! A [`Network`] moves packets over links along routes that were computed once. It knows no protocol: whoever runs it
 //! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
 
+mod ecn;
 mod graph;
 mod host;
 mod link;
@@ -13,11 +14,13 @@ pub mod queue;
 mod routing;
 pub mod topology;
 
-pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind, Step};
+pub use ecn::Ecn;
+pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind, QueueSpec, Step};
 pub use host::Host;
 pub use link::LinkReport;
 pub use loss::{LOSS_MODELS, LossModel};
 pub use network::{Cause, Fate, LinkId, Network, RouteId};
 pub use packet::{Packet, PacketId};
-pub use queue::Capacity;
+pub use queue::QUEUES;
 pub use routing::Routing;
+pub use vazao_engine::Capacity;

@@ -2,8 +2,8 @@
 
 use crate::loss::LossModel;
 use crate::packet::{LOST, NIL, Packet, PacketId};
-use crate::queue::Discipline;
-use vazao_engine::{Duration, Histogram, Rate};
+use crate::queue::{Discipline, Drops, Queued};
+use vazao_engine::{Duration, Histogram, Rate, Time};
 
 /// Sends at an exact rate: the fraction of a nanosecond that each packet leaves over is carried to the next, so that
 /// long-run throughput is exact. The quotient and remainder of the last size are kept, as most packets are alike.
@@ -89,7 +89,10 @@ struct Cold {
     loss: Option<Box<dyn LossModel>>,
     server: Option<Server>,
     drops_queue: u64,
+    drops_early: u64,
     drops_loss: u64,
+    drops_corrupt: u64,
+    marks: u64,
     /// Waits above zero.
     queueing: Histogram,
 }
@@ -103,10 +106,16 @@ pub struct LinkReport {
     pub packets: u64,
     /// Bytes sent, lost ones included.
     pub bytes: u64,
-    /// Packets refused by the queue.
+    /// Packets that the queue dropped, early ones included.
     pub drops_queue: u64,
+    /// Those of them for which there was room: dropped early, so that their senders slow down.
+    pub drops_early: u64,
     /// Packets lost on the wire.
     pub drops_loss: u64,
+    /// Packets that arrived over this link at the host they were for, with bits changed on the way.
+    pub drops_corrupt: u64,
+    /// Packets that the queue marked with "congestion experienced".
+    pub marks: u64,
     /// Mean time from arrival to start of transmission, in seconds; `None` when nothing was sent.
     pub queue_delay_mean: Option<f64>,
     /// 95th percentile of the same.
@@ -144,6 +153,11 @@ impl Link {
     /// A packet was lost on the wire.
     pub fn count_loss(&mut self) {
         self.cold.drops_loss += 1;
+    }
+
+    /// A packet that came over this link was found corrupt.
+    pub fn count_corrupt(&mut self) {
+        self.cold.drops_corrupt += 1;
     }
 
     /// The slot of the two-event path, if the link is on it.
@@ -248,45 +262,54 @@ impl Link {
         if self.head == NIL { (id, None) } else { (id, Some(nodes[self.head as usize].arrival)) }
     }
 
-    /// Two-event path: queues a packet or refuses it. `Some(time)` when the transmitter, idle until now, is busy until
-    /// `time`.
-    pub fn enqueue<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
-        let server = self.cold.server.as_mut().expect("the two-event path has a server");
-        let node = &mut nodes[id as usize];
-        // While a packet waits, `arrival` is when it came.
-        node.arrival = now;
-        let size = node.size;
-        // Waiting room is for packets that wait: one that finds the transmitter idle needs none.
-        if server.serving == NIL {
-            return Ok(Some(self.start(now, now, id, size)));
-        }
-        if !server.discipline.enqueue(vazao_engine::Time::from_nanos(now), id, size) {
-            self.cold.drops_queue += 1;
-            return Err(());
-        }
+    /// Two-event path: queues a packet. `Some(time)` when the transmitter, idle until now, is busy until `time`.
+    pub fn enqueue<B>(&mut self, now: Time, id: PacketId, nodes: &mut [Packet<B>], drops: &mut Drops) -> Option<u64> {
+        let Packet { size, to: flow, .. } = nodes[id as usize];
+        let packet = Queued { id, size, flow, ecn: nodes[id as usize].ecn(), arrival: now };
         self.backlog_bytes += u64::from(size);
-        Ok(None)
+        let server = self.cold.server.as_mut().expect("the two-event path has a server");
+        if server.serving != NIL {
+            server.discipline.enqueue(now, packet, drops);
+            self.account(drops);
+            return None;
+        }
+        let next = server.discipline.pass(now, packet, drops);
+        self.account(drops);
+        next.map(|packet| self.start(now, packet, nodes))
     }
 
-    fn start(&mut self, now: u64, since: u64, id: PacketId, size: u32) -> u64 {
+    /// Notes what the discipline has dropped.
+    fn account(&mut self, drops: &mut Drops) {
+        if !drops.packets.is_empty() {
+            self.backlog_bytes -= std::mem::take(&mut drops.bytes);
+            self.cold.drops_queue += drops.packets.len() as u64;
+            self.cold.drops_early += std::mem::take(&mut drops.early);
+        }
+    }
+
+    /// Starts to send a packet that has waited.
+    fn start<B>(&mut self, now: Time, packet: Queued, nodes: &mut [Packet<B>]) -> u64 {
+        let Queued { id, size, ecn, .. } = packet;
+        self.backlog_bytes -= u64::from(size);
+        let node = &mut nodes[id as usize];
+        if node.ecn() != ecn {
+            node.set_ecn(ecn);
+            self.cold.marks += 1;
+        }
         self.cold.server.as_mut().expect("the two-event path has a server").serving = id;
-        self.count(size, now - since);
-        self.transmitter.send(now, size).1
+        self.count(size, packet.sojourn(now).as_nanos());
+        self.transmitter.send(now.as_nanos(), size).1
     }
 
     /// Two-event path: the transmitter has sent its packet. Returns the link's next delivery if that is new, and when
     /// the transmitter will be free again if there is more to send.
-    pub fn sent<B>(&mut self, now: u64, nodes: &mut [Packet<B>]) -> (Option<u64>, Option<u64>) {
+    pub fn sent<B>(&mut self, now: Time, nodes: &mut [Packet<B>], drops: &mut Drops) -> (Option<u64>, Option<u64>) {
         let server = self.cold.server.as_mut().expect("the two-event path has a server");
         let done = std::mem::replace(&mut server.serving, NIL);
-        let next = server.discipline.dequeue(vazao_engine::Time::from_nanos(now));
-        let first = self.launch(done, now, nodes);
-        let free = next.map(|id| {
-            let Packet { size, arrival, .. } = nodes[id as usize];
-            self.backlog_bytes -= u64::from(size);
-            self.start(now, arrival, id, size)
-        });
-        (first, free)
+        let next = server.discipline.dequeue(now, drops);
+        self.account(drops);
+        let first = self.launch(done, now.as_nanos(), nodes);
+        (first, next.map(|packet| self.start(now, packet, nodes)))
     }
 
     /// Bytes that wait, the packet being sent not counted.
@@ -315,7 +338,10 @@ impl Link {
             packets,
             bytes,
             drops_queue: self.cold.drops_queue,
+            drops_early: self.cold.drops_early,
             drops_loss: self.cold.drops_loss,
+            drops_corrupt: self.cold.drops_corrupt,
+            marks: self.cold.marks,
             queue_delay_mean: queueing.mean(),
             queue_delay_p95: queueing.quantile(0.95),
         }

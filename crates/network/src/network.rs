@@ -1,9 +1,10 @@
 //! Packets on their way: routes, and the step from one link to the next.
 
+use crate::ecn::Ecn;
 use crate::link::{Link, LinkReport};
 use crate::loss::LossModel;
-use crate::packet::{LOST, NIL, Packet, PacketId, Slab};
-use crate::queue::Discipline;
+use crate::packet::{CORRUPT, HOP, LOST, NIL, Packet, PacketId, Slab, ecn_bits};
+use crate::queue::{Discipline, Drops};
 use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
 
 /// The number of one direction of a link. It is also its scheduler slot.
@@ -14,10 +15,12 @@ pub type RouteId = u32;
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The queue had no room.
+    /// The queue had no room, or dropped it early.
     Queue,
     /// The link's loss model took it.
     Loss,
+    /// Bits of it were changed on the way, and the host that it reached found its checksum wrong.
+    Corruption,
 }
 
 /// What became of a packet in one event.
@@ -27,7 +30,7 @@ pub enum Fate {
     Moving,
     /// It reached the end of its route: [`Network::take`] it.
     Delivered(PacketId),
-    /// It was dropped: [`Network::take`] it.
+    /// It was dropped: [`Network::take`] it, and then what [`Network::next_dropped`] has, as a queue may drop several.
     Dropped(PacketId, Cause),
 }
 
@@ -42,12 +45,21 @@ pub struct Network<B> {
     /// The links of every route in order, each route closed by `END`.
     routes: Vec<u32>,
     packets: Slab<B>,
+    /// What the queue that was asked last has dropped and nobody has taken yet.
+    drops: Drops,
     hops: u64,
 }
 
 impl<B: Copy> Default for Network<B> {
     fn default() -> Self {
-        Network { links: Vec::new(), servers: Vec::new(), routes: Vec::new(), packets: Slab::new(), hops: 0 }
+        Network {
+            links: Vec::new(),
+            servers: Vec::new(),
+            routes: Vec::new(),
+            packets: Slab::new(),
+            drops: Drops::default(),
+            hops: 0,
+        }
     }
 }
 
@@ -93,10 +105,12 @@ impl<B: Copy> Network<B> {
         let route = self.routes.len() as u32;
         self.routes.extend(links);
         self.routes.push(END);
+        assert!(self.routes.len() < HOP as usize, "the table of routes is full");
         route
     }
 
-    /// Sends a packet of `size` bytes, network header included, along `route`.
+    /// Sends a packet of `size` bytes, network header included, along `route`. `to` is a number of the sender's choice
+    /// that says whom it is for; queues that tell flows apart tell them by it.
     #[inline]
     pub fn send(
         &mut self,
@@ -104,35 +118,55 @@ impl<B: Copy> Network<B> {
         route: RouteId,
         to: u32,
         size: u32,
+        ecn: Ecn,
         body: B,
         scheduler: &mut impl Scheduler,
     ) -> Fate {
-        let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop: route, next: NIL });
+        let id = self.packets.insert(Packet {
+            body,
+            sent: now,
+            size,
+            to,
+            arrival: 0,
+            hop: route | ecn_bits(ecn),
+            next: NIL,
+        });
         self.enter(now, self.routes[route as usize], id, scheduler)
     }
 
     #[inline]
     fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
         let l = &mut self.links[link as usize];
-        let nodes = &mut self.packets.nodes;
-        let (slot, wake) = match l.server_slot() {
-            None => (link, l.accept(now.as_nanos(), id, nodes)),
-            Some(slot) => (slot, l.enqueue(now.as_nanos(), id, nodes)),
-        };
-        match wake {
-            Ok(Some(time)) => scheduler.set(slot, Time::from_nanos(time)),
+        if let Some(slot) = l.server_slot() {
+            let wake = l.enqueue(now, id, &mut self.packets.nodes, &mut self.drops);
+            if let Some(time) = wake {
+                scheduler.set(slot, Time::from_nanos(time));
+            }
+            return self.dropped();
+        }
+        match l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
+            Ok(Some(time)) => scheduler.set(link, Time::from_nanos(time)),
             Ok(None) => {}
             Err(()) => return Fate::Dropped(id, Cause::Queue),
         }
         Fate::Moving
     }
 
+    /// What a queue has dropped.
+    fn dropped(&mut self) -> Fate {
+        self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, Cause::Queue))
+    }
+
+    /// Another packet that the same queue dropped in the same event, if there is one.
+    pub fn next_dropped(&mut self) -> Option<PacketId> {
+        self.drops.packets.pop()
+    }
+
     /// Handles the event of one of the network's slots.
     #[inline]
     pub fn advance(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
         if slot as usize >= self.links.len() {
-            self.serve(now, slot, scheduler);
-            return Fate::Moving;
+            return self.serve(now, slot, scheduler);
         }
         let link = &mut self.links[slot as usize];
         let (id, next) = link.deliver(&self.packets.nodes);
@@ -146,21 +180,26 @@ impl<B: Copy> Network<B> {
             return Fate::Dropped(id, Cause::Loss);
         }
         node.hop += 1;
-        match self.routes[node.hop as usize] {
+        match self.routes[(node.hop & HOP) as usize] {
+            END if node.hop & CORRUPT != 0 => {
+                link.count_corrupt();
+                Fate::Dropped(id, Cause::Corruption)
+            }
             END => Fate::Delivered(id),
             link => self.enter(now, link, id, scheduler),
         }
     }
 
-    fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) {
+    fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
         let id = self.servers[slot as usize - self.links.len()];
-        let (first, free) = self.links[id as usize].sent(now.as_nanos(), &mut self.packets.nodes);
+        let (first, free) = self.links[id as usize].sent(now, &mut self.packets.nodes, &mut self.drops);
         if let Some(time) = first {
             scheduler.set(id, Time::from_nanos(time));
         }
         if let Some(time) = free {
             scheduler.set(slot, Time::from_nanos(time));
         }
+        self.dropped()
     }
 
     /// Looks at a packet.

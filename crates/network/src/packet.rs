@@ -1,5 +1,6 @@
 //! Packets in flight: 64-byte nodes of one slab, threaded into the queues and links they are in.
 
+use crate::ecn::Ecn;
 use vazao_engine::Time;
 
 /// The place of a packet in the slab, valid until the packet leaves the network.
@@ -20,7 +21,7 @@ pub struct Packet<B> {
     pub to: u32,
     /// When it reaches the end of the link it is on.
     pub(crate) arrival: u64,
-    /// Its position in the table of routes, and in the top bit whether it will be lost: see `LOST`.
+    /// Its position in the table of routes (`HOP`), and above it what the network knows of it: `LOST` and the like.
     pub(crate) hop: u32,
     /// The packet behind it in the same queue or link.
     pub(crate) next: u32,
@@ -28,6 +29,30 @@ pub struct Packet<B> {
 
 /// Set in `hop` for a packet that the link it is on will lose.
 pub(crate) const LOST: u32 = 1 << 31;
+/// Set in `hop` for a packet in which a link has changed bits: whom it is for will find its checksum wrong.
+pub(crate) const CORRUPT: u32 = 1 << 30;
+/// Where in `hop` the ECN codepoint is.
+const ECN: u32 = 28;
+/// The bits of `hop` that are the position in the table of routes.
+pub(crate) const HOP: u32 = (1 << 27) - 1;
+
+impl<B> Packet<B> {
+    /// Its ECN codepoint, as queues on the way have left it.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.hop >> ECN)
+    }
+
+    pub(crate) fn set_ecn(&mut self, ecn: Ecn) {
+        self.hop = self.hop & !(3 << ECN) | ecn_bits(ecn);
+    }
+}
+
+/// An ECN codepoint as it stands in `hop`.
+#[inline]
+pub(crate) const fn ecn_bits(ecn: Ecn) -> u32 {
+    (ecn as u32) << ECN
+}
 
 /// All packets in the network. Freed nodes are reused last in, first out, so an answer lands in a warm cache line.
 #[derive(Clone, Debug)]

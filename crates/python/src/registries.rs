@@ -1,7 +1,7 @@
 //! What the registries hold, and a scenario's network, as JSON.
 
 use serde_json::{Value as Json, json};
-use vazao_engine::registry::{Entry, Parameter};
+use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_network::Direction;
 use vazao_scenario::Scenario;
 
@@ -38,7 +38,7 @@ pub fn all() -> Json {
         "slow start": entries(vazao_congestion::SLOW_STARTS),
         "transport": entries(vazao_scenario::TRANSPORTS),
         "application": entries(vazao_application::APPLICATIONS),
-        "queue": entries(vazao_scenario::QUEUES),
+        "queue": entries(vazao_network::QUEUES),
         "loss model": entries(vazao_network::LOSS_MODELS),
         "topology": entries(vazao_network::topology::TOPOLOGIES),
     })
@@ -73,14 +73,17 @@ pub fn graph(scenario: &Scenario) -> Json {
 }
 
 fn direction(d: &Direction) -> Json {
-    let loss = d.loss.as_ref().map(|(kind, parameters)| {
+    let settings = |kind: &str, parameters: &Parameters| {
         let settings: Vec<_> = parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
         format!("{kind} ({})", settings.join(", "))
-    });
+    };
+    let loss = d.loss.as_ref().map(|(kind, parameters)| settings(kind, parameters));
+    let queue =
+        if d.queue.is_drop_tail() { d.queue.limit().to_string() } else { settings(d.queue.kind, &d.queue.parameters) };
     json!({
         "rate_bps": d.rate.as_bps(),
         "delay_s": d.delay.as_secs(),
-        "queue": d.queue.to_string(),
+        "queue": queue,
         "loss": loss,
     })
 }

@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_application::Application;
 use vazao_congestion::Setup;
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Parameters};
 use vazao_engine::{Duration, Stream, Time, Wheel};
-use vazao_network::{Graph, LOSS_MODELS, Network, RouteId, Routing, Step};
+use vazao_network::queue::Setting;
+use vazao_network::{Graph, LOSS_MODELS, Network, QUEUES, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory};
 
 /// The number of one direction of a link in the network: links were added in pairs.
@@ -139,20 +140,35 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
         }
     }
     let mut network = Network::default();
+    let mut directions = Vec::new();
     for (index, link) in graph.links.iter().enumerate() {
-        for forward in [true, false] {
+        for (forward, way) in [(true, "forward"), (false, "reverse")] {
             let direction = graph.direction((index, forward));
-            let limits = direction.queue.limits(direction.rate, base_rtt[link_id((index, forward)) as usize]);
-            let id = network.add_link(direction.rate, direction.delay, direction.overhead, limits, scheduler);
-            if let Some((kind, parameters)) = &direction.loss {
-                let entry = LOSS_MODELS.iter().find(|e| e.name == *kind).expect("a model from the registry");
-                let way = if forward { "forward" } else { "reverse" };
-                let stream = Stream::new(scenario.seed, &format!("loss/{}/{way}", link.name));
-                network.set_loss(id, (entry.build)(parameters, stream));
-            }
+            let base_rtt = base_rtt[link_id((index, forward)) as usize];
+            let limits = direction.queue.limit().limits(direction.rate, base_rtt);
+            network.add_link(direction.rate, direction.delay, direction.overhead, limits, scheduler);
+            directions.push((direction, format!("{}/{way}", link.name), base_rtt));
+        }
+    }
+    // What has slots of its own comes after the links.
+    for (id, (direction, name, base_rtt)) in directions.iter().enumerate() {
+        let stream = |purpose: &str| Stream::new(scenario.seed, &format!("{purpose}/{name}"));
+        if let Some((kind, parameters)) = &direction.loss {
+            let model = entry(LOSS_MODELS, kind);
+            network.set_loss(id as u32, model(parameters, stream("loss")));
+        }
+        if !direction.queue.is_drop_tail() {
+            let setting = Setting { rate: direction.rate, base_rtt: *base_rtt, stream: stream("queue") };
+            let queue = entry(QUEUES, direction.queue.kind)(&direction.queue.parameters, &setting);
+            network.set_discipline(id as u32, queue, scheduler);
         }
     }
     network
+}
+
+/// How to make what a registry calls `name`.
+fn entry<B: Copy>(registry: &[Entry<B>], name: &str) -> B {
+    registry.iter().find(|entry| entry.name == name).expect("a name from the registry").build
 }
 
 /// The ways between the hosts of a flow that may use all of their interfaces.

@@ -96,8 +96,10 @@ fn link_row(id: &str, name: &str, way: &str, report: &LinkReport) -> Vec<(&'stat
         ("packets", report.packets.into()),
         ("bytes", report.bytes.into()),
         ("drops_queue", report.drops_queue.into()),
+        ("drops_early", report.drops_early.into()),
         ("drops_loss", report.drops_loss.into()),
-        ("marks", 0.into()),
+        ("drops_corrupt", report.drops_corrupt.into()),
+        ("marks", report.marks.into()),
         ("queue_delay_mean_s", report.queue_delay_mean.into()),
         ("queue_delay_p95_s", report.queue_delay_p95.into()),
     ]

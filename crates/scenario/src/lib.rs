@@ -29,7 +29,7 @@ pub use capture::Output;
 pub use collect::{Outcome, jain};
 pub use document::{Node, ScenarioError, Value, parse};
 pub use flow::{FlowSpec, Routes};
-pub use network::{QUEUES, nodes_json};
+pub use network::nodes_json;
 pub use plan::HostPlan;
 pub use run::{ENGINE_VERSION, Options, Start, run};
 pub use scenario::{MEASURES, Scenario, TraceSpec};

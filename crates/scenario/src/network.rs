@@ -3,28 +3,12 @@
 use crate::document::{ScenarioError, Value};
 use crate::reader::{Item, Table, duration, value_json};
 use serde_json::{Map, Value as Json, json};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value as Setting};
+use vazao_engine::registry::{Kind, Parameters, Value as Setting};
 use vazao_engine::{Bytes, Duration, Rate};
 use vazao_network::topology::{self, Line, TOPOLOGIES};
-use vazao_network::{Capacity, Direction, Graph, LOSS_MODELS, Node, NodeKind};
+use vazao_network::{Capacity, Direction, Graph, LOSS_MODELS, Node, NodeKind, QUEUES, QueueSpec};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// All queues.
-pub const QUEUES: &[Entry<()>] = &[Entry {
-    name: "drop-tail",
-    aliases: &["fifo"],
-    title: "Drop-tail",
-    source: "first in, first out",
-    help: "what does not fit is dropped; queue = \"100 packets\" is short for it",
-    parameters: &[Parameter::new(
-        "limit",
-        Kind::Text,
-        "1000 packets",
-        "what may wait, the packet being sent not counted: \"100 packets\", \"64 kB\", \"20 ms\", \"1 bdp\"",
-    )],
-    build: (),
-}];
 
 /// The longest delay of a link: nothing on Earth, nor the way to Mars and back, is further.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -132,7 +116,7 @@ impl Keys {
             }
         };
         let delay = self.delay.as_ref().map_or(Ok(Duration::ZERO), |i| duration(i, Duration::ZERO, LONGEST))?;
-        let queue = self.queue.clone().map_or(Ok(Capacity::Packets(1000)), read_queue)?;
+        let queue = self.queue.clone().map_or(Ok(QueueSpec::drop_tail(Capacity::Packets(1000))), read_queue)?;
         let loss = self.loss.clone().map_or(Ok(None), read_loss)?;
         let overhead = match &self.overhead {
             Some(item) => {
@@ -148,14 +132,17 @@ impl Keys {
     }
 }
 
-fn read_queue(item: Item) -> Result<Capacity> {
-    if matches!(item.node.value, Value::Table(_)) {
-        let (_, mut table) = item.entry("queue", QUEUES)?;
-        let limit = table.take("limit");
-        table.finish()?;
-        return limit.map_or(Ok(Capacity::Packets(1000)), |limit| limit.quantity("100 packets"));
+/// A limit is one of drop-tail; anything else is a queue's name, or a table with its kind.
+fn read_queue(item: Item) -> Result<QueueSpec> {
+    let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
+    if is_name || matches!(item.node.value, Value::Table(_)) {
+        let (entry, table) = item.entry("queue", QUEUES).map_err(|error| {
+            let problem = format!("{}; or a limit: write \"100 packets\"", error.problem);
+            ScenarioError { problem: if is_name { problem } else { error.problem }, ..error }
+        })?;
+        return Ok(QueueSpec { kind: entry.name, parameters: table.parameters(entry.parameters)? });
     }
-    item.quantity("100 packets")
+    item.quantity("100 packets").map(QueueSpec::drop_tail)
 }
 
 fn read_loss(item: Item) -> Result<Option<(&'static str, Parameters)>> {
@@ -218,17 +205,25 @@ pub fn nodes_json(graph: &Graph) -> Json {
 }
 
 fn direction_json(direction: &Direction) -> Json {
-    let loss = direction.loss.as_ref().map(|(kind, parameters)| {
-        let mut map = Map::new();
-        map.insert("kind".into(), (*kind).into());
-        map.extend(parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))));
-        map
-    });
+    let loss = direction.loss.as_ref().map(|(kind, parameters)| kind_json(kind, parameters));
+    // A limit says all of drop-tail.
+    let queue = match &direction.queue {
+        queue if queue.is_drop_tail() => queue.limit().to_string().into(),
+        queue => Json::from(kind_json(queue.kind, &queue.parameters)),
+    };
     json!({
         "rate": direction.rate.to_string(),
         "delay": direction.delay.to_string(),
         "overhead": direction.overhead,
-        "queue": direction.queue.to_string(),
+        "queue": queue,
         "loss": loss,
     })
+}
+
+/// An entry of a registry with its parameters.
+fn kind_json(kind: &str, parameters: &Parameters) -> Map<String, Json> {
+    let mut map = Map::new();
+    map.insert("kind".into(), kind.into());
+    map.extend(parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))));
+    map
 }

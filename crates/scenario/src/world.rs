@@ -6,7 +6,7 @@ use crate::probe::Probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
-use vazao_network::{Cause, Fate, Network, Packet, RouteId};
+use vazao_network::{Cause, Ecn, Fate, Network, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Connection, Extra, Segment};
 
 /// Bytes of an IPv4 header without options.
@@ -277,10 +277,18 @@ impl<P: Probe> World<P> {
                     Body::Bytes(frame) => self.deliver_bytes(&packet, *frame),
                 }
             }
-            Fate::Dropped(id, cause) => {
-                let packet = self.network.take(id);
-                self.drop(&packet, cause);
-            }
+            Fate::Dropped(id, cause) => self.discard(id, cause),
+        }
+    }
+
+    /// Forgets a packet that was dropped, and those that were dropped with it.
+    #[cold]
+    fn discard(&mut self, id: PacketId, cause: Cause) {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let packet = self.network.take(id);
+            self.drop(&packet, cause);
+            next = self.network.next_dropped();
         }
     }
 
@@ -305,8 +313,7 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
-    #[cold]
-    pub fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
+    fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
         let (flow, from_sender) = match packet.body {
             Body::Bytes(frame) => match self.guests.drop_frame(frame) {
                 Some(whose) => whose,
@@ -392,17 +399,16 @@ impl<P: Probe> World<P> {
                 self.probe.on_send(self.now, end, &segment, &self.scratch);
             }
             let (route, peer) = (endpoint.route, endpoint.peer);
-            self.send(route, peer, size, Body::Tcp(segment));
+            self.send(route, peer, size, Ecn::NotEct, Body::Tcp(segment));
         }
     }
 
     /// Puts a packet onto its way.
     #[inline]
-    pub fn send(&mut self, route: RouteId, to: u32, size: u32, body: Body) {
-        let fate = self.network.send(self.now, route, to, size, body, &mut self.scheduler);
+    pub fn send(&mut self, route: RouteId, to: u32, size: u32, ecn: Ecn, body: Body) {
+        let fate = self.network.send(self.now, route, to, size, ecn, body, &mut self.scheduler);
         if let Fate::Dropped(id, cause) = fate {
-            let packet = self.network.take(id);
-            self.drop(&packet, cause);
+            self.discard(id, cause);
         }
     }
 

@@ -27,7 +27,10 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+    /// The codepoint of the two lowest bits.
+    pub const fn from_bits(bits: u8) -> Ecn {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][(bits & 3) as usize]
+    }
 }
 
 /// An IPv4 header. Options are not kept, and fragments are refused.
@@ -95,6 +98,20 @@ pub fn encode(header: &Header, out: &mut Vec<u8>) {
     out.extend(bytes);
 }
 
+/// Changes the ECN codepoint of the packet in `bytes`, and its checksum by the difference (RFC 1624, equation 3), as a
+/// router does. Bytes that are no packet stay as they are.
+pub fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
+    if bytes.len() < HEADER_LENGTH || Ecn::from_bits(bytes[1]) == ecn {
+        return;
+    }
+    let (old, sum) = (be16(bytes, 0), be16(bytes, 10));
+    bytes[1] = bytes[1] & !3 | ecn as u8;
+    let total = u32::from(!sum) + u32::from(!old) + u32::from(be16(bytes, 0));
+    let folded = (total & 0xffff) + (total >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    bytes[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
 /// Reads the header at the start of `bytes` and where its payload lies; bytes after the packet (link padding) are
 /// ignored.
 ///
@@ -130,7 +147,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Range<usize>), DecodeError> {
         identification: be16(bytes, 4),
         dont_fragment: fragment & DONT_FRAGMENT != 0,
         dscp: bytes[1] >> 2,
-        ecn: Ecn::ALL[usize::from(bytes[1] & 3)],
+        ecn: Ecn::from_bits(bytes[1]),
         total_length,
     };
     Ok((header, header_length..total_length.into()))

@@ -1,19 +1,155 @@
-//! Queues in front of links.
+//! Queues in front of links, one page a discipline.
 //!
 //! A discipline that decides on arrival and serves in order (drop-tail) costs one event a packet, because the departure
-//! is known on arrival. One that decides on departure, or reorders, implements [`Discipline`] and costs two.
+//! is known on arrival. One that decides on departure, marks, or reorders implements [`Discipline`] and costs two.
 
 mod drop_tail;
+mod fifo;
+mod threshold;
 
-pub use drop_tail::{Capacity, DropTail};
+pub use drop_tail::DropTail;
+pub use fifo::{Fifo, Limit};
+pub use threshold::Threshold;
 
+use crate::ecn::Ecn;
 use crate::packet::PacketId;
-use vazao_engine::Time;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
+
+/// A packet that waits, as its discipline sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// Which it is.
+    pub id: PacketId,
+    /// Its size in bytes, network header included.
+    pub size: u32,
+    /// Its flow's number, which is another one in each direction.
+    pub flow: u32,
+    /// Its ECN codepoint; use [`mark`](Self::mark) to change it.
+    pub ecn: Ecn,
+    /// When it came.
+    pub arrival: Time,
+}
+
+impl Queued {
+    /// Marks it with "congestion experienced", or says that it cannot be: its transport does not understand ECN.
+    pub fn mark(&mut self) -> bool {
+        let capable = self.ecn != Ecn::NotEct;
+        if capable {
+            self.ecn = Ecn::Ce;
+        }
+        capable
+    }
+
+    /// How long it has waited.
+    pub fn sojourn(&self, now: Time) -> Duration {
+        now.since(self.arrival)
+    }
+}
+
+/// The packets that a discipline drops in one event.
+#[derive(Clone, Debug, Default)]
+pub struct Drops {
+    pub(crate) packets: Vec<PacketId>,
+    pub(crate) bytes: u64,
+    pub(crate) early: u64,
+}
+
+impl Drops {
+    /// Drops a packet for want of room.
+    pub fn full(&mut self, packet: Queued) {
+        self.packets.push(packet.id);
+        self.bytes += u64::from(packet.size);
+    }
+    /// Drops a packet for which there is room, so that its sender slows down.
+    pub fn early(&mut self, packet: Queued) {
+        self.early += 1;
+        self.full(packet);
+    }
+    /// The packets dropped so far.
+    pub fn packets(&self) -> &[PacketId] {
+        &self.packets
+    }
+    /// How many of them were dropped although there was room.
+    pub fn early_count(&self) -> u64 {
+        self.early
+    }
+}
 
 /// A queue discipline that is asked when a packet arrives and again when the link is free.
+///
+/// Each packet that it is given it gives back once: from [`dequeue`](Self::dequeue), or to `drops`. The link counts the
+/// packets that it gives back marked.
 pub trait Discipline: Send {
-    /// Takes a packet of `size` bytes, or refuses it.
-    fn enqueue(&mut self, now: Time, packet: PacketId, size: u32) -> bool;
-    /// Gives the next packet to send.
-    fn dequeue(&mut self, now: Time) -> Option<PacketId>;
+    /// Takes a packet in, or drops it, or drops others for it.
+    fn enqueue(&mut self, now: Time, packet: Queued, drops: &mut Drops);
+
+    /// Gives the next packet to send; `None` when none is left, or none after what it drops now.
+    fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Queued>;
+
+    /// Lets a packet through that finds the transmitter idle, and so the queue empty.
+    fn pass(&mut self, now: Time, packet: Queued, drops: &mut Drops) -> Option<Queued> {
+        self.enqueue(now, packet, drops);
+        self.dequeue(now, drops)
+    }
 }
+
+/// What a discipline is told of the link in front of which it stands.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Rate of the link; where it varies, its mean.
+    pub rate: Rate,
+    /// The longest base round-trip time among the flows that cross it.
+    pub base_rtt: Duration,
+    /// The discipline's own random stream.
+    pub stream: Stream,
+}
+
+impl Setting {
+    /// What a capacity is at this link, in packets and bytes.
+    pub fn limits(&self, capacity: Capacity) -> (u32, u64) {
+        capacity.limits(self.rate, self.base_rtt)
+    }
+}
+
+/// Makes a discipline from its parameters for a link.
+pub type Constructor = fn(&Parameters, &Setting) -> Box<dyn Discipline>;
+
+const LIMIT: Parameter =
+    Parameter::new("limit", Kind::Capacity, "1000 packets", "what may wait, the packet being sent not counted");
+
+/// The limit of a queue, which every one of them has, in packets and bytes.
+fn limit(p: &Parameters, setting: &Setting) -> (u32, u64) {
+    setting.limits(p.capacity("limit").expect("every queue has a limit"))
+}
+
+/// All queues.
+pub const QUEUES: &[Entry<Constructor>] = &[
+    Entry {
+        name: DROP_TAIL,
+        aliases: &["fifo"],
+        title: "Drop-tail",
+        source: "first in, first out",
+        help: "what does not fit is dropped; queue = \"100 packets\" is short for it",
+        parameters: &[LIMIT],
+        build: |p, setting| Box::new(DropTail::new(limit(p, setting))),
+    },
+    Entry {
+        name: "threshold",
+        aliases: &["step"],
+        title: "Step marking",
+        source: "Alizadeh et al., SIGCOMM 2010, section 3.1 (DCTCP's K); RFC 8257",
+        help: "marks what arrives while K or more wait, dropping only what does not fit: the switch that DCTCP wants",
+        parameters: &[
+            LIMIT,
+            Parameter::new("mark", Kind::Capacity, "20 packets", "K: from so much on, arriving packets are marked"),
+        ],
+        build: |p, setting| {
+            let mark = setting.limits(p.capacity("mark").expect("K has a default"));
+            Box::new(Threshold::new(limit(p, setting).into(), mark))
+        },
+    },
+];
+
+/// The queue that a link has unless it is given another, and the only one that costs one event a packet.
+pub const DROP_TAIL: &str = "drop-tail";

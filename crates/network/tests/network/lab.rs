@@ -1,8 +1,10 @@
 //! Networks for tests, and packets whose body is their number.
 
-use vazao_engine::{Duration, Heap, Rate, Scheduler, Time};
-use vazao_network::queue::{Discipline, DropTail};
-use vazao_network::{Cause, Fate, LinkId, LossModel, Network, RouteId};
+use std::collections::BTreeMap;
+use vazao_engine::registry::{Parameters, Raw};
+use vazao_engine::{Duration, Heap, Rate, Scheduler, Stream, Time};
+use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
+use vazao_network::{Cause, Ecn, Fate, LinkId, LossModel, Network, RouteId};
 
 /// What becomes of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +12,7 @@ pub enum Event {
     Arrived(u32, u64),
     Refused(u32, u64),
     Lost(u32, u64),
+    Corrupt(u32, u64),
 }
 
 /// Links in a row with one route over all of them. Events are in a heap, as a wheel takes nothing back once it has moved on.
@@ -19,10 +22,23 @@ pub struct Lab {
     route: RouteId,
     pub log: Vec<Event>,
     next: u32,
+    /// The flow and the codepoint of what is sent next.
+    pub flow: u32,
+    pub ecn: Ecn,
 }
 
 /// One link: bits per second, delay in nanoseconds, overhead in bytes, limits in packets and bytes.
 pub type Line = (u64, u64, u32, (u32, u64));
+
+/// A queue from the registry for a link of this rate and a base round-trip time of 100 ms.
+pub fn queue(rate: u64, name: &str, changed: &[(&str, Raw)]) -> Box<dyn Discipline> {
+    let entry = QUEUES.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("no queue {name}"));
+    let given: BTreeMap<_, _> = changed.iter().map(|(name, raw)| ((*name).to_owned(), raw.clone())).collect();
+    let parameters = Parameters::resolve(entry.parameters, &given).unwrap();
+    let stream = Stream::new(1, "queue/bottleneck/forward");
+    let setting = Setting { rate: Rate::from_bps(rate), base_rtt: Duration::from_millis(100), stream };
+    (entry.build)(&parameters, &setting)
+}
 
 /// A limit that nothing reaches.
 pub const ENDLESS: (u32, u64) = (u32::MAX, u64::MAX);
@@ -39,7 +55,7 @@ impl Lab {
             })
             .collect();
         let route = network.add_route(&links);
-        Lab { network, scheduler, route, log: Vec::new(), next: 0 }
+        Lab { network, scheduler, route, log: Vec::new(), next: 0, flow: 0, ecn: Ecn::NotEct }
     }
 
     /// The same on the two-event path, with the queue as a discipline of its own.
@@ -49,6 +65,14 @@ impl Lab {
             let discipline: Box<dyn Discipline> = Box::new(DropTail::new(line.3));
             lab.network.set_discipline(link as LinkId, discipline, &mut lab.scheduler);
         }
+        lab
+    }
+
+    /// One link of this rate and no delay behind the queue that the registry calls `name`, at its defaults but for
+    /// `changed`.
+    pub fn queued(rate: u64, name: &str, changed: &[(&str, Raw)]) -> Lab {
+        let mut lab = Lab::new(&[(rate, 0, 0, ENDLESS)]);
+        lab.network.set_discipline(0, queue(rate, name, changed), &mut lab.scheduler);
         lab
     }
 
@@ -79,7 +103,7 @@ impl Lab {
         self.run(now);
         let (number, time) = (self.next, Time::from_nanos(now));
         self.next += 1;
-        let fate = self.network.send(time, self.route, 0, size, number, &mut self.scheduler);
+        let fate = self.network.send(time, self.route, self.flow, size, self.ecn, number, &mut self.scheduler);
         self.note(now, fate);
     }
 
@@ -89,8 +113,12 @@ impl Lab {
             Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
             Fate::Dropped(id, Cause::Queue) => Event::Refused(self.network.take(id).body, now),
             Fate::Dropped(id, Cause::Loss) => Event::Lost(self.network.take(id).body, now),
+            Fate::Dropped(id, Cause::Corruption) => Event::Corrupt(self.network.take(id).body, now),
         };
         self.log.push(event);
+        while let Some(id) = self.network.next_dropped() {
+            self.log.push(Event::Refused(self.network.take(id).body, now));
+        }
     }
 
     /// The numbers of the packets that were refused.

@@ -3,6 +3,7 @@
 mod fast_path;
 mod lab;
 mod limits;
+mod marking;
 mod queueing;
 mod routes;
 mod transmission;

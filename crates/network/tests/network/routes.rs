@@ -2,11 +2,11 @@
 
 use vazao_engine::{Duration, Rate};
 use vazao_network::topology::{self, Line};
-use vazao_network::{Capacity, Direction, Graph, GraphError};
+use vazao_network::{Capacity, Direction, Graph, GraphError, QueueSpec};
 
 fn direction(delay_ms: u64) -> Direction {
     let (rate, delay) = (Rate::from_bps(1_000_000), Duration::from_millis(delay_ms));
-    Direction { rate, delay, overhead: 0, queue: Capacity::Packets(10), loss: None }
+    Direction { rate, delay, overhead: 0, queue: QueueSpec::drop_tail(Capacity::Packets(10)), loss: None }
 }
 
 /// A link with this delay each way.

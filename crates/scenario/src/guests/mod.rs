@@ -10,10 +10,15 @@ use crate::transport::Protocol;
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Scheduler, Slot, Time};
-use vazao_network::{Host, Packet, RouteId};
+use vazao_network::{Ecn, Host, Packet, RouteId};
 use vazao_transport::tcp::Segment;
 use vazao_wire::pcapng::Direction;
 use vazao_wire::{ipv4, tcp};
+
+/// Set in the destination of a packet of bytes: the rest is its flow's number and the side that it comes from.
+const OF_BYTES: u32 = 1 << 30;
+/// Set in the destination of a packet that belongs to no flow: the rest is the interface where it arrives.
+const OF_NO_FLOW: u32 = OF_BYTES | 1 << 29;
 
 /// How far a guest runs ahead at most.
 const LONGEST_AHEAD: Duration = Duration::from_secs(1);
@@ -207,6 +212,11 @@ impl GuestFlow {
     }
 }
 
+/// A codepoint as the IP header has it.
+fn ip_ecn(ecn: Ecn) -> ipv4::Ecn {
+    ipv4::Ecn::from_bits(ecn as u8)
+}
+
 /// Bytes of data in an IP packet's payload, control information aside.
 fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
     const UDP: u8 = 17;
@@ -276,6 +286,7 @@ impl<P: Probe> World<P> {
         let mut bytes = Vec::new();
         let ends = (&sockets[1 - side], &sockets[side]);
         encode(segment, extra.as_ref(), ends, &mut known.offsets[1 - side], &mut bytes);
+        ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
         self.see_return(number, is_data, &bytes);
         self.hand_over(host as usize, sockets[side].interface, bytes);
     }
@@ -283,7 +294,8 @@ impl<P: Probe> World<P> {
     /// A guest's packet arrives.
     #[cold]
     pub fn deliver_bytes(&mut self, packet: &Packet<Body>, frame: u32) {
-        let Frame { bytes, target, flow, payload } = self.guests.frames.take(frame);
+        let Frame { mut bytes, target, flow, payload } = self.guests.frames.take(frame);
+        ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
         let index = match target {
             Target::Guest { host, interface } => {
                 if let Some((number, is_data)) = flow {
@@ -380,7 +392,12 @@ impl<P: Probe> World<P> {
         let payload = data_bytes(ip.protocol, &bytes[inside]);
         let size = bytes.len() as u32;
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
-        self.send(way.route, 0, size, Body::Bytes(frame));
+        // Queues that tell flows apart see each direction of each as one; what belongs to none is one by its destination.
+        let to = match whose {
+            Some((number, side)) => OF_BYTES | (2 * number + side) as u32,
+            None => OF_NO_FLOW | way.interface as u32,
+        };
+        self.send(way.route, to, size, Ecn::from_bits(ip.ecn as u32), Body::Bytes(frame));
     }
 
     /// Keeps what a guest reports.

@@ -4,7 +4,7 @@ use crate::strategies::ipv4_header;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4HeaderSlice};
 use proptest::prelude::*;
 use vazao_wire::DecodeError;
-use vazao_wire::ipv4::{Ecn, Header, decode, encode};
+use vazao_wire::ipv4::{Ecn, Header, decode, encode, set_ecn};
 
 /// A header and its payload of zeros.
 fn bytes_of(header: &Header) -> Vec<u8> {
@@ -42,6 +42,14 @@ proptest! {
         let mut bytes = bytes_of(&header);
         bytes.resize(bytes.len() + padding, 0xff);
         prop_assert_eq!(decode(&bytes), Ok((header, 20..header.total_length.into())));
+    }
+
+    /// A codepoint changed on the way leaves a packet that is as if it had been sent with it, checksum included.
+    #[test]
+    fn a_changed_codepoint_is_one_written_at_first(header in header(), bits in 0u8..4) {
+        let mut bytes = bytes_of(&header);
+        set_ecn(&mut bytes, Ecn::from_bits(bits));
+        prop_assert_eq!(bytes, bytes_of(&Header { ecn: Ecn::from_bits(bits), ..header }));
     }
 
     #[test]
