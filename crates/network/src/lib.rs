@@ -20,7 +20,7 @@ pub use host::Host;
 pub use link::LinkReport;
 pub use loss::{LOSS_MODELS, LossModel};
 pub use network::{Cause, Fate, LinkId, Network, RouteId};
-pub use packet::{Packet, PacketId};
+pub use packet::{Outgoing, Packet, PacketId};
 pub use queue::QUEUES;
 pub use routing::Routing;
 pub use vazao_engine::Capacity;

@@ -1,9 +1,8 @@
 //! Packets on their way: routes, and the step from one link to the next.
 
-use crate::ecn::Ecn;
 use crate::link::{Link, LinkReport};
 use crate::loss::LossModel;
-use crate::packet::{CORRUPT, HOP, LOST, NIL, Packet, PacketId, Slab, ecn_bits};
+use crate::packet::{CORRUPT, HOP, LOST, NIL, Outgoing, Packet, PacketId, Slab, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
 
@@ -109,28 +108,12 @@ impl<B: Copy> Network<B> {
         route
     }
 
-    /// Sends a packet of `size` bytes, network header included, along `route`. `to` is a number of the sender's choice
-    /// that says whom it is for; queues that tell flows apart tell them by it.
+    /// Sends a packet.
     #[inline]
-    pub fn send(
-        &mut self,
-        now: Time,
-        route: RouteId,
-        to: u32,
-        size: u32,
-        ecn: Ecn,
-        body: B,
-        scheduler: &mut impl Scheduler,
-    ) -> Fate {
-        let id = self.packets.insert(Packet {
-            body,
-            sent: now,
-            size,
-            to,
-            arrival: 0,
-            hop: route | ecn_bits(ecn),
-            next: NIL,
-        });
+    pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl Scheduler) -> Fate {
+        let Outgoing { route, to, size, ecn, body } = packet;
+        let hop = route | ecn_bits(ecn);
+        let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop, next: NIL });
         self.enter(now, self.routes[route as usize], id, scheduler)
     }
 

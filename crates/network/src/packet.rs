@@ -8,6 +8,21 @@ pub type PacketId = u32;
 
 pub(crate) const NIL: u32 = u32::MAX;
 
+/// A packet that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<B> {
+    /// Which way it goes.
+    pub route: u32,
+    /// A number of the sender's choice that says whom it is for. Queues that tell flows apart tell them by it.
+    pub to: u32,
+    /// Its size on the wire in bytes, network header included.
+    pub size: u32,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// What it carries.
+    pub body: B,
+}
+
 /// A packet: what the network needs to move it, and a body it does not look into.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<B> {

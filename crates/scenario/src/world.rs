@@ -6,7 +6,7 @@ use crate::probe::Probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
-use vazao_network::{Cause, Ecn, Fate, Network, Packet, PacketId, RouteId};
+use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Connection, Extra, Segment};
 
 /// Bytes of an IPv4 header without options.
@@ -399,14 +399,14 @@ impl<P: Probe> World<P> {
                 self.probe.on_send(self.now, end, &segment, &self.scratch);
             }
             let (route, peer) = (endpoint.route, endpoint.peer);
-            self.send(route, peer, size, Ecn::NotEct, Body::Tcp(segment));
+            self.send(Outgoing { route, to: peer, size, ecn: Ecn::NotEct, body: Body::Tcp(segment) });
         }
     }
 
     /// Puts a packet onto its way.
     #[inline]
-    pub fn send(&mut self, route: RouteId, to: u32, size: u32, ecn: Ecn, body: Body) {
-        let fate = self.network.send(self.now, route, to, size, ecn, body, &mut self.scheduler);
+    pub fn send(&mut self, packet: Outgoing<Body>) {
+        let fate = self.network.send(self.now, packet, &mut self.scheduler);
         if let Fate::Dropped(id, cause) = fate {
             self.discard(id, cause);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, Heap, Rate, Scheduler, Stream, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
-use vazao_network::{Cause, Ecn, Fate, LinkId, LossModel, Network, RouteId};
+use vazao_network::{Cause, Ecn, Fate, LinkId, LossModel, Network, Outgoing, RouteId};
 
 /// What becomes of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,8 @@ impl Lab {
         self.run(now);
         let (number, time) = (self.next, Time::from_nanos(now));
         self.next += 1;
-        let fate = self.network.send(time, self.route, self.flow, size, self.ecn, number, &mut self.scheduler);
+        let packet = Outgoing { route: self.route, to: self.flow, size, ecn: self.ecn, body: number };
+        let fate = self.network.send(time, packet, &mut self.scheduler);
         self.note(now, fate);
     }
 

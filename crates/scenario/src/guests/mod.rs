@@ -10,7 +10,7 @@ use crate::transport::Protocol;
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Scheduler, Slot, Time};
-use vazao_network::{Ecn, Host, Packet, RouteId};
+use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_transport::tcp::Segment;
 use vazao_wire::pcapng::Direction;
 use vazao_wire::{ipv4, tcp};
@@ -397,7 +397,8 @@ impl<P: Probe> World<P> {
             Some((number, side)) => OF_BYTES | (2 * number + side) as u32,
             None => OF_NO_FLOW | way.interface as u32,
         };
-        self.send(way.route, to, size, Ecn::from_bits(ip.ecn as u32), Body::Bytes(frame));
+        let ecn = Ecn::from_bits(ip.ecn as u32);
+        self.send(Outgoing { route: way.route, to, size, ecn, body: Body::Bytes(frame) });
     }
 
     /// Keeps what a guest reports.
