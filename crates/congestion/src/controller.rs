@@ -23,6 +23,10 @@ pub trait CongestionControl: Send {
     fn wants_rate(&self) -> bool {
         false
     }
+    /// Whether it may ever name a [pacing rate](Self::pacing_rate); asked once, at the start.
+    fn paces(&self) -> bool {
+        self.pacing_rate().is_some()
+    }
     /// The rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
     /// otherwise.
     fn pacing_rate(&self) -> Option<Rate> {

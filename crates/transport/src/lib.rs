@@ -4,10 +4,12 @@
 //! (`poll_transmit`) and when to be woken (`next_timeout`). In the simulator the time is virtual; live, it is real.
 //! Nothing here knows a simulator or a file.
 
+mod pacer;
 mod ranges;
 mod rtt;
 pub mod tcp;
 
+pub use pacer::{Pacer, Spread};
 pub use ranges::RangeSet;
 pub use rtt::{RtoFloor, RttEstimator};
 

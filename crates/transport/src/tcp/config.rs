@@ -20,6 +20,18 @@ pub enum Host {
     Linux,
 }
 
+/// When a sender paces: spreads what it sends over time instead of sending all that the window admits at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// At the congestion control's own rate, where it has one.
+    Auto,
+    /// Always; without a rate of the control's, at 200 % of cwnd / SRTT far below the slow-start threshold and 120 %
+    /// elsewhere, as Linux does.
+    On,
+    /// Never.
+    Off,
+}
+
 /// The settings of a TCP endpoint.
 #[derive(Clone)]
 pub struct Config {
@@ -51,6 +63,8 @@ pub struct Config {
     pub receive_buffer: Option<u64>,
     /// Bytes that may be unacknowledged or unsent; `None`: no limit.
     pub send_buffer: Option<u64>,
+    /// When the sender paces.
+    pub pacing: Pacing,
     /// What the host does where the RFCs leave a choice.
     pub host: Host,
     /// Makes the congestion control.

@@ -2,6 +2,7 @@
 
 mod config;
 mod connection;
+mod pacing;
 mod parameters;
 mod rack;
 mod rack_tlp;
@@ -13,7 +14,7 @@ mod sender;
 mod stats;
 mod tlp;
 
-pub use config::{Config, ControlFactory, Host};
+pub use config::{Config, ControlFactory, Host, Pacing};
 pub use connection::{Connection, Failure, State};
 pub use parameters::PARAMETERS;
 pub use recovery::Recovery;

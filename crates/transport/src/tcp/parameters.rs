@@ -1,6 +1,6 @@
 //! What a user can say of a TCP endpoint.
 
-use super::{Config, ControlFactory, Host, Recovery};
+use super::{Config, ControlFactory, Host, Pacing, Recovery};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
 
@@ -34,6 +34,14 @@ pub const PARAMETERS: &[Parameter] = &[
         Kind::Number(0.1, 1000.0),
         "2",
         "segments the window may grow for one acknowledgement in slow start (RFC 3465's L); 1 counts acknowledgements",
+    ),
+    Parameter::new(
+        "pacing",
+        Kind::Choice(&["auto", "on", "off"]),
+        "auto",
+        "spread what is sent over time; auto: at the congestion control's rate where it has one (BBR); on: else at \
+         200 % of cwnd / SRTT far below ssthresh, 120 % elsewhere; host linux sends bursts of a millisecond, its first ten \
+         segments unpaced",
     ),
     Parameter::new("sack", Kind::Flag, "true", "offer selective acknowledgements (RFC 2018, D-SACK: RFC 2883)"),
     Parameter::new("timestamps", Kind::Flag, "true", "offer timestamps (RFC 7323): 12 bytes a segment"),
@@ -90,6 +98,11 @@ impl Config {
             initial_rto: duration("initial_rto"),
             max_rto: duration("max_rto"),
             retries: parameters.integer("retries") as u32,
+            pacing: match parameters.text("pacing") {
+                "on" => Pacing::On,
+                "off" => Pacing::Off,
+                _ => Pacing::Auto,
+            },
             receive_buffer: parameters.size("receive_buffer"),
             send_buffer: parameters.size("send_buffer"),
             control,

@@ -1,6 +1,7 @@
 //! The sending half: what may be sent now, and what acknowledgements mean.
 
 use super::config::Config;
+use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use super::scoreboard::{Mark, Scoreboard, Sent};
@@ -81,6 +82,9 @@ pub(crate) struct Sender {
     watched: u8,
     /// What only a recovery by time needs.
     pub(super) modern: Option<Box<RackTlp>>,
+    /// What only a sender that paces needs, and when it wants to go on sending.
+    pub(super) paced: Option<Box<Paced>>,
+    pub release: Time,
     pub timer: Time,
     pub(super) purpose: Purpose,
     /// When the timer expires as the retransmission timer, though it may be set for something before.
@@ -108,6 +112,8 @@ impl Sender {
         }
         Sender {
             cwnd: control.cwnd(),
+            paced: Paced::new(config, &*control),
+            release: Time::NEVER,
             control,
             rtt,
             board,
@@ -144,7 +150,7 @@ impl Sender {
     }
 
     /// One beyond the last octet there will be, FIN counted.
-    fn finish(&self) -> u64 {
+    pub(super) fn finish(&self) -> u64 {
         self.end + u64::from(self.fin)
     }
     /// Whether everything written, and FIN, has been acknowledged.
@@ -183,6 +189,9 @@ impl Sender {
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
         if self.modern.as_ref().is_some_and(|modern| modern.probe.due) {
             return self.next_probe(now);
+        }
+        if self.paced.is_some() && self.is_held(now) {
+            return None;
         }
         let allowed = self.allowance();
         if self.board.has_pending() {
@@ -232,6 +241,9 @@ impl Sender {
             }
             None => self.watched = 2,
         }
+        if self.paced.is_some() {
+            self.pace(now, sent.span);
+        }
         if self.timer == Time::NEVER {
             self.restart_timer(now);
         }
@@ -271,6 +283,9 @@ impl Sender {
         }
         self.board.push(start, span as u32, now);
         self.nxt += span;
+        if self.paced.is_some() {
+            self.pace(now, span as u32);
+        }
         if self.timer == Time::NEVER {
             self.restart_timer(now);
         }

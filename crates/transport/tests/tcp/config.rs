@@ -4,7 +4,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Parameters};
-use vazao_transport::tcp::{Config, ControlFactory, Host, Recovery};
+use vazao_transport::tcp::{Config, ControlFactory, Host, Pacing, Recovery};
 
 /// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
@@ -35,6 +35,7 @@ pub fn plain() -> Config {
         delayed_ack_timeout: Duration::from_millis(40),
         quick_acks: 0,
         min_rto: Duration::from_secs(1),
+        pacing: Pacing::Auto,
         host: Host::Rfc,
         initial_rto: Duration::from_secs(1),
         max_rto: Duration::from_secs(60),

@@ -4,7 +4,7 @@ use crate::config::{control, plain};
 use crate::lab::{Application, Lab, Side, Weather};
 use proptest::prelude::*;
 use vazao_engine::Duration;
-use vazao_transport::tcp::{Config, Failure, Host, Recovery};
+use vazao_transport::tcp::{Config, Failure, Host, Pacing, Recovery};
 
 const CONTROLS: [&str; 5] = ["reno", "cubic", "vegas", "westwood", "highspeed"];
 
@@ -23,10 +23,11 @@ fn settings() -> impl Strategy<Value = Config> {
     let window = (prop::sample::select(&CONTROLS[..]), 1u64..20);
     let buffer = || prop_oneof![Just(None), (256u64..20_000).prop_map(Some)];
     let host = any::<bool>().prop_map(|linux| if linux { Host::Linux } else { Host::Rfc });
-    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3, 0u32..17, host);
+    let pacing = prop::sample::select(&[Pacing::Auto, Pacing::On, Pacing::Off][..]);
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3, 0u32..17, host, pacing);
     (recovery, window, buffer(), buffer(), switches, 64u16..3_000).prop_map(
         |(recovery, (name, window), receive_buffer, send_buffer, switches, mss)| {
-            let (sack, timestamps, limited_transmit, delayed_ack, quick_acks, host) = switches;
+            let (sack, timestamps, limited_transmit, delayed_ack, quick_acks, host, pacing) = switches;
             Config {
                 mss,
                 recovery,
@@ -39,6 +40,7 @@ fn settings() -> impl Strategy<Value = Config> {
                 delayed_ack,
                 quick_acks,
                 host,
+                pacing,
                 min_rto: Duration::from_millis(200),
                 max_rto: Duration::from_secs(3),
                 retries: 100,

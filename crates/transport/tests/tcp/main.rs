@@ -6,6 +6,7 @@ mod delivery;
 mod flow_control;
 mod handshake;
 mod lab;
+mod pacing;
 mod rack;
 mod receiving;
 mod recovery;

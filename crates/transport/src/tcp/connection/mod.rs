@@ -184,7 +184,7 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        self.tx.timer.min(self.rx.timer()).min(self.time_wait)
+        self.tx.timer.min(self.tx.release).min(self.rx.timer()).min(self.time_wait)
     }
 
     /// Handles every timer due at `now`.
@@ -192,8 +192,11 @@ impl Connection {
         if self.time_wait <= now {
             self.enter_closed();
         }
+        if self.tx.release <= now {
+            self.tx.release = Time::NEVER;
+        }
         if self.tx.timer > now {
-            return; // A delayed acknowledgement: `poll_transmit` sees that it is due.
+            return; // A delayed acknowledgement, or paced data: `poll_transmit` sees that it is due.
         }
         let syn = matches!(self.state, State::SynSent | State::SynReceived);
         let go_on = if syn { self.on_syn_timeout(now) } else { self.tx.on_timeout(now) };
@@ -214,7 +217,7 @@ impl Connection {
 
     fn enter_closed(&mut self) {
         self.state = State::Closed;
-        self.tx.timer = Time::NEVER;
+        (self.tx.timer, self.tx.release) = (Time::NEVER, Time::NEVER);
         self.time_wait = Time::NEVER;
         self.syn_due = false;
         self.rx.fall_silent();

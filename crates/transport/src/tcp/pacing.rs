@@ -1,0 +1,93 @@
+//! What a TCP sender paces, and how fast.
+
+use super::config::{Config, Host, Pacing};
+use super::sender::Sender;
+use crate::{Pacer, Spread};
+use vazao_congestion::CongestionControl;
+use vazao_engine::{Rate, Time};
+
+/// What a sender that paces keeps of a connection.
+#[derive(Debug)]
+pub(crate) struct Paced {
+    pacer: Pacer,
+    host: Host,
+    /// Whether a rate is derived from the window where the control has none.
+    derive: bool,
+    /// Segments that still leave without a pause after their burst.
+    free: u32,
+}
+
+impl Paced {
+    /// Linux does not pace the first ten segments. Others pace from the first round-trip time on, the handshake's.
+    const FREE: u32 = 10;
+
+    /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in per cent: what is paced in slow start may double in the
+    /// next round trip, and in congestion avoidance the window, not the rate, is to limit the flight.
+    const SLOW_START: u64 = 200;
+    const AVOIDANCE: u64 = 120;
+
+    /// BBR's bbr_min_tso_rate: below, a burst is one segment.
+    const BURST_RATE: Rate = Rate::from_bps(1_200_000);
+
+    /// What a sender with these settings and this control keeps; nothing if it never paces.
+    pub fn new(config: &Config, control: &dyn CongestionControl) -> Option<Box<Paced>> {
+        let wanted = match config.pacing {
+            Pacing::Off => false,
+            Pacing::On => true,
+            Pacing::Auto => control.paces(),
+        };
+        let free = if config.host == Host::Linux { Self::FREE } else { 0 };
+        let derive = config.pacing == Pacing::On;
+        wanted.then(|| Box::new(Paced { pacer: Pacer::default(), host: config.host, derive, free }))
+    }
+}
+
+impl Sender {
+    /// Whether what could be sent has to wait for its time; the connection is then woken at that time.
+    pub(super) fn is_held(&mut self, now: Time) -> bool {
+        let Some(paced) = &self.paced else { return false };
+        let held = !paced.pacer.is_open(now);
+        let waiting = self.board.has_pending() || self.nxt < self.finish();
+        self.release = if held && waiting { paced.pacer.release() } else { Time::NEVER };
+        held
+    }
+
+    /// `span` octets leave.
+    #[cold]
+    pub(super) fn pace(&mut self, now: Time, span: u32) {
+        let own = self.control.pacing_rate();
+        let derived = self.derived_rate();
+        let (mss, min_rtt) = (self.mss, self.rtt.min());
+        let Some(paced) = &mut self.paced else { return };
+        let Some(rate) = own.or(derived.filter(|_| paced.derive)) else { return };
+        let catches_up = paced.host == Host::Linux;
+        let quantum = if catches_up { linux_burst(rate, own.is_some(), mss, min_rtt) } else { 0 };
+        paced.pacer.on_sent(now, u64::from(span), &Spread { rate, quantum, catches_up });
+        paced.free = paced.free.saturating_sub(1);
+        if paced.free > 0 {
+            paced.pacer.skip_pause(now);
+        }
+    }
+
+    /// The rate at which the window would be sent in a round trip, and as much more as it takes for the window to be
+    /// what limits the sender.
+    fn derived_rate(&self) -> Option<Rate> {
+        let srtt = self.rtt.srtt().as_nanos();
+        let percent = if self.cwnd < self.control.ssthresh() / 2 { Paced::SLOW_START } else { Paced::AVOIDANCE };
+        let bytes = u128::from(self.cwnd.max(self.board.outstanding()));
+        let bps = bytes * u128::from(percent) * 80_000_000 / u128::from(srtt.max(1));
+        (srtt > 0).then(|| Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
+    }
+}
+
+/// Linux's burst (tcp_tso_autosize): what the rate carries in a millisecond (sk_pacing_shift: 1/1024 s), more where the
+/// peer is so near that bursts do no harm (tcp_tso_rtt_log), and two segments at least. A control with a rate of its own,
+/// which is BBR, has one at low rates.
+fn linux_burst(rate: Rate, own: bool, mss: u64, min_rtt: vazao_engine::Duration) -> u64 {
+    const LARGEST: u64 = 65_536;
+    let near = (min_rtt.as_nanos() / 1000) >> 9;
+    let bonus = if near < 32 { LARGEST >> near } else { 0 };
+    let bytes = (rate.as_bps() / 8 / 1024 + bonus).min(LARGEST);
+    let least = if own && rate < Paced::BURST_RATE { 1 } else { 2 };
+    (bytes / mss).max(least) * mss
+}
