@@ -27,6 +27,10 @@ pub trait CongestionControl: Send {
     fn paces(&self) -> bool {
         self.pacing_rate().is_some()
     }
+    /// Whether it wants the [one-way delay](Ack::one_way) of what is acknowledged.
+    fn wants_one_way(&self) -> bool {
+        false
+    }
     /// The rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
     /// otherwise.
     fn pacing_rate(&self) -> Option<Rate> {
@@ -111,6 +115,13 @@ impl<W: Window> Controller<W> {
 impl<W: Window> CongestionControl for Controller<W> {
     fn on_ack(&mut self, ack: &Ack) {
         self.window.observe(&self.state, ack);
+        if !ack.in_recovery
+            && let Some(lower) = self.window.yield_early(&self.state, ack)
+        {
+            self.state.cwnd = lower.cwnd.clamp(self.state.mss, self.state.cwnd);
+            self.state.ssthresh = lower.ssthresh.max(2.0 * self.state.mss);
+            return;
+        }
         if ack.acked == 0 || ack.in_recovery || !ack.window_limited {
             return;
         }
@@ -161,6 +172,9 @@ impl<W: Window> CongestionControl for Controller<W> {
         self.window.undo(now);
     }
 
+    fn wants_one_way(&self) -> bool {
+        self.window.wants_one_way()
+    }
     fn cwnd(&self) -> u64 {
         self.state.cwnd as u64
     }

@@ -31,6 +31,10 @@ pub struct Ack {
     pub lost: u64,
     /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
     pub marked: u64,
+    /// How long the data that was newly acknowledged took to the receiver, in nanoseconds by two clocks that may be any
+    /// amount apart: only differences mean anything. Only for a control that
+    /// [wants it](crate::CongestionControl::wants_one_way).
+    pub one_way: Option<i64>,
     /// How fast data was delivered; only for a control that [wants it](crate::CongestionControl::wants_rate).
     pub rate: Option<RateSample>,
 }
@@ -51,6 +55,7 @@ impl Default for Ack {
             in_recovery: false,
             lost: 0,
             marked: 0,
+            one_way: None,
             rate: None,
         }
     }

@@ -19,6 +19,8 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     window::cubic::ENTRY,
     window::vegas::ENTRY,
     window::westwood::ENTRY,
+    window::ledbat::ENTRY,
+    window::dctcp::ENTRY,
 ];
 
 /// All slow starts.

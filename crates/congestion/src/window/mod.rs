@@ -2,7 +2,9 @@
 
 pub(crate) mod bic;
 pub(crate) mod cubic;
+pub(crate) mod dctcp;
 pub(crate) mod highspeed;
+pub(crate) mod ledbat;
 pub(crate) mod reno;
 pub(crate) mod scalable;
 pub(crate) mod vegas;
@@ -11,7 +13,9 @@ mod whole;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use highspeed::HighSpeed;
+pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use vegas::Vegas;
@@ -54,6 +58,17 @@ pub trait Window: Send + 'static {
 
     /// Sees every acknowledgement first, also in slow start and recovery: for estimators.
     fn observe(&mut self, _state: &State, _ack: &Ack) {}
+
+    /// Whether [`Ack::one_way`] is of use.
+    fn wants_one_way(&self) -> bool {
+        false
+    }
+
+    /// The state after an early sign of congestion that `ack` shows, if it does: no larger a window, in whatever phase
+    /// and whether or not the window was in use. Not asked in recovery.
+    fn yield_early(&mut self, _state: &State, _ack: &Ack) -> Option<State> {
+        None
+    }
 
     /// The window after `ack` in slow start, where the algorithm has a slow start of its own.
     fn slow_start(&mut self, _state: &State, _ack: &Ack) -> Option<f64> {

@@ -6,6 +6,9 @@ use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, 
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
+/// The receiver's clock less the sender's, in nanoseconds: nothing may depend on it.
+const CLOCKS_APART: i64 = -4_000_000_000;
+
 /// Payload bytes of a segment.
 pub const MSS: u64 = 1000;
 
@@ -85,8 +88,19 @@ impl Flow {
             round,
             window_limited: true,
             in_recovery: false,
+            one_way: Some(self.one_way()),
             ..Ack::default()
         }
+    }
+
+    /// What waits in the queue, in seconds.
+    pub fn queueing(&self) -> f64 {
+        self.rtt() - self.path.base_rtt
+    }
+
+    /// Half the empty path's round trip and the queue, by clocks that are apart.
+    fn one_way(&self) -> i64 {
+        ((self.path.base_rtt / 2.0 + self.queueing()) * 1e9) as i64 + CLOCKS_APART
     }
 
     /// For so long the application sends now and then, with little in flight.

@@ -30,6 +30,8 @@ pub(crate) struct Acknowledgement {
     pub bare: bool,
     /// The round-trip time by the timestamp echo, if there is one.
     pub echo_rtt: Option<Duration>,
+    /// The peer's timestamp less its echo of ours, in milliseconds: how long the octets took, by two clocks.
+    pub one_way_ms: Option<i32>,
 }
 
 /// What the timer is set for.
@@ -47,6 +49,9 @@ pub(crate) struct Sender {
     pub control: Box<dyn CongestionControl>,
     /// The control's window, which only what it is told can change: kept so that asking costs no call.
     pub cwnd: u64,
+    /// Whether the control wants one-way delays, and that of the acknowledgement at hand.
+    wants_one_way: bool,
+    one_way: Option<i64>,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
@@ -114,6 +119,8 @@ impl Sender {
             cwnd: control.cwnd(),
             paced: Paced::new(config, &*control),
             release: Time::NEVER,
+            wants_one_way: control.wants_one_way(),
+            one_way: None,
             control,
             rtt,
             board,
@@ -323,6 +330,11 @@ impl Sender {
         self.update_window(ack.offset, ack.window);
         let una = self.una;
         let before = Before { una, sacked: self.board.sacked() - ack.sacked };
+        if self.wants_one_way {
+            // What arrives out of order does not move the echo on (RFC 7323 section 4.3), so that it would seem late.
+            let moves = ack.offset > una;
+            self.one_way = ack.one_way_ms.filter(|_| moves).map(|ms| i64::from(ms) * 1_000_000);
+        }
         if ack.offset > una {
             self.on_new_ack(now, ack);
         } else if self.board.outstanding() == 0 {
@@ -399,6 +411,7 @@ impl Sender {
             in_recovery,
             lost: 0,
             marked: 0,
+            one_way: self.one_way,
             rate: None,
         });
         self.cwnd = self.control.cwnd();

@@ -1,0 +1,164 @@
+use super::{Reno, Window, windowed};
+use crate::registry::Constructor;
+use crate::{Ack, Congestion, State};
+use std::collections::VecDeque;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Time};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "ledbat",
+    aliases: &[],
+    title: "LEDBAT",
+    source: "RFC 6817",
+    help: "keeps a queue of 100 ms at most and yields to whoever queues more: for transfers that may wait",
+    parameters: &[
+        Parameter::new(
+            "profile",
+            Kind::Choice(&["rfc", "ns3"]),
+            "rfc",
+            "whose rules where implementations differ: RFC 6817's, or ns-3's, whose slow start ends with a loss only",
+        ),
+        Parameter::new(
+            "target",
+            Kind::Duration(Duration::from_millis(1), Duration::from_millis(100)),
+            "100 ms",
+            "TARGET: queueing delay to hold (section 2.5: at most 100 ms)",
+        ),
+        Parameter::new(
+            "gain",
+            Kind::Number(0.001, 1.0),
+            "1",
+            "GAIN: segments a round trip by which an empty queue lets the window grow (section 2.5: at most 1)",
+        ),
+        Parameter::new(
+            "base_history",
+            Kind::Integer(2, 60),
+            "10",
+            "BASE_HISTORY: minutes for which the least delay is remembered (section 2.5: 10)",
+        ),
+        Parameter::new(
+            "current_filter",
+            Kind::Integer(1, 1000),
+            "4",
+            "CURRENT_FILTER: last delays of which the least counts (section 2.4.2 leaves it open; ns-3: 4)",
+        ),
+        Parameter::new(
+            "allowed_increase",
+            Kind::Number(0.1, 100.0),
+            "1",
+            "ALLOWED_INCREASE: segments by which the window may exceed what is in flight (section 2.5: 1)",
+        ),
+        Parameter::new("min_cwnd", Kind::Integer(1, 10), "2", "MIN_CWND: least window in segments (section 2.5: 2)"),
+    ],
+    build: |p, setup| windowed(Ledbat::from(p), setup),
+};
+
+/// LEDBAT, low extra delay background transport (RFC 6817): holds the one-way queueing delay at `target`. Below, the
+/// window grows by up to `gain` segments a round trip, in proportion to what is missing; above, it shrinks in the same
+/// way. A flow that fills queues thus drives it back to its least window, which is what it is for.
+///
+/// Queueing delay is the current one-way delay, the least of the last few samples, less the base delay, the least of
+/// the last minutes. The clocks of the two ends need not agree, for both terms have their difference in them.
+///
+/// It errs where the base delay is not seen. A flow that starts into the standing queue of another takes that queue
+/// for propagation and puts its own on top, the latecomer's advantage. In a queue shorter than `target` it
+/// is as aggressive as Reno. Where no timestamps tell of delays it grows as Reno, too.
+#[derive(Debug)]
+pub struct Ledbat {
+    /// TARGET in nanoseconds.
+    target: f64,
+    gain: f64,
+    allowed_increase: f64,
+    min_cwnd: f64,
+    /// Whether slow start ends once the queue is at the target.
+    leaves: bool,
+    base: BaseDelays,
+    current: VecDeque<i64>,
+    current_filter: usize,
+}
+
+impl Ledbat {
+    /// LEDBAT with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        Ledbat {
+            target: p.duration("target").expect("it has a default").as_nanos() as f64,
+            gain: p.number("gain"),
+            allowed_increase: p.number("allowed_increase"),
+            min_cwnd: p.number("min_cwnd"),
+            leaves: p.text("profile") == "rfc",
+            base: BaseDelays { minutes: VecDeque::new(), history: p.integer("base_history") as usize, minute: 0 },
+            current: VecDeque::new(),
+            current_filter: p.integer("current_filter") as usize,
+        }
+    }
+
+    /// FILTER(current_delays) - MIN(base_delays) in nanoseconds, once there is a sample.
+    fn queueing_delay(&self) -> Option<f64> {
+        let current = self.current.iter().min()?;
+        Some(current.saturating_sub(self.base.least()?) as f64)
+    }
+}
+
+impl Window for Ledbat {
+    fn wants_one_way(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, _: &State, ack: &Ack) {
+        let Some(delay) = ack.one_way else { return };
+        self.base.add(ack.now, delay);
+        if self.current.len() == self.current_filter {
+            self.current.pop_front();
+        }
+        self.current.push_back(delay);
+    }
+
+    /// Section 2.4.2: cwnd += GAIN * off_target * bytes_newly_acked * MSS / cwnd, bounded from both sides.
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let Some(queueing_delay) = self.queueing_delay() else { return state.cwnd + Reno::increase(state, ack) };
+        let off_target = (self.target - queueing_delay) / self.target;
+        let grown = state.cwnd + self.gain * off_target * ack.acked as f64 * state.mss / state.cwnd;
+        let most = ack.flight as f64 + self.allowed_increase * state.mss;
+        grown.min(most).max(self.min_cwnd * state.mss)
+    }
+
+    /// At the target congestion avoidance would not grow any more.
+    fn leave_slow_start(&mut self, _: &State, _: &Ack) -> bool {
+        self.leaves && self.queueing_delay().is_some_and(|delay| delay >= self.target)
+    }
+
+    /// Section 2.4.2: half, as Reno.
+    fn shrink(&mut self, state: &State, _: &Congestion) -> f64 {
+        (state.cwnd / 2.0).max(self.min_cwnd * state.mss)
+    }
+}
+
+/// The least delay of each of the last minutes (section 2.4.2), the latest last.
+#[derive(Debug)]
+struct BaseDelays {
+    minutes: VecDeque<i64>,
+    /// BASE_HISTORY.
+    history: usize,
+    /// Which minute the last is.
+    minute: u64,
+}
+
+impl BaseDelays {
+    fn add(&mut self, now: Time, delay: i64) {
+        let minute = now.as_nanos() / 60_000_000_000;
+        match self.minutes.back_mut() {
+            Some(least) if minute == self.minute => *least = delay.min(*least),
+            _ => {
+                if self.minutes.len() == self.history {
+                    self.minutes.pop_front();
+                }
+                self.minutes.push_back(delay);
+                self.minute = minute;
+            }
+        }
+    }
+
+    fn least(&self) -> Option<i64> {
+        self.minutes.iter().min().copied()
+    }
+}
