@@ -1,5 +1,16 @@
-use super::{Discipline, Drops, Fifo, Queued};
+use super::{Constructor, DROP_TAIL, Discipline, Drops, Fifo, LIMIT, Queued};
 use vazao_engine::Time;
+use vazao_engine::registry::Entry;
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: DROP_TAIL,
+    aliases: &["fifo"],
+    title: "Drop-tail",
+    source: "first in, first out",
+    help: "what does not fit is dropped; queue = \"100 packets\" is short for it",
+    parameters: &[LIMIT],
+    build: |p, setting| Box::new(DropTail::new(super::limit(p, setting))),
+};
 
 /// First in, first out, and what does not fit is dropped. Links use a faster form of it (see `link.rs`); this one runs
 /// on the two-event path, and a test holds the two against each other.

@@ -3,12 +3,20 @@
 //! A discipline that decides on arrival and serves in order (drop-tail) costs one event a packet, because the departure
 //! is known on arrival. One that decides on departure, marks, or reorders implements [`Discipline`] and costs two.
 
+mod codel;
 mod drop_tail;
 mod fifo;
+mod fq_codel;
+mod pie;
+mod red;
 mod threshold;
 
+pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use fifo::{Fifo, Limit};
+pub use fq_codel::FqCoDel;
+pub use pie::{Control as PieControl, Pie};
+pub use red::Red;
 pub use threshold::Threshold;
 
 use crate::ecn::Ecn;
@@ -123,33 +131,15 @@ fn limit(p: &Parameters, setting: &Setting) -> (u32, u64) {
     setting.limits(p.capacity("limit").expect("every queue has a limit"))
 }
 
+/// Bytes of an ordinary packet, where a discipline counts packets in bytes or the other way.
+const MTU: f64 = 1500.0;
+
+const ECN: Parameter =
+    Parameter::new("ecn", Kind::Flag, "true", "marks what can be marked instead of dropping it (RFC 3168)");
+
 /// All queues.
-pub const QUEUES: &[Entry<Constructor>] = &[
-    Entry {
-        name: DROP_TAIL,
-        aliases: &["fifo"],
-        title: "Drop-tail",
-        source: "first in, first out",
-        help: "what does not fit is dropped; queue = \"100 packets\" is short for it",
-        parameters: &[LIMIT],
-        build: |p, setting| Box::new(DropTail::new(limit(p, setting))),
-    },
-    Entry {
-        name: "threshold",
-        aliases: &["step"],
-        title: "Step marking",
-        source: "Alizadeh et al., SIGCOMM 2010, section 3.1 (DCTCP's K); RFC 8257",
-        help: "marks what arrives while K or more wait, dropping only what does not fit: the switch that DCTCP wants",
-        parameters: &[
-            LIMIT,
-            Parameter::new("mark", Kind::Capacity, "20 packets", "K: from so much on, arriving packets are marked"),
-        ],
-        build: |p, setting| {
-            let mark = setting.limits(p.capacity("mark").expect("K has a default"));
-            Box::new(Threshold::new(limit(p, setting).into(), mark))
-        },
-    },
-];
+pub const QUEUES: &[Entry<Constructor>] =
+    &[drop_tail::ENTRY, red::ENTRY, codel::ENTRY, fq_codel::ENTRY, pie::ENTRY, threshold::ENTRY];
 
 /// The queue that a link has unless it is given another, and the only one that costs one event a packet.
 pub const DROP_TAIL: &str = "drop-tail";

@@ -1,5 +1,22 @@
-use super::{Discipline, Drops, Fifo, Limit, Queued};
+use super::{Constructor, Discipline, Drops, Fifo, LIMIT, Limit, Queued};
 use vazao_engine::Time;
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "threshold",
+    aliases: &["step"],
+    title: "Step marking",
+    source: "Alizadeh et al., SIGCOMM 2010, section 3.1 (DCTCP's K); RFC 8257",
+    help: "marks what arrives while K or more wait, dropping only what does not fit: the switch that DCTCP wants",
+    parameters: &[
+        LIMIT,
+        Parameter::new("mark", Kind::Capacity, "20 packets", "K: from so much on, arriving packets are marked"),
+    ],
+    build: |p, setting| {
+        let mark = setting.limits(p.capacity("mark").expect("K has a default"));
+        Box::new(Threshold::new(super::limit(p, setting).into(), mark))
+    },
+};
 
 /// Step marking for data centres (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, section 3.1; RFC 8257): a packet that
 /// arrives when K or more wait is marked. No average and no chance: the mark tells of the queue as it is.

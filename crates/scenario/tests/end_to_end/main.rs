@@ -3,6 +3,7 @@
 mod determinism;
 mod lab;
 mod losses;
+mod queues;
 mod response;
 mod sawtooth;
 mod sharing;

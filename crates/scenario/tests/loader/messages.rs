@@ -72,7 +72,12 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("0.001", "{ kind = \"bernoulli\" }", "network.bottleneck.loss.p", &["missing"]),
     ("0.001", "{ kind = \"list\", packets = [0] }", "network.bottleneck.loss.packets", &["at least 1"]),
     ("0.001", "{ kind = \"list\", packets = [1.5] }", "network.bottleneck.loss.packets", &["whole number"]),
-    ("\"1 bdp\"", "{ kind = \"red\" }", "network.bottleneck.queue.kind", &["drop-tail"]),
+    ("\"1 bdp\"", "{ kind = \"wred\" }", "network.bottleneck.queue.kind", &["did you mean \"red\"?"]),
+    ("\"1 bdp\"", "\"codell\"", "network.bottleneck.queue", &["did you mean \"codel\"?", "write \"100 packets\""]),
+    ("\"1 bdp\"", "{ kind = \"red\", min = 5 }", "network.bottleneck.queue.min", &["5 has no unit", "\"1 bdp\""]),
+    ("\"1 bdp\"", "{ kind = \"red\", min = \"5 pints\" }", "network.bottleneck.queue.min", &["not a queue limit"]),
+    ("\"1 bdp\"", "{ kind = \"pie\", target = \"0 s\" }", "network.bottleneck.queue.target", &["from 1 us"]),
+    ("\"1 bdp\"", "{ kind = \"pie\", targett = \"1 s\" }", "network.bottleneck.queue.targett", &["\"target\""]),
     // Ends.
     ("\"left1\"", "\"left9\"", "flow.0.client", &["there is no host \"left9\""]),
     ("\"left1\"", "\"R1\"", "flow.0.client", &["there is no host \"R1\""]),

@@ -1,0 +1,172 @@
+use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, Queued};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Time};
+
+/// The longest span that makes sense here.
+const LONGEST: Duration = Duration::from_secs(100);
+
+pub(super) const TARGET: Parameter = Parameter::new(
+    "target",
+    Kind::Duration(Duration::from_micros(1), LONGEST),
+    "5 ms",
+    "standing wait that is acceptable (RFC 8289, section 4.4)",
+);
+pub(super) const INTERVAL: Parameter = Parameter::new(
+    "interval",
+    Kind::Duration(Duration::from_micros(1), LONGEST),
+    "100 ms",
+    "how long the wait must stay above target: a round-trip time of those that cross it (section 4.3)",
+);
+pub(super) const CE_THRESHOLD: Parameter = Parameter::new(
+    "ce_threshold",
+    Kind::Duration(Duration::ZERO, LONGEST),
+    "",
+    "a wait above which every packet that can be is marked, as Linux's option of that name; without it none",
+);
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "codel",
+    aliases: &[],
+    title: "CoDel",
+    source: "RFC 8289; Nichols, Jacobson, ACM Queue 10(5), 2012",
+    help: "drops at the head while the wait has stayed above target for an interval, ever more often",
+    parameters: &[LIMIT, TARGET, INTERVAL, CE_THRESHOLD, ECN],
+    build: |p, setting| {
+        let limit = super::limit(p, setting).into();
+        Box::new(CoDel { queue: Fifo::default(), limit, settings: Settings::from(p), state: State::default() })
+    },
+};
+
+/// What all queues of a discipline have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    target: Duration,
+    interval: Duration,
+    ce_threshold: Option<Duration>,
+    ecn: bool,
+    /// The largest packet seen: with less than that waiting, nothing is dropped.
+    max_packet: u32,
+}
+
+impl Settings {
+    pub fn from(p: &Parameters) -> Self {
+        Settings {
+            target: p.duration("target").expect("the target has a default"),
+            interval: p.duration("interval").expect("the interval has a default"),
+            ce_threshold: p.duration("ce_threshold"),
+            ecn: p.flag("ecn"),
+            max_packet: 0,
+        }
+    }
+
+    /// Takes note of an arriving packet.
+    pub fn see(&mut self, packet: &Queued) {
+        self.max_packet = self.max_packet.max(packet.size);
+    }
+
+    /// When the next packet is due to be dropped: drops come closer by the root of their number, which makes the rate of a
+    /// TCP that answers each fall linearly (RFC 8289, section 5.4).
+    fn control_law(&self, from: Time, count: u32) -> Time {
+        from + Duration::from_nanos((self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
+    }
+}
+
+/// What CoDel knows of one queue (RFC 8289, section 5.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct State {
+    /// When the wait will have been above target for an interval, while it is above.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    /// Drops since this dropping state began, and what they were when the last one began.
+    count: u32,
+    last_count: u32,
+}
+
+impl State {
+    /// Takes the first packet, and says whether it may be dropped (section 5.6).
+    fn take(&mut self, now: Time, queue: &mut Fifo, settings: &Settings) -> (Option<Queued>, bool) {
+        let Some(packet) = queue.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        if packet.sojourn(now) < settings.target || queue.bytes() <= u64::from(settings.max_packet) {
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        let first_above = *self.first_above.get_or_insert(now + settings.interval);
+        (Some(packet), now >= first_above)
+    }
+
+    /// Gives the next packet of a queue, after those that are dropped before it (section 5.5).
+    pub fn dequeue(&mut self, now: Time, queue: &mut Fifo, settings: &Settings, drops: &mut Drops) -> Option<Queued> {
+        let (mut packet, mut ok_to_drop) = self.take(now, queue, settings);
+        if self.dropping {
+            self.dropping = ok_to_drop;
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if self.hit(&mut packet, settings, drops) {
+                    self.drop_next = settings.control_law(self.drop_next, self.count);
+                    break;
+                }
+                (packet, ok_to_drop) = self.take(now, queue, settings);
+                self.dropping = ok_to_drop;
+                if ok_to_drop {
+                    self.drop_next = settings.control_law(self.drop_next, self.count);
+                }
+            }
+        } else if ok_to_drop {
+            if !self.hit(&mut packet, settings, drops) {
+                (packet, _) = self.take(now, queue, settings);
+            }
+            self.dropping = true;
+            // Where dropping ended a short while ago, it goes on at the rate that it had reached.
+            let delta = self.count.wrapping_sub(self.last_count);
+            let recent = now < self.drop_next + Duration::from_nanos(16 * settings.interval.as_nanos());
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.drop_next = settings.control_law(now, self.count);
+            self.last_count = self.count;
+        }
+        let mut packet = packet?;
+        if settings.ce_threshold.is_some_and(|threshold| packet.sojourn(now) > threshold) {
+            packet.mark();
+        }
+        Some(packet)
+    }
+
+    /// Marks a packet and says so, or drops it.
+    fn hit(&mut self, packet: &mut Option<Queued>, settings: &Settings, drops: &mut Drops) -> bool {
+        let victim = packet.as_mut().expect("what may be dropped is there");
+        if settings.ecn && victim.mark() {
+            return true;
+        }
+        drops.early(*victim);
+        *packet = None;
+        false
+    }
+}
+
+/// Controlled delay (RFC 8289): a queue that never falls below `target` for an `interval` is a standing one. Then the packet
+/// at the head is dropped, and another one after each interval / sqrt(count), until the wait is below target.
+#[derive(Debug)]
+pub struct CoDel {
+    queue: Fifo,
+    limit: Limit,
+    settings: Settings,
+    state: State,
+}
+
+impl Discipline for CoDel {
+    fn enqueue(&mut self, _: Time, packet: Queued, drops: &mut Drops) {
+        self.settings.see(&packet);
+        if self.limit.admits(&packet, &self.queue) {
+            self.queue.push(packet);
+        } else {
+            drops.full(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Queued> {
+        self.state.dequeue(now, &mut self.queue, &self.settings, drops)
+    }
+}
