@@ -4,7 +4,7 @@ use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "red",
-    aliases: &["ared"],
+    aliases: &[],
     title: "RED",
     source: "Floyd, Jacobson, ToN 1(4), 1993; Floyd, Gummadi, Shenker 2001 (adaptive)",
     help: "drops or marks at random, the more the longer the average queue: between min and max up to max_p",
