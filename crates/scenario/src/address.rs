@@ -108,8 +108,3 @@ pub(crate) fn initial_sequences(seed: u64, flow: usize) -> [u32; 2] {
     let mut stream = Stream::new(seed, &format!("initial sequence/flow {flow}"));
     [stream.bits() as u32, stream.bits() as u32]
 }
-
-/// An address as people write it.
-pub(crate) fn dotted([a, b, c, d]: Address) -> String {
-    format!("{a}.{b}.{c}.{d}")
-}

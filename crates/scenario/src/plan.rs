@@ -1,12 +1,13 @@
 //! What each guest of a scenario is to do, written as the statements that its first process reads.
 
-use crate::address::{Addresses, Socket, dotted};
+use crate::address::{Addresses, Socket};
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
 use crate::stack::{Kernel, Stack};
 use crate::transport::{LINUX_CONTROLS, Protocol, udp_rate};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use vazao_application::{Application, Sides, Sink, Source};
 use vazao_engine::{Duration, Stream};
 use vazao_network::Graph;
@@ -208,7 +209,7 @@ fn write_host(
     let mtu = ends.iter().map(mtu).min().unwrap_or(1500);
     for index in addresses.of(node) {
         let interface = &addresses.interfaces[index];
-        writeln!(out, "card {} {} {mtu}", interface.number, dotted(interface.address))?;
+        writeln!(out, "card {} {} {mtu}", interface.number, Ipv4Addr::from(interface.address))?;
     }
     for (name, value) in settings(ends) {
         writeln!(out, "sysctl {name} {value}")?;
@@ -301,7 +302,7 @@ fn write_routes(
 
 fn write_route(out: &mut String, addresses: &Addresses, (from, to): (usize, usize), initial: u64) -> std::fmt::Result {
     let (from, to) = (&addresses.interfaces[from], &addresses.interfaces[to]);
-    let (peer, source) = (dotted(to.address), dotted(from.address));
+    let (peer, source) = (Ipv4Addr::from(to.address), Ipv4Addr::from(from.address));
     let mut line = format!("route {peer} card {} source {source}", from.number);
     if initial != INITIAL_WINDOW {
         write!(line, " initcwnd {initial}")?;
@@ -320,7 +321,7 @@ fn write_mptcp(out: &mut String, addresses: &Addresses, node: usize, ends: &[End
         // The client opens a subflow to each address that the server tells of, from the interface that its routes
         // name; from all of them if they are endpoints of a full mesh.
         if end.side == 1 || full {
-            writeln!(out, "mptcp endpoint {} card {} {flags}", dotted(interface.address), interface.number)?;
+            writeln!(out, "mptcp endpoint {} card {} {flags}", Ipv4Addr::from(interface.address), interface.number)?;
         }
     }
     Ok(())
@@ -331,10 +332,11 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
     let role = ["client", "server"][end.side];
     let application = if end.side == 0 { &end.sides.client } else { &end.sides.server };
     if let Application::Program(program) = application {
-        let (client, server) = if end.side == 0 { (end.own, end.peer) } else { (end.peer, end.own) };
+        let sockets = if end.side == 0 { [end.own, end.peer] } else { [end.peer, end.own] };
+        let [client, server] = sockets.map(|socket| Ipv4Addr::from(socket.address).to_string());
         // A statement is one line: a program's further ones are written into it.
         let program = program.replace('\\', r"\\").replace('\n', r"\n").replace('\r', "");
-        let program = program.replace("{client}", &dotted(client.address)).replace("{server}", &dotted(server.address));
+        let program = program.replace("{client}", &client).replace("{server}", &server);
         let start = if end.side == 0 { end.flow.start.as_nanos() } else { 0 };
         return writeln!(
             out,
@@ -343,8 +345,8 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
         );
     }
     write!(out, "flow number={} transport={} role={role}", end.number, transport.entry.name)?;
-    write!(out, " local={}:{}", dotted(end.own.address), end.own.port)?;
-    write!(out, " peer={}:{}", dotted(end.peer.address), end.peer.port)?;
+    write!(out, " local={}:{}", Ipv4Addr::from(end.own.address), end.own.port)?;
+    write!(out, " peer={}:{}", Ipv4Addr::from(end.peer.address), end.peer.port)?;
     if end.side == 0 {
         write!(out, " start={}", end.flow.start.as_nanos())?;
     }
@@ -373,7 +375,8 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
                 // The first is the primary one.
                 let others = addresses.of(node).filter(|&index| index != socket.interface);
                 let indices = std::iter::once(socket.interface).chain(others);
-                indices.map(|index| dotted(addresses.interfaces[index].address)).collect::<Vec<_>>().join(",")
+                let address = |index: usize| Ipv4Addr::from(addresses.interfaces[index].address).to_string();
+                indices.map(address).collect::<Vec<_>>().join(",")
             };
             write!(out, " locals={} peers={}", all(end.own), all(end.peer))?;
         }
