@@ -1,6 +1,7 @@
 //! What a flow came to, whoever played its ends.
 
 use crate::ledger::Ledger;
+use crate::measure::SenderState;
 use crate::transport::Protocol;
 use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;

@@ -2,7 +2,6 @@
 
 use crate::measure::SenderState;
 use crate::meter::TcpMeter;
-use std::str::SplitAsciiWhitespace;
 use vazao_engine::{Duration, Time};
 
 /// A flow of which at least one side is a guest's.
@@ -57,9 +56,9 @@ const INFINITE: u64 = 0x7fff_ffff;
 impl TcpInfo {
     /// Takes over what a sample says, in the kernel's names and units. False: it says nothing of a window, as with
     /// connections that have several or count them otherwise.
-    pub fn update(&mut self, words: SplitAsciiWhitespace<'_>) -> bool {
+    pub fn update(&mut self, sample: &str) -> bool {
         let value = |wanted: &str| -> Option<u64> {
-            let mut found = words.clone().filter_map(|word| word.split_once('='));
+            let mut found = sample.split_ascii_whitespace().filter_map(|word| word.split_once('='));
             found.find(|(name, _)| *name == wanted)?.1.parse().ok()
         };
         let (Some(mss), Some(cwnd)) = (value("mss"), value("cwnd")) else { return false };
@@ -77,11 +76,6 @@ impl TcpInfo {
         }
         self.timeouts = value("total_rto");
         true
-    }
-
-    /// Smoothed round-trip time.
-    pub fn srtt(&self) -> Option<Duration> {
-        self.srtt
     }
 }
 
@@ -189,12 +183,12 @@ mod tests {
     #[test]
     fn a_sample_is_in_bytes_and_a_cut_is_a_lower_threshold() {
         let mut info = TcpInfo::default();
-        info.update("cwnd=20 ssthresh=2147483647 mss=1000 srtt_us=50000 unacked=7 ca_state=0".split_ascii_whitespace());
+        info.update("cwnd=20 ssthresh=2147483647 mss=1000 srtt_us=50000 unacked=7 ca_state=0");
         assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
-        assert_eq!(SenderState::srtt(&info), Some(Duration::from_millis(50)));
+        assert_eq!(info.srtt(), Some(Duration::from_millis(50)));
         for (threshold, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {
-            info.update(format!("cwnd=14 ssthresh={threshold} mss=1000 ca_state=3").split_ascii_whitespace());
+            info.update(&format!("cwnd=14 ssthresh={threshold} mss=1000 ca_state=3"));
             assert_eq!((info.cuts(), info.is_repairing()), (cuts, true), "threshold {threshold}");
         }
     }

@@ -452,7 +452,7 @@ impl<P: Probe> World<P> {
                 self.close(number, side, done || why.is_some());
             }
             Report::Info(_, None, text) if sends => {
-                if !ledger.info.update(text.split_ascii_whitespace()) {
+                if !ledger.info.update(text) {
                     return;
                 }
                 self.flows[number].measure.on_sender_event(now, &ledger.info);
