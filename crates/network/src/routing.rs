@@ -75,6 +75,22 @@ impl<'g> Routing<'g> {
         if start == goal {
             return Err(GraphError::Itself(self.graph.nodes[start].name.clone()));
         }
+        self.path((start, first), (goal, last)).ok_or_else(|| GraphError::Unreachable(from.into(), to.into()))
+    }
+
+    /// The route from one interface to another's address, and the number of the interface at which it arrives: where
+    /// paths are disjoint, the sender's interface decides that. Interfaces are places: the host's node and a number
+    /// from 0. `None`: there is no such interface, both are one host's, or nothing leads there.
+    pub fn way(&self, from: (usize, usize), to: (usize, usize)) -> Option<(Vec<Step>, usize)> {
+        let link = |(node, number): (usize, usize)| self.interfaces[node].get(number).copied();
+        let steps = self.path((from.0, Some(link(from)?)), (to.0, Some(link(to)?)))?;
+        let &(arrives, _) = steps.last()?;
+        let number = self.interfaces[to.0].iter().position(|&link| link == arrives)?;
+        Some((steps, number))
+    }
+
+    /// The path between two hosts with, where it is given, the link at its end.
+    fn path(&self, (start, first): (usize, Option<usize>), (goal, last): (usize, Option<usize>)) -> Option<Vec<Step>> {
         let mut reached: BTreeMap<usize, Reached> = BTreeMap::from([(start, (0, 0, None))]);
         let mut queue = BinaryHeap::from([Reverse((0, 0, start))]);
         while let Some(Reverse((delay, hops, node))) = queue.pop() {
@@ -100,7 +116,7 @@ impl<'g> Routing<'g> {
                 }
             }
         }
-        self.trace(&reached, goal).ok_or_else(|| GraphError::Unreachable(from.into(), to.into()))
+        self.trace(&reached, goal)
     }
 
     /// The links from `node` that can be of use: to routers, and to the goal.

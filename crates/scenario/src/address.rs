@@ -19,6 +19,13 @@ pub(crate) struct Interface {
     pub address: Address,
 }
 
+impl Interface {
+    /// Its node and number.
+    pub fn place(&self) -> (usize, usize) {
+        (self.node, self.number)
+    }
+}
+
 /// An end of a flow on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Socket {

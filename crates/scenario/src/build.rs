@@ -115,10 +115,8 @@ fn build_guests<B: Copy>(scenario: &Scenario, cast: &Cast, network: &mut Network
             continue;
         }
         for to in interfaces.iter().filter(|to| to.node != from.node) {
-            let Ok(steps) = routing.route(&from.name, &to.name) else { continue };
-            let &(last, _) = steps.last().expect("a route has links");
-            let number = scenario.graph.interfaces(to.node).iter().position(|&link| link == last);
-            if let Some(interface) = number.and_then(|number| cast.addresses.at(to.node, number)) {
+            let Some((steps, number)) = routing.way(from.place(), to.place()) else { continue };
+            if let Some(interface) = cast.addresses.at(to.node, number) {
                 ways.insert((index, to.address), Way { route: add_route(network, &steps), interface });
             }
         }
@@ -174,14 +172,14 @@ fn entry<B: Copy>(registry: &[Entry<B>], name: &str) -> B {
 /// The ways between the hosts of a flow that may use all of their interfaces.
 fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     let routing = Routing::new(graph);
-    let interfaces = |address: &str| -> Vec<String> {
+    let interfaces = |address: &str| {
         let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
-        (1..=graph.interfaces(node).len()).map(|number| format!("{}.{number}", graph.nodes[node].name)).collect()
+        (0..graph.interfaces(node).len()).map(move |number| (node, number))
     };
     let mut ways = Vec::new();
     for client in interfaces(&flow.client) {
         for server in interfaces(&flow.server) {
-            if let (Ok(out), Ok(back)) = (routing.route(&client, &server), routing.route(&server, &client)) {
+            if let (Some((out, _)), Some((back, _))) = (routing.way(client, server), routing.way(server, client)) {
                 ways.push(Routes { out, back });
             }
         }

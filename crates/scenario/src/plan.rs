@@ -284,14 +284,12 @@ fn write_routes(
         let initial = window[&addresses.interfaces[end.peer.interface].node];
         write_route(out, addresses, (end.own.interface, end.peer.interface), initial)?;
     }
-    let name = |index: usize| addresses.interfaces[index].name.as_str();
+    let place = |index: usize| addresses.interfaces[index].place();
     let mut ways = Vec::new();
     for (peer, initial) in window {
         for (from, to) in addresses.of(node).flat_map(|from| addresses.of(peer).map(move |to| (from, to))) {
-            if let Ok(steps) = routing.route(name(from), name(to)) {
-                let &(last, _) = steps.last().expect("a route has links");
-                let arrives = graph.interfaces(peer).iter().position(|&link| link == last);
-                ways.push((arrives != Some(addresses.interfaces[to].number), from, to, initial));
+            if let Some((_, arrives)) = routing.way(place(from), place(to)) {
+                ways.push((arrives != addresses.interfaces[to].number, from, to, initial));
             }
         }
     }

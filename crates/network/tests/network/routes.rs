@@ -2,7 +2,7 @@
 
 use vazao_engine::{Duration, Rate};
 use vazao_network::topology::{self, Line};
-use vazao_network::{Capacity, Direction, Graph, GraphError, QueueSpec};
+use vazao_network::{Capacity, Direction, Graph, GraphError, QueueSpec, Routing};
 
 fn direction(delay_ms: u64) -> Direction {
     let (rate, delay) = (Rate::from_bps(1_000_000), Duration::from_millis(delay_ms));
@@ -94,6 +94,16 @@ fn interfaces_choose_among_disjoint_paths() {
     assert_eq!(graph.route("a.4", "b"), Err(GraphError::NoInterface("a".into(), 3, 4)));
     assert_eq!(graph.route("a.0", "b"), Err(GraphError::NoInterface("a".into(), 3, 0)));
     assert_eq!(graph.route("a.1", "a.2"), Err(GraphError::Itself("a".into())));
+
+    let (routing, place) = (Routing::new(&graph), |host, number| (graph.address(host).unwrap().0, number));
+    for (client, server) in [(0, 0), (0, 2), (1, 0)] {
+        // It arrives where the path of the sender's interface ends, whatever the address.
+        let steps = graph.route(&format!("a.{}", client + 1), "b").unwrap();
+        assert_eq!(routing.way(place("a", client), place("b", server)), Some((steps, client)));
+    }
+    for (from, to) in [(("a", 3), ("b", 0)), (("a", 0), ("b", 3)), (("a", 0), ("a", 1)), (("a", 0), ("a", 0))] {
+        assert_eq!(routing.way(place(from.0, from.1), place(to.0, to.1)), None);
+    }
 }
 
 /// A diamond with a slow short cut: least delay wins, then fewest links; a host never forwards.
