@@ -65,12 +65,6 @@ const COMMAND: &[Parameter] = &[
     ),
 ];
 
-/// The interval that gives messages of so many bytes a rate, to the nanosecond.
-fn interval(message: u64, bits_per_second: u64) -> Duration {
-    let nanos = u128::from(message) * 8_000_000_000 / u128::from(bits_per_second);
-    Duration::from_nanos((nanos as u64).max(1))
-}
-
 fn bulk(parameters: &Parameters) -> (Application, Application) {
     ends(parameters, Source::new(parameters.size("size"), parameters.duration("duration")))
 }
@@ -90,7 +84,7 @@ fn cbr(parameters: &Parameters) -> Sides {
     let message = parameters.size("message").expect("a size with a default");
     let rate = rate(parameters, "rate").expect("a rate with a default");
     let source = Source::new(parameters.size("size"), parameters.duration("duration"));
-    let pace = Pace { message, interval: interval(message, rate.as_bps()) };
+    let pace = Pace { message, interval: rate.time_for(message) };
     let (client, server) = ends(parameters, source.paced(pace));
     Sides { client, server, client_sends: true }
 }
