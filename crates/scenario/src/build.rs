@@ -25,7 +25,7 @@ pub(crate) fn link_id((index, forward): Step) -> u32 {
     2 * index as u32 + u32::from(!forward)
 }
 
-/// The guests of a scenario, and the addresses by which they know each other; nothing where there are none.
+/// The guests of a scenario, and the addresses by which they know each other.
 #[derive(Default)]
 pub(crate) struct Cast {
     pub addresses: Addresses,
@@ -33,10 +33,12 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
+    /// Nobody has an address where there are no guests and nothing is captured.
+    ///
     /// # Errors
     /// Why its guests cannot be had.
-    pub fn new(scenario: &Scenario) -> Result<Cast, String> {
-        if !scenario.flows.iter().any(|flow| flow.transport.has_guest()) {
+    pub fn new(scenario: &Scenario, is_captured: bool) -> Result<Cast, String> {
+        if !is_captured && !scenario.flows.iter().any(|flow| flow.transport.has_guest()) {
             return Ok(Cast::default());
         }
         let addresses = Addresses::new(scenario);

@@ -1,6 +1,5 @@
 //! Running a scenario: its world is built, its guests are started, and what happens is recorded.
 
-use crate::address::Addresses;
 use crate::build::{Cast, build};
 use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
@@ -51,7 +50,7 @@ pub struct Options<'a> {
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, start } = options;
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
-    let cast = Cast::new(scenario).map_err(Stopped::NotRun)?;
+    let cast = Cast::new(scenario, capture.is_some()).map_err(Stopped::NotRun)?;
     if scenario.trace.measures.is_empty() && capture.is_none() {
         let mut world = build(scenario, &cast, Silent);
         add_guests(&mut world, &cast, start, stop)?;
@@ -60,7 +59,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     }
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
     let interval = trace.queue_interval();
-    let output = capture.map(|output| (Capture::new(&Addresses::new(scenario)), output));
+    let output = capture.map(|output| (Capture::new(&cast.addresses), output));
     let mut world = build(scenario, &cast, Recorder { trace, output });
     add_guests(&mut world, &cast, start, stop)?;
     if let Some(interval) = interval {

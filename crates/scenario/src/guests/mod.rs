@@ -42,6 +42,8 @@ struct GuestHost {
     machine: Box<dyn Host>,
     slot: Slot,
     due: Time,
+    /// Whether its clock may go on by itself while nothing can happen to it.
+    runs_ahead: bool,
 }
 
 /// Where packets to an address go, and at which interface of its host they arrive.
@@ -249,16 +251,20 @@ impl<P: Probe> World<P> {
     /// Adds a guest that has been started. Call after all flows were added, in the order in which guests are numbered.
     pub fn add_guest(&mut self, planned: &Planned, machine: Box<dyn Host>) {
         let slot = self.scheduler.add_slot();
-        let name = planned.host.name.clone();
-        self.guests.hosts.push(GuestHost { name, node: planned.node, machine, slot, due: Time::NEVER });
+        let (name, runs_ahead) = (planned.host.name.clone(), planned.host.has_programs);
+        self.guests.hosts.push(GuestHost { name, node: planned.node, machine, slot, due: Time::NEVER, runs_ahead });
         self.service_guest(self.guests.hosts.len() - 1);
     }
 
     #[cold]
     pub fn wake_guest(&mut self, index: usize) {
-        // A guest that runs ahead must come back: nothing else looks whether it is to be stopped.
-        let until = self.scheduler.next_time().min(self.end).min(self.now + LONGEST_AHEAD);
         let host = &mut self.guests.hosts[index];
+        let until = if host.runs_ahead {
+            // It must come back: nothing else looks whether it is to be stopped.
+            self.scheduler.next_time().min(self.end).min(self.now + LONGEST_AHEAD)
+        } else {
+            self.now
+        };
         host.due = Time::NEVER;
         if host.machine.next_timeout() <= self.now {
             match host.machine.handle_timeout(self.now, until) {
