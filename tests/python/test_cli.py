@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from vazao import cli, study, terminal
+from command import Vazao, caller
+from vazao import study, terminal
 from vazao.loading import load
 from vazao.result import run_scenario
 
@@ -28,30 +26,11 @@ transport = { kind = "tcp", cc = "reno" }
 """
 
 
-@dataclass
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Vazao = Callable[..., Answer]
-
-
 @pytest.fixture
 def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SCENARIO)
-
-    def call(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["vazao", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        output = capsys.readouterr()
-        code = end.value.code
-        return Answer(code if isinstance(code, int) else 0, output.out, output.err)
-
-    return call
+    return caller(monkeypatch, capsys)
 
 
 def test_a_scenario_prints_tables_with_units(vazao: Vazao) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import vazao as vz
-from vazao import cli, kernel
+from command import Vazao, caller
+from vazao import kernel
 from vazao.compare import MEASURES, Comparison, Trial, parting
 from vazao.compare.traces import of_flow
 from vazao.compare.variants import variants
@@ -225,11 +225,9 @@ def test_one_stack_alone_is_nothing_to_compare() -> None:
         variants(SCENARIO.replace("10 Mbps", "10 Mbs"), file="here.toml")
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["vazao", "compare", *arguments])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    return end.value.code if isinstance(end.value.code, int) else 0
+@pytest.fixture
+def compare(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
+    return caller(monkeypatch, capsys, "compare")
 
 
 @pytest.fixture
@@ -240,11 +238,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_a_kernel_ours_is_shown_and_the_way_to_one(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, compare: Vazao
 ) -> None:
     monkeypatch.setattr("vazao.loading._kernels", list)
-    assert call(monkeypatch, "listed.toml") == 1
-    said = capsys.readouterr()
+    said = compare("listed.toml")
+    assert said.code == 1
     assert "not built" in said.out
     assert "vazao kernel build" in said.err
     assert "200 kB" not in said.err
@@ -254,9 +252,9 @@ def test_without_a_kernel_ours_is_shown_and_the_way_to_one(
 
 
 @needs_kernel
-def test_ours_beside_linux(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "listed.toml", "--set", "flow.0.transport.recovery=sack", "--out", "there") == 0
-    said = capsys.readouterr().out
+def test_ours_beside_linux(here: Path, compare: Vazao) -> None:
+    answer = compare("listed.toml", "--set", "flow.0.transport.recovery=sack", "--out", "there")
+    assert answer.code == 0, answer.err
     for words in (
         "vazao against linux",
         "recovery is left out",
@@ -264,11 +262,12 @@ def test_ours_beside_linux(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
         "▸",
         "figures and captures: there",
     ):
-        assert words in said
+        assert words in answer.out
     assert all((here / "there" / stack / "a.1.pcapng").is_file() for stack in ("vazao", "linux"))
 
-    assert call(monkeypatch, "listed.toml", "--json", "--tolerance", "2", "--seed", "3") == 0
-    found = json.loads(capsys.readouterr().out)
+    answer = compare("listed.toml", "--json", "--tolerance", "2", "--seed", "3")
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)
     assert [run["run"] for run in found["runs"]] == ["vazao", "linux"]
     assert (found["yardstick"], found["tolerance_s"]) == ("linux", 2e-3)
     rows = {(row["measure"], row["run"]): row for row in found["differences"]}

@@ -1,15 +1,13 @@
 """Same scenario, same seed, same bytes: on one thread or two, watched or not, in this process or another."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 import vazao as vz
+from command import vazao
 from vazao import campaign
 from vazao.store import TABLES, Store
 from vazao.study import parse_study
@@ -101,15 +99,8 @@ def test_another_process_gives_the_same_result(tmp_path: Path) -> None:
     path.write_text(STUDY.split("[scenario]")[1].split("[[part]]")[0].replace("scenario.", ""))
 
     def result(hash_seed: str) -> dict[str, Any]:
-        command = "from vazao.cli import main; main()"
-        run = subprocess.run(
-            [sys.executable, "-c", command, "run", str(path), "--seed", "6", "--json"],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found: dict[str, Any] = json.loads(run.stdout)
+        answer = vazao("run", path, "--seed", "6", "--json", PYTHONHASHSEED=hash_seed)
+        found: dict[str, Any] = json.loads(answer.out)
         assert found["run"].pop("wall_s") > 0
         return found
 

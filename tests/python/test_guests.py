@@ -20,6 +20,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from command import program, vazao
 from vazao import _core, kernel
 from vazao.errors import RunError, ScenarioError
 from vazao.loading import load
@@ -360,16 +361,6 @@ def test_what_is_wrong_is_said_before_anything_runs(more: dict[str, object], mes
         load(plain, overrides=[("flow.0.transport", transport)])
 
 
-def vazao(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from vazao.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | environment,
-    )
-
-
 LINUX = """
 [network]
 topology = "point-to-point"
@@ -383,17 +374,17 @@ transport = { stack = "linux" }
 def test_without_a_kernel_one_message_says_how_to_build_it(tmp_path: Path) -> None:
     (tmp_path / "linux.toml").write_text(LINUX)
     done = vazao("run", tmp_path / "linux.toml", VAZAO_CACHE=str(tmp_path), VAZAO_KERNEL="")
-    assert done.returncode == 1
-    assert "vazao kernel build" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.code == 1
+    assert "vazao kernel build" in done.err
+    assert len(done.err.strip().splitlines()) == 1
 
 
 @needs_kernel
 def test_the_command_prints_what_made_the_result(tmp_path: Path) -> None:
     (tmp_path / "linux.toml").write_text(LINUX)
     done = vazao("run", tmp_path / "linux.toml", "--json")
-    assert done.returncode == 0, done.stderr
-    run = json.loads(done.stdout)["run"]
+    assert done.code == 0, done.err
+    run = json.loads(done.out)["run"]
     built = kernel.find()
     assert built is not None
     assert (run["kernel_sha256"], run["kernel_hz"]) == (built.sha256, built.hz)
@@ -404,7 +395,7 @@ def test_the_command_prints_what_made_the_result(tmp_path: Path) -> None:
 def test_a_killed_run_leaves_no_guest(tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(LINUX.replace("10 kB", "500 MB"))
     running = subprocess.Popen(
-        [sys.executable, "-c", "from vazao.cli import main; main()", "run", str(tmp_path / "long.toml")],
+        program("run", tmp_path / "long.toml"),
         env=os.environ | {"TMPDIR": str(tmp_path)},
     )
     try:

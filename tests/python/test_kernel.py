@@ -11,7 +11,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from vazao import cli, kernel
+from command import Vazao, caller, program
+from vazao import kernel
 from vazao.kernel import binary, cache, tree
 from vazao.kernel.build import TOOLS, check_fragment
 from vazao.kernel.debian import Package
@@ -115,27 +115,9 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
     return made
 
 
-@dataclass
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Vazao = Callable[..., Answer]
-
-
 @pytest.fixture
 def vazao(workshop: Workshop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
-    def call(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["vazao", "kernel", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        output = capsys.readouterr()
-        code = end.value.code
-        return Answer(code if isinstance(code, int) else 0, output.out, output.err)
-
-    return call
+    return caller(monkeypatch, capsys, "kernel")
 
 
 NAME = f"6.12.117-1-hz100-{cache.digest(cache.fragment())[:8]}"
@@ -343,9 +325,6 @@ def test_a_tree_has_the_same_digest_built_or_not_and_in_git_or_not(tmp_path: Pat
     assert tree.read_tree(tmp_path).digest != plain
 
 
-INTERRUPTED = "import sys; from vazao.cli import main; sys.argv = ['vazao', 'kernel', 'build']; main()"
-
-
 @pytest.mark.parametrize(
     ("tool", "how"),
     [("apt-get", signal.SIGINT), ("dpkg-deb", signal.SIGINT), ("make", signal.SIGINT), ("make", signal.SIGTERM)],
@@ -354,7 +333,7 @@ def test_an_interruption_leaves_nothing(workshop: Workshop, tool: str, how: sign
     pid = tmp_path / "pid"
     # A tool with a child, as make has: both must be gone.
     workshop.tool(tool, f"sleep 60 & echo $! > {pid}.new; /bin/mv {pid}.new {pid}; wait")
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(program("kernel", "build"), stderr=subprocess.PIPE, text=True) as process:
         wait_until(pid.exists, 30)
         process.send_signal(how)
         began = time.monotonic()
@@ -374,7 +353,7 @@ def test_a_killed_build_ends_and_the_next_one_cleans_up(workshop: Workshop, vaza
     workshop.tool(
         "make", f"echo $$ > {slow}.new; /bin/mv {slow}.new {slow}; while :; do echo '  CC x'; sleep 0.1; done"
     )
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(program("kernel", "build"), stderr=subprocess.DEVNULL) as process:
         wait_until(slow.exists, 30)
         assert vazao("build").err.endswith("another build is at work there; wait for it to end\n")
         process.kill()

@@ -1,0 +1,56 @@
+"""The command `vazao`, called as its users do: in this process, or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from vazao import cli
+
+MAIN = "from vazao.cli import main; main()"
+"""The command as a program of `python -c`."""
+
+
+@dataclass
+class Answer:
+    """Its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Vazao = Callable[..., Answer]
+
+
+def caller(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *first: str) -> Vazao:
+    """The command in this process, its first arguments given."""
+
+    def call(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["vazao", *first, *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        output = capsys.readouterr()
+        code = end.value.code
+        return Answer(code if isinstance(code, int) else 0, output.out, output.err)
+
+    return call
+
+
+def program(*arguments: str | Path) -> list[str]:
+    """The command as a process of its own: what to start."""
+    return [sys.executable, "-c", MAIN, *map(str, arguments)]
+
+
+def vazao(*arguments: str | Path, **environment: str) -> Answer:
+    """The command in a process of its own."""
+    done = subprocess.run(
+        program(*arguments), capture_output=True, text=True, timeout=120, env=os.environ | environment, check=False
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
