@@ -43,6 +43,10 @@ app = typer.Typer(
 app.add_typer(kernel_app, name="kernel")
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
+]
+Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
 
 def main() -> None:
@@ -87,10 +91,8 @@ def _options(
 @app.command()
 def run(
     name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")],
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")] = None,
+    changes: Changes = None,
+    seed: Seed = None,
     full: Annotated[
         bool | None, typer.Option("--full/--quick", help="A study's size (default: as begun, else quick).")
     ] = None,
@@ -217,10 +219,8 @@ def _publish(done: Campaign) -> Path:
 @app.command()
 def compare(
     name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.")],
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")] = None,
+    changes: Changes = None,
+    seed: Seed = None,
     directory: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Figures and captures (default: results/compare-NAME).")
     ] = None,
@@ -300,18 +300,23 @@ def sql(
 
 
 @app.command()
-def check(name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")]) -> None:
+def check(
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")],
+    changes: Changes = None,
+    seed: Seed = None,
+) -> None:
     """Validate without running; say what would be run and how long it would take."""
     path = find(name)
     text = read_text(path)
+    overrides = [_change(change) for change in changes or []]
     cores = os.cpu_count() or 1
     if not is_study(text):
-        scenario = load(text, file=str(path))
+        scenario = load(text, file=str(path), overrides=overrides, seed=seed)
         print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds(scenario))}")
         for line in _guests([scenario]):
             print(f"    {line}")
         return
-    study = parse_study(text, str(path))
+    study = parse_study(text, str(path)).changed(overrides, seed)
     from vazao.rehearsal import rehearse
 
     rehearse(study)
