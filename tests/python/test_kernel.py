@@ -365,6 +365,17 @@ def test_a_killed_build_ends_and_the_next_one_cleans_up(workshop: Workshop, vaza
     wait_until(lambda: workshop.names() == [NAME], 5)
 
 
+def test_what_a_build_left_goes_even_if_nothing_is_built(workshop: Workshop, vazao: Vazao) -> None:
+    """As when a second signal ends a build that is removing what it has made."""
+    vazao("build")
+    for left in (".building", ".building-1234-discarded"):
+        (workshop.cache / "kernels" / left / "linux-source-6.12").mkdir(parents=True)
+    workshop.without("make", "gcc")
+    answer = vazao("build")
+    assert (answer.code, "there already: Linux 6.12.117" in answer.out) == (0, True)
+    assert workshop.names() == [NAME]
+
+
 def wait_until(true: Callable[[], bool], seconds: float) -> None:
     end = time.monotonic() + seconds
     while not true():

@@ -77,6 +77,7 @@ def build(
     if not origin:
         return _without_lists(series, hz, force)
     name = _name(origin, hz)
+    cache.clean()
     if not force and (there := cache.cached(name)):
         return Outcome(there, built=False)
     check_tools({**TOOLS, **origin.tools})

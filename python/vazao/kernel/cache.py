@@ -8,11 +8,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 
+from vazao.errors import VazaoError
 from vazao.files import explained, make_directory, write_atomically
 from vazao.kernel.errors import KernelError
 from vazao.kernel.process import discard
@@ -26,6 +27,9 @@ SHIPPED_HZ = 100
 """Timer interrupts a second of User Mode Linux as it is shipped. Another number is a change to its source."""
 
 BINARY, RECORD = "linux", "kernel.json"
+
+WORKPLACE = ".building"
+"""Where a build works; what an interrupted one has left, being removed, has a name that begins so."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,17 @@ def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:
     return Kernel(path=place / BINARY, **record)
 
 
+def clean() -> None:
+    """Remove what a build has left that was killed, or interrupted while it was removing it; unless one is at work."""
+    if _leftovers():
+        with suppress(VazaoError), at_work() as workplace:
+            workplace.rmdir()
+
+
+def _leftovers() -> list[Path]:
+    return list(folder().glob(f"{WORKPLACE}*"))
+
+
 @contextmanager
 def at_work() -> Iterator[Path]:
     """An empty directory in the cache to build in, for one process at a time; the caller empties it.
@@ -163,7 +178,7 @@ def at_work() -> Iterator[Path]:
     What a killed build left there is removed first.
     """
     make_directory(folder())
-    workplace = folder() / ".building"
+    workplace = folder() / WORKPLACE
     with explained(folder()), (folder() / ".lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -171,7 +186,7 @@ def at_work() -> Iterator[Path]:
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
             raise KernelError(f"{folder()}: another build is at work there; wait for it to end") from None
-        for leftover in folder().glob(f"{workplace.name}*"):
+        for leftover in _leftovers():
             discard(leftover)
         make_directory(workplace)
         yield workplace
