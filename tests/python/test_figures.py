@@ -118,6 +118,18 @@ def test_interval_of_two_values_in_closed_form() -> None:
     assert half_width(1 / math.sqrt(2), 2) == pytest.approx(math.tan(0.475 * math.pi) / 2)
 
 
+def test_an_interval_of_a_fraction_ends_where_it_does(store: Store) -> None:
+    # 0.4 and 0.9 are 0.25 from their mean, and tan(0.475 pi) is 12.7: -2.53 to 3.83 without bounds.
+    half = 0.25 * math.tan(0.475 * math.pi)
+    for y, low, high in [("utilisation", 0.0, 1.0), ("gain", 0.65 - half, 0.65 + half)]:
+        for sql, error in [
+            (f"SELECT 'a' AS x, unnest([0.4, 0.9]) AS {y}", "ci95"),
+            (f"SELECT 'a' AS x, 0.65 AS {y}, {0.65 - half} AS low, {0.65 + half} AS high", "none"),
+        ]:
+            row = draw(store, sql=sql, x="x", y=y, error=error).rows.frame.row(0, named=True)
+            assert (row[y], row["low"], row["high"]) == pytest.approx((0.65, low, high))
+
+
 def test_one_value_is_its_own_interval() -> None:
     row = interval95(pl.DataFrame({"k": ["a"], "y": [4.5]}), ["k"], "y").row(0, named=True)
     assert (row["y"], row["low"], row["high"], row["n"]) == (4.5, 4.5, 4.5, 1)

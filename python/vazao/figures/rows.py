@@ -10,7 +10,7 @@ from vazao.statistics import t_quantile
 from vazao.store import Asked, Store
 from vazao.study import Figure
 
-from .units import unit_of
+from .units import FRACTIONS, unit_of
 
 CAP = 6000
 """Most rows a figure draws: a screen has no more columns of pixels, and the page must stay light."""
@@ -38,13 +38,14 @@ def prepare(figure: Figure, store: Store) -> Rows:
     if figure.kind == "box":
         return boxes(frame, list(dict.fromkeys(keys)), figure.y)
     if figure.error == "ci95":
-        return Rows(interval95(frame, list(dict.fromkeys(keys)), figure.y), interval=True)
+        return Rows(bounded(interval95(frame, list(dict.fromkeys(keys)), figure.y), figure.y), interval=True)
     series = [c for c in (figure.color, figure.facet, "run_id", "replication") if c in frame.columns]
     thinned = thin(frame, list(dict.fromkeys(series)), figure.y)
     wanted = dict.fromkeys([*keys, figure.y, *series, "low", "high"])
     interval = {"low", "high"} <= set(frame.columns)
+    drawn = thinned.select(c for c in wanted if c in frame.columns)
     return Rows(
-        thinned.select(c for c in wanted if c in frame.columns),
+        bounded(drawn, figure.y) if interval else drawn,
         interval=interval,
         note=_note(thinned.height, frame.height),
     )
@@ -92,6 +93,11 @@ def interval95(frame: pl.DataFrame, keys: list[str], y: str) -> pl.DataFrame:
     half = [half_width(deviation or 0.0, n) for deviation, n in groups.select("deviation", "n").iter_rows()]
     spread = pl.Series("half", half, dtype=pl.Float64)
     return groups.with_columns(low=pl.col(y) - spread, high=pl.col(y) + spread).drop("deviation")
+
+
+def bounded(frame: pl.DataFrame, y: str) -> pl.DataFrame:
+    """The rows, their intervals no wider than what `y` can be: Student's knows nothing of the bounds of a fraction."""
+    return frame.with_columns(pl.col("low", "high").clip(0.0, 1.0)) if y in FRACTIONS else frame
 
 
 def half_width(deviation: float, n: int) -> float:

@@ -20,6 +20,9 @@ SPELLINGS = {"bps": "bit/s", "bytes": "B", "seconds": "s", "percent": "%", "rati
 PERCENT_COLUMNS = {"utilisation", "loss_rate", "slow_start_loss"}
 """Ratios that everybody reads as a percentage."""
 
+FRACTIONS = PERCENT_COLUMNS | {"jain", "share"}
+"""Between 0 and 1 by nature, whatever the spread of a few values would allow."""
+
 SCALED = {"bit/s", "B", "s"}
 """Units that take SI prefixes."""
 
