@@ -585,3 +585,22 @@ fn linux_westwood_sets_the_window_when_the_loss_is_repaired() {
     assert_close(flow.window(), 100.0, 0.03, "window after the repair");
     assert_eq!(flow.control.ssthresh(), flow.control.cwnd());
 }
+
+/// RFC 9438 section 4.9.2: after a needless reduction the cubic goes on where it was. Linux begins a new one.
+#[test]
+fn cubic_forgets_a_needless_loss() {
+    for (profile, same) in [("rfc", true), ("linux", false)] {
+        let windows = [false, true].map(|disturbed| {
+            let mut flow = cubic(profile, 100.0, 0.1);
+            flow.signal(Signal::Loss);
+            (0..20).for_each(|_| flow.round());
+            if disturbed {
+                flow.signal(Signal::Loss);
+                flow.control.on_spurious(Time::ZERO);
+            }
+            (0..40).for_each(|_| flow.round());
+            flow.window()
+        });
+        assert_eq!(windows[0] == windows[1], same, "{profile}: {windows:?}");
+    }
+}

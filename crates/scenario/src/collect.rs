@@ -160,6 +160,8 @@ fn flow_row<P>(
         ("timeouts", sender.timeouts.into()),
         ("recoveries", sender.recoveries.into()),
         ("duplicate_acks", sender.duplicate_acks.into()),
+        ("spurious_retransmissions", sender.spurious_retransmissions.into()),
+        ("spurious_timeouts", sender.spurious_timeouts.into()),
         ("handshake_s", since(account.established).into()),
         ("rtt_mean_s", sender.rtt.mean().into()),
         ("rtt_p50_s", sender.rtt.quantile(0.50).into()),

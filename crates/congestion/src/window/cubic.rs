@@ -52,6 +52,8 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Linux's and ns-3's count of acknowledged segments.
     whole: WholeSegments,
+    /// W_max, cwnd_prior and the stage as they were before the last reduction (section 4.9.2).
+    before: Option<(f64, f64, Option<Epoch>)>,
     /// When the last acknowledgement arrived, and whether it left nothing in flight.
     last_ack: (Time, bool),
 }
@@ -159,6 +161,7 @@ impl Cubic {
             prior: 0.0,
             epoch: None,
             whole: WholeSegments::default(),
+            before: None,
             last_ack: (Time::ZERO, false),
         }
     }
@@ -243,6 +246,7 @@ impl Window for Cubic {
             Growth::Fractions => state.segments(),
             Growth::WholeSegments => state.segments().floor(),
         };
+        self.before = Some((self.maximum, self.prior, self.epoch.take()));
         // Fast convergence: a maximum below the last one means that others want room, so aim lower still.
         let falling = self.fast_convergence && w < self.maximum;
         self.maximum = if falling { w * (1.0 + self.profile.beta) / 2.0 } else { w };
@@ -250,10 +254,18 @@ impl Window for Cubic {
             self.maximum = 0.0;
         }
         self.prior = w;
-        self.epoch = None;
         match self.profile.growth {
             Growth::Fractions => self.profile.beta * state.in_use(congestion),
             Growth::WholeSegments => self.whole.keep(state, self.profile.beta * w),
+        }
+    }
+
+    /// Section 4.9.2: the cubic goes on as if there had been no loss. Linux restores the window alone.
+    fn undo(&mut self, _: Time) {
+        if self.profile.growth == Growth::Fractions
+            && let Some(before) = self.before.take()
+        {
+            (self.maximum, self.prior, self.epoch) = before;
         }
     }
 }

@@ -45,7 +45,14 @@ fn a_lost_syn_costs_its_timer() {
 /// R + 4 R/2 (RFC 6298 section 2.2), from when it was sent.
 #[test]
 fn a_lost_tail_costs_the_measured_timeout() {
-    let run = play(&transfer("forward.loss = { kind = \"list\", packets = [2] }", 1_448, "min_rto = \"1 ms\""), 1);
+    let run = play(
+        &transfer(
+            "forward.loss = { kind = \"list\", packets = [2] }",
+            1_448,
+            "recovery = \"sack\", min_rto = \"1 ms\"",
+        ),
+        1,
+    );
     let (rtt, data) = (2 * SYN, 1_500 * 80 + DELAY);
     assert_eq!(nanos(&run.flows, "completion_s", 0), rtt + 3 * rtt + data);
     assert_eq!(number(&run.flows, "timeout_retransmissions", 0), 1.0);
@@ -158,7 +165,7 @@ proptest! {
     fn every_byte_arrives_once_and_in_order(
         size in 1u64..300_000, forward in 0.0f64..0.3, reverse in 0.0f64..0.3, queue in 0u32..50, mss in 64u32..9_000,
         cc in prop::sample::select(controls()),
-        recovery in prop::sample::select(&["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack"][..]),
+        recovery in prop::sample::select(&["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack", "rack"][..]),
         options in prop::array::uniform3(any::<bool>()), buffer in 256u64..200_000, seed in 0u64..1_000_000,
         kind in prop::sample::select(&["upload", "download"][..]),
         reader in prop::sample::select(&["", ", read_rate = \"300 kbps\"", ", read_rate = \"5 Mbps\""][..]),

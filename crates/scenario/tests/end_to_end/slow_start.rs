@@ -4,7 +4,9 @@
 //! full packet and A that of an acknowledgement on the link, the handshake ends after H = 2 (SYN's time + d), and
 //! round k begins at H + k (S + d + A + d): when the first packet of the round before has been acknowledged. With an
 //! acknowledgement for each segment and one more segment for each acknowledgement, it carries w0 2^k segments, back
-//! to back, until a round fills the pipe; from then on the link is never idle.
+//! to back, until a round fills the pipe; from then on the link is never idle. (With
+//! recovery by time, as Linux has it, an acknowledgement goes ahead of the first round, and where a packet takes longer than
+//! two round trips of a SYN the tail is probed.)
 
 use crate::lab::{nanos, number, play, samples};
 
@@ -57,6 +59,7 @@ impl Path {
             initial_window = {window}
             delayed_ack = 1
             abc_limit = 1
+            recovery = "sack"
             receive_buffer = "1 GB"
             "#
         )

@@ -1,6 +1,7 @@
 //! What a TCP endpoint can be told.
 
 use super::recovery::Recovery;
+use super::undo::Detects;
 use std::sync::Arc;
 use vazao_congestion::CongestionControl;
 use vazao_engine::Duration;
@@ -39,6 +40,10 @@ pub struct Config {
     pub mss: u16,
     /// How losses are found and repaired.
     pub recovery: Recovery,
+    /// Whether a reduction that D-SACK or timestamps show to be needless is taken back (RFC 3708, RFC 4015).
+    pub undo: bool,
+    /// Whether what arrives after a timeout may show it to be needless (F-RTO, RFC 5682).
+    pub frto: bool,
     /// Whether a first and second duplicate ACK let new data out (RFC 3042).
     pub limited_transmit: bool,
     /// Whether SACK is offered (RFC 2018) and duplicates are reported (RFC 2883).
@@ -69,6 +74,12 @@ pub struct Config {
     pub host: Host,
     /// Makes the congestion control.
     pub control: ControlFactory,
+}
+
+impl Config {
+    pub(super) fn detects(&self) -> Detects {
+        Detects { undo: self.undo, frto: self.frto }
+    }
 }
 
 impl std::fmt::Debug for Config {

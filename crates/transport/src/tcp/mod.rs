@@ -6,7 +6,6 @@ mod pacing;
 mod parameters;
 mod rack;
 mod rack_tlp;
-mod rate;
 mod receiver;
 mod recovery;
 mod scoreboard;
@@ -14,6 +13,7 @@ mod segment;
 mod sender;
 mod stats;
 mod tlp;
+mod undo;
 
 pub use config::{Config, ControlFactory, Host, Pacing};
 pub use connection::{Connection, Failure, State};

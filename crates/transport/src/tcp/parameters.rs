@@ -2,7 +2,7 @@
 
 use super::{Config, ControlFactory, Host, Pacing, Recovery};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Kind, Parameter, Parameters};
+use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
 const RECOVERIES: [&str; Recovery::ALL.len()] = {
     let mut names = [""; Recovery::ALL.len()];
@@ -19,7 +19,7 @@ const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(36
 /// TCP's parameters.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("cc", Kind::Entry("congestion control"), "cubic", "congestion control"),
-    Parameter::new("recovery", Kind::Choice(&RECOVERIES), "sack", "how losses are found and repaired"),
+    Parameter::new("recovery", Kind::Choice(&RECOVERIES), "rack", "how losses are found and repaired"),
     Parameter::new("slow_start", Kind::Entry("slow start"), "standard", "how the window grows below ssthresh"),
     Parameter::new("mss", Kind::Integer(64, 65_000), "1448", "payload bytes of a full segment, options not counted in"),
     Parameter::new("initial_window", Kind::Integer(1, 10_000), "10", "initial window in segments (RFC 6928: 10)"),
@@ -46,6 +46,19 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("sack", Kind::Flag, "true", "offer selective acknowledgements (RFC 2018, D-SACK: RFC 2883)"),
     Parameter::new("timestamps", Kind::Flag, "true", "offer timestamps (RFC 7323): 12 bytes a segment"),
     Parameter::new("limited_transmit", Kind::Flag, "true", "two duplicate ACKs let new segments out (RFC 3042)"),
+    Parameter::new(
+        "undo",
+        Kind::Flag,
+        "",
+        "take back what D-SACK or timestamps show to be a needless reduction (RFC 3708, RFC 4015); default: with recovery \
+         rack",
+    ),
+    Parameter::new(
+        "frto",
+        Kind::Flag,
+        "",
+        "let what arrives after a timeout show that it was needless (F-RTO, RFC 5682); default: with recovery rack",
+    ),
     Parameter::new("delayed_ack", Kind::Integer(1, 1000), "2", "segments per acknowledgement; 1: each at once"),
     Parameter::new("delayed_ack_timeout", ANY, "40 ms", "how long an acknowledgement waits for a second segment"),
     Parameter::new(
@@ -80,7 +93,11 @@ impl Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let name = parameters.text("recovery");
         let recovery = Recovery::ALL.iter().find(|r| r.0 == name).expect("a choice among these").1;
+        let modern = recovery == Recovery::Rack;
+        let by_default = |name| if let Some(Value::Flag(on)) = parameters.get(name) { *on } else { modern };
         Config {
+            undo: by_default("undo"),
+            frto: by_default("frto"),
             mss: parameters.integer("mss") as u16,
             recovery,
             limited_transmit: parameters.flag("limited_transmit"),
@@ -92,7 +109,7 @@ impl Config {
             min_rto: duration("min_rto"),
             host: match parameters.text("host") {
                 "linux" => Host::Linux,
-                "auto" if recovery == Recovery::Rack => Host::Linux,
+                "auto" if modern => Host::Linux,
                 _ => Host::Rfc,
             },
             initial_rto: duration("initial_rto"),

@@ -85,6 +85,16 @@ impl Rack {
         }
     }
 
+    /// A segment that had been sent again arrived the first time, late.
+    pub fn on_reordering(&mut self) {
+        self.reordering = true;
+    }
+
+    /// What was judged to be lost was not: every segment is judged again.
+    pub fn reconsider(&mut self) {
+        self.judged = 0;
+    }
+
     /// Segment `number` was sent again.
     pub fn on_resent(&mut self, number: u64, now: Time) {
         self.resent.push_back((now, number));

@@ -55,6 +55,7 @@ impl Sender {
         if modern.probe.on_ack(&Answer { una: self.una, duplicate_report: reported, bare_duplicate })
             && self.episode == Episode::None
         {
+            self.undo.forget();
             self.signal(now, Signal::Loss);
             self.control.on_recovered(u64::MAX);
             self.cwnd = self.control.cwnd();
@@ -103,14 +104,13 @@ impl Sender {
 
     /// A recovery begins. The window comes down to the threshold in proportion to what arrives.
     fn begin_reduction(&mut self, now: Time, before: Before) {
-        self.signal(now, Signal::Loss);
+        self.reduce(now, Signal::Loss);
         self.episode = Episode::Fast { recover: self.nxt, inflation: 0, first_partial: false };
         self.stats.recoveries += 1;
         let flight = self.nxt - before.una - before.sacked;
-        // A control with a rate has a window of its own for recoveries.
-        let prr = (!self.rated).then(|| Prr::new(self.mss, self.control.ssthresh(), flight));
+        let prr = Prr::new(self.mss, self.control.ssthresh(), flight);
         if let Some(modern) = &mut self.modern {
-            modern.prr = prr;
+            modern.prr = Some(prr);
             modern.probe.forget();
         }
     }
@@ -140,7 +140,7 @@ impl Sender {
         let srtt = self.rtt.srtt();
         let calm = self.episode == Episode::None && self.board.sacked() == 0 && self.expiries == 0;
         if calm && flight > 0 && srtt.as_nanos() > 0 && !modern.probe.is_unanswered() {
-            self.timer = self.expiry.min(now + LossProbe::timeout(srtt, flight <= self.mss));
+            self.timer = self.expiry.min(now + LossProbe::timeout(srtt, self.board.is_lone()));
             self.purpose = Purpose::LossProbe;
         }
     }

@@ -1,6 +1,5 @@
 //! What was sent and not yet acknowledged, segment by segment, and what is known of each.
 
-use super::rate::Rates;
 use crate::RangeSet;
 use std::collections::VecDeque;
 use vazao_engine::Time;
@@ -89,8 +88,6 @@ pub(crate) struct Scoreboard {
     resent: u64,
     pending: u64,
     sacked_segments: u64,
-    /// Octets that were ever presumed lost, each copy of them.
-    losses: u64,
     ranges: RangeSet,
     /// Newly SACKed ranges, kept so that a SACK allocates nothing.
     fresh: Vec<(u64, u64)>,
@@ -100,8 +97,8 @@ pub(crate) struct Scoreboard {
     next_lost: u64,
     /// Only for a sender that asks for it.
     news: Option<Box<News>>,
-    /// Likewise.
-    rates: Option<Box<Rates>>,
+    /// Whether a segment that begins before this octet and was sent once has arrived.
+    late: (u64, bool),
 }
 
 impl Scoreboard {
@@ -109,10 +106,6 @@ impl Scoreboard {
     pub fn push(&mut self, start: u64, span: u32, now: Time) {
         self.segments.push_back(Sent { start, at: now, span, state: Mark::default() });
         self.total += u64::from(span);
-        let (span, pipe) = (u64::from(span), self.pipe());
-        if let Some(rates) = &mut self.rates {
-            rates.push(now, self.total - span, pipe);
-        }
     }
 
     /// Octets believed to be in the network (RFC 6675's pipe).
@@ -130,6 +123,10 @@ impl Scoreboard {
     pub fn has_pending(&self) -> bool {
         self.pending > 0
     }
+    /// Whether something that was sent again has not arrived yet.
+    pub fn has_resent(&self) -> bool {
+        self.resent > 0
+    }
     /// Whether something lost has not arrived yet, resent or not.
     pub fn has_lost(&self) -> bool {
         self.lost > 0
@@ -142,6 +139,10 @@ impl Scoreboard {
     /// Segments SACKed.
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
+    }
+    /// Whether one segment is all there is.
+    pub fn is_lone(&self) -> bool {
+        self.segments.len() == 1
     }
     pub fn front(&self) -> Option<&Sent> {
         self.segments.front()
@@ -160,22 +161,26 @@ impl Scoreboard {
         self.news = Some(Box::default());
     }
 
-    /// From now on, rates of delivery are measured.
-    pub fn measure_rates(&mut self) {
-        self.rates = Some(Box::default());
-    }
-    /// What measures rates of delivery, where they are measured.
-    pub fn rates(&mut self) -> Option<&mut Rates> {
-        self.rates.as_deref_mut()
-    }
-    /// Octets that were ever presumed lost.
-    pub fn losses(&self) -> u64 {
-        self.losses
-    }
-
     /// When the segment was sent that is the last of those newly SACKed and sent once; nothing where no news is noted.
     pub fn last_news(&self) -> Option<Time> {
         self.news.as_ref()?.once.map(|(at, _)| at)
+    }
+
+    /// From now on it is noted whether something arrives that was sent once and begins before `octet`.
+    pub fn watch_below(&mut self, octet: u64) {
+        self.late = (octet, false);
+    }
+
+    /// Whether it has, since this was last asked.
+    pub fn take_late(&mut self) -> bool {
+        std::mem::take(&mut self.late.1)
+    }
+
+    fn note(&mut self, sent: &Sent) {
+        if let Some(news) = &mut self.news {
+            news.note(sent);
+        }
+        self.late.1 |= sent.start < self.late.0 && !sent.state.has(Mark::AMBIGUOUS);
     }
 
     /// What has arrived since this was last asked.
@@ -227,9 +232,6 @@ impl Scoreboard {
                 ambiguous |= sent.state.has(Mark::AMBIGUOUS);
                 self.acknowledge_marked(sent);
             }
-            if let Some(rates) = &mut self.rates {
-                rates.pop(&sent, !sent.state.has(Mark::SACKED));
-            }
             self.total -= span;
             self.segments.pop_front();
             self.base += 1;
@@ -241,6 +243,7 @@ impl Scoreboard {
         if let Some(news) = &mut self.news {
             first.iter().chain(&last).for_each(|sent| news.note(sent));
         }
+        self.late.1 |= first.is_some_and(|sent| sent.start < self.late.0);
         // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
         if !ambiguous {
             (acked.first_sent, acked.last_sent) = (first.map(|sent| sent.at), last.map(|sent| sent.at));
@@ -256,9 +259,7 @@ impl Scoreboard {
             self.sacked_segments -= 1;
             return;
         }
-        if let Some(news) = &mut self.news {
-            news.note(&sent);
-        }
+        self.note(&sent);
     }
 
     /// A peer may acknowledge part of a segment (a middlebox, another segmentation).
@@ -298,12 +299,7 @@ impl Scoreboard {
                 let Sent { start, span, state, .. } = sent;
                 if !state.has(Mark::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
-                    if let Some(news) = &mut self.news {
-                        news.note(&sent);
-                    }
-                    if let Some(rates) = &mut self.rates {
-                        rates.deliver(index, &sent);
-                    }
+                    self.note(&sent);
                     self.sacked_segments += 1;
                     let mark = &mut self.segments[index].state;
                     mark.clear(Mark::LOST.or(Mark::RESENT));
@@ -344,7 +340,6 @@ impl Scoreboard {
         let segment = &mut self.segments[index];
         segment.state.set(Mark::LOST);
         self.lost += u64::from(segment.span);
-        self.losses += u64::from(segment.span);
         if !segment.state.has(Mark::RESENT) {
             self.pending += u64::from(segment.span);
         }
@@ -359,7 +354,6 @@ impl Scoreboard {
             segment.state.clear(Mark::RESENT);
             self.resent -= u64::from(segment.span);
             if segment.state.has(Mark::LOST) {
-                self.losses += u64::from(segment.span);
                 self.pending += u64::from(segment.span);
                 self.next_lost = self.next_lost.min(number);
                 return;
@@ -393,7 +387,6 @@ impl Scoreboard {
             self.ranges.clear();
             (self.sacked, self.sacked_segments) = (0, 0);
         }
-        let missing = self.pending;
         (self.lost, self.resent, self.pending) = (0, 0, 0);
         for (index, segment) in self.segments.iter_mut().enumerate() {
             if segment.state.has(Mark::SACKED) {
@@ -409,9 +402,16 @@ impl Scoreboard {
             self.resent += if resent { span } else { 0 };
             self.pending += if lost && !resent { span } else { 0 };
         }
-        self.losses += self.pending.saturating_sub(missing);
         self.next_lost = self.base;
         self.judged = self.base + self.segments.len() as u64;
+    }
+
+    /// Nothing is lost after all. What was sent again is under way twice.
+    pub fn recall_losses(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::LOST.or(Mark::TIMED_OUT)));
+        (self.lost, self.pending) = (0, 0);
+        (self.judged, self.next_lost) = (self.base, self.base);
+        debug_assert!(self.is_consistent());
     }
 
     /// The first segment that is lost and not yet resent.
@@ -460,9 +460,5 @@ impl Scoreboard {
             }
         }
         segment.state.set(Mark::RESENT.or(Mark::AMBIGUOUS));
-        let (index, total, pipe) = ((number - self.base) as usize, self.total, self.pipe());
-        if let Some(rates) = &mut self.rates {
-            rates.resend(index, now, total, pipe);
-        }
     }
 }

@@ -6,6 +6,7 @@ use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use super::scoreboard::{Mark, Scoreboard, Sent};
 use super::stats::Stats;
+use super::undo::Undo;
 use crate::RttEstimator;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
@@ -67,7 +68,7 @@ pub(crate) struct Sender {
     /// The application has closed: octet `end` is FIN.
     pub fin: bool,
     /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
-    edge: u64,
+    pub(super) edge: u64,
     largest_window: u64,
     window: u64,
     pub(super) episode: Episode,
@@ -79,7 +80,7 @@ pub(crate) struct Sender {
     /// Set when the congestion window alone kept data back.
     window_limited: bool,
     /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
-    force: bool,
+    pub(super) force: bool,
     /// The rescue retransmission of this episode is spent.
     rescued: bool,
     round_end: u64,
@@ -87,12 +88,11 @@ pub(crate) struct Sender {
     watched: u8,
     /// What only a recovery by time needs.
     pub(super) modern: Option<Box<RackTlp>>,
-    /// Whether the control wants delivery rates; it hears of an acknowledgement after losses were looked for.
-    pub(super) rated: bool,
-    pub(super) untold: Option<Ack>,
     /// What only a sender that paces needs, and when it wants to go on sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
+    /// What may show that the window was cut for nothing.
+    pub(super) undo: Undo,
     pub timer: Time,
     pub(super) purpose: Purpose,
     /// When the timer expires as the retransmission timer, though it may be set for something before.
@@ -118,12 +118,7 @@ impl Sender {
         if modern.is_some() {
             board.note_news();
         }
-        if control.wants_rate() {
-            board.measure_rates();
-        }
         Sender {
-            rated: control.wants_rate(),
-            untold: None,
             cwnd: control.cwnd(),
             paced: Paced::new(config, &*control),
             release: Time::NEVER,
@@ -153,6 +148,7 @@ impl Sender {
             round_end: 1,
             watched: 0,
             modern,
+            undo: Undo::new(config.detects()),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
             expiry: Time::NEVER,
@@ -231,6 +227,9 @@ impl Sender {
 
     #[cold]
     fn next_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        if let Some(end) = self.undo.tests_up_to() {
+            return if self.nxt < end { self.next_new(now, allowed) } else { None };
+        }
         let (number, sent) = self.board.next_lost()?;
         let pipe = self.board.pipe();
         if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
@@ -241,9 +240,6 @@ impl Sender {
     }
 
     pub(super) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
-        if self.rated {
-            self.announce(now);
-        }
         self.force = false;
         self.stats.retransmissions += 1;
         if sent.state.has(Mark::TIMED_OUT) {
@@ -252,6 +248,7 @@ impl Sender {
             self.stats.fast_retransmissions += 1;
         }
         self.board.resend(number, now);
+        self.undo.on_resent(sent.start, now);
         match &mut self.modern {
             Some(modern) => {
                 modern.rack.on_resent(number, now);
@@ -299,9 +296,6 @@ impl Sender {
         if self.persisting {
             self.resume();
         }
-        if self.rated {
-            self.announce(now);
-        }
         self.board.push(start, span as u32, now);
         self.nxt += span;
         if self.paced.is_some() {
@@ -342,7 +336,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
         self.update_window(ack.offset, ack.window);
-        let (una, losses) = (self.una, self.board.losses());
+        let una = self.una;
         let before = Before { una, sacked: self.board.sacked() - ack.sacked };
         if self.wants_one_way {
             // What arrives out of order does not move the echo on (RFC 7323 section 4.3), so that it would seem late.
@@ -351,8 +345,13 @@ impl Sender {
         }
         if ack.offset > una {
             self.on_new_ack(now, ack);
-        } else if self.board.outstanding() == 0 {
-            self.expiries = 0; // A probe's answer: the peer lives.
+        } else {
+            if self.board.outstanding() == 0 {
+                self.expiries = 0; // A probe's answer: the peer lives.
+            }
+            if self.episode != Episode::None || self.undo.has_news() {
+                self.look_back(now, ack, self.episode, una);
+            }
         }
         // RFC 5681 section 2; RFC 6675 section 2: with SACK, whatever reports something new.
         let same = ack.bare && same_window && ack.offset == una;
@@ -369,9 +368,6 @@ impl Sender {
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
             self.judge(now);
         }
-        if self.rated {
-            self.conclude(now, losses);
-        }
     }
 
     #[inline]
@@ -382,8 +378,11 @@ impl Sender {
         self.una = ack.offset;
         self.duplicates = 0;
         let latest = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
-        let was_fast = self.episode.is_fast();
+        let was = self.episode;
         let restart_timer = self.progress(newly);
+        if was != Episode::None || self.undo.has_news() {
+            self.look_back(now, ack, was, ack.offset - newly);
+        }
         self.expiries = 0;
         if self.board.outstanding() == 0 {
             self.timer = Time::NEVER;
@@ -398,7 +397,7 @@ impl Sender {
             // Linux grows by what was delivered, also on the acknowledgement that ends a recovery.
             self.inform(now, delivered, delivered, flight, latest, self.episode.is_fast());
         } else {
-            self.inform(now, newly, delivered, flight, latest, was_fast);
+            self.inform(now, newly, delivered, flight, latest, was.is_fast());
         }
         if self.watched > 0 {
             self.watch(now);
@@ -415,7 +414,7 @@ impl Sender {
         if round {
             self.round_end = self.nxt;
         }
-        let ack = Ack {
+        self.control.on_ack(&Ack {
             now,
             acked,
             delivered,
@@ -426,15 +425,11 @@ impl Sender {
             round,
             window_limited: self.window_limited,
             in_recovery,
-            pipe: self.board.pipe(),
+            lost: 0,
+            marked: 0,
             one_way: self.one_way,
-            ..Ack::default()
-        };
-        if self.rated {
-            self.untold = Some(ack);
-            return;
-        }
-        self.control.on_ack(&ack);
+            rate: None,
+        });
         self.cwnd = self.control.cwnd();
     }
 
@@ -459,7 +454,7 @@ impl Sender {
         // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
         // millisecond. That is good enough for the timer, and for nothing else.
         if let Some(rtt) = echo {
-            self.rtt.sample_coarse(rtt);
+            self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)));
         }
         None
     }
@@ -529,7 +524,7 @@ impl Sender {
     /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
     fn start_recovery(&mut self, now: Time, once: bool) {
         let restart = self.recovery == Recovery::Tahoe;
-        self.signal(now, if restart { Signal::Restart } else { Signal::Loss });
+        self.reduce(now, if restart { Signal::Restart } else { Signal::Loss });
         if restart {
             self.board.lose_all(false);
             self.episode = Episode::Restart { recover: self.nxt };
@@ -619,7 +614,7 @@ impl Sender {
         self.stats.timeouts += 1;
         // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
         let first = self.expiries == 1 && !self.episode.is_fast();
-        self.signal(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
+        self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
         self.lose_by_timeout(now);
         self.episode = Episode::Restart { recover: self.nxt };
         self.guard = self.nxt;

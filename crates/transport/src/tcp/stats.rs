@@ -25,6 +25,12 @@ pub struct Stats {
     pub duplicate_acks: u64,
     /// D-SACK reports received (RFC 2883): segments that had arrived already.
     pub duplicate_reports: u64,
+    /// Of these, those of segments that were sent again: needlessly.
+    pub spurious_retransmissions: u64,
+    /// Fast recoveries that proved needless, so that the reduction was taken back.
+    pub spurious_recoveries: u64,
+    /// Timeouts that proved needless, likewise.
+    pub spurious_timeouts: u64,
     /// Zero-window probes sent.
     pub probes: u64,
     /// Round-trip times measured.

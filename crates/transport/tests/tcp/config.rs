@@ -28,6 +28,8 @@ pub fn plain() -> Config {
     Config {
         mss: 1000,
         recovery: Recovery::NewReno,
+        undo: false,
+        frto: false,
         limited_transmit: false,
         sack: false,
         timestamps: false,

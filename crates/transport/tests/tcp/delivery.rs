@@ -24,10 +24,10 @@ fn settings() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![Just(None), (256u64..20_000).prop_map(Some)];
     let host = any::<bool>().prop_map(|linux| if linux { Host::Linux } else { Host::Rfc });
     let pacing = prop::sample::select(&[Pacing::Auto, Pacing::On, Pacing::Off][..]);
-    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3, 0u32..17, host, pacing);
+    let switches = (any::<[bool; 5]>(), 1u32..3, 0u32..17, host, pacing);
     (recovery, window, buffer(), buffer(), switches, 64u16..3_000).prop_map(
         |(recovery, (name, window), receive_buffer, send_buffer, switches, mss)| {
-            let (sack, timestamps, limited_transmit, delayed_ack, quick_acks, host, pacing) = switches;
+            let ([sack, timestamps, limited_transmit, undo, frto], delayed_ack, quick_acks, host, pacing) = switches;
             Config {
                 mss,
                 recovery,
@@ -37,6 +37,8 @@ fn settings() -> impl Strategy<Value = Config> {
                 sack,
                 timestamps,
                 limited_transmit,
+                undo,
+                frto,
                 delayed_ack,
                 quick_acks,
                 host,

@@ -2,6 +2,7 @@
 //! 100 ms, that of the handshake; segments that leave together are told apart by their order.
 
 use crate::trace::Trace;
+use vazao_transport::Stream;
 use vazao_transport::tcp::Recovery::Rack;
 
 const NOTHING: [u64; 0] = [];
@@ -124,6 +125,16 @@ fn a_needless_probe_costs_nothing() {
     t.writes_segments(1);
     t.acks(3, &[]);
     assert_eq!((t.cwnd(), t.ssthresh()), (8, 8));
+}
+
+/// FIN is no segment of its own.
+#[test]
+fn a_lone_segment_may_end_the_stream() {
+    let mut t = Trace::sender(Rack, 8);
+    t.tcp.write(1_000);
+    assert_eq!(t.closes(), ["FIN 1:1002 ack 1"]);
+    assert!(t.wait(399).is_empty());
+    assert_eq!(t.wait(1), ["FIN 1:1002 ack 1"]);
 }
 
 /// Section 7.4: the probe itself was the repair: an acknowledgement beyond it and no D-SACK. The window comes down as for

@@ -225,8 +225,7 @@ impl Connection {
             window: u64::from(segment.window) << self.agreed.peer_scale,
             sacked,
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
-            echo_rtt: echoes
-                .then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)).max(1))),
+            echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
             one_way_ms: echoes.then(|| segment.timestamp.wrapping_sub(segment.echo) as i32),
         };
         self.tx.on_ack(now, &ack);
@@ -255,7 +254,7 @@ impl Connection {
         for (i, block) in blocks.iter().enumerate() {
             let Some((start, end)) = octets(block) else { continue };
             if i == 0 && (end <= offset || second.is_some_and(|(s, e)| s <= start && end <= e)) {
-                self.tx.stats.duplicate_reports += 1;
+                self.tx.on_duplicate_report(start, end);
                 continue;
             }
             if start < end && end <= self.tx.nxt {

@@ -263,9 +263,6 @@ impl Stream for Connection {
             None => u64::MAX,
         };
         let taken = bytes.min(room);
-        if taken > 0 {
-            self.tx.on_write();
-        }
         self.tx.end += taken;
         taken
     }
