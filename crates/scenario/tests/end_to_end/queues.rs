@@ -73,7 +73,7 @@ fn fq_codel_shares_between_unequal_round_trips() {
             [[flow]]
             count = 2
             app = {{ kind = "upload" }}
-            transport = {{ kind = "tcp", cc = "cubic" }}
+            transport = {{ kind = "tcp", cc = "cubic", recovery = "sack" }}
             "#
         );
         number(&play(&text, 1).runs, "jain", 0)
