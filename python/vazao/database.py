@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 from duckdb.func import FunctionNullHandling
 
-from vazao import statistics
+from vazao import dynamics, statistics
 from vazao.errors import ResultsError
 
 _Numbers = list[float | None] | None
@@ -80,6 +80,11 @@ def connect() -> duckdb.DuckDBPyConnection:
         connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
     connection.sql(MACROS)
     return connection
+
+
+def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
+    """The functions of `vazao.dynamics`, once the tables are there that they read."""
+    connection.sql(dynamics.MACROS)
 
 
 def add_table(

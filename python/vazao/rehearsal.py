@@ -58,6 +58,7 @@ class Stage:
             self._database.register("columns_of", rows.to_arrow())
             self._database.sql(f"CREATE TABLE {name} AS SELECT * FROM columns_of")
             self._database.unregister("columns_of")
+        database.add_dynamics(self._database)
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The answer of empty tables. Raises `ResultsError`."""

@@ -71,6 +71,20 @@ class Result:
         """All tables by name."""
         return {name: getattr(self, name) for name in ("runs", "flows", "paths", "links", "samples")}
 
+    def sql(self, query: str) -> pl.DataFrame:
+        """Ask the tables runs, flows, paths, links and samples anything (DuckDB, with the functions of `vazao sql`)."""
+        from vazao import database
+
+        connection = database.connect()
+        try:
+            for name, rows in self.tables().items():
+                connection.register(f"rows_{name}", rows.to_arrow())
+                connection.sql(f"CREATE TABLE {name} AS SELECT * FROM rows_{name}")
+            database.add_dynamics(connection)
+            return database.query(connection, query)
+        finally:
+            connection.close()
+
     def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
         """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
         from vazao import figures

@@ -108,6 +108,8 @@ class Store:
             connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
         connection.register("rows_not_run", self.not_run.to_arrow())
         connection.sql("CREATE TABLE not_run AS SELECT * FROM rows_not_run")
+        if self.files("flows"):
+            database.add_dynamics(connection)
         database.seal(connection, self.directory)
         self._database = batches, connection
         return connection

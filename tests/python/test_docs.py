@@ -160,7 +160,7 @@ def test_every_column_is_documented_and_no_other() -> None:
         assert documented - studies_only == set(frame.columns), table
 
 
-@pytest.mark.parametrize("model", [Study, Part, Factor, Figure, Finding])
+@pytest.mark.parametrize("model", [Study, Part, Factor, Summary, Figure, Finding])
 def test_every_key_of_a_study_is_documented(model: type) -> None:
     text = (ROOT / "docs/studies.md").read_text()
     keys = [field.alias or key for key, field in model.model_fields.items()]
@@ -169,7 +169,7 @@ def test_every_key_of_a_study_is_documented(model: type) -> None:
 
 
 def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
-    from vazao import database
+    from vazao import database, dynamics
 
     connection = database.connect()
     shown = re.findall(r"`(\w+)\(", sections("studies.md")["SQL"])
@@ -178,5 +178,6 @@ def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
             "function_name"
         ]
     )
+    known |= set(re.findall(r"CREATE MACRO (\w+)\(", dynamics.MACROS))
     assert len(shown) >= 8
     assert set(shown) <= known

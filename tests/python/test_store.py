@@ -112,7 +112,9 @@ def _committed(directory: Path) -> set[str]:
 def test_a_batch_without_its_runs_is_swept(tmp_path: Path) -> None:
     frame = pl.DataFrame({"run_id": ["a"], "part": ["p"]})
     with writing(tmp_path / "r", MANIFEST) as writer:
-        writer.commit({"runs": frame, "flows": frame})
+        writer.commit(
+            {"runs": frame, "flows": frame.with_columns(flow=0, start_s=0.0, cc=pl.lit("reno"), goodput_bps=1e6)}
+        )
     stray = tmp_path / "r" / "flows" / "000002.parquet"
     frame.write_parquet(stray)
     assert Store(tmp_path / "r").read("flows").height == 1

@@ -12,7 +12,7 @@ use vazao_engine::{Duration, Time};
 use vazao_network::{Graph, Routing};
 
 /// The measures that can be traced.
-pub const MEASURES: &[&str] = &["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "queue"];
+pub const MEASURES: &[&str] = &["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue"];
 
 /// What is recorded over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

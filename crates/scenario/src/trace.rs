@@ -176,6 +176,8 @@ fn value(measure: usize, sender: &impl SenderState) -> f64 {
         2 => sender.srtt().map_or(f64::NAN, Duration::as_secs),
         3 => sender.latest_rtt().map_or(f64::NAN, Duration::as_secs),
         4 => sender.flight() as f64,
-        _ => sender.sent_bytes() as f64,
+        5 => sender.sent_bytes() as f64,
+        // FIN takes a place in the flight that no byte has.
+        _ => sender.sent_bytes().saturating_sub(sender.flight()) as f64,
     }
 }

@@ -157,7 +157,7 @@ def labels(study: Study, store: Store, column: str) -> list[str]:
 
 TRACES = {
     "cwnd": ("Congestion window", "B"), "ssthresh": ("Slow-start threshold", "B"), "flight": ("Bytes in flight", "B"),
-    "sequence": ("Sequence number", "B"), "queue": ("Queue", "B"),
+    "sequence": ("Sequence number", "B"), "delivered": ("Delivered", "B"), "queue": ("Queue", "B"),
     "srtt": ("Smoothed round-trip time", "s"), "rtt": ("Round-trip time", "s"),
 }  # fmt: skip
 """What a sampled measure is called, and its unit."""
