@@ -15,7 +15,7 @@ import typer.main
 import vazao as vz
 from vazao import _core, catalogue
 from vazao.cli import app
-from vazao.study import Factor, Figure, Finding, Part, Study, parse_study, plan
+from vazao.study import Factor, Figure, Finding, Part, Study, Summary, parse_study, plan
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
