@@ -54,6 +54,17 @@ app = { kind = "upload", size = "10 MB" }
 transport = TRANSPORT
 """
 
+LINUX = """
+[network]
+topology = "point-to-point"
+link = { rate = "10 Mbps", delay = "10 ms" }
+[[flow]]
+app = { kind = "upload", size = "10 kB" }
+transport = { stack = "linux" }
+"""
+
+DATAGRAMS = LINUX.replace('{ stack = "linux" }', '{ kind = "udp", stack = "linux", rate = "4 Mbps" }')
+
 CONTROLS = [
     *("reno", "cubic", "bic", "westwood-plus", "htcp", "highspeed", "hybla", "vegas", "nv"),
     *("scalable", "tcp-lp", "veno", "yeah", "illinois", "dctcp", "cdg", "bbr"),
@@ -294,14 +305,43 @@ def test_flows_of_one_guest_that_contradict_each_other(first: str, second: str, 
 def test_a_datagram_flow_whose_end_is_not_heard_of_is_not_complete() -> None:
     app = '{ kind = "upload", size = "200 kB" }'
     # 136 datagrams, then the end three times: all three are lost.
-    text = LINUX.replace('{ stack = "linux" }', '{ kind = "udp", stack = "linux", rate = "4 Mbps" }')
-    text = text.replace('{ kind = "upload", size = "10 kB" }', app).replace(
+    text = DATAGRAMS.replace('{ kind = "upload", size = "10 kB" }', app).replace(
         'delay = "10 ms"',
         'delay = "10 ms", forward = { loss = { kind = "list", packets = [5, 137, 138, 139, 140, 141] } }',
     )
     row = flow(run_scenario(load(text)))
     assert row["packets_lost"] >= 4
     assert (row["completed"], row["intact"]) == (False, True)
+
+
+@needs_kernel
+def test_a_datagram_flow_lasts_as_long_as_its_data() -> None:
+    row = flow(run_scenario(load(DATAGRAMS.replace("10 kB", "200 kB").replace("10 ms", "1 ms"))))
+    # 135 datagrams of 1472 bytes at 4 Mbit/s, then one of 1280 over 10 Mbit/s and 1 ms. A guest's clock has steps of
+    # 256 ns and its timers some slack; what ends the flow would come 42 us later.
+    expected = 135 * 1472 * 8 / 4e6 + (1280 + 28) * 8 / 10e6 + 1e-3
+    assert row["completion_s"] == pytest.approx(expected, abs=10e-6)
+    assert row["app_bytes"] == 200_000
+
+
+@needs_kernel
+def test_a_datagram_flow_of_which_nothing_arrives_ends_with_its_sender() -> None:
+    result = run_scenario(load(DATAGRAMS.replace('delay = "10 ms"', 'delay = "10 ms", forward = { loss = 1.0 }')))
+    row = flow(result)
+    assert (row["app_bytes"], row["completed"], row["intact"]) == (0, False, True)
+    assert row["packets_lost"] == row["packets_sent"] >= 7  # of data, beside what says that it has ended
+    # 6 datagrams of 1472 bytes come before the last; the end, of 24, is said for 20 ms and lost behind the link.
+    assert result.runs["sim_s"][0] == pytest.approx(6 * 1472 * 8 / 4e6 + 0.02 + 52 * 8 / 10e6 + 0.01, abs=10e-6)
+
+
+@needs_kernel
+def test_programs_that_never_end_are_given_an_hour() -> None:
+    app = '{ kind = "command", server = "true", client = "sleep infinity" }'
+    text = LINUX.replace('{ kind = "upload", size = "10 kB" }', app).replace("[[flow]]", '[[flow]]\nstart = "5 s"')
+    result = run_scenario(load(text))
+    assert flow(result)["completed"] is False
+    assert result.runs["sim_s"][0] == 3605
+    assert run_scenario(load('until = "7 s"\n' + text)).runs["sim_s"][0] == 7
 
 
 @needs_kernel
@@ -359,16 +399,6 @@ def test_what_is_wrong_is_said_before_anything_runs(more: dict[str, object], mes
     plain = LINUX.replace('{ stack = "linux" }', "{}")
     with pytest.raises(ScenarioError, match=message):
         load(plain, overrides=[("flow.0.transport", transport)])
-
-
-LINUX = """
-[network]
-topology = "point-to-point"
-link = { rate = "10 Mbps", delay = "10 ms" }
-[[flow]]
-app = { kind = "upload", size = "10 kB" }
-transport = { stack = "linux" }
-"""
 
 
 def test_without_a_kernel_one_message_says_how_to_build_it(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ pub struct Scenario {
     pub name: String,
     /// Every random stream of the run derives from it.
     pub seed: u64,
-    /// When the run ends even if flows have not.
+    /// When the run ends even if flows have not: as written, or an hour after the last of its programs was started.
     pub until: Option<Time>,
     /// The network.
     pub graph: Graph,
@@ -105,6 +105,7 @@ impl Scenario {
             None => TraceSpec::default(),
         };
         table.finish()?;
+        let until = until.or_else(|| last_resort(&flows));
         Ok(Scenario { name, seed, until, graph, flows, trace })
     }
 
@@ -128,6 +129,13 @@ impl Scenario {
             "until": self.until.map(|t| t.to_string()),
         })
     }
+}
+
+/// When a run ends whose programs may never do so: nobody can tell from a command, so that none may run for ever.
+fn last_resort(flows: &[FlowSpec]) -> Option<Time> {
+    const PROGRAMS: Duration = Duration::from_secs(3600);
+    let programs = flows.iter().filter(|flow| (flow.application.0.build)(&flow.application.1).source().is_none());
+    programs.map(|flow| flow.start + PROGRAMS).max()
 }
 
 fn read_trace(item: Item) -> Result<TraceSpec> {

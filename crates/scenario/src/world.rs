@@ -335,6 +335,9 @@ impl<P: Probe> World<P> {
         };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);
+            if matches!(packet.body, Body::Bytes(_)) {
+                self.close_unheard(flow);
+            }
         }
         self.probe.on_drop(self.now, cause);
     }

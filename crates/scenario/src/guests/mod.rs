@@ -60,6 +60,9 @@ struct GuestFlow {
     client_sends: bool,
     /// The nodes of client and server.
     nodes: [usize; 2],
+    /// Packets of its sender under way, and whether any has arrived.
+    under_way: u32,
+    is_heard: bool,
     /// Where our machine is at the other end: the streams from it to the guest, and back.
     offsets: [Offsets; 2],
     ledger: Ledger,
@@ -116,6 +119,8 @@ impl Guests {
             is_program,
             client_sends,
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
+            under_way: 0,
+            is_heard: false,
             offsets: sockets.map(|socket| Offsets::from(socket.iss)),
             ledger: Ledger::default(),
         };
@@ -141,14 +146,23 @@ impl Guests {
 
     /// Forgets a dropped packet: which flow's it was, and whether it went the way of the measured data.
     pub fn drop_frame(&mut self, frame: u32) -> Option<(usize, bool)> {
-        self.frames.take(frame).flow
+        self.take_frame(frame).flow
     }
 
-    /// Data of a flow arrives. What ends a datagram flow is no data of its own.
+    /// A packet is under way no longer.
+    fn take_frame(&mut self, frame: u32) -> Frame {
+        let frame = self.frames.take(frame);
+        if let Some((number, true)) = frame.flow {
+            self.flows.get_mut(&number).expect("a guest's flow").under_way -= 1;
+        }
+        frame
+    }
+
+    /// A packet from a flow's sender arrives, with so many bytes of data.
     fn count_arrival(&mut self, now: Time, flow: usize, payload: u32) {
-        const END: u32 = 16;
         let flow = self.flows.get_mut(&flow).expect("a guest's flow");
-        if flow.protocol != Protocol::Udp || payload > END {
+        flow.is_heard = true;
+        if payload > 0 {
             let ledger = &mut flow.ledger;
             ledger.delivered += u64::from(payload);
             ledger.arrived = Some((ledger.arrived.map_or(now, |(first, _)| first), now));
@@ -231,6 +245,12 @@ fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
     }
 }
 
+/// Whether a datagram is one of those that end a datagram flow, which are no data of its own: where others say at which
+/// byte of the flow they begin, these have the highest number.
+fn is_end(datagram: &[u8]) -> bool {
+    datagram.get(8..16) == Some(&[0xff; 8])
+}
+
 /// Bytes of user data in SCTP's chunks (RFC 9260 section 3.2): each has a length, padded to four bytes; DATA is type 0.
 fn sctp_data(mut chunks: &[u8]) -> u32 {
     let mut data = 0;
@@ -300,14 +320,16 @@ impl<P: Probe> World<P> {
     /// A guest's packet arrives.
     #[cold]
     pub fn deliver_bytes(&mut self, packet: &Packet<Body>, frame: u32) {
-        let Frame { mut bytes, target, flow, payload } = self.guests.frames.take(frame);
+        let Frame { mut bytes, target, flow, payload } = self.guests.take_frame(frame);
         ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
         let index = match target {
             Target::Guest { host, interface } => {
                 if let Some((number, is_data)) = flow {
+                    if is_data {
+                        self.guests.count_arrival(self.now, number, payload);
+                    }
                     if is_data && payload > 0 {
                         self.flows[number].measure.on_data(self.now.since(packet.sent), packet.size);
-                        self.guests.count_arrival(self.now, number, payload);
                     }
                     self.see_return(number, is_data, &bytes);
                 }
@@ -384,18 +406,22 @@ impl<P: Probe> World<P> {
         let guest = guests.host_at(arrives_at).map(|host| Target::Guest { host, interface: way.interface });
         let Some(target) = machine.or(guest) else { return };
         let mut flow = None;
+        let mut payload = data_bytes(ip.protocol, &bytes[inside.clone()]);
         if let Some((number, side)) = whose {
             let known = guests.flows.get_mut(&number).expect("a guest's flow");
             let is_data = side == known.sending_side();
             flow = Some((number, is_data));
             if is_data {
+                known.under_way += 1;
                 known.see_at_sender(self.now, &ip, &bytes[inside.clone()], true);
+            }
+            if known.protocol == Protocol::Udp && is_end(&bytes[inside.clone()]) {
+                payload = 0;
             }
         }
         if P::ON {
             self.probe.on_bytes(self.now, interface, Direction::Outbound, &bytes);
         }
-        let payload = data_bytes(ip.protocol, &bytes[inside]);
         let size = bytes.len() as u32;
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
         // Queues that tell flows apart see each direction of each as one; what belongs to none is one by its destination.
@@ -405,6 +431,16 @@ impl<P: Probe> World<P> {
         };
         let ecn = Ecn::from_bits(ip.ecn as u32);
         self.send(Outgoing { route: way.route, to, size, ecn, body: Body::Bytes(frame) });
+    }
+
+    /// Closes a datagram flow of which nothing has arrived and nothing can any more: its receiver would wait for ever.
+    pub fn close_unheard(&mut self, number: usize) {
+        let flow = &self.guests.flows[&number];
+        let (sender, receiver) = (flow.sending_side(), 1 - flow.sending_side());
+        let nothing = flow.under_way == 0 && !flow.is_heard;
+        if flow.protocol == Protocol::Udp && nothing && self.flows[number].is_over(sender) {
+            self.close(number, receiver, false);
+        }
     }
 
     /// Keeps what a guest reports.
@@ -456,6 +492,7 @@ impl<P: Probe> World<P> {
                 // Programs are done when the client's is: a server often never ends.
                 let done = flow.is_program && side == 0;
                 self.close(number, side, done || why.is_some());
+                self.close_unheard(number);
             }
             Report::Info(_, None, text) if sends => {
                 if !ledger.info.update(text) {
