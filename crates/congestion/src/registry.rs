@@ -20,7 +20,10 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     window::vegas::ENTRY,
     window::westwood::ENTRY,
     window::ledbat::ENTRY,
+    window::tcp_lp::ENTRY,
     window::dctcp::ENTRY,
+    window::cdg::ENTRY,
+    window::copa::ENTRY,
 ];
 
 /// All slow starts.

@@ -164,6 +164,10 @@ fn names_and_aliases_are_unique() {
 
 /// A long flow alone over a drop-tail queue of one BDP keeps the bottleneck busy: Reno exactly so once it left slow
 /// start (half of twice the BDP is the BDP), and everyone who gives up less, too; Vegas keeps alpha segments queued.
+///
+/// Those that give way to delay do not wait for the queue to be full. TCP-LP falls to half at a queue of 0.15 BDP and stays
+/// for three round trips: of the 3 + 42.5 + 15 * 1.075 until it is there again it uses 83 %. CDG falls to 0.7 at the
+/// earliest when a queue begins, so it uses 85 % at least.
 #[test]
 fn every_control_fills_a_bottleneck_with_a_bdp_of_buffer() {
     for entry in CONGESTION_CONTROLS {
@@ -173,7 +177,12 @@ fn every_control_fills_a_bottleneck_with_a_bdp_of_buffer() {
         let (start, before) = (flow.now, flow.acked);
         flow.until(120.0);
         let utilisation = (flow.acked - before) as f64 / (flow.now - start) / path.rate;
-        assert!((0.98..=1.001).contains(&utilisation), "{}: {utilisation}", entry.name);
+        let least = match entry.name {
+            "tcp-lp" => 0.82,
+            "cdg" => 0.85,
+            _ => 0.98,
+        };
+        assert!((least..=1.001).contains(&utilisation), "{}: {utilisation}", entry.name);
     }
 }
 

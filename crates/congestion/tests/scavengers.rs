@@ -3,10 +3,11 @@
 #[allow(dead_code)]
 mod bottleneck;
 
+use bottleneck::packets::Network;
 use bottleneck::{Flow, MSS, Path, control, setup, wide};
 use vazao_congestion::{Ack, CongestionControl, Signal};
-use vazao_engine::Time;
 use vazao_engine::registry::Raw;
+use vazao_engine::{Duration, Time};
 
 /// An empty round trip of 50 ms at 2000 segments a second, and a queue of half a second.
 const DEEP: Path = Path { base_rtt: 0.05, rate: 2_000.0, buffer: 1_000.0 };
@@ -101,4 +102,79 @@ fn ledbat_answers_losses_as_reno() {
     assert_eq!(flow.window(), 2.0, "MIN_CWND");
     flow.signal(Signal::Timeout);
     assert_eq!(flow.window(), 1.0);
+}
+
+/// A TCP-LP flow in congestion avoidance that has seen delays from 0 to 100 ms in slow start, all at once.
+fn tcp_lp() -> Box<dyn CongestionControl> {
+    let mut control = control("tcp-lp", &[], setup(2.0, Some(64.0)));
+    for i in 0..500 {
+        acknowledge(&mut *control, 0.0, if i == 250 { 100 } else { 0 }, false);
+    }
+    control
+}
+
+/// An acknowledgement `now` of a packet that waited `ms` milliseconds, with a round-trip time of 100 ms.
+fn late(control: &mut dyn CongestionControl, now: f64, ms: i64) {
+    let (srtt, flight) = (Duration::from_millis(100), control.cwnd());
+    control.on_ack(&Ack {
+        now: Time::from_nanos((now * 1e9) as u64),
+        acked: MSS,
+        delivered: MSS,
+        flight,
+        srtt,
+        window_limited: true,
+        one_way: Some(ms * 1_000_000),
+        ..Ack::default()
+    });
+}
+
+/// Kuzmanovic and Knightly, section III: early congestion is a smoothed delay above d_min + 0.15 (d_max - d_min). Sixty
+/// samples leave (7/8)^60 of a step, 0.03 %.
+#[test]
+fn tcp_lp_yields_above_its_threshold() {
+    for (ms, yields) in [(14, false), (16, true)] {
+        let mut control = tcp_lp();
+        let before = control.cwnd();
+        (0..60).for_each(|_| late(&mut *control, 1.0, ms));
+        assert_eq!(control.cwnd() < before, yields, "{ms} ms");
+    }
+}
+
+/// Section III: half at the first indication, no growth for three round trips, one segment at an indication in
+/// them, and growth again once they passed in silence.
+#[test]
+fn tcp_lp_infers_before_it_stops() {
+    let mut control = tcp_lp();
+    let before = control.cwnd();
+    (0..20).for_each(|_| late(&mut *control, 1.0, 50));
+    let half = control.cwnd();
+    assert!(half.abs_diff(before / 2) <= MSS / 10, "from {before} to {half}");
+    (0..200).for_each(|_| late(&mut *control, 1.09, 0));
+    (0..200).for_each(|_| late(&mut *control, 1.29, 0));
+    assert_eq!(control.cwnd(), half, "no growth in the inference phase");
+    late(&mut *control, 1.31, 0);
+    assert!(control.cwnd() > half, "it is over after three round trips");
+    (0..20).for_each(|_| late(&mut *control, 2.0, 50));
+    assert!(control.cwnd() > half / 3, "half again");
+    (0..20).for_each(|_| late(&mut *control, 2.09, 50));
+    assert!(control.cwnd() > half / 3, "what is seen within a round trip is the old window's");
+    late(&mut *control, 2.11, 50);
+    assert_eq!(control.cwnd(), MSS, "others use the path");
+}
+
+/// What both are for: beside one Reno flow they take little, and alone nearly all. The queue of one bandwidth-delay
+/// product is 50 ms, so that LEDBAT has a target of 10 ms here: above the length of the queue it would be Reno.
+#[test]
+fn scavengers_leave_the_path_to_others() {
+    let target = [("target", Raw::Text("10 ms".into()))];
+    for (name, changed, alone) in [("ledbat", &target[..], 0.98), ("tcp-lp", &[], 0.8)] {
+        let path = Path { base_rtt: 0.05, rate: 2_000.0, buffer: 100.0 };
+        let scavenger = || control(name, changed, setup(10.0, None));
+        let mut network = Network::new(path, vec![scavenger()]);
+        let share = network.shares(20.0, 100.0)[0];
+        assert!(share >= alone, "{name} alone: {share}");
+        let mut network = Network::new(path, vec![scavenger(), control("reno", &[], setup(10.0, None))]);
+        let shares = network.shares(20.0, 100.0);
+        assert!(shares[0] < 0.1 && shares[1] > 0.85, "{name} and Reno: {shares:?}");
+    }
 }

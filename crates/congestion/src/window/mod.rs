@@ -1,23 +1,29 @@
 //! The algorithms, one page each.
 
 pub(crate) mod bic;
+pub(crate) mod cdg;
+pub(crate) mod copa;
 pub(crate) mod cubic;
 pub(crate) mod dctcp;
 pub(crate) mod highspeed;
 pub(crate) mod ledbat;
 pub(crate) mod reno;
 pub(crate) mod scalable;
+pub(crate) mod tcp_lp;
 pub(crate) mod vegas;
 pub(crate) mod westwood;
 mod whole;
 
 pub use bic::Bic;
+pub use cdg::Cdg;
+pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use highspeed::HighSpeed;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use scalable::Scalable;
+pub use tcp_lp::TcpLp;
 pub use vegas::Vegas;
 pub use westwood::{BandwidthEstimate, Westwood};
 use whole::WholeSegments;

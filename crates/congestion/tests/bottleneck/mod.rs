@@ -1,13 +1,15 @@
 //! A fluid model of one flow over one bottleneck: one segment acknowledged at a time, the window spread evenly over a
 //! round-trip time that is the base one or, with a queue, what the bottleneck needs for the window.
 
+pub mod packets;
+
 use std::collections::BTreeMap;
 use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, Setup, Signal, slow_start};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
 /// The receiver's clock less the sender's, in nanoseconds: nothing may depend on it.
-const CLOCKS_APART: i64 = -4_000_000_000;
+pub const CLOCKS_APART: i64 = -4_000_000_000;
 
 /// Payload bytes of a segment.
 pub const MSS: u64 = 1000;

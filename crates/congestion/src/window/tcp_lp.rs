@@ -1,0 +1,130 @@
+use super::{Reno, Window, windowed};
+use crate::registry::Constructor;
+use crate::{Ack, Congestion, State};
+use vazao_engine::Time;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "tcp-lp",
+    aliases: &["lp"],
+    title: "TCP-LP",
+    source: "Kuzmanovic, Knightly, INFOCOM 2003",
+    help: "Reno that yields as soon as packets wait, down to one segment: takes what others leave",
+    parameters: &[
+        Parameter::new(
+            "delta",
+            Kind::Number(0.0, 1.0),
+            "0.15",
+            "delta: part of the way from the least to the largest one-way delay that means congestion (section III)",
+        ),
+        Parameter::new(
+            "gamma",
+            Kind::Number(0.001, 1.0),
+            "0.125",
+            "gamma: weight of a new sample in the smoothed delay",
+        ),
+        Parameter::new(
+            "inference",
+            Kind::Integer(1, 100),
+            "3",
+            "itti: round-trip times that the inference phase lasts",
+        ),
+    ],
+    build: |p, setup| windowed(TcpLp::from(p), setup),
+};
+
+/// TCP-LP (Kuzmanovic, Knightly, *TCP-LP: a distributed algorithm for low priority data transfer*, INFOCOM 2003): Reno
+/// that takes a rise in one-way delay for congestion and yields before others lose anything.
+///
+/// Congestion is indicated early when the smoothed one-way delay is above d_min + delta (d_max - d_min), both learnt in
+/// slow start. The first indication halves the window and begins an *inference phase* in which the window does not grow.
+/// Another one within the phase means that others use the path: the window falls to one segment. When the phase passes
+/// in silence, growth resumes.
+///
+/// An indication counts once a round trip, so that it tells what the last answer did; the paper's "two round trips" from
+/// full window to one segment say the same. It errs where d_max has not been seen: with a large queue that never filled,
+/// 15 % of what was seen is little; and alone on a path it leaves part of it idle after each halving.
+#[derive(Debug)]
+pub struct TcpLp {
+    delta: f64,
+    gamma: f64,
+    inference: u64,
+    delays: Option<Delays>,
+    /// When the last indication was answered, and when the inference phase that it began is over.
+    answered: Option<(Time, Time)>,
+}
+
+/// One-way delays in nanoseconds, by clocks that may be apart.
+#[derive(Debug)]
+struct Delays {
+    /// Delays are counted from the first, so that none is large.
+    origin: i64,
+    /// d_min, d_max and sd.
+    least: f64,
+    most: f64,
+    smoothed: f64,
+}
+
+impl Delays {
+    fn add(&mut self, delay: i64, gamma: f64) {
+        let delay = delay.saturating_sub(self.origin) as f64;
+        self.least = self.least.min(delay);
+        self.most = self.most.max(delay);
+        self.smoothed += gamma * (delay - self.smoothed);
+    }
+}
+
+impl TcpLp {
+    /// TCP-LP with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        TcpLp {
+            delta: p.number("delta"),
+            gamma: p.number("gamma"),
+            inference: p.integer("inference"),
+            delays: None,
+            answered: None,
+        }
+    }
+
+    /// Section III: sd > d_min + (d_max - d_min) delta.
+    fn is_congested(&self) -> bool {
+        self.delays.as_ref().is_some_and(|d| d.smoothed > d.least + (d.most - d.least) * self.delta)
+    }
+
+    fn infers(&self, now: Time) -> bool {
+        self.answered.is_some_and(|(_, end)| now < end)
+    }
+}
+
+impl Window for TcpLp {
+    fn wants_one_way(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, _: &State, ack: &Ack) {
+        let Some(delay) = ack.one_way else { return };
+        let new = || Delays { origin: delay, least: 0.0, most: 0.0, smoothed: 0.0 };
+        self.delays.get_or_insert_with(new).add(delay, self.gamma);
+    }
+
+    /// Section III, the pseudocode. In slow start the delays are only learnt.
+    fn yield_early(&mut self, state: &State, ack: &Ack) -> Option<State> {
+        if state.in_slow_start() || !self.is_congested() {
+            return None;
+        }
+        if self.answered.is_some_and(|(last, _)| ack.now < last + ack.srtt) {
+            return None;
+        }
+        let cwnd = if self.infers(ack.now) { state.mss } else { state.cwnd / 2.0 };
+        self.answered = Some((ack.now, ack.now + ack.srtt * self.inference));
+        Some(State { cwnd, ssthresh: cwnd, ..*state })
+    }
+
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        if self.infers(ack.now) { state.cwnd } else { state.cwnd + Reno::increase(state, ack) }
+    }
+
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        state.in_use(congestion) / 2.0
+    }
+}
