@@ -7,14 +7,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use vazao_scenario::{Column, Table};
 use vazao_wire::pcapng::{Captured, Direction, Reader};
-use vazao_wire::{DecodeError, ipv4, tcp};
+use vazao_wire::{DecodeError, ipv4, tcp, udp};
 
 /// Protocol numbers that have a name; those whose header begins with two ports.
-const PROTOCOLS: [(u8, &str); 4] = [(1, "icmp"), (tcp::PROTOCOL, "tcp"), (UDP, "udp"), (SCTP, "sctp")];
-const PORTS: [u8; 3] = [tcp::PROTOCOL, UDP, SCTP];
-const UDP: u8 = 17;
+const PROTOCOLS: [(u8, &str); 4] = [(1, "icmp"), (tcp::PROTOCOL, "tcp"), (udp::PROTOCOL, "udp"), (SCTP, "sctp")];
+const PORTS: [u8; 3] = [tcp::PROTOCOL, udp::PROTOCOL, SCTP];
 const SCTP: u8 = 132;
-const UDP_HEADER: usize = 8;
 
 /// What the headers of a packet say; fields are missing where there is no such header.
 #[derive(Default)]
@@ -56,7 +54,7 @@ impl Seen {
                 let (header, data) = tcp::decode(payload, ip.pseudo_header())?;
                 (self.tcp, self.length) = (Some(header), Some(data.len()));
             }
-            UDP => self.length = payload.len().checked_sub(UDP_HEADER),
+            udp::PROTOCOL => self.length = Some(udp::decode(payload, ip.pseudo_header())?.1.len()),
             _ => self.length = Some(payload.len()),
         }
         Ok(())

@@ -1,13 +1,15 @@
 //! What a flow came to, whoever played its ends.
 
 use crate::ledger::Ledger;
+use crate::machine::Machine;
 use crate::measure::SenderState;
 use crate::transport::Protocol;
 use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
-use vazao_application::{Application, Sink, Source};
+use vazao_application::{Application, Source};
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_transport::tcp::Connection;
+use vazao_transport::udp;
 
 /// What a flow came to.
 pub(crate) struct Account<'a> {
@@ -21,6 +23,7 @@ pub(crate) struct Account<'a> {
     /// When the client's connection stood.
     pub established: Option<Time>,
     pub sender: Counts<'a>,
+    pub arrivals: Arrivals,
     /// What a guest's program said when it gave up.
     pub failure: Option<String>,
 }
@@ -40,6 +43,17 @@ pub(crate) struct Counts<'a> {
     pub srtt: Option<Duration>,
     /// Whether its connection has ended, so that it has no window any more.
     pub is_over: bool,
+}
+
+/// What a receiver counted beside bytes. `None`: its protocol or its stack does not say.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Arrivals {
+    /// Packets that never came; where a receiver cannot tell, those that the network dropped.
+    pub lost: u64,
+    /// Packets with nothing that had not arrived before.
+    pub duplicates: Option<u64>,
+    /// Packets overtaken by later ones.
+    pub reordered: Option<u64>,
 }
 
 /// What the two applications of a flow agree on once both are done.
@@ -70,14 +84,15 @@ impl<'a> Account<'a> {
             completed: None,
             intact: false,
             established: match machine(flow.ends[0]) {
-                Some(client) => client.connection.stats().established,
+                Some(client) => client.machine.established(),
                 None => ledger.and_then(|ledger| ledger.established),
             },
             sender: match (sender, ledger) {
-                (Some(sender), _) => Counts::of_machine(&sender.connection),
+                (Some(sender), _) => Counts::of_machine(&sender.machine),
                 (None, Some(ledger)) => Counts::of_guest(ledger),
                 (None, None) => unreachable!("a flow without a machine has a ledger"),
             },
+            arrivals: Arrivals::of(flow, receiver.map(|receiver| &receiver.machine), ledger),
             failure: ledger.and_then(|ledger| ledger.failure.clone()),
         };
         match (receiver, ledger) {
@@ -98,7 +113,14 @@ impl<'a> Account<'a> {
         let Application::Sink(sink) = &receiver.application else { unreachable!("data goes to a sink") };
         self.app_bytes = sink.received();
         (self.first_byte, self.last_byte) = (sink.first_byte(), sink.last_byte());
-        self.conclude(Ends { written, closed: sink.is_closed(), in_order: is_in_order(sink, &receiver.connection) });
+        let closed = sink.is_closed();
+        match &receiver.machine {
+            Machine::Tcp(connection) => {
+                let in_order = !sink.is_disordered() && connection.stats().misplaced == 0;
+                self.conclude(Ends { written, closed, in_order });
+            }
+            Machine::Udp(_) => self.conclude_datagrams(Ends { written, closed, in_order: !sink.is_disordered() }),
+        }
     }
 
     /// What a guest's receiver reported.
@@ -118,12 +140,15 @@ impl<'a> Account<'a> {
         }
         let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong };
         if protocol == Protocol::Udp {
-            // What a datagram flow loses is lost: it is complete when its end was heard of.
-            self.completed = Some(ends.closed && ends.written.is_some());
-            self.intact = ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written);
-            return;
+            return self.conclude_datagrams(ends);
         }
         self.conclude(ends);
+    }
+
+    /// What a datagram flow loses is lost: it is complete when its end was heard of.
+    fn conclude_datagrams(&mut self, ends: Ends) {
+        self.completed = Some(ends.closed && ends.written.is_some());
+        self.intact = ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written);
     }
 
     /// Every byte read once, in order, from where its sender took it, and none more than was written.
@@ -158,12 +183,53 @@ fn finished(sender: &Endpoint) -> Option<u64> {
     }
 }
 
-fn is_in_order(sink: &Sink, receiver: &Connection) -> bool {
-    !sink.is_disordered() && receiver.stats().misplaced == 0
+impl Arrivals {
+    fn of(flow: &Flow, receiver: Option<&Machine>, ledger: Option<&Ledger>) -> Arrivals {
+        let dropped = Arrivals { lost: flow.measure.lost, ..Arrivals::default() };
+        match (receiver, ledger) {
+            (Some(Machine::Tcp(connection)), _) => {
+                Arrivals { duplicates: Some(connection.stats().duplicates_received), ..dropped }
+            }
+            (Some(Machine::Udp(endpoint)), _) => {
+                let stats = endpoint.stats();
+                let (duplicates, reordered) = (Some(stats.duplicates), Some(stats.reordered));
+                Arrivals { lost: endpoint.lost(), duplicates, reordered }
+            }
+            (None, Some(ledger)) => {
+                let stats = ledger.datagrams.as_ref().map(udp::Endpoint::stats);
+                let (duplicates, reordered) = stats.map(|stats| (stats.duplicates, stats.reordered)).unzip();
+                Arrivals { duplicates, reordered, ..dropped }
+            }
+            (None, None) => dropped,
+        }
+    }
 }
 
 impl<'a> Counts<'a> {
-    fn of_machine(sender: &'a Connection) -> Counts<'a> {
+    fn of_machine(sender: &'a Machine) -> Counts<'a> {
+        match sender {
+            Machine::Tcp(connection) => Counts::of_connection(connection),
+            Machine::Udp(endpoint) => Counts::of_datagrams(endpoint.sent()),
+        }
+    }
+
+    /// A sender that hears nothing knows only what it sent.
+    fn of_datagrams(packets: u64) -> Counts<'a> {
+        Counts {
+            packets,
+            retransmissions: None,
+            fast_retransmissions: None,
+            timeout_retransmissions: None,
+            timeouts: None,
+            recoveries: None,
+            duplicate_acks: None,
+            rtt: Cow::Owned(Histogram::default()),
+            srtt: None,
+            is_over: true,
+        }
+    }
+
+    fn of_connection(sender: &'a Connection) -> Counts<'a> {
         let stats = sender.stats();
         Counts {
             packets: stats.segments,

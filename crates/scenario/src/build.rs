@@ -3,12 +3,13 @@
 use crate::address::{Addresses, initial_sequences};
 use crate::flow::{FlowSpec, Routes};
 use crate::guests::{Guests, Way};
+use crate::machine::Machine;
 use crate::measure::FlowMeasure;
 use crate::plan::{Planned, plan};
 use crate::probe::Probe;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
-use crate::transport::{Protocol, TransportSpec};
+use crate::transport::{Protocol, TransportSpec, udp_rate};
 use crate::world::{Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Graph, LOSS_MODELS, Network, QUEUES, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory};
+use vazao_transport::udp;
 
 /// The number of one direction of a link in the network: links were added in pairs.
 pub(crate) fn link_id((index, forward): Step) -> u32 {
@@ -76,14 +78,18 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
         let sides = (flow.application.0.build)(&flow.application.1);
+        let paced = sides.source().is_some_and(|source| source.pace().is_some());
         let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
         if spec.has_guest() {
             let is_program = matches!(sides.client, Application::Program(_));
-            world.guests.add_flow(number, spec.entry.build, is_program, sides.client_sends);
+            world.guests.add_flow(number, spec, is_program, sides.client_sends);
         }
         let mut machine = |side: usize, application| {
             if spec.stacks[side] == Stack::Linux {
                 return Side::Guest(cast.guest(number, side));
+            }
+            if spec.entry.build == Protocol::Udp {
+                return Side::Machine(Box::new(udp_machine(spec, paced)), application, ids[number][side]);
             }
             let config = match configs.last() {
                 Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
@@ -95,12 +101,18 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             };
             let iss = initial_sequences(scenario.seed, number)[side];
             let open = if side == 0 { Connection::connect } else { Connection::listen };
-            Side::Machine(Box::new(open(config, iss)), application, ids[number][side])
+            Side::Machine(Box::new(Machine::Tcp(open(config, iss))), application, ids[number][side])
         };
         let ends = [machine(0, sides.client), machine(1, sides.server)];
         world.add_flow(flow.start, sides.client_sends, ends, measure);
     }
     world
+}
+
+fn udp_machine(spec: &TransportSpec, paced: bool) -> Machine {
+    let payload = spec.parameters.integer("payload") as u16;
+    let rate = (!paced).then(|| udp_rate(&spec.parameters));
+    Machine::Udp(udp::Endpoint::new(udp::Config { payload, rate }))
 }
 
 fn add_route<B: Copy>(network: &mut Network<B>, steps: &[Step]) -> RouteId {
@@ -242,6 +254,7 @@ pub fn estimate(scenario: &Scenario) -> Work {
                 let tcp = &flow.transport.parameters;
                 (tcp.number("mss"), 1.0 / tcp.number("delayed_ack"))
             }
+            Protocol::Udp => (flow.transport.parameters.number("payload"), 0.0),
             _ => (1448.0, 0.5),
         };
         // Flows that share a link cannot all have its rate.

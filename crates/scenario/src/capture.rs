@@ -1,9 +1,10 @@
 //! Captures: every packet that a host sends or receives, as bytes, one pcapng a host interface.
 
 use crate::address::{Addresses, Socket};
-use crate::codec::{Offsets, encode};
+use crate::codec::{Offsets, encode, encode_datagram};
+use crate::world::Body;
 use vazao_engine::Time;
-use vazao_transport::tcp::{Extra, Segment};
+use vazao_transport::tcp::Extra;
 use vazao_wire::pcapng::{self, Direction};
 
 /// Where captured bytes go: the interface's name and what to append. Says why it cannot.
@@ -38,20 +39,27 @@ impl Capture {
         }
     }
 
-    /// Records a segment of a flow where side `at` (0: client, 1: server) sends or receives it.
-    pub fn segment(
+    /// Records a packet of one of our machines where side `at` (0: client, 1: server) of a flow sends or receives it.
+    pub fn body(
         &mut self,
         now: Time,
         (flow, at): (usize, usize),
         direction: Direction,
-        segment: &Segment,
+        body: &Body,
         extra: Option<&Extra>,
     ) {
         let from = if direction == Direction::Outbound { at } else { 1 - at };
         let sockets = &mut self.sockets[flow];
         let (source, target) = (sockets[from].0, sockets[1 - from].0);
         self.packet.clear();
-        encode(segment, extra, (&source, &target), &mut sockets[from].1, &mut self.packet);
+        match body {
+            Body::Tcp(segment) => {
+                let extra = extra.filter(|_| segment.has_extra);
+                encode(segment, extra, (&source, &target), &mut sockets[from].1, &mut self.packet);
+            }
+            Body::Udp(datagram) => encode_datagram(datagram, (&source, &target), &mut self.packet),
+            Body::Bytes(_) => unreachable!("guests' packets are bytes already"),
+        }
         let interface = sockets[at].0.interface;
         pcapng::packet(
             &pcapng::Packet::new(0, now.as_nanos(), direction, &self.packet),

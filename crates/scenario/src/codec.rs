@@ -2,7 +2,8 @@
 
 use crate::address::Socket;
 use vazao_transport::tcp::{Extra, Flags, Segment, SynOptions, stamp};
-use vazao_wire::{DecodeError, content, ipv4, tcp};
+use vazao_transport::udp::Datagram;
+use vazao_wire::{DecodeError, content, ipv4, tcp, udp};
 
 /// One direction of a connection: where its stream starts in sequence space, and how far it has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,6 +52,20 @@ pub(crate) fn encode(
     let ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, length as u16);
     ipv4::encode(&ip, out);
     tcp::encode(&header, payload, ip.pseudo_header(), out);
+}
+
+/// Appends the IP packet that carries a datagram: its number and the time at which it was sent, as far as there is room,
+/// and then the content of a stream from its start.
+pub(crate) fn encode_datagram(datagram: &Datagram, (source, target): (&Socket, &Socket), out: &mut Vec<u8>) {
+    let mut payload = vec![0; usize::from(datagram.payload)];
+    let head = [u64::from(datagram.sequence), datagram.sent.as_nanos()].map(u64::to_be_bytes).concat();
+    let (room, rest) = payload.split_at_mut(head.len().min(usize::from(datagram.payload)));
+    room.copy_from_slice(&head[..room.len()]);
+    content::fill(0, rest);
+    let length = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + payload.len();
+    let ip = ipv4::Header::new(source.address, target.address, udp::PROTOCOL, length as u16);
+    ipv4::encode(&ip, out);
+    udp::encode(source.port, target.port, &payload, ip.pseudo_header(), out);
 }
 
 /// Reads the segment in an IP packet. Its stamp is that of its place if its payload is what belongs there, else of none.

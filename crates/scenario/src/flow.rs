@@ -6,7 +6,7 @@ use crate::stack::Stack;
 use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, read_transport};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{APPLICATIONS, Constructor, Source};
+use vazao_application::{APPLICATIONS, Constructor, Sides, Source};
 use vazao_engine::registry::{Entry, Kind, Parameters};
 use vazao_engine::{Duration, Stream, Time};
 use vazao_network::{Graph, Routing, Step};
@@ -92,14 +92,10 @@ fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>)
     if sides.source().is_none() && transport.stacks != [Stack::Linux; 2] {
         return Err(whole.error("runs programs of the host, for which both sides need transport.stack = \"linux\""));
     }
-    let paced = sides.source().is_some_and(|source| source.pace().is_some());
     if transport.entry.build == Protocol::Udp
-        && (!sides.client_sends || paced || application.1.get("read_rate").is_some())
+        && let Some(problem) = unfit_for_datagrams(&sides, &application.1, &transport)
     {
-        return Err(whole.error(
-            "is not possible over udp, whose transport has rate and payload of its own; write an upload with a size or \
-             a duration",
-        ));
+        return Err(whole.error(problem));
     }
     for _ in 0..count {
         let number = flows.len();
@@ -114,6 +110,24 @@ fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>)
         flows.push(FlowSpec { client, server, start, application: application.clone(), transport, routes });
     }
     table.finish()
+}
+
+/// Why an application cannot run over UDP.
+fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
+    let paced = sides.source().is_some_and(|source| source.pace().is_some());
+    if !sides.client_sends {
+        return Some("is not possible over udp, whose server does not hear of its client: name the hosts the other way round");
+    }
+    if parameters.get("read_rate").is_some() {
+        return Some("has a read_rate, but over udp nothing makes a sender wait for its reader");
+    }
+    if paced && transport.has_guest() {
+        return Some("is not possible over udp with stack = \"linux\"; write an upload, whose rate is the transport's");
+    }
+    if paced && transport.parameters.get("rate").is_some() {
+        return Some("has a pace of its own; leave the transport's rate out");
+    }
+    None
 }
 
 /// The two ends of flow `number`: as named, else its pair's.

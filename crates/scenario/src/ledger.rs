@@ -3,6 +3,7 @@
 use crate::measure::SenderState;
 use crate::meter::TcpMeter;
 use vazao_engine::{Duration, Time};
+use vazao_transport::udp;
 
 /// A flow of which at least one side is a guest's.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Ledger {
     pub delivered: u64,
     /// When the first and the last of them arrived.
     pub arrived: Option<(Time, Time)>,
+    /// The datagrams that arrived, where each says its place.
+    pub datagrams: Option<udp::Endpoint>,
 }
 
 /// Addresses and ports of a connection, the sender's first.

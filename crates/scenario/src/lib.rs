@@ -10,6 +10,7 @@ mod document;
 mod flow;
 mod guests;
 mod ledger;
+mod machine;
 mod measure;
 mod meter;
 mod network;

@@ -4,7 +4,7 @@ use crate::measure::SenderState;
 use crate::world::Body;
 use vazao_engine::Time;
 use vazao_network::{Cause, Network};
-use vazao_transport::tcp::{Extra, Segment};
+use vazao_transport::tcp::Extra;
 use vazao_wire::pcapng::Direction;
 
 /// One end of a flow: the flow's number, and 0 for its client or 1 for its server.
@@ -15,10 +15,10 @@ pub(crate) trait Probe {
     /// Whether it wants to know at all; when false the calls compile to nothing.
     const ON: bool;
 
-    /// One of our machines sends a segment.
-    fn on_send(&mut self, _now: Time, _end: FlowEnd, _segment: &Segment, _extra: &Extra) {}
-    /// One of our machines receives a segment.
-    fn on_receive(&mut self, _now: Time, _end: FlowEnd, _segment: &Segment, _extra: Option<&Extra>) {}
+    /// One of our machines sends a packet; the extra is a segment's that has one.
+    fn on_send(&mut self, _now: Time, _end: FlowEnd, _body: &Body, _extra: &Extra) {}
+    /// One of our machines receives a packet.
+    fn on_receive(&mut self, _now: Time, _end: FlowEnd, _body: &Body, _extra: Option<&Extra>) {}
     /// A guest sends or receives an IP packet at an interface.
     fn on_bytes(&mut self, _now: Time, _interface: usize, _direction: Direction, _packet: &[u8]) {}
     /// A packet was dropped.

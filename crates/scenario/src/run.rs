@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_engine::Time;
 use vazao_network::{Host, Network};
-use vazao_transport::tcp::{Extra, Segment};
+use vazao_transport::tcp::Extra;
 use vazao_wire::pcapng::Direction;
 
 /// The version of the engine with a digest of its sources: part of every result's identity.
@@ -107,14 +107,14 @@ impl Recorder<'_> {
 impl Probe for Recorder<'_> {
     const ON: bool = true;
 
-    fn on_send(&mut self, now: Time, end: FlowEnd, segment: &Segment, extra: &Extra) {
+    fn on_send(&mut self, now: Time, end: FlowEnd, body: &Body, extra: &Extra) {
         if let Some((capture, _)) = &mut self.output {
-            capture.segment(now, end, Direction::Outbound, segment, segment.has_extra.then_some(extra));
+            capture.body(now, end, Direction::Outbound, body, Some(extra));
         }
     }
-    fn on_receive(&mut self, now: Time, end: FlowEnd, segment: &Segment, extra: Option<&Extra>) {
+    fn on_receive(&mut self, now: Time, end: FlowEnd, body: &Body, extra: Option<&Extra>) {
         if let Some((capture, _)) = &mut self.output {
-            capture.segment(now, end, Direction::Inbound, segment, extra);
+            capture.body(now, end, Direction::Inbound, body, extra);
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {

@@ -27,8 +27,8 @@ impl Protocol {
     /// The stacks that have it.
     fn stacks(self) -> &'static [Stack] {
         match self {
-            Protocol::Tcp => &[Stack::Vazao, Stack::Linux],
-            Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => &[Stack::Linux],
+            Protocol::Tcp | Protocol::Udp => &[Stack::Vazao, Stack::Linux],
+            Protocol::Sctp | Protocol::Mptcp => &[Stack::Linux],
         }
     }
 }
@@ -145,8 +145,8 @@ const fn with_stack<const N: usize>(own: &[Parameter]) -> [Parameter; N] {
 }
 
 const UDP: &[Parameter] = &[
-    Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the payload"),
-    Parameter::new("payload", Kind::Integer(16, 1472), "1472", "bytes of a datagram's payload: what fits one packet"),
+    Parameter::new("rate", Kind::Rate, "", "rate of an upload's payload: 1 Mbps unless given; others have their own pace"),
+    Parameter::new("payload", Kind::Integer(16, 1472), "1472", "bytes of a datagram's payload at most: what fits one packet"),
 ];
 
 const SCTP: &[Parameter] =
@@ -184,7 +184,7 @@ pub const TRANSPORTS: &[Entry<Protocol>] = &[
         aliases: &[],
         title: "User Datagram Protocol",
         source: "RFC 768",
-        help: "datagrams at a constant rate, with no feedback; with stack = \"linux\" only so far",
+        help: "datagrams without feedback: an upload at a constant rate, or messages as the application writes them",
         parameters: UDP_ALL,
         build: Protocol::Udp,
     },
@@ -222,6 +222,9 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Tcp {
         refuse_own(&table)?;
+    }
+    if stacks[0] != stacks[1] && entry.build == Protocol::Udp {
+        return Err(whole.error("has two stacks, but over udp both sides have the same so far"));
     }
     let cc = if matches!(entry.build, Protocol::Tcp | Protocol::Mptcp) { table.take("cc") } else { None };
     let sender = stacks[usize::from(!client_sends)];
@@ -332,10 +335,10 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     transport.into()
 }
 
-/// The rate of a UDP flow's payload.
+/// The rate of an upload over UDP: iperf's, unless another is given.
 pub(crate) fn udp_rate(parameters: &Parameters) -> Rate {
     match parameters.get("rate") {
         Some(vazao_engine::registry::Value::Rate(rate)) => *rate,
-        _ => unreachable!("a rate with a default"),
+        _ => Rate::from_bps(1_000_000),
     }
 }

@@ -1,13 +1,15 @@
 //! A run: endpoints on a network, moved from event to event.
 
 use crate::guests::Guests;
+use crate::machine::Machine;
 use crate::measure::FlowMeasure;
 use crate::probe::Probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
-use vazao_transport::tcp::{Connection, Extra, Segment};
+use vazao_transport::tcp::{Extra, Segment};
+use vazao_transport::udp::{self, Datagram};
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IP_HEADER: u32 = 20;
@@ -17,6 +19,8 @@ pub(crate) const IP_HEADER: u32 = 20;
 pub(crate) enum Body {
     /// A segment of one of our machines.
     Tcp(Segment),
+    /// A datagram of one of our machines.
+    Udp(Datagram),
     /// Bytes of a guest's: the number of a frame that [`Guests`] keeps.
     Bytes(u32),
 }
@@ -29,7 +33,7 @@ pub(crate) const TO_GUEST: u32 = 1 << 31;
 
 /// One end of a flow that is ours.
 pub(crate) struct Endpoint {
-    pub connection: Connection,
+    pub machine: Machine,
     pub application: Application,
     pub route: RouteId,
     /// Index of the endpoint at the other end, or [`TO_GUEST`] and the flow's number.
@@ -56,7 +60,7 @@ pub(crate) enum End {
 
 /// One end of a flow as it is added: our machine, or the guest that plays it.
 pub(crate) enum Side {
-    Machine(Box<Connection>, Application, RouteId),
+    Machine(Box<Machine>, Application, RouteId),
     Guest(u32),
 }
 
@@ -100,10 +104,13 @@ impl Flow {
 pub(crate) struct Extras {
     slots: Vec<Extra>,
     free: Vec<u32>,
+    /// Those of the segment being made.
+    pub scratch: Extra,
 }
 
 impl Extras {
-    fn insert(&mut self, extra: Extra) -> u32 {
+    pub(crate) fn keep_scratch(&mut self) -> u32 {
+        let extra = self.scratch;
         match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = extra;
@@ -146,7 +153,6 @@ pub(crate) struct World<P> {
     /// When the run ends at the latest.
     pub end: Time,
     pub extras: Extras,
-    scratch: Extra,
     open: usize,
     sampler: Option<(Slot, Duration)>,
     pub guests: Guests,
@@ -167,7 +173,6 @@ impl<P: Probe> World<P> {
             events: 0,
             end: Time::NEVER,
             extras: Extras::default(),
-            scratch: Extra::default(),
             open: 0,
             sampler: None,
             guests: Guests::default(),
@@ -183,16 +188,16 @@ impl<P: Probe> World<P> {
         let ends = sides.map(|side| {
             let is_client = index == 0;
             index += 1;
-            let (connection, application, route) = match side {
+            let (machine, application, route) = match side {
                 Side::Guest(guest) => return End::Guest(guest),
-                Side::Machine(connection, application, route) => (*connection, application, route),
+                Side::Machine(machine, application, route) => (*machine, application, route),
             };
             let slot = self.scheduler.add_slot();
             if is_client {
                 self.scheduler.set(slot, start);
             }
             self.endpoints.push(Endpoint {
-                connection,
+                machine,
                 application,
                 route,
                 peer: if both { first + u32::from(is_client) } else { TO_GUEST | number },
@@ -274,6 +279,7 @@ impl<P: Probe> World<P> {
                         self.deliver(packet.to as usize, &packet, segment, extra.as_ref());
                     }
                     Body::Tcp(segment) => self.deliver_to_guest(&packet, segment),
+                    Body::Udp(datagram) => self.deliver_datagram(packet.to as usize, &packet, datagram),
                     Body::Bytes(frame) => self.deliver_bytes(&packet, *frame),
                 }
             }
@@ -299,17 +305,32 @@ impl<P: Probe> World<P> {
         let flow = &mut self.flows[endpoint.flow as usize];
         if P::ON {
             let end = (endpoint.flow as usize, usize::from(endpoint.side));
-            self.probe.on_receive(self.now, end, segment, extra);
+            self.probe.on_receive(self.now, end, &Body::Tcp(*segment), extra);
         }
+        let Machine::Tcp(connection) = &mut endpoint.machine else { unreachable!("a segment goes to a connection") };
         if endpoint.sends {
-            endpoint.connection.handle(self.now, segment, extra);
-            flow.measure.on_sender_event(self.now, &endpoint.connection);
+            connection.handle(self.now, segment, extra);
+            flow.measure.on_sender_event(self.now, connection);
         } else {
             if segment.length > 0 {
                 flow.measure.on_data(self.now.since(packet.sent), packet.size);
             }
-            endpoint.connection.handle(self.now, segment, extra);
+            connection.handle(self.now, segment, extra);
         }
+        self.service(index);
+    }
+
+    /// Hands a datagram to one of our machines.
+    #[cold]
+    fn deliver_datagram(&mut self, index: usize, packet: &Packet<Body>, datagram: &Datagram) {
+        let endpoint = &mut self.endpoints[index];
+        if P::ON {
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            self.probe.on_receive(self.now, end, &packet.body, None);
+        }
+        self.flows[endpoint.flow as usize].measure.on_data(self.now.since(packet.sent), packet.size);
+        let Machine::Udp(receiver) = &mut endpoint.machine else { unreachable!("a datagram goes to its kind") };
+        receiver.handle(self.now, datagram);
         self.service(index);
     }
 
@@ -332,6 +353,7 @@ impl<P: Probe> World<P> {
                     (endpoint.flow as usize, !endpoint.sends)
                 }
             }
+            Body::Udp(_) => (self.endpoints[packet.to as usize].flow as usize, true),
         };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);
@@ -340,6 +362,18 @@ impl<P: Probe> World<P> {
             }
         }
         self.probe.on_drop(self.now, cause);
+        if let Body::Udp(datagram) = packet.body {
+            self.tell_receiver(packet.to as usize, |receiver| receiver.lose(&datagram));
+        }
+    }
+
+    /// Datagrams have no feedback and no end: what their receiver is to know of it, it is told.
+    #[cold]
+    fn tell_receiver(&mut self, index: usize, what: impl FnOnce(&mut udp::Endpoint)) {
+        if let Machine::Udp(receiver) = &mut self.endpoints[index].machine {
+            what(receiver);
+            self.service(index);
+        }
     }
 
     #[inline]
@@ -348,11 +382,13 @@ impl<P: Probe> World<P> {
             return self.wake_guest(index - self.endpoints.len());
         };
         endpoint.due = Time::NEVER;
-        if endpoint.connection.next_timeout() <= self.now {
-            endpoint.connection.handle_timeout(self.now);
+        if let Machine::Tcp(connection) = &mut endpoint.machine
+            && connection.next_timeout() <= self.now
+        {
+            connection.handle_timeout(self.now);
             if endpoint.sends {
                 let flow = &mut self.flows[endpoint.flow as usize];
-                flow.measure.on_sender_event(self.now, &endpoint.connection);
+                flow.measure.on_sender_event(self.now, connection);
             }
         }
         self.service(index);
@@ -362,19 +398,20 @@ impl<P: Probe> World<P> {
     #[inline]
     fn service(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
-        endpoint.application.drive(self.now, &mut endpoint.connection);
+        endpoint.machine.drive(self.now, &mut endpoint.application);
         self.transmit(index);
         let endpoint = &mut self.endpoints[index];
-        if P::ON && endpoint.sends {
-            self.probe.on_sender(self.now, endpoint.flow, &endpoint.connection);
+        if P::ON
+            && endpoint.sends
+            && let Machine::Tcp(connection) = &endpoint.machine
+        {
+            self.probe.on_sender(self.now, endpoint.flow, connection);
         }
-        let mut due = endpoint.connection.next_timeout();
-        if endpoint.connection.is_over() {
+        let mut due = endpoint.machine.next_timeout();
+        if endpoint.machine.is_over() {
             if !endpoint.over {
                 endpoint.over = true;
-                let (flow, side) = (endpoint.flow as usize, usize::from(endpoint.side));
-                let failed = endpoint.connection.failure().is_some();
-                self.close(flow, side, failed);
+                self.end(index);
             }
         } else {
             due = due.min(endpoint.application.next_wake());
@@ -387,23 +424,42 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Sends everything that an endpoint may send now.
+    /// Sends everything that an endpoint may send now. A segment is made where it is sent: as a value handed on it is
+    /// copied once more, which shows.
     #[inline]
     fn transmit(&mut self, index: usize) {
         loop {
-            let endpoint = &mut self.endpoints[index];
-            let Some(mut segment) = endpoint.connection.poll_transmit(self.now, &mut self.scratch) else { return };
-            let size = IP_HEADER + segment.header_bytes(&self.scratch) + u32::from(segment.length);
+            let Machine::Tcp(connection) = &mut self.endpoints[index].machine else {
+                return self.transmit_datagrams(index);
+            };
+            let extras = &mut self.extras;
+            let Some(mut segment) = connection.poll_transmit(self.now, &mut extras.scratch) else { return };
+            let size = IP_HEADER + segment.header_bytes(&extras.scratch) + u32::from(segment.length);
             if segment.has_extra {
-                segment.extra = self.extras.insert(self.scratch);
+                segment.extra = extras.keep_scratch();
             }
-            if P::ON {
-                let end = (endpoint.flow as usize, usize::from(endpoint.side));
-                self.probe.on_send(self.now, end, &segment, &self.scratch);
-            }
-            let (route, peer) = (endpoint.route, endpoint.peer);
-            self.send(Outgoing { route, to: peer, size, ecn: Ecn::NotEct, body: Body::Tcp(segment) });
+            self.emit(index, size, Body::Tcp(segment));
         }
+    }
+
+    #[cold]
+    fn transmit_datagrams(&mut self, index: usize) {
+        while let Machine::Udp(endpoint) = &mut self.endpoints[index].machine
+            && let Some(datagram) = endpoint.poll_transmit(self.now)
+        {
+            self.emit(index, IP_HEADER + udp::HEADER + u32::from(datagram.payload), Body::Udp(datagram));
+        }
+    }
+
+    /// Sends a packet of one of our machines.
+    #[inline]
+    fn emit(&mut self, index: usize, size: u32, body: Body) {
+        let endpoint = &self.endpoints[index];
+        if P::ON {
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            self.probe.on_send(self.now, end, &body, &self.extras.scratch);
+        }
+        self.send(Outgoing { route: endpoint.route, to: endpoint.peer, size, ecn: Ecn::NotEct, body });
     }
 
     /// Puts a packet onto its way.
@@ -412,6 +468,19 @@ impl<P: Probe> World<P> {
         let fate = self.network.send(self.now, packet, &mut self.scheduler);
         if let Fate::Dropped(id, cause) = fate {
             self.discard(id, cause);
+        }
+    }
+
+    /// One of our machines is done.
+    #[cold]
+    fn end(&mut self, index: usize) {
+        let endpoint = &self.endpoints[index];
+        let (flow, side, peer) = (endpoint.flow as usize, usize::from(endpoint.side), endpoint.peer as usize);
+        self.close(flow, side, endpoint.machine.has_failed());
+        let endpoint = &self.endpoints[index];
+        if let (Machine::Udp(sender), true) = (&endpoint.machine, endpoint.sends) {
+            let datagrams = sender.sent();
+            self.tell_receiver(peer, |receiver| receiver.expect(datagrams));
         }
     }
 

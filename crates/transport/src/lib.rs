@@ -8,6 +8,7 @@ mod pacer;
 mod ranges;
 mod rtt;
 pub mod tcp;
+pub mod udp;
 
 pub use pacer::{Pacer, Spread};
 pub use ranges::RangeSet;

@@ -24,6 +24,7 @@ pub mod content;
 pub mod ipv4;
 pub mod pcapng;
 pub mod tcp;
+pub mod udp;
 
 use thiserror::Error;
 

@@ -6,14 +6,15 @@ use crate::ledger::{Ledger, Report, Tuple};
 use crate::meter::TcpMeter;
 use crate::plan::Planned;
 use crate::probe::Probe;
-use crate::transport::Protocol;
+use crate::transport::{Protocol, TransportSpec};
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Scheduler, Slot, Time};
 use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_transport::tcp::Segment;
+use vazao_transport::udp::{Config, Datagram, Endpoint};
 use vazao_wire::pcapng::Direction;
-use vazao_wire::{ipv4, tcp};
+use vazao_wire::{ipv4, tcp, udp};
 
 /// Set in the destination of a packet of bytes: the rest is its flow's number and the side that it comes from.
 const OF_BYTES: u32 = 1 << 30;
@@ -56,6 +57,8 @@ pub(crate) struct Way {
 /// A flow that a guest plays at one end at least.
 struct GuestFlow {
     protocol: Protocol,
+    /// Bytes of payload in a full datagram, where each says its place in the flow.
+    payload: Option<u64>,
     is_program: bool,
     client_sends: bool,
     /// The nodes of client and server.
@@ -112,10 +115,13 @@ impl Guests {
     }
 
     /// Says that a flow is played by guests at one end at least.
-    pub fn add_flow(&mut self, number: usize, protocol: Protocol, is_program: bool, client_sends: bool) {
+    pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, is_program: bool, client_sends: bool) {
+        let protocol = transport.entry.build;
+        let datagrams = protocol == Protocol::Udp && !is_program;
         let sockets = self.addresses.sockets[number];
         let flow = GuestFlow {
             protocol,
+            payload: datagrams.then(|| transport.parameters.integer("payload")),
             is_program,
             client_sends,
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
@@ -159,13 +165,22 @@ impl Guests {
     }
 
     /// A packet from a flow's sender arrives, with so many bytes of data.
-    fn count_arrival(&mut self, now: Time, flow: usize, payload: u32) {
+    fn count_arrival(&mut self, now: Time, flow: usize, payload: u32, bytes: &[u8]) {
         let flow = self.flows.get_mut(&flow).expect("a guest's flow");
         flow.is_heard = true;
-        if payload > 0 {
-            let ledger = &mut flow.ledger;
-            ledger.delivered += u64::from(payload);
-            ledger.arrived = Some((ledger.arrived.map_or(now, |(first, _)| first), now));
+        if payload == 0 {
+            return;
+        }
+        let ledger = &mut flow.ledger;
+        ledger.delivered += u64::from(payload);
+        ledger.arrived = Some((ledger.arrived.map_or(now, |(first, _)| first), now));
+        if let Some(full) = flow.payload {
+            // The guests' program begins each datagram with its offset in the flow.
+            let offset = bytes.get(ipv4::HEADER_LENGTH + udp::HEADER_LENGTH..).and_then(|data| data.first_chunk());
+            let sequence = offset.map_or(0, |&offset| u64::from_be_bytes(offset) / full) as u32;
+            let datagram = Datagram { sent: now, sequence, message: sequence, parts: 1, payload: payload as u16 };
+            let config = Config { payload: full as u16, rate: None };
+            ledger.datagrams.get_or_insert_with(|| Endpoint::new(config)).handle(now, &datagram);
         }
     }
 
@@ -235,11 +250,10 @@ fn ip_ecn(ecn: Ecn) -> ipv4::Ecn {
 
 /// Bytes of data in an IP packet's payload, control information aside.
 fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
-    const UDP: u8 = 17;
     const SCTP: u8 = 132;
     match protocol {
         tcp::PROTOCOL if payload.len() >= 20 => (payload.len() as u32).saturating_sub(4 * u32::from(payload[12] >> 4)),
-        UDP => (payload.len() as u32).saturating_sub(8),
+        udp::PROTOCOL => (payload.len() as u32).saturating_sub(8),
         SCTP => sctp_data(payload.get(12..).unwrap_or_default()),
         _ => 0,
     }
@@ -326,7 +340,7 @@ impl<P: Probe> World<P> {
             Target::Guest { host, interface } => {
                 if let Some((number, is_data)) = flow {
                     if is_data {
-                        self.guests.count_arrival(self.now, number, payload);
+                        self.guests.count_arrival(self.now, number, payload, &bytes);
                     }
                     if is_data && payload > 0 {
                         self.flows[number].measure.on_data(self.now.since(packet.sent), packet.size);

@@ -1,0 +1,68 @@
+//! Our machines as the world moves them, whatever the protocol.
+//!
+//! An enum and no trait object: each protocol's packets keep a type of their own in [`Body`](crate::world::Body), so the
+//! world hands them over and sends them in an arm of its own, and the inner loop is one branch away from TCP.
+
+use vazao_application::Application;
+use vazao_engine::Time;
+use vazao_transport::tcp::Connection;
+use vazao_transport::udp;
+
+/// One end of a flow, played by one of our transports.
+// In place: a machine is made once a flow and looked at in every event.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Machine {
+    Tcp(Connection),
+    Udp(udp::Endpoint),
+}
+
+impl Machine {
+    /// When it is to be woken.
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        match self {
+            Machine::Tcp(connection) => connection.next_timeout(),
+            Machine::Udp(endpoint) => endpoint.next_timeout(),
+        }
+    }
+
+    /// Lets its application act.
+    #[inline]
+    pub fn drive(&mut self, now: Time, application: &mut Application) {
+        match self {
+            Machine::Tcp(connection) => application.drive(now, connection),
+            Machine::Udp(endpoint) => drive_datagrams(application, now, endpoint),
+        }
+    }
+
+    /// Whether it has nothing more to do.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        match self {
+            Machine::Tcp(connection) => connection.is_over(),
+            Machine::Udp(endpoint) => endpoint.is_over(),
+        }
+    }
+
+    /// Whether it was given up.
+    pub fn has_failed(&self) -> bool {
+        match self {
+            Machine::Tcp(connection) => connection.failure().is_some(),
+            Machine::Udp(_) => false,
+        }
+    }
+
+    /// When its connection stood, if it has one.
+    pub fn established(&self) -> Option<Time> {
+        match self {
+            Machine::Tcp(connection) => connection.stats().established,
+            Machine::Udp(_) => None,
+        }
+    }
+}
+
+/// Apart, so that the inner loop has the code of one protocol in it.
+#[cold]
+fn drive_datagrams(application: &mut Application, now: Time, endpoint: &mut udp::Endpoint) {
+    application.drive(now, endpoint);
+}

@@ -1,0 +1,116 @@
+//! The receiving half: what came, what came twice, what came late.
+
+use super::Datagram;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use vazao_engine::{Histogram, Time};
+
+/// What a receiver counted.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Datagrams that arrived, each counted once.
+    pub datagrams: u64,
+    /// Datagrams that had arrived before (RFC 5560).
+    pub duplicates: u64,
+    /// Datagrams with a number below one that had arrived before them: Type-P-Reordered (RFC 4737 section 3.3).
+    pub reordered: u64,
+    /// From the departure of a message to the arrival of all of it.
+    pub latency: Histogram,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Receiver {
+    pub stats: Stats,
+    pub expected: Option<u64>,
+    arrived: Numbers,
+    lost: Numbers,
+    /// Datagrams that arrived though they, or another copy of them, were called lost.
+    recovered: u64,
+    /// RFC 4737's NextExp: one above the highest number so far.
+    next_expected: u32,
+    bytes: u64,
+    read: u64,
+    /// Messages of several datagrams of which some are missing: how many, and when the first left.
+    partial: BTreeMap<u32, (u16, Time)>,
+}
+
+/// How many incomplete messages are remembered; older ones have lost a part.
+const PARTIAL: usize = 1024;
+
+impl Receiver {
+    pub fn take(&mut self, now: Time, datagram: &Datagram) {
+        if !self.arrived.insert(datagram.sequence) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.datagrams += 1;
+        self.recovered += u64::from(self.lost.contains(datagram.sequence));
+        self.bytes += u64::from(datagram.payload);
+        if datagram.sequence < self.next_expected {
+            self.stats.reordered += 1;
+        } else {
+            self.next_expected = datagram.sequence + 1;
+        }
+        if datagram.parts == 1 {
+            self.stats.latency.record(now.since(datagram.sent));
+        } else {
+            self.assemble(now, datagram);
+        }
+    }
+
+    fn assemble(&mut self, now: Time, part: &Datagram) {
+        let (missing, sent) = self.partial.entry(part.message).or_insert((part.parts, part.sent));
+        (*missing, *sent) = (*missing - 1, part.sent.min(*sent));
+        if *missing == 0 {
+            self.stats.latency.record(now.since(*sent));
+            self.partial.remove(&part.message);
+        } else if self.partial.len() > PARTIAL {
+            self.partial.pop_first();
+        }
+    }
+
+    pub fn lose(&mut self, datagram: &Datagram) {
+        if self.lost.insert(datagram.sequence) {
+            self.recovered += u64::from(self.arrived.contains(datagram.sequence));
+        }
+    }
+
+    pub fn lost(&self) -> u64 {
+        self.lost.count - self.recovered
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.expected.is_some_and(|expected| self.stats.datagrams + self.lost() >= expected) && self.read == self.bytes
+    }
+
+    pub fn read(&mut self, limit: u64) -> Option<Range<u64>> {
+        let start = self.read;
+        self.read += limit.min(self.bytes - start);
+        (self.read > start).then_some(start..self.read)
+    }
+}
+
+/// A set of sequence numbers, a bit each.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    words: Vec<u64>,
+    count: u64,
+}
+
+impl Numbers {
+    /// Whether `number` is new.
+    fn insert(&mut self, number: u32) -> bool {
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.count += u64::from(is_new);
+        is_new
+    }
+
+    fn contains(&self, number: u32) -> bool {
+        self.words.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
+    }
+}
