@@ -198,14 +198,14 @@ def test_what_a_stack_refuses_is_left_out_or_keeps_its_stack() -> None:
     second = """
 [[flow]]
 app = { kind = "upload", size = "10 kB" }
-transport = { kind = "udp", stack = "linux" }
+transport = { kind = "sctp", stack = "linux" }
 """
     changes = [("flow.0.app.size", "50 kB"), ("network.link.delay", "5 ms")]
     ours, linux = variants(text + second, overrides=changes)
     assert ours.scenario
     assert linux.scenario
     assert len(ours.notes) == 1
-    assert ours.notes[0].startswith("flow 1 keeps its stack (there is no udp")
+    assert ours.notes[0].startswith("flow 1 keeps its stack (there is no sctp")
     assert [note.split(" (")[0] for note in linux.notes] == [
         "flow 0: recovery is left out",
         "flow 0: cc.profile is left out",

@@ -131,6 +131,7 @@ fn flow_row<P>(
     let ended = (m.slow_start_end != Time::NEVER).then_some(m.slow_start_end);
     let slow_start_loss = ended.map(|_| m.slow_start_lost as f64 / m.slow_start_sent.max(1) as f64);
     let transport = &spec.transport;
+    let has_window = transport.entry.build != Protocol::Udp;
     let (client_output, server_output) = world.guests.printed(number).map(|[client, server]| (client, server)).unzip();
     // How losses are repaired is ours to choose only where the sender is ours.
     let ours = matches!(flow.sender(), End::Machine(_));
@@ -173,8 +174,8 @@ fn flow_row<P>(
         ("jitter_s", m.jitter().into()),
         ("slow_start_s", since(ended).into()),
         ("slow_start_loss", slow_start_loss.into()),
-        ("slow_start_sent", m.slow_start_sent.into()),
-        ("slow_start_lost", m.slow_start_lost.into()),
+        ("slow_start_sent", has_window.then_some(m.slow_start_sent).into()),
+        ("slow_start_lost", has_window.then_some(m.slow_start_lost).into()),
         ("first_ssthresh_bytes", m.first_ssthresh.map(|bytes| bytes as f64).into()),
         ("cwnd_min_bytes", m.cwnd_min.map(|bytes| bytes as f64).into()),
         ("bdp_bytes", m.bdp.into()),

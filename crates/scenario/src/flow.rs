@@ -116,7 +116,9 @@ fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>)
 fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
     let paced = sides.source().is_some_and(|source| source.pace().is_some());
     if !sides.client_sends {
-        return Some("is not possible over udp, whose server does not hear of its client: name the hosts the other way round");
+        return Some(
+            "is not possible over udp, whose server does not hear of its client: name the hosts the other way round",
+        );
     }
     if parameters.get("read_rate").is_some() {
         return Some("has a read_rate, but over udp nothing makes a sender wait for its reader");

@@ -223,3 +223,27 @@ impl FlowMeasure {
         self.last_cuts = cuts;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3550 section 6.4.1, by hand: transits of 10, 14, 14, 6 and 10 ms differ by 4, 0, 8 and 4 ms, so J is 4/16, then
+    /// 4/16 * 15/16, then that * 15/16 + 8/16, then that * 15/16 + 4/16.
+    #[test]
+    fn jitter_of_a_sequence_made_by_hand() {
+        let mut measure = FlowMeasure::new(0);
+        assert_eq!(measure.jitter(), None);
+        let mut seen = Vec::new();
+        for transit in [10, 14, 14, 6, 10] {
+            measure.on_data(Duration::from_millis(transit), 1500);
+            seen.push(measure.jitter().map(|j| j * 1e3));
+        }
+        let kept = 15.0 / 16.0;
+        let third = 0.25 * kept * kept + 0.5;
+        let expected = [None, Some(0.25), Some(0.25 * kept), Some(third), Some(third * kept + 0.25)];
+        for (got, want) in seen.iter().zip(expected) {
+            assert!((got.unwrap_or(-1.0) - want.unwrap_or(-1.0)).abs() < 1e-12, "{got:?}, not {want:?}");
+        }
+    }
+}

@@ -145,8 +145,18 @@ const fn with_stack<const N: usize>(own: &[Parameter]) -> [Parameter; N] {
 }
 
 const UDP: &[Parameter] = &[
-    Parameter::new("rate", Kind::Rate, "", "rate of an upload's payload: 1 Mbps unless given; others have their own pace"),
-    Parameter::new("payload", Kind::Integer(16, 1472), "1472", "bytes of a datagram's payload at most: what fits one packet"),
+    Parameter::new(
+        "rate",
+        Kind::Rate,
+        "",
+        "rate of an upload's payload: 1 Mbps unless given; others have their own pace",
+    ),
+    Parameter::new(
+        "payload",
+        Kind::Integer(16, 1472),
+        "1472",
+        "bytes of a datagram's payload at most: what fits one packet",
+    ),
 ];
 
 const SCTP: &[Parameter] =

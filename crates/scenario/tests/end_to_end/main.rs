@@ -1,5 +1,6 @@
 //! Whole runs, from TOML to tables, against closed forms and published numbers.
 
+mod datagrams;
 mod determinism;
 mod lab;
 mod losses;
