@@ -29,6 +29,7 @@ pub(crate) struct Account<'a> {
 }
 
 /// What a sender counted. `None`: its stack does not say.
+#[derive(Default)]
 pub(crate) struct Counts<'a> {
     pub packets: u64,
     pub retransmissions: Option<u64>,
@@ -215,18 +216,7 @@ impl<'a> Counts<'a> {
 
     /// A sender that hears nothing knows only what it sent.
     fn of_datagrams(packets: u64) -> Counts<'a> {
-        Counts {
-            packets,
-            retransmissions: None,
-            fast_retransmissions: None,
-            timeout_retransmissions: None,
-            timeouts: None,
-            recoveries: None,
-            duplicate_acks: None,
-            rtt: Cow::Owned(Histogram::default()),
-            srtt: None,
-            is_over: true,
-        }
+        Counts { packets, is_over: true, ..Counts::default() }
     }
 
     fn of_connection(sender: &'a Connection) -> Counts<'a> {
