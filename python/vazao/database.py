@@ -87,6 +87,21 @@ def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
     connection.sql(dynamics.MACROS)
 
 
+def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> None:
+    """Give a query a name, by which later ones select from it. Raises `ResultsError`."""
+    try:
+        _check(connection, sql)
+        connection.sql(f'CREATE VIEW "{name}" AS {sql}')
+    except duckdb.Error as error:
+        raise ResultsError(_clean(str(error))) from None
+
+
+def _check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type not in ANSWERING:
+        raise ResultsError("a query is one SELECT: results are asked, not changed")
+
+
 def add_table(
     connection: duckdb.DuckDBPyConnection, name: str, files: list[Path], order: list[str], *, lazily: bool = False
 ) -> None:
@@ -110,9 +125,7 @@ def query(
     """The rows of a query; of `parameters`, those that it names as `$name` are bound. Raises `ResultsError`."""
     bound = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", sql)}
     try:
-        statements = connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type not in ANSWERING:
-            raise ResultsError("a query is one SELECT: results are asked, not changed")
+        _check(connection, sql)
         relation = connection.sql(sql, params=bound or None)
         with warnings.catch_warnings(action="ignore"):
             rows = relation.to_arrow_table()

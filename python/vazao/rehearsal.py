@@ -59,6 +59,11 @@ class Stage:
             self._database.sql(f"CREATE TABLE {name} AS SELECT * FROM columns_of")
             self._database.unregister("columns_of")
         database.add_dynamics(self._database)
+        for view in study.views:
+            try:
+                database.add_view(self._database, view.name, view.sql)
+            except ResultsError as error:
+                raise StudyError(f"{study.file}: view {view.name!r}: {error}") from None
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The answer of empty tables. Raises `ResultsError`."""

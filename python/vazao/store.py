@@ -7,6 +7,7 @@ the batch. So the process may be killed at any moment: a finished batch is whole
 from __future__ import annotations
 
 import json
+import tomllib
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -110,12 +111,21 @@ class Store:
         connection.sql("CREATE TABLE not_run AS SELECT * FROM rows_not_run")
         if self.files("flows"):
             database.add_dynamics(connection)
+            for name, sql in _views(self.directory):
+                database.add_view(connection, name, sql)
         database.seal(connection, self.directory)
         self._database = batches, connection
         return connection
 
     def _order(self, table: str) -> list[str]:
         return [*self.manifest["order"], "run_id"] if table == "runs" else ["run_id"]
+
+
+def _views(directory: Path) -> list[tuple[str, str]]:
+    """The views of the study that a directory holds results of, by name."""
+    path = directory / STUDY
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [(view["name"], view["sql"]) for view in tomllib.loads(text).get("view", [])]
 
 
 class Writer:

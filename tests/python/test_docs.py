@@ -15,7 +15,7 @@ import typer.main
 import vazao as vz
 from vazao import _core, catalogue
 from vazao.cli import app
-from vazao.study import Factor, Figure, Finding, Part, Study, Summary, parse_study, plan
+from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, parse_study, plan
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -160,7 +160,7 @@ def test_every_column_is_documented_and_no_other() -> None:
         assert documented - studies_only == set(frame.columns), table
 
 
-@pytest.mark.parametrize("model", [Study, Part, Factor, Summary, Figure, Finding])
+@pytest.mark.parametrize("model", [Study, Part, Factor, View, Summary, Figure, Finding])
 def test_every_key_of_a_study_is_documented(model: type) -> None:
     text = (ROOT / "docs/studies.md").read_text()
     keys = [field.alias or key for key, field in model.model_fields.items()]

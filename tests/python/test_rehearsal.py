@@ -25,10 +25,19 @@ name = "rate"
 sets = "network.link.rate"
 levels = ["1 Mbps", "10 Mbps"]
 
+[[view]]
+name = "times"
+sql = "SELECT rate, rate_bps, completion_s FROM runs JOIN flows USING (run_id)"
+
+[[table]]
+id = "times"
+title = "Times"
+sql = "SELECT rate, completion_s FROM times ORDER BY rate_bps"
+
 [[figure]]
 id = "time"
 title = "Time"
-sql = "SELECT rate_bps, completion_s FROM runs JOIN flows USING (run_id)"
+sql = "SELECT rate_bps, completion_s FROM times"
 x = "rate_bps"
 y = "completion_s"
 
@@ -44,7 +53,13 @@ measured = "{quick:.3f} s against {slow:.3f} s"
 def test_a_sound_study_passes(tmp_path: Path) -> None:
     study = parse_study(STUDY, "small.toml")
     rehearse(study)
-    assert [result.verdict for result in campaign.run(study, out=tmp_path / "out").findings] == ["reproduced"]
+    done = campaign.run(study, out=tmp_path / "out")
+    assert [result.verdict for result in done.findings] == ["reproduced"]
+    slow, fast = done.table("times").rows()
+    assert (slow[0], fast[0]) == ("1 Mbps", "10 Mbps")
+    # Ten times the rate: the 10 kB take 80 ms and 8 ms, the round trips 2 ms each.
+    assert slow[1] > 5 * fast[1]
+    assert done.sql("SELECT count(*) AS n FROM times")["n"].to_list() == [2]
 
 
 def test_the_built_in_study_passes() -> None:
@@ -59,7 +74,10 @@ def test_the_built_in_study_passes() -> None:
         (" AS holds", " AS hold", "finding 'faster': the query gives no column `holds`"),
         ("{quick:.3f}", "{quickest:.3f}", "finding 'faster': 'quickest'.*no column"),
         ('y = "completion_s"', 'y = "completion"', "figure time: y: 'completion' is not a column"),
-        ("FROM runs JOIN", "FROM run JOIN", "figure time: the query failed"),
+        ("FROM runs JOIN", "FROM run JOIN", "view 'times'.*run"),
+        ('"SELECT rate, rate_bps', '"DROP TABLE flows; SELECT rate_bps', "view 'times'.*a query is one SELECT"),
+        ("SELECT rate, completion_s FROM times", "SELECT rate FROM time", "table 'times'.*time"),
+        ("SELECT rate_bps, completion_s FROM times", "SELECT rate_bps FROM time", "figure time: the query failed"),
         ("SELECT max(completion_s)", "COPY flows TO 'x.csv'; SELECT max(completion_s)", "a query is one SELECT"),
     ],
 )

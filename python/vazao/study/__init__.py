@@ -3,7 +3,7 @@
 from vazao.study.design import combinations
 from vazao.study.guests import kernels, lacking
 from vazao.study.load import built_in_studies, find, is_study, load_study, parse_study
-from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary
+from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary, View
 from vazao.study.plan import Plan, PlannedRun, design_columns, plan, seconds
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Size",
     "Study",
     "Summary",
+    "View",
     "built_in_studies",
     "combinations",
     "design_columns",

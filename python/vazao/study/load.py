@@ -17,10 +17,10 @@ from vazao.study.source import Key, Source, read_text
 MOST_ERRORS = 8
 """How many problems of one file are listed before the rest is only counted."""
 
-_TABLES = ("study", "scenario", "part", "table", "figure", "finding", "design", "factor")
+_TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "design", "factor")
 _DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
 """A study of one part says in [design] what a [[part]] says itself: [design]'s keys and the part's."""
-_WHOLE = ("scenario", "table", "figure", "finding")
+_WHOLE = ("scenario", "view", "table", "figure", "finding")
 """Tables of the file that are fields of the study as they stand."""
 
 

@@ -1,4 +1,4 @@
-"""What a study file says, validated: `Study`, `Part`, `Factor`, `Level`, `Summary`, `Figure`, `Finding`."""
+"""What a study file says, validated: `Study`, `Part`, `Factor`, `Level`, `View`, `Summary`, `Figure`, `Finding`."""
 
 from __future__ import annotations
 
@@ -260,6 +260,13 @@ class Figure(Table):
     y_unit: str | None = None
 
 
+class View(Table):
+    """A query with a name, which the queries after it may select from as from a table."""
+
+    name: Identifier
+    sql: str
+
+
 class Summary(Table):
     """Rows that a query selects, told as they are: what a reader takes home. `sql` sees the results' tables."""
 
@@ -304,7 +311,7 @@ class Study(Table):
     """A published evaluation, ready to be run again: template, designs, figures and findings.
 
     Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `seed`), the
-    `scenario` template as plain TOML values, and the lists `parts`, `tables`, `figures`, `findings`.
+    `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`, `findings`.
     """
 
     name: Slug
@@ -315,6 +322,7 @@ class Study(Table):
     seed: int = Field(default=1, ge=0, le=2**63)
     scenario: dict[str, Any]
     parts: list[Part] = Field(alias="part", min_length=1)
+    views: list[View] = Field(default=[], alias="view")
     tables: list[Summary] = Field(default=[], alias="table")
     figures: list[Figure] = Field(default=[], alias="figure")
     findings: list[Finding] = Field(default=[], alias="finding")
@@ -325,6 +333,7 @@ class Study(Table):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         _unique((part.name for part in self.parts), "parts", "part")
+        _unique((view.name for view in self.views), "views", "view")
         _unique((table.id for table in self.tables), "tables", "table")
         _unique((figure.id for figure in self.figures), "figures", "figure")
         _unique((finding.id for finding in self.findings), "findings", "finding")
@@ -377,7 +386,10 @@ class Study(Table):
         return next(part for part in self.parts if part.name == name)
 
     def named_parts(self, sql: str) -> list[str]:
-        """The parts that a query names; all of them if it names none."""
+        """The parts that a query names, itself or by the views that it names; all of them if it names none."""
+        for view in reversed(self.views):
+            if re.search(rf"\b{view.name}\b", sql):
+                sql += view.sql
         named = [part.name for part in self.parts if re.search(rf"'{re.escape(part.name)}'", sql)]
         return named or [part.name for part in self.parts]
 
