@@ -7,6 +7,8 @@ use vazao_engine::{Duration, Rate, Time};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
 pub trait CongestionControl: Send {
+    /// The handshake is over, and measured this round-trip time if a SYN that was sent once measured one.
+    fn on_established(&mut self, _rtt: Option<Duration>) {}
     /// New data was acknowledged, or a duplicate acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack);
     /// The network showed congestion.
@@ -113,6 +115,12 @@ impl<W: Window> Controller<W> {
 }
 
 impl<W: Window> CongestionControl for Controller<W> {
+    fn on_established(&mut self, rtt: Option<Duration>) {
+        if let Some(window) = self.window.initial(&self.state, rtt) {
+            self.state.cwnd = window.max(self.state.mss);
+        }
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         self.window.observe(&self.state, ack);
         if !ack.in_recovery

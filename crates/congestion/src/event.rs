@@ -27,6 +27,8 @@ pub struct Ack {
     pub window_limited: bool,
     /// Whether a loss-recovery episode is under way (also on the acknowledgement that ends it).
     pub in_recovery: bool,
+    /// Whether what a timeout called lost is being sent again; the window grows meanwhile.
+    pub after_timeout: bool,
     /// Bytes presumed lost since the last acknowledgement.
     pub lost: u64,
     /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
@@ -53,11 +55,19 @@ impl Default for Ack {
             round: false,
             window_limited: false,
             in_recovery: false,
+            after_timeout: false,
             lost: 0,
             marked: 0,
             one_way: None,
             rate: None,
         }
+    }
+}
+
+impl Ack {
+    /// Whether a loss is being repaired, by fast recovery or after a timeout.
+    pub fn repairing(&self) -> bool {
+        self.in_recovery || self.after_timeout
     }
 }
 

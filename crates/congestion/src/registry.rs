@@ -19,6 +19,12 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     window::cubic::ENTRY,
     window::vegas::ENTRY,
     window::westwood::ENTRY,
+    window::westwood_plus::ENTRY,
+    window::htcp::ENTRY,
+    window::hybla::ENTRY,
+    window::veno::ENTRY,
+    window::illinois::ENTRY,
+    window::yeah::ENTRY,
     window::ledbat::ENTRY,
     window::tcp_lp::ENTRY,
     window::dctcp::ENTRY,
@@ -27,8 +33,12 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
 ];
 
 /// All slow starts.
-pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] =
-    &[slow_start::standard::ENTRY, slow_start::limited::ENTRY, slow_start::hystart::ENTRY];
+pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] = &[
+    slow_start::standard::ENTRY,
+    slow_start::limited::ENTRY,
+    slow_start::hystart::ENTRY,
+    slow_start::hystart_plus_plus::ENTRY,
+];
 
 /// Builds a congestion control by name, as `parameters` were resolved from its entry.
 ///

@@ -1,10 +1,12 @@
 //! How the window grows below the slow-start threshold, and when that ends early. One page each.
 
 pub(crate) mod hystart;
+pub(crate) mod hystart_plus_plus;
 pub(crate) mod limited;
 pub(crate) mod standard;
 
 pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
 pub use limited::Limited;
 pub use standard::Standard;
 

@@ -13,9 +13,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     parameters: &[
         Parameter::new(
             "profile",
-            Kind::Choice(&["rfc", "linux", "ns3"]),
+            Kind::Choice(&["rfc", "rfc9438", "linux", "ns3"]),
             "rfc",
-            "whose rules where implementations differ: RFC 9438, Linux 6, ns-3 up to 3.41",
+            "whose rules where implementations differ: RFC 9438 (by either name), Linux 6, ns-3 up to 3.41",
         ),
         Parameter::new(
             "c",

@@ -6,13 +6,21 @@ pub(crate) mod copa;
 pub(crate) mod cubic;
 pub(crate) mod dctcp;
 pub(crate) mod highspeed;
+pub(crate) mod htcp;
+pub(crate) mod hybla;
+pub(crate) mod illinois;
 pub(crate) mod ledbat;
 pub(crate) mod reno;
+mod round;
 pub(crate) mod scalable;
 pub(crate) mod tcp_lp;
+mod tick;
 pub(crate) mod vegas;
+pub(crate) mod veno;
 pub(crate) mod westwood;
+pub(crate) mod westwood_plus;
 mod whole;
+pub(crate) mod yeah;
 
 pub use bic::Bic;
 pub use cdg::Cdg;
@@ -20,13 +28,19 @@ pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use highspeed::HighSpeed;
+pub use htcp::Htcp;
+pub use hybla::Hybla;
+pub use illinois::Illinois;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use tcp_lp::TcpLp;
 pub use vegas::Vegas;
+pub use veno::Veno;
 pub use westwood::{BandwidthEstimate, Westwood};
+pub use westwood_plus::WestwoodPlus;
 use whole::WholeSegments;
+pub use yeah::Yeah;
 
 use crate::{Ack, Congestion, CongestionControl, Controller, Setup, State};
 use vazao_engine::registry::{Kind, Parameter};
@@ -61,6 +75,12 @@ pub trait Window: Send + 'static {
     /// The slow-start threshold after `congestion`; the window itself falls to it, or to one segment on a timeout.
     /// At least two segments are kept whatever is returned (RFC 5681 equation 4).
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64;
+
+    /// The window with which data transfer starts, where the algorithm does not leave that to the protocol; `rtt` is the
+    /// handshake's round-trip time.
+    fn initial(&mut self, _state: &State, _rtt: Option<Duration>) -> Option<f64> {
+        None
+    }
 
     /// Sees every acknowledgement first, also in slow start and recovery: for estimators.
     fn observe(&mut self, _state: &State, _ack: &Ack) {}

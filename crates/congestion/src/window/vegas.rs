@@ -1,3 +1,4 @@
+use super::round::Round;
 use super::{PROFILE, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
@@ -179,34 +180,6 @@ impl Window for Vegas {
 
     fn retransmit_early(&self, age: Duration) -> bool {
         self.linux.is_none() && self.timeout.expired(age.as_nanos() as f64)
-    }
-}
-
-/// The RTT samples of one round trip.
-#[derive(Debug)]
-struct Round {
-    sum: Duration,
-    least: Duration,
-    count: u64,
-}
-
-impl Default for Round {
-    fn default() -> Self {
-        Round { sum: Duration::ZERO, least: Duration::MAX, count: 0 }
-    }
-}
-
-impl Round {
-    fn add(&mut self, rtt: Duration) {
-        self.sum += rtt;
-        self.least = self.least.min(rtt);
-        self.count += 1;
-    }
-
-    /// The mean in seconds, if there was a sample; a new round trip starts.
-    fn take_mean(&mut self) -> Option<f64> {
-        let Round { sum, count, .. } = std::mem::take(self);
-        (sum > Duration::ZERO).then(|| sum.as_secs() / count as f64)
     }
 }
 

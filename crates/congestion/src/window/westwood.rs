@@ -1,6 +1,8 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::tick::TICK;
+use super::westwood_plus::LinuxWestwood;
+use super::{PROFILE, Reno, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, State};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Duration, Time};
 
@@ -18,12 +20,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
             "500 ms",
             "time constant of the bandwidth filter (section 2.2)",
         ),
-        Parameter::new(
-            "tick",
-            Kind::Duration(Duration::from_micros(1), Duration::from_millis(50)),
-            "10 ms",
-            "of the kernel's clock, by which the Linux profile measures (HZ = 100)",
-        ),
+        TICK,
     ],
     build: |p, setup| windowed(Westwood::from(p), setup),
 };
@@ -37,15 +34,15 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 #[derive(Debug)]
 pub struct Westwood {
     estimate: BandwidthEstimate,
-    linux: Option<Linux>,
+    /// What Linux calls Westwood is [Westwood+](super::WestwoodPlus).
+    linux: Option<LinuxWestwood>,
 }
 
 impl Westwood {
     /// Westwood with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let duration = |name| p.duration(name).expect("a duration with a default");
-        let linux = WholeSegments::wanted(p).map(|whole| Linux::new(whole, duration("tick")));
-        Westwood { estimate: BandwidthEstimate::new(duration("tau")), linux }
+        let tau = p.duration("tau").expect("a duration with a default");
+        Westwood { estimate: BandwidthEstimate::new(tau), linux: LinuxWestwood::wanted(p) }
     }
 }
 
@@ -60,7 +57,7 @@ impl Window for Westwood {
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         match &mut self.linux {
-            Some(linux) => linux.whole.grow(state, ack, WholeSegments::window(state)),
+            Some(linux) => linux.grow(state, ack),
             None => state.cwnd + Reno::increase(state, ack),
         }
     }
@@ -68,10 +65,7 @@ impl Window for Westwood {
     /// Section 3: ssthresh = BWE RTTmin, after a fast retransmit and after a timeout alike.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
         if let Some(linux) = &mut self.linux {
-            let kept = WholeSegments::window(state) / 2.0;
-            let timeout = congestion.signal == Signal::Timeout;
-            let kept = if timeout { linux.after_timeout() / state.mss } else { kept };
-            return linux.whole.keep(state, kept);
+            return linux.shrink(state, congestion);
         }
         if congestion.min_rtt == Duration::MAX {
             return state.in_use(congestion) / 2.0;
@@ -80,68 +74,7 @@ impl Window for Westwood {
     }
 
     fn recovered(&mut self, state: &State) -> Option<f64> {
-        let linux = self.linux.as_ref()?;
-        Some((linux.carried() / state.mss).floor() * state.mss)
-    }
-}
-
-/// Linux's Westwood (net/ipv4/tcp_westwood.c), which is Westwood+ (Grieco and Mascolo, CCR 34(2), 2004): a sample of bandwidth
-/// is what was delivered in a round trip, of 50 ms at least, and passes two filters that keep 7/8. A loss halves the window
-/// as Reno; only when it is repaired do window and threshold become what the path carries. All times are whole ticks
-/// of the kernel's clock, a span rounded up: at 100 Hz an RTT of 51 ms counts as 60.
-#[derive(Debug)]
-struct Linux {
-    whole: WholeSegments,
-    tick: Duration,
-    /// When the sample of now began, in ticks, and the bytes delivered since.
-    since: Option<f64>,
-    delivered: f64,
-    /// The last and the least RTT, in ticks.
-    rtt: f64,
-    least: Option<f64>,
-    /// Bytes a tick, after one filter and after both.
-    filtered: Option<(f64, f64)>,
-}
-
-impl Linux {
-    const SHORTEST: Duration = Duration::from_millis(50);
-
-    fn new(whole: WholeSegments, tick: Duration) -> Self {
-        Linux { whole, tick, since: None, delivered: 0.0, rtt: 0.0, least: None, filtered: None }
-    }
-
-    fn ticks(&self, span: Duration) -> f64 {
-        (span.as_nanos() as f64 / self.tick.as_nanos() as f64).ceil()
-    }
-
-    fn acknowledge(&mut self, ack: &Ack) {
-        let now = (ack.now.as_nanos() / self.tick.as_nanos()) as f64;
-        let span = now - *self.since.get_or_insert(now);
-        // The sample ends with the acknowledgement before this one.
-        if self.rtt > 0.0 && span > self.rtt.max((Self::SHORTEST.as_nanos() / self.tick.as_nanos()) as f64) {
-            let sample = (self.delivered / span).floor();
-            let once = self.filtered.map_or(sample, |(once, _)| ((7.0 * once + sample) / 8.0).floor());
-            let twice = self.filtered.map_or(sample, |(_, twice)| ((7.0 * twice + once) / 8.0).floor());
-            self.filtered = Some((once, twice));
-            (self.since, self.delivered) = (Some(now), 0.0);
-        }
-        self.delivered += ack.delivered as f64;
-        if let Some(rtt) = ack.rtt {
-            self.rtt = self.ticks(rtt);
-            self.least = Some(self.least.map_or(self.rtt, |least| least.min(self.rtt)));
-        }
-    }
-
-    /// Bytes that the path carries in a least RTT.
-    fn carried(&self) -> f64 {
-        self.filtered.map_or(0.0, |(_, rate)| rate) * self.least.unwrap_or(0.0)
-    }
-
-    /// The same after a timeout, from which on the least RTT is looked for anew.
-    fn after_timeout(&mut self) -> f64 {
-        let carried = self.carried();
-        self.least = None;
-        carried
+        self.linux.as_ref().map(|linux| linux.recovered(state))
     }
 }
 

@@ -42,6 +42,14 @@ impl WholeSegments {
         (window + due) * state.mss
     }
 
+    /// Whether a segment is due, as the controls of Linux count that do so themselves: they look before `segments` more are
+    /// counted, and forget what is beyond.
+    pub fn due(&mut self, segments: f64, every: f64) -> bool {
+        let due = self.credit >= every;
+        self.credit = if due { 0.0 } else { self.credit + segments };
+        due
+    }
+
     /// The threshold in bytes after a congestion that keeps `kept` segments.
     pub fn keep(&mut self, state: &State, kept: f64) -> f64 {
         self.credit = 0.0;

@@ -187,6 +187,15 @@ impl Sender {
         self.largest_window = self.largest_window.max(window);
     }
 
+    /// The handshake is over; `rtt` is its round-trip time, unless a SYN was sent twice.
+    pub fn on_established(&mut self, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt);
+        }
+        self.control.on_established(rtt);
+        self.cwnd = self.control.cwnd();
+    }
+
     /// RFC 5681 section 3.1: after a SYN was lost, the window starts at one segment.
     pub fn after_lost_syn(&mut self, now: Time) {
         self.signal(now, Signal::RepeatedTimeout);
@@ -425,6 +434,7 @@ impl Sender {
             round,
             window_limited: self.window_limited,
             in_recovery,
+            after_timeout: matches!(self.episode, Episode::Restart { .. }),
             lost: 0,
             marked: 0,
             one_way: self.one_way,

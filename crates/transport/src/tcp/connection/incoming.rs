@@ -112,12 +112,11 @@ impl Connection {
         self.tx.timer = Time::NEVER;
         self.syn_due = false;
         self.tx.stats.established = Some(now);
-        if let Some(sent) = self.syn_sent {
-            self.rx.set_rtt(now.since(sent), now);
-            if !self.syn_resent {
-                self.tx.rtt.sample(now.since(sent));
-            }
+        let rtt = self.syn_sent.map(|sent| now.since(sent));
+        if let Some(rtt) = rtt {
+            self.rx.set_rtt(rtt, now);
         }
+        self.tx.on_established(rtt.filter(|_| !self.syn_resent));
         if self.tx.stats.syn_timeouts > 0 {
             self.tx.after_lost_syn(now);
         }

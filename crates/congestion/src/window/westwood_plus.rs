@@ -1,0 +1,169 @@
+use super::tick::{Clock, TICK};
+use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use crate::registry::Constructor;
+use crate::{Ack, Congestion, Signal, State};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Time};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "westwood-plus",
+    aliases: &["westwood+"],
+    title: "TCP Westwood+",
+    source: "Grieco, Mascolo, CCR 34(2), 2004",
+    help: "Westwood that samples the bandwidth once a round trip, so that bunched acknowledgements do not fool it",
+    parameters: &[
+        PROFILE,
+        Parameter::new(
+            "alpha",
+            Kind::Number(0.0, 0.999),
+            "0.875",
+            "part of the estimate that a sample leaves (the filter's pole: 7/8)",
+        ),
+        TICK,
+    ],
+    build: |p, setup| windowed(WestwoodPlus::from(p), setup),
+};
+
+/// TCP Westwood+ (Grieco, Mascolo, *Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
+/// control*, CCR 34(2), 2004): Westwood with one sample of bandwidth a round trip, what was delivered in it over how long
+/// it took, through a low-pass filter that keeps `alpha` of the estimate whatever the time between samples.
+///
+/// On loss window and threshold become estimate times least RTT; a timeout sets the threshold so. Growth is Reno's.
+///
+/// Where it errs: the estimate is of what the flow got, not of what the path has. After a loss in a crowd or early in
+/// slow start it is low, the filter takes eight round trips to follow, and the window falls below half.
+#[derive(Debug)]
+pub struct WestwoodPlus {
+    alpha: f64,
+    /// When the round trip began, and the bytes delivered since.
+    round: Option<Time>,
+    delivered: f64,
+    /// Bytes a second.
+    estimate: Option<f64>,
+    linux: Option<LinuxWestwood>,
+}
+
+impl WestwoodPlus {
+    /// Westwood+ with the registry's parameters.
+    pub fn from(p: &Parameters) -> Self {
+        let linux = LinuxWestwood::wanted(p);
+        WestwoodPlus { alpha: p.number("alpha"), round: None, delivered: 0.0, estimate: None, linux }
+    }
+
+    fn sample(&mut self, now: Time) {
+        let Some(start) = self.round.replace(now) else { return };
+        let seconds = now.since(start).as_secs();
+        if seconds > 0.0 {
+            let sample = std::mem::take(&mut self.delivered) / seconds;
+            self.estimate = Some(self.estimate.map_or(sample, |b| self.alpha * b + (1.0 - self.alpha) * sample));
+        }
+    }
+}
+
+impl Window for WestwoodPlus {
+    fn observe(&mut self, _: &State, ack: &Ack) {
+        if let Some(linux) = &mut self.linux {
+            return linux.acknowledge(ack);
+        }
+        if self.round.is_some() {
+            self.delivered += ack.delivered as f64;
+        }
+        if ack.round || self.round.is_none() {
+            self.sample(ack.now);
+        }
+    }
+
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        match &mut self.linux {
+            Some(linux) => linux.grow(state, ack),
+            None => state.cwnd + Reno::increase(state, ack),
+        }
+    }
+
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        if let Some(linux) = &mut self.linux {
+            return linux.shrink(state, congestion);
+        }
+        match self.estimate {
+            Some(rate) if congestion.min_rtt < Duration::MAX => rate * congestion.min_rtt.as_secs(),
+            _ => state.in_use(congestion) / 2.0,
+        }
+    }
+
+    fn recovered(&mut self, state: &State) -> Option<f64> {
+        self.linux.as_ref().map(|linux| linux.recovered(state))
+    }
+}
+
+/// Linux's Westwood (net/ipv4/tcp_westwood.c), which is Westwood+: a sample is what was delivered in a round trip, of 50 ms
+/// at least, and passes two filters that keep 7/8. A loss halves the window as Reno; only when it is repaired do window
+/// and threshold become what the path carries. All times are whole ticks of the kernel's clock.
+#[derive(Debug)]
+pub(super) struct LinuxWestwood {
+    whole: WholeSegments,
+    clock: Clock,
+    /// When the sample of now began, in ticks, and the bytes delivered since.
+    since: Option<f64>,
+    delivered: f64,
+    /// The last and the least RTT, in ticks.
+    rtt: f64,
+    least: Option<f64>,
+    /// Bytes a tick, after one filter and after both.
+    filtered: Option<(f64, f64)>,
+}
+
+impl LinuxWestwood {
+    /// A sample's least span.
+    const SHORTEST: Duration = Duration::from_millis(50);
+
+    /// Linux's Westwood, if the parameter `profile` asks for it.
+    pub fn wanted(p: &Parameters) -> Option<Self> {
+        let (clock, since, least, filtered) = (Clock::of_ticks(p), None, None, None);
+        let new = |whole| LinuxWestwood { whole, clock, since, delivered: 0.0, rtt: 0.0, least, filtered };
+        WholeSegments::wanted(p).map(new)
+    }
+
+    /// Every acknowledgement counts.
+    pub fn acknowledge(&mut self, ack: &Ack) {
+        let now = self.clock.now(ack.now);
+        let span = now - *self.since.get_or_insert(now);
+        // The sample ends with the acknowledgement before this one.
+        if self.rtt > 0.0 && span > self.rtt.max(self.clock.constant(Self::SHORTEST)) {
+            let sample = (self.delivered / span).floor();
+            let once = self.filtered.map_or(sample, |(once, _)| ((7.0 * once + sample) / 8.0).floor());
+            let twice = self.filtered.map_or(sample, |(_, twice)| ((7.0 * twice + once) / 8.0).floor());
+            self.filtered = Some((once, twice));
+            (self.since, self.delivered) = (Some(now), 0.0);
+        }
+        self.delivered += ack.delivered as f64;
+        if let Some(rtt) = ack.rtt {
+            self.rtt = self.clock.span(rtt);
+            self.least = Some(self.least.map_or(self.rtt, |least| least.min(self.rtt)));
+        }
+    }
+
+    /// As Reno.
+    pub fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        self.whole.grow(state, ack, WholeSegments::window(state))
+    }
+
+    /// Half; after a timeout what the path carries, and the least RTT is looked for anew.
+    pub fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        if congestion.signal != Signal::Timeout {
+            return self.whole.keep(state, WholeSegments::window(state) / 2.0);
+        }
+        let carried = self.carried();
+        self.least = None;
+        self.whole.keep(state, carried / state.mss)
+    }
+
+    /// The window once a loss is repaired.
+    pub fn recovered(&self, state: &State) -> f64 {
+        (self.carried() / state.mss).floor() * state.mss
+    }
+
+    /// Bytes that the path carries in a least RTT.
+    fn carried(&self) -> f64 {
+        self.filtered.map_or(0.0, |(_, rate)| rate) * self.least.unwrap_or(0.0)
+    }
+}
