@@ -45,7 +45,10 @@ PATHS = (
 BYTES = {"100 kB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 HALF_US = {"10 ms": 5_000, "50 ms": 25_000, "100 ms": 50_000}
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
-CONTROLS = ("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic")
+CONTROLS = (
+    *("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic"),
+    *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
+)
 
 FIRST = 3
 """The number of the first packet with data: SYN and the handshake's acknowledgement come before."""

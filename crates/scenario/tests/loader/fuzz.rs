@@ -255,7 +255,9 @@ fn alternatives(leaf: &Value) -> &'static [&'static str] {
         "B" | "kB" => &["0 B", "1 B", "255 B", "256 B", "1449 B", "64 kB", "65535 B", "1 GB", "9e18 B"],
         "packets" | "bdp" => &["0 packets", "1 packets", "4e9 packets", "0 bdp", "0.001 bdp", "1e5 bdp", "1 ns", "1 B"],
         _ => match text.as_str() {
-            "cubic" | "highspeed" => &["reno", "highspeed", "scalable", "bic", "cubic", "vegas", "westwood"],
+            "cubic" | "highspeed" => {
+                &["reno", "highspeed", "bic", "cubic", "vegas", "westwood", "htcp", "hybla", "illinois", "yeah"]
+            }
             "tahoe" => &["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack"],
             "upload" | "download" => &["upload", "download"],
             "a.2" | "b.2" | "b" => &["a", "b", "a.1", "b.1", "a.2", "b.2"],
