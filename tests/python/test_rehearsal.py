@@ -6,7 +6,7 @@ import pytest
 
 from vazao import StudyError, campaign, load_study
 from vazao.rehearsal import rehearse
-from vazao.study import parse_study
+from vazao.study import built_in_studies, parse_study
 
 STUDY = """
 [study]
@@ -62,8 +62,9 @@ def test_a_sound_study_passes(tmp_path: Path) -> None:
     assert done.sql("SELECT count(*) AS n FROM times")["n"].to_list() == [2]
 
 
-def test_the_built_in_study_passes() -> None:
-    rehearse(load_study("hstcp-2010"))
+@pytest.mark.parametrize("name", built_in_studies())
+def test_the_built_in_studies_pass(name: str) -> None:
+    rehearse(load_study(name))
 
 
 @pytest.mark.parametrize(
