@@ -29,6 +29,10 @@ pub trait CongestionControl: Send {
     fn paces(&self) -> bool {
         self.pacing_rate().is_some()
     }
+    /// Whether it lives by marks (RFC 8257): ECN is offered, and the receiver is to tell of each marked byte.
+    fn wants_marks(&self) -> bool {
+        false
+    }
     /// Whether it wants the [one-way delay](Ack::one_way) of what is acknowledged.
     fn wants_one_way(&self) -> bool {
         false
@@ -180,6 +184,9 @@ impl<W: Window> CongestionControl for Controller<W> {
         self.window.undo(now);
     }
 
+    fn wants_marks(&self) -> bool {
+        self.window.wants_marks()
+    }
     fn wants_one_way(&self) -> bool {
         self.window.wants_one_way()
     }

@@ -4,6 +4,7 @@
 //! wall clock or a global random source: the same inputs give the same simulation, on any thread, on any day.
 
 mod capacity;
+mod ecn;
 mod histogram;
 mod random;
 pub mod registry;
@@ -12,6 +13,7 @@ mod time;
 pub mod units;
 
 pub use capacity::Capacity;
+pub use ecn::Ecn;
 pub use histogram::Histogram;
 pub use random::Stream;
 pub use scheduler::{Heap, Scheduler, Slot, Wheel};

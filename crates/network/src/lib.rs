@@ -3,7 +3,6 @@
 //! A [`Network`] moves packets over links along routes that were computed once. It knows no protocol: whoever runs it
 //! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
 
-mod ecn;
 mod graph;
 mod host;
 mod link;
@@ -14,7 +13,6 @@ pub mod queue;
 mod routing;
 pub mod topology;
 
-pub use ecn::Ecn;
 pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind, QueueSpec, Step};
 pub use host::Host;
 pub use link::LinkReport;
@@ -24,3 +22,4 @@ pub use packet::{Outgoing, Packet, PacketId};
 pub use queue::QUEUES;
 pub use routing::Routing;
 pub use vazao_engine::Capacity;
+pub use vazao_engine::Ecn;

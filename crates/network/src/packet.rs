@@ -1,6 +1,6 @@
 //! Packets in flight: 64-byte nodes of one slab, threaded into the queues and links they are in.
 
-use crate::ecn::Ecn;
+use vazao_engine::Ecn;
 use vazao_engine::Time;
 
 /// The place of a packet in the slab, valid until the packet leaves the network.

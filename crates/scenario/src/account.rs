@@ -40,6 +40,7 @@ pub(crate) struct Counts<'a> {
     pub duplicate_acks: Option<u64>,
     pub spurious_retransmissions: Option<u64>,
     pub spurious_timeouts: Option<u64>,
+    pub mark_reductions: Option<u64>,
     pub rtt: Cow<'a, Histogram>,
     pub srtt: Option<Duration>,
     /// Whether its connection has ended, so that it has no window any more.
@@ -231,6 +232,7 @@ impl<'a> Counts<'a> {
             duplicate_acks: Some(stats.duplicate_acks),
             spurious_retransmissions: Some(stats.spurious_retransmissions),
             spurious_timeouts: Some(stats.spurious_timeouts),
+            mark_reductions: Some(stats.mark_reductions),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
@@ -254,6 +256,7 @@ impl<'a> Counts<'a> {
             duplicate_acks: sum(|meter| meter.duplicate_acks),
             spurious_retransmissions: None,
             spurious_timeouts: None,
+            mark_reductions: None,
             rtt: Cow::Owned(rtt),
             srtt: ledger.info.srtt(),
             is_over: ledger.written.is_some(),

@@ -1,6 +1,7 @@
 //! Our segments as bytes, and bytes as our segments: for captures, and where one of our machines talks to a guest.
 
 use crate::address::Socket;
+use vazao_engine::Ecn;
 use vazao_transport::tcp::{Extra, Flags, Segment, SynOptions, stamp};
 use vazao_transport::udp::Datagram;
 use vazao_wire::{DecodeError, content, ipv4, tcp, udp};
@@ -49,7 +50,8 @@ pub(crate) fn encode(
         content::fill(offsets.of(segment.sequence), payload);
     }
     let length = ipv4::HEADER_LENGTH + tcp::header_length(&header.options) + payload.len();
-    let ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, length as u16);
+    let mut ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, length as u16);
+    ip.ecn = ipv4::Ecn::from_bits(segment.ecn as u8);
     ipv4::encode(&ip, out);
     tcp::encode(&header, payload, ip.pseudo_header(), out);
 }
@@ -98,6 +100,7 @@ pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, O
         window: header.window,
         length: payload.len() as u16,
         flags: Flags::from_bits(header.flags.0),
+        ecn: Ecn::from_bits(ip.ecn as u32),
         has_timestamps: header.options.timestamps.is_some(),
         has_extra,
     };

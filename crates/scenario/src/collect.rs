@@ -165,6 +165,7 @@ fn flow_row<P>(
         ("duplicate_acks", sender.duplicate_acks.into()),
         ("spurious_retransmissions", sender.spurious_retransmissions.into()),
         ("spurious_timeouts", sender.spurious_timeouts.into()),
+        ("mark_reductions", sender.mark_reductions.into()),
         ("handshake_s", since(account.established).into()),
         ("rtt_mean_s", sender.rtt.mean().into()),
         ("rtt_p50_s", sender.rtt.quantile(0.50).into()),

@@ -13,7 +13,7 @@ pub(crate) trait SenderState {
     fn in_slow_start(&self) -> bool;
     /// Whether losses are being repaired.
     fn is_repairing(&self) -> bool;
-    /// How often the window was cut: recoveries and timeouts.
+    /// How often the window was cut: recoveries, timeouts and answers to marks.
     fn cuts(&self) -> u64;
     /// Segments sent.
     fn segments(&self) -> u64;
@@ -43,7 +43,7 @@ impl SenderState for Connection {
     }
     #[inline]
     fn cuts(&self) -> u64 {
-        self.stats().recoveries + self.stats().timeouts
+        self.stats().recoveries + self.stats().timeouts + self.stats().mark_reductions
     }
     fn segments(&self) -> u64 {
         self.stats().segments

@@ -272,7 +272,10 @@ impl<P: Probe> World<P> {
         match self.network.advance(self.now, slot, &mut self.scheduler) {
             Fate::Moving => {}
             Fate::Delivered(id) => {
-                let packet = self.network.take(id);
+                let mut packet = self.network.take(id);
+                if let (Ecn::Ce, Body::Tcp(segment)) = (packet.ecn(), &mut packet.body) {
+                    segment.ecn = Ecn::Ce;
+                }
                 match &packet.body {
                     Body::Tcp(segment) if packet.to & TO_GUEST == 0 => {
                         let extra = segment.has_extra.then(|| self.extras.take(segment.extra));
@@ -438,7 +441,7 @@ impl<P: Probe> World<P> {
             if segment.has_extra {
                 segment.extra = extras.keep_scratch();
             }
-            self.emit(index, size, Body::Tcp(segment));
+            self.emit(index, size, segment.ecn, Body::Tcp(segment));
         }
     }
 
@@ -447,19 +450,19 @@ impl<P: Probe> World<P> {
         while let Machine::Udp(endpoint) = &mut self.endpoints[index].machine
             && let Some(datagram) = endpoint.poll_transmit(self.now)
         {
-            self.emit(index, IP_HEADER + udp::HEADER + u32::from(datagram.payload), Body::Udp(datagram));
+            self.emit(index, IP_HEADER + udp::HEADER + u32::from(datagram.payload), Ecn::NotEct, Body::Udp(datagram));
         }
     }
 
     /// Sends a packet of one of our machines.
     #[inline]
-    fn emit(&mut self, index: usize, size: u32, body: Body) {
+    fn emit(&mut self, index: usize, size: u32, ecn: Ecn, body: Body) {
         let endpoint = &self.endpoints[index];
         if P::ON {
             let end = (endpoint.flow as usize, usize::from(endpoint.side));
             self.probe.on_send(self.now, end, &body, &self.extras.scratch);
         }
-        self.send(Outgoing { route: endpoint.route, to: endpoint.peer, size, ecn: Ecn::NotEct, body });
+        self.send(Outgoing { route: endpoint.route, to: endpoint.peer, size, ecn, body });
     }
 
     /// Puts a packet onto its way.

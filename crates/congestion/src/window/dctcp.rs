@@ -86,6 +86,10 @@ impl Window for Dctcp {
         }
     }
 
+    fn wants_marks(&self) -> bool {
+        true
+    }
+
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         match &mut self.linux {
             Some(whole) => whole.grow(state, ack, WholeSegments::window(state)),

@@ -85,6 +85,11 @@ pub trait Window: Send + 'static {
     /// Sees every acknowledgement first, also in slow start and recovery: for estimators.
     fn observe(&mut self, _state: &State, _ack: &Ack) {}
 
+    /// Whether it lives by marks, of which the receiver is to tell each.
+    fn wants_marks(&self) -> bool {
+        false
+    }
+
     /// Whether [`Ack::one_way`] is of use.
     fn wants_one_way(&self) -> bool {
         false

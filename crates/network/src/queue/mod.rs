@@ -19,8 +19,8 @@ pub use pie::{Control as PieControl, Pie};
 pub use red::Red;
 pub use threshold::Threshold;
 
-use crate::ecn::Ecn;
 use crate::packet::PacketId;
+use vazao_engine::Ecn;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
 

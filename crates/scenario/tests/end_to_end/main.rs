@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod determinism;
+mod ecn;
 mod lab;
 mod losses;
 mod queues;

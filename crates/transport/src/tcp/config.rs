@@ -52,6 +52,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Full segments per acknowledgement: 1 acknowledges each at once.
     pub delayed_ack: u32,
+    /// Whether explicit congestion notification is offered (RFC 3168); `None`: if the control lives by it.
+    pub ecn: Option<bool>,
     /// How long an acknowledgement may wait for a second segment.
     pub delayed_ack_timeout: Duration,
     /// Segments acknowledged at once at the start of a connection.

@@ -2,6 +2,7 @@
 
 mod config;
 mod connection;
+mod ecn;
 mod pacing;
 mod parameters;
 mod rack;

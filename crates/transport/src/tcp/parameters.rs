@@ -59,6 +59,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "",
         "let what arrives after a timeout show that it was needless (F-RTO, RFC 5682); default: with recovery rack",
     ),
+    Parameter::new(
+        "ecn",
+        Kind::Flag,
+        "",
+        "offer explicit congestion notification (RFC 3168); default: with a control that lives by it (dctcp), whose marks \
+         are echoed one by one (RFC 8257)",
+    ),
     Parameter::new("delayed_ack", Kind::Integer(1, 1000), "2", "segments per acknowledgement; 1: each at once"),
     Parameter::new("delayed_ack_timeout", ANY, "40 ms", "how long an acknowledgement waits for a second segment"),
     Parameter::new(
@@ -94,10 +101,10 @@ impl Config {
         let name = parameters.text("recovery");
         let recovery = Recovery::ALL.iter().find(|r| r.0 == name).expect("a choice among these").1;
         let modern = recovery == Recovery::Rack;
-        let by_default = |name| if let Some(Value::Flag(on)) = parameters.get(name) { *on } else { modern };
+        let given = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
         Config {
-            undo: by_default("undo"),
-            frto: by_default("frto"),
+            undo: given("undo").unwrap_or(modern),
+            frto: given("frto").unwrap_or(modern),
             mss: parameters.integer("mss") as u16,
             recovery,
             limited_transmit: parameters.flag("limited_transmit"),
@@ -105,6 +112,7 @@ impl Config {
             timestamps: parameters.flag("timestamps"),
             delayed_ack: parameters.integer("delayed_ack") as u32,
             delayed_ack_timeout: duration("delayed_ack_timeout"),
+            ecn: given("ecn"),
             quick_acks: parameters.integer("quick_acks") as u32,
             min_rto: duration("min_rto"),
             host: match parameters.text("host") {

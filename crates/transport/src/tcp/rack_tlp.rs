@@ -56,7 +56,7 @@ impl Sender {
             && self.episode == Episode::None
         {
             self.undo.forget();
-            self.signal(now, Signal::Loss);
+            self.signal(now, Signal::Loss, self.flight());
             self.control.on_recovered(u64::MAX);
             self.cwnd = self.control.cwnd();
         }

@@ -264,6 +264,18 @@ impl Receiver {
         }
     }
 
+    /// The octet up to which data has come that waits to be acknowledged; nothing if none does.
+    #[inline]
+    pub fn waiting(&self) -> Option<u64> {
+        (self.due != AckDue::Never && self.nxt > self.acknowledged).then_some(self.nxt)
+    }
+
+    /// An acknowledgement has left that leaves out the segment which came last.
+    pub fn acknowledge_later(&mut self, now: Time) {
+        self.unacknowledged = 1;
+        self.due = if self.delayed_ack > 1 { AckDue::At(now + self.delayed_ack_timeout) } else { AckDue::Now };
+    }
+
     /// Nothing will be acknowledged any more.
     pub fn fall_silent(&mut self) {
         self.due = AckDue::Never;

@@ -1,5 +1,7 @@
 //! What two TCP endpoints exchange.
 
+use vazao_engine::Ecn;
+
 /// A segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -22,6 +24,8 @@ pub struct Segment {
     pub length: u16,
     /// Control bits.
     pub flags: Flags,
+    /// The ECN codepoint of the packet that carries the segment.
+    pub ecn: Ecn,
     /// Whether the timestamps option is present.
     pub has_timestamps: bool,
     /// Whether there is an [`Extra`] with the rest of the options.
@@ -43,6 +47,10 @@ impl Flags {
     pub const PSH: Flags = Flags(8);
     /// The acknowledgment field counts.
     pub const ACK: Flags = Flags(16);
+    /// Congestion was experienced (RFC 3168); on a SYN: ECN is understood.
+    pub const ECE: Flags = Flags(64);
+    /// The congestion window was reduced (RFC 3168); on a SYN: ECN is understood.
+    pub const CWR: Flags = Flags(128);
 
     /// Both sets of bits.
     pub const fn with(self, other: Flags) -> Flags {

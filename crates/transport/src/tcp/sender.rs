@@ -1,6 +1,7 @@
 //! The sending half: what may be sent now, and what acknowledgements mean.
 
 use super::config::Config;
+use super::ecn::Marks;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
@@ -17,6 +18,8 @@ pub(crate) struct Chunk {
     pub start: u64,
     pub span: u32,
     pub fin: bool,
+    /// Whether none of it was sent before.
+    pub new: bool,
 }
 
 /// An acknowledgement as the connection read it from a segment, in offsets from the initial sequence number.
@@ -27,6 +30,8 @@ pub(crate) struct Acknowledgement {
     pub window: u64,
     /// Octets that SACK blocks named and that were not known to have arrived.
     pub sacked: u64,
+    /// Whether it echoes a mark (RFC 3168).
+    pub echo: bool,
     /// Whether it came with nothing else (no data, no SYN or FIN), so that it may count as a duplicate.
     pub bare: bool,
     /// The round-trip time by the timestamp echo, if there is one.
@@ -93,6 +98,8 @@ pub(crate) struct Sender {
     pub release: Time,
     /// What may show that the window was cut for nothing.
     pub(super) undo: Undo,
+    /// What the network marks, and what was done about it.
+    pub marks: Marks,
     pub timer: Time,
     pub(super) purpose: Purpose,
     /// When the timer expires as the retransmission timer, though it may be set for something before.
@@ -149,6 +156,7 @@ impl Sender {
             watched: 0,
             modern,
             undo: Undo::new(config.detects()),
+            marks: Marks::default(),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
             expiry: Time::NEVER,
@@ -198,7 +206,7 @@ impl Sender {
 
     /// RFC 5681 section 3.1: after a SYN was lost, the window starts at one segment.
     pub fn after_lost_syn(&mut self, now: Time) {
-        self.signal(now, Signal::RepeatedTimeout);
+        self.signal(now, Signal::RepeatedTimeout, self.flight());
         self.rtt.after_lost_syn();
     }
 
@@ -271,7 +279,7 @@ impl Sender {
         if self.timer == Time::NEVER {
             self.restart_timer(now);
         }
-        Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end }
+        Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
     }
 
     /// New data: a full segment, or the rest of what was written.
@@ -317,7 +325,7 @@ impl Sender {
             modern.on_sent(span as u32);
             self.arm_probe(now);
         }
-        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish() })
+        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
     }
 
     /// RFC 6675 section 4, NextSeg rules 3 and 4: nothing is known to be lost and there is nothing new, so resend what
@@ -352,6 +360,7 @@ impl Sender {
             let moves = ack.offset > una;
             self.one_way = ack.one_way_ms.filter(|_| moves).map(|ms| i64::from(ms) * 1_000_000);
         }
+        self.marks.echoed = ack.echo;
         if ack.offset > una {
             self.on_new_ack(now, ack);
         } else {
@@ -371,6 +380,9 @@ impl Sender {
                 self.inform(now, 0, delivered, self.flight(), rtt, self.episode.is_fast());
             }
             self.on_duplicate_ack(now);
+        }
+        if ack.echo {
+            self.on_echo(now, una);
         }
         if self.modern.is_some() {
             self.repair_by_time(now, ack, before);
@@ -433,10 +445,10 @@ impl Sender {
             min_rtt: self.rtt.min(),
             round,
             window_limited: self.window_limited,
-            in_recovery,
+            in_recovery: in_recovery || self.marks.holds(self.una),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             lost: 0,
-            marked: 0,
+            marked: if self.marks.echoed { delivered } else { 0 },
             one_way: self.one_way,
             rate: None,
         });
@@ -551,9 +563,9 @@ impl Sender {
         self.rescued = false;
     }
 
-    pub(super) fn signal(&mut self, now: Time, signal: Signal) {
+    pub(super) fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
-        self.control.on_congestion(&Congestion { now, signal, flight: self.flight(), srtt, min_rtt });
+        self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.cwnd = self.control.cwnd();
     }
 

@@ -31,6 +31,8 @@ pub struct Stats {
     pub spurious_recoveries: u64,
     /// Timeouts that proved needless, likewise.
     pub spurious_timeouts: u64,
+    /// Times that the window came down because the network marked data (RFC 3168).
+    pub mark_reductions: u64,
     /// Zero-window probes sent.
     pub probes: u64,
     /// Round-trip times measured.

@@ -217,6 +217,7 @@ impl Sender {
             }
             Signal::Mark => self.undo.forget(),
         }
-        self.signal(now, signal);
+        self.marks.on_reduction(self.nxt);
+        self.signal(now, signal, self.flight());
     }
 }

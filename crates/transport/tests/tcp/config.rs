@@ -28,6 +28,7 @@ pub fn plain() -> Config {
     Config {
         mss: 1000,
         recovery: Recovery::NewReno,
+        ecn: Some(false),
         undo: false,
         frto: false,
         limited_transmit: false,

@@ -6,14 +6,15 @@ use proptest::prelude::*;
 use vazao_engine::Duration;
 use vazao_transport::tcp::{Config, Failure, Host, Pacing, Recovery};
 
-const CONTROLS: [&str; 5] = ["reno", "cubic", "vegas", "westwood", "highspeed"];
+const CONTROLS: [&str; 6] = ["dctcp", "reno", "cubic", "vegas", "westwood", "highspeed"];
 
 fn weather() -> impl Strategy<Value = Weather> {
     let outage = (0u64..4_000, 1u64..3_000).prop_map(|(start, length)| start..start + length);
-    (any::<u64>(), 0u64..150, 0u64..120, 0u64..35, 0u64..25, prop::collection::vec(outage, 0..3), 0u64..1_500).prop_map(
-        |(seed, delay, jitter, loss, duplication, outages, calm_after)| {
+    let fates = (0u64..35, 0u64..25, 0u64..60);
+    (any::<u64>(), 0u64..150, 0u64..120, fates, prop::collection::vec(outage, 0..3), 0u64..1_500).prop_map(
+        |(seed, delay, jitter, (loss, duplication, marks), outages, calm_after)| {
             let jitter = jitter * (seed % 2);
-            Weather { seed, delay, jitter, loss, duplication, outages, calm_after }
+            Weather { seed, delay, jitter, loss, duplication, marks, outages, calm_after }
         },
     )
 }
@@ -24,10 +25,11 @@ fn settings() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![Just(None), (256u64..20_000).prop_map(Some)];
     let host = any::<bool>().prop_map(|linux| if linux { Host::Linux } else { Host::Rfc });
     let pacing = prop::sample::select(&[Pacing::Auto, Pacing::On, Pacing::Off][..]);
-    let switches = (any::<[bool; 5]>(), 1u32..3, 0u32..17, host, pacing);
+    let switches = (any::<[bool; 5]>(), any::<Option<bool>>(), 1u32..3, 0u32..17, host, pacing);
     (recovery, window, buffer(), buffer(), switches, 64u16..3_000).prop_map(
         |(recovery, (name, window), receive_buffer, send_buffer, switches, mss)| {
-            let ([sack, timestamps, limited_transmit, undo, frto], delayed_ack, quick_acks, host, pacing) = switches;
+            let ([sack, timestamps, limited_transmit, undo, frto], ecn, delayed_ack, quick_acks, host, pacing) =
+                switches;
             Config {
                 mss,
                 recovery,
@@ -39,6 +41,7 @@ fn settings() -> impl Strategy<Value = Config> {
                 limited_transmit,
                 undo,
                 frto,
+                ecn,
                 delayed_ack,
                 quick_acks,
                 host,

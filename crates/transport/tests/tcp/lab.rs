@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::Stream;
 use vazao_transport::tcp::{Config, Connection, Extra, Flags, Segment, State};
 
@@ -19,6 +19,8 @@ pub struct Weather {
     /// Probability of each fate, in per cent. A corrupted packet fails its checksum at the host: it is a lost one.
     pub loss: u64,
     pub duplication: u64,
+    /// Probability, in per cent, that a packet which may be marked is (ECN).
+    pub marks: u64,
     /// Nothing passes in these milliseconds.
     pub outages: Vec<Range<u64>>,
     /// After this many packets everything passes, so that every run ends.
@@ -27,7 +29,7 @@ pub struct Weather {
 
 impl Weather {
     pub fn fair(delay: u64) -> Weather {
-        Weather { seed: 0, delay, jitter: 0, loss: 0, duplication: 0, outages: Vec::new(), calm_after: 0 }
+        Weather { seed: 0, delay, jitter: 0, loss: 0, duplication: 0, marks: 0, outages: Vec::new(), calm_after: 0 }
     }
 }
 
@@ -295,8 +297,11 @@ impl Lab {
         assert!(end.tcp.control().cwnd() > 0);
     }
 
-    fn send(&mut self, to: usize, segment: Segment, extra: Extra) {
+    fn send(&mut self, to: usize, mut segment: Segment, extra: Extra) {
         self.packets += 1;
+        if segment.ecn == Ecn::Ect0 && self.chance(self.weather.marks) {
+            segment.ecn = Ecn::Ce;
+        }
         let weather = &self.weather;
         let delay = Duration::from_millis(weather.delay);
         let millis = self.now.as_nanos() / 1_000_000;

@@ -3,6 +3,7 @@
 mod closing;
 mod config;
 mod delivery;
+mod ecn;
 mod flow_control;
 mod handshake;
 mod lab;

@@ -6,7 +6,7 @@
 
 use crate::config::{control, plain};
 use std::sync::Arc;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::Stream;
 use vazao_transport::tcp::{Config, Connection, Extra, Flags, Recovery, Segment, State, SynOptions};
 
@@ -153,7 +153,9 @@ fn numbers(lines: &[String]) -> Vec<u64> {
 fn show(segment: &Segment, extra: &Extra) -> String {
     let flags = segment.flags;
     let names = [(Flags::SYN, "SYN "), (Flags::FIN, "FIN "), (Flags::RST, "RST ")];
-    let mut line: String = names.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect();
+    let echoes = [(Flags::ECE, "ECE "), (Flags::CWR, "CWR ")];
+    let mut line: String =
+        names.iter().chain(&echoes).filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect();
     // A reset that answers may carry any number: those of no connection are the peer's.
     let start = segment.sequence.wrapping_sub(ISS);
     line += &format!("{start}:{}", u64::from(start) + segment.span());
@@ -165,6 +167,9 @@ fn show(segment: &Segment, extra: &Extra) -> String {
         for (left, right) in extra.sack.as_slice() {
             line += &format!(" {}:{}", left.wrapping_sub(IRS), right.wrapping_sub(IRS));
         }
+    }
+    if segment.ecn == Ecn::Ect0 {
+        line += " ect";
     }
     if segment.has_timestamps {
         line += &format!(" ts {} {}", segment.timestamp, segment.echo);
@@ -195,6 +200,12 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
             "SYN" => Flags::SYN,
             "FIN" => Flags::FIN,
             "RST" => Flags::RST,
+            "ECE" => Flags::ECE,
+            "CWR" => Flags::CWR,
+            "ce" => {
+                segment.ecn = Ecn::Ce;
+                continue;
+            }
             "ack" => {
                 segment.acknowledgment = ISS.wrapping_add(number());
                 Flags::ACK

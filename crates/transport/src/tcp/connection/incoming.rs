@@ -1,9 +1,11 @@
 //! Segments in: what each means in each state (RFC 9293 section 3.10.7).
 
 use super::*;
+use crate::tcp::ecn::{Echo, Marks};
 use crate::tcp::receiver::Arrival;
 use crate::tcp::segment::{Extra, Flags, Segment, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Acknowledgement;
+use vazao_engine::Ecn;
 
 impl Connection {
     /// Handles an arriving segment; `extra` is its rare options, if it has any.
@@ -86,7 +88,8 @@ impl Connection {
         if timestamps {
             self.recent_timestamp = segment.timestamp;
         }
-        self.agreed = Agreed { timestamps, sack, own_scale: 0, peer_scale: 0 };
+        let ecn = self.wants_ecn() && understands_ecn(segment.flags);
+        self.agreed = Agreed { timestamps, sack, ecn, own_scale: 0, peer_scale: 0 };
         if let Some(scale) = offered.and_then(|o| o.window_scale) {
             self.agreed.own_scale = own_scale(config);
             self.agreed.peer_scale = scale.min(14);
@@ -102,6 +105,8 @@ impl Connection {
         (self.tx.end, self.tx.fin) = written;
         self.tx.stats = stats;
         self.tx.timer = timer;
+        self.tx.marks = Marks::new(ecn);
+        self.echo = Echo::new(ecn, self.tx.control.wants_marks());
         self.rx = Receiver::new(config, mss, self.agreed.own_scale);
     }
 
@@ -223,6 +228,7 @@ impl Connection {
             offset,
             window: u64::from(segment.window) << self.agreed.peer_scale,
             sacked,
+            echo: self.agreed.ecn && segment.flags.has(Flags::ECE),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
             echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
             one_way_ms: echoes.then(|| segment.timestamp.wrapping_sub(segment.echo) as i32),
@@ -276,6 +282,9 @@ impl Connection {
         if self.config.host == Host::Linux && self.agreed.timestamps && segment.length >= self.config.mss {
             self.rx.on_echo(Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo))));
         }
+        if self.agreed.ecn && segment.length > 0 {
+            self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
+        }
         let arrival = self.rx.on_data(now, start, segment.span(), fin);
         self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
         if self.rx.fin_reached() {
@@ -304,4 +313,9 @@ impl Connection {
             };
         }
     }
+}
+
+/// Section 6.1.1 of RFC 3168: an ECN-setup SYN has both flags, an ECN-setup SYN-ACK has ECE alone.
+fn understands_ecn(flags: Flags) -> bool {
+    flags.has(Flags::ECE) && flags.has(Flags::CWR) != flags.has(Flags::ACK)
 }

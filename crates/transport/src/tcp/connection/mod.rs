@@ -4,6 +4,7 @@ mod incoming;
 mod outgoing;
 
 use crate::tcp::config::{Config, Host};
+use crate::tcp::ecn::Echo;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
@@ -50,6 +51,7 @@ const SYN_RETRIES: u32 = 6;
 struct Agreed {
     timestamps: bool,
     sack: bool,
+    ecn: bool,
     /// Shift of the windows we send and of those we receive.
     own_scale: u8,
     peer_scale: u8,
@@ -64,6 +66,8 @@ pub struct Connection {
     agreed: Agreed,
     tx: Sender,
     rx: Receiver,
+    /// What is to be told of marks.
+    echo: Echo,
     /// RFC 7323's TS.Recent.
     recent_timestamp: u32,
     /// Opened by the peer: a reset before it is established lets it wait for another peer.
@@ -95,6 +99,7 @@ impl Connection {
             agreed: Agreed::default(),
             tx: Sender::new(&config, mss, u64::from(iss), config.sack, rtt),
             rx: Receiver::new(&config, mss, 0),
+            echo: Echo::default(),
             recent_timestamp: 0,
             passive: state == State::Listen,
             syn_due: state == State::SynSent,
@@ -106,6 +111,11 @@ impl Connection {
             failure: None,
             config,
         }
+    }
+
+    /// Whether ECN is offered, or taken up.
+    fn wants_ecn(&self) -> bool {
+        self.config.ecn.unwrap_or_else(|| self.tx.control.wants_marks())
     }
 
     /// A connection that is being opened; `iss` is its initial sequence number.

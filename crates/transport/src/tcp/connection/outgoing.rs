@@ -3,6 +3,7 @@
 use super::*;
 use crate::tcp::segment::{Extra, Flags, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Chunk;
+use vazao_engine::Ecn;
 
 impl Connection {
     /// The next segment to send, if there is one; call again until there is none. Its rare options are put into `extra`
@@ -16,9 +17,8 @@ impl Connection {
             | State::FinWait2
             | State::Closing
             | State::LastAck => {
-                if self.greeting_due {
-                    self.greeting_due = false;
-                    return Some(self.segment(now, self.tx.nxt, Flags::ACK, extra));
+                if self.greeting_due || self.echo.is_owing() {
+                    return Some(self.hasty_segment(now, extra));
                 }
                 if let Some(chunk) = self.tx.next(now) {
                     return Some(self.data_segment(now, chunk, extra));
@@ -39,6 +39,21 @@ impl Connection {
         None
     }
 
+    /// An acknowledgement that goes ahead of everything: the first one of all, or one of what came before a mark.
+    #[cold]
+    fn hasty_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
+        self.greeting_due = false;
+        let owed = self.echo.take_owed();
+        let mut segment = self.segment(now, self.tx.nxt, Flags::ACK, extra);
+        if let Some((octet, flags)) = owed {
+            segment.acknowledgment = self.irs.wrapping_add(octet as u32);
+            segment.flags = Flags::ACK.with(flags);
+            // What came since is to be acknowledged too.
+            self.rx.acknowledge_later(now);
+        }
+        segment
+    }
+
     /// RST, SYN or SYN-ACK.
     fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         self.tx.stats.segments += 1;
@@ -53,7 +68,13 @@ impl Connection {
             self.tx.timer = now + self.tx.rtt.rto();
         }
         let answer = self.state == State::SynReceived;
-        let flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        if answer && self.agreed.ecn {
+            flags = flags.with(Flags::ECE);
+        } else if !answer && !self.syn_resent && self.wants_ecn() {
+            // A SYN that got no answer may have been dropped for this (RFC 3168 section 6.1.1.1).
+            flags = flags.with(Flags::ECE.with(Flags::CWR));
+        }
         // What the peer did not offer is not offered back.
         let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
         let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
@@ -87,6 +108,13 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra);
+        if chunk.new && self.agreed.ecn {
+            // What is sent again is not to be marked, or a mark could be lost unseen (RFC 3168 section 6.1.5).
+            segment.ecn = Ecn::Ect0;
+            if self.tx.marks.take_reduced() {
+                segment.flags = segment.flags.with(Flags::CWR);
+            }
+        }
         segment.length = length as u16;
         segment.stamp = stamp(chunk.start - 1);
         self.tx.stats.bytes += u64::from(length);
@@ -124,7 +152,7 @@ impl Connection {
             timestamp: stamp_value,
             echo,
             window: window.min(65_535) as u16,
-            flags,
+            flags: flags.with(self.echo.flags),
             has_timestamps: self.agreed.timestamps,
             has_extra,
             ..Segment::default()

@@ -1,0 +1,145 @@
+//! Explicit congestion notification: RFC 3168 section 6.1, and RFC 8257 section 3.2 for DCTCP. Flags stand in front of a
+//! segment, `ect` and `ce` behind it.
+
+use crate::config::{control, plain};
+use crate::trace::Trace;
+use vazao_transport::tcp::{Config, Recovery};
+
+fn ecn() -> Config {
+    Config { ecn: Some(true), ..plain() }
+}
+
+/// Both sides understand it; eight segments in congestion avoidance.
+fn agreed(config: Config) -> Trace {
+    let mut t = Trace::client(Config { control: control("reno", 8, Some(8)), ..config });
+    assert_eq!(t.sent(), ["SYN ECE CWR 0:1"]);
+    t.wait(100);
+    assert_eq!(t.gets("SYN ECE 0:1 ack 1 mss 1000 sackok"), ["1:1 ack 1"]);
+    t
+}
+
+fn receiver(config: Config) -> Trace {
+    let mut t = Trace::server(config);
+    t.gets("SYN ECE CWR 0:1 mss 1000");
+    t.gets("1:1 ack 1");
+    t
+}
+
+// ---- section 6.1.1 --------------------------------------------------------------------------------------------------
+
+#[test]
+fn it_is_agreed_on_in_the_syns() {
+    for (syn, answer) in [
+        ("SYN ECE CWR 0:1 mss 1000", "SYN ECE 0:1 ack 1"),
+        ("SYN 0:1 mss 1000", "SYN 0:1 ack 1"),
+        ("SYN ECE 0:1 mss 1000", "SYN 0:1 ack 1"),
+    ] {
+        assert_eq!(Trace::server(ecn()).gets(syn), [answer]);
+    }
+    assert_eq!(Trace::server(plain()).gets("SYN ECE CWR 0:1 mss 1000"), ["SYN 0:1 ack 1"]);
+
+    let data = |answer: &str| {
+        let mut t = Trace::client(ecn());
+        assert_eq!(t.sent(), ["SYN ECE CWR 0:1"]);
+        t.gets(answer);
+        t.writes(1000)
+    };
+    assert_eq!(data("SYN ECE 0:1 ack 1 mss 1000"), ["1:1001 ack 1 ect"]);
+    assert_eq!(data("SYN 0:1 ack 1 mss 1000"), ["1:1001 ack 1"]);
+    assert_eq!(data("SYN ECE CWR 0:1 ack 1 mss 1000"), ["1:1001 ack 1"], "a host that reflects what it does not know");
+}
+
+/// Section 6.1.1.1: a SYN without an answer is sent again without the offer.
+#[test]
+fn a_repeated_syn_does_not_offer_it() {
+    let mut t = Trace::client(ecn());
+    t.sent();
+    assert_eq!(t.wait(1000), ["SYN 0:1"]);
+}
+
+/// A control that lives by marks offers it by itself.
+#[test]
+fn dctcp_offers_it() {
+    let mut t = Trace::client(Config { ecn: None, control: control("dctcp", 8, None), ..plain() });
+    assert_eq!(t.sent(), ["SYN ECE CWR 0:1"]);
+    let mut t = Trace::client(Config { ecn: None, ..plain() });
+    assert_eq!(t.sent(), ["SYN 0:1"]);
+}
+
+// ---- section 6.1.2: the sender --------------------------------------------------------------------------------------
+
+/// An echo halves the window, once a round trip; the next new data says so. Nothing is sent again.
+#[test]
+fn an_echo_halves_once_a_round_trip() {
+    for (recovery, sack) in [(Recovery::NewReno, false), (Recovery::Sack, true), (Recovery::Rack, true)] {
+        let mut t = agreed(Config { recovery, sack, ..ecn() });
+        assert_eq!(t.writes(40_000).len(), 8);
+        t.wait(100);
+        assert!(t.gets("ECE 1:1 ack 1001").is_empty());
+        assert_eq!((t.cwnd(), t.ssthresh()), (4, 4), "{recovery:?}");
+        for ack in [2001, 3001, 4001] {
+            assert!(t.gets(&format!("ECE 1:1 ack {ack}")).is_empty());
+        }
+        assert_eq!(t.gets("ECE 1:1 ack 5001"), ["CWR 8001:9001 ack 1 ect"]);
+        assert_eq!(t.gets("ECE 1:1 ack 6001"), ["9001:10001 ack 1 ect"]);
+        t.gets("ECE 1:1 ack 8001");
+        assert_eq!((t.cwnd(), t.tcp.stats().mark_reductions), (4, 1), "the receiver has not heard of it");
+        t.gets("ECE 1:1 ack 9001");
+        assert_eq!((t.cwnd(), t.tcp.stats().mark_reductions), (2, 2), "marked again since");
+        assert_eq!((t.tcp.stats().retransmissions, t.tcp.in_recovery()), (0, false));
+    }
+}
+
+/// A loss counts for the marks of the same round trip, and is told too; what is sent again is not to be marked (6.1.5).
+#[test]
+fn a_loss_counts_for_marks() {
+    let mut t = agreed(Config { recovery: Recovery::NewReno, ..ecn() });
+    t.writes(40_000);
+    t.wait(100);
+    for _ in 0..2 {
+        assert!(t.gets("1:1 ack 1").is_empty());
+    }
+    assert_eq!(t.gets("1:1 ack 1"), ["1:1001 ack 1"]);
+    assert_eq!(t.gets("ECE 1:1 ack 8001").first().map(String::as_str), Some("CWR 8001:9001 ack 1 ect"));
+    assert_eq!((t.ssthresh(), t.tcp.stats().mark_reductions), (4, 0));
+}
+
+/// Where it was not agreed on, the flag means nothing.
+#[test]
+fn an_echo_nobody_asked_for_is_ignored() {
+    let mut t = Trace::sender(Recovery::NewReno, 8);
+    t.writes(40_000);
+    t.gets("ECE 1:1 ack 1001");
+    assert_eq!((t.cwnd(), t.tcp.stats().mark_reductions), (8, 0));
+}
+
+// ---- section 6.1.3: the receiver ------------------------------------------------------------------------------------
+
+/// From the marked segment on every acknowledgement echoes, until the sender says that it has reduced its window.
+#[test]
+fn a_mark_is_echoed_until_it_was_heard() {
+    let mut t = receiver(Config { delayed_ack: 1, ..ecn() });
+    assert_eq!(t.gets("1:1001 ack 1"), ["1:1 ack 1001"]);
+    assert_eq!(t.gets("1001:2001 ack 1 ce"), ["ECE 1:1 ack 2001"]);
+    assert_eq!(t.gets("2001:3001 ack 1"), ["ECE 1:1 ack 3001"]);
+    assert_eq!(t.writes(10), ["ECE 1:11 ack 3001 ect"], "data echoes too");
+    assert_eq!(t.gets("CWR 3001:4001 ack 11"), ["1:1 ack 4001"].map(|_| "11:11 ack 4001"));
+    assert_eq!(t.gets("CWR 4001:5001 ack 11 ce"), ["ECE 11:11 ack 5001"], "heard, and marked anew");
+}
+
+// ---- RFC 8257 section 3.2 -------------------------------------------------------------------------------------------
+
+/// Figure 1: an acknowledgement echoes what it acknowledges. When that changes, what came before is acknowledged at once,
+/// as it was.
+#[test]
+fn dctcp_echoes_each_mark() {
+    let mut t = receiver(Config { ecn: None, control: control("dctcp", 8, None), ..plain() });
+    assert!(t.gets("1:1001 ack 1").is_empty());
+    assert_eq!(t.gets("1001:2001 ack 1 ce"), ["1:1 ack 1001"], "the first one was not marked");
+    assert_eq!(t.gets("2001:3001 ack 1 ce"), ["ECE 1:1 ack 3001"]);
+    assert!(t.gets("3001:4001 ack 1 ce").is_empty());
+    assert_eq!(t.gets("4001:5001 ack 1"), ["ECE 1:1 ack 4001"]);
+    assert_eq!(t.wait(40), ["1:1 ack 5001"], "the delayed one tells of itself");
+    assert!(t.gets("CWR 5001:6001 ack 1").is_empty());
+    assert_eq!(t.gets("6001:7001 ack 1"), ["1:1 ack 7001"], "nothing waits where nothing changes");
+}
