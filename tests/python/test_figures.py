@@ -257,6 +257,13 @@ def test_every_kind_draws(store: Store, kind: str, facet: str | None, color: str
     assert vl_convert.vegalite_to_svg(chart).startswith("<svg")
 
 
+def test_a_figure_without_rows_has_no_files(store: Store, tmp_path: Path) -> None:
+    text = synthetic.TEXT.replace("WHERE measure = 'cwnd' AND part", "WHERE measure = 'nothing' AND part")
+    names = {Path(name).stem for name in figures.render(synthetic.study(text), store, tmp_path)}
+    assert "utilisation" in names
+    assert "cwnd" not in names
+
+
 def test_a_figure_without_rows_is_an_empty_frame(store: Store) -> None:
     one = draw(store, sql="SELECT * FROM runs WHERE part = 'none'", x="variant", y="utilisation", color="variant")
     assert one.svg().startswith("<svg")

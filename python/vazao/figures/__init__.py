@@ -114,11 +114,14 @@ def chart(study: Study, store: Store, figure_id: str) -> AnyChart:
 
 
 def render(study: Study, store: Store, out_dir: Path) -> dict[str, Path]:
-    """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path."""
+    """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path.
+
+    A figure without a row has no files.
+    """
     folder = Path(out_dir) / "figures"
     make_directory(folder)
     written: dict[str, Path] = {}
-    every = list(drawings(study, store))
+    every = [one for one in drawings(study, store) if not one.rows.frame.is_empty()]
     # Drawing pixels is most of the work, and done outside the interpreter's lock.
     with ThreadPoolExecutor() as pool:
         for one, formats in zip(every, pool.map(files, every), strict=True):
