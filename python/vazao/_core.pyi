@@ -59,6 +59,32 @@ class Ack:
     """Whether the window was what limited the sender."""
     in_recovery: bool
     """Whether a loss is being repaired."""
+    rate: RateSample | None
+    """How fast data was delivered: only where the class says `wants_rate = True`, and not on every acknowledgement."""
+    lost_bytes: int
+    """Bytes that it showed to be lost; with `wants_rate = True`."""
+    pipe_bytes: int
+    """Bytes believed to be in the network after it."""
+
+@final
+class RateSample:
+    """A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation)."""
+
+    rate_bps: float
+    """Bits a second: `delivered_bytes` over `interval_s`."""
+    delivered_bytes: int
+    interval_s: float
+    """The longer of the times it took to send the bytes and to acknowledge them."""
+    prior_delivered_bytes: int
+    """Bytes of the connection that were delivered when the packet was sent that the sample is of."""
+    total_delivered_bytes: int
+    """Bytes of the connection that are delivered now."""
+    lost_bytes: int
+    """Bytes presumed lost since that packet was sent."""
+    tx_in_flight_bytes: int
+    """Bytes in flight when that packet was sent, itself counted."""
+    app_limited: bool
+    """Whether the application, not the network, limited the sample."""
 
 @final
 class Congestion:

@@ -26,6 +26,12 @@ class CongestionControl:
     interpreter, so they do not run in parallel.
     """
 
+    wants_rate: bool = False
+    """Whether acknowledgements are to carry delivery rates (`ack.rate`). They then come after losses were looked for,
+    and during a recovery the window is this class's alone."""
+    pacing_rate: float | None = None
+    """Bits a second at which data leaves; None: as the window admits it, or as the transport's `pacing` says."""
+
     def __init__(self, mss: int, initial_window: int, initial_ssthresh: float) -> None:
         self.mss = mss
         """Payload bytes of a full segment."""

@@ -76,3 +76,61 @@ def test_what_is_no_control_is_refused() -> None:
     flows = [vz.flow(vz.upload("1 MB"), vz.tcp(cc=cc)) for cc in (Mine, other)]
     with pytest.raises(vz.ScenarioError, match="two different controls are called Mine"):
         vz.run(vz.dumbbell(bottleneck=vz.link("10 Mbps"), pairs=2), flows)
+
+
+def test_a_rate_of_its_own_paces() -> None:
+    class Steady(vz.CongestionControl):
+        """4 Mbit/s of payload whatever happens."""
+
+        pacing_rate = 4e6
+
+        def on_ack(self, ack: object) -> None:
+            self.cwnd = 1e6
+
+        def on_congestion(self, congestion: object) -> None:
+            pass
+
+        def on_recovered(self, flight_bytes: int) -> None:
+            pass
+
+    clean = vz.point_to_point(vz.link("10 Mbps", "20 ms"))
+    row = vz.run(clean, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=Steady, initial_window=100))]).flows.row(0, named=True)
+    # 5 MB at 4 Mbit/s take 10 s from the end of the handshake, less the last segment's part (at
+    # most 2.9 ms), plus its way: 20 ms and 1.2 ms on the wire.
+    assert row["completion_s"] == pytest.approx(0.04 + 10.0 + 0.0212, abs=0.003)
+    assert row["retransmissions"] == 0
+
+
+def test_delivery_rates_are_told_where_they_are_wanted() -> None:
+    seen: list[float] = []
+
+    class Listening(vz.CongestionControl):
+        wants_rate = True
+
+        def on_ack(self, ack: object) -> None:
+            super().on_ack(ack)  # type: ignore[arg-type]
+            if (rate := ack.rate) is not None:  # type: ignore[attr-defined]
+                assert rate.delivered_bytes * 8 / rate.interval_s == pytest.approx(rate.rate_bps)
+                seen.append(rate.rate_bps)
+
+    clean = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="50 packets"))
+    vz.run(clean, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=Listening, slow_start="hystart"))])
+    # No faster than the link carries payload, and as fast once the pipe is full.
+    assert max(seen) <= 10e6 * 1448 / 1500 * 1.001
+    assert sorted(seen)[len(seen) // 2] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
+
+    class Deaf(Listening):
+        wants_rate = False
+
+    seen.clear()
+    vz.run(clean, [vz.flow(vz.upload("100 kB"), vz.tcp(cc=Deaf))])
+    assert not seen
+
+
+def test_a_rate_that_is_none_is_refused() -> None:
+    class Backwards(vz.CongestionControl):
+        def on_ack(self, ack: object) -> None:
+            self.pacing_rate = -1.0
+
+    with pytest.raises(vz.RunError, match=r"Backwards\.on_ack: .*pacing_rate = -1"):
+        one(Backwards)

@@ -15,6 +15,9 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes in flight before it arrived.
     pub flight: u64,
+    /// Bytes believed to be in the network after it (RFC 6675's pipe); for a control that
+    /// [wants rates](crate::CongestionControl::wants_rate) losses have been looked for then.
+    pub pipe: u64,
     /// The round-trip time it measured, if it measured one (Karn: never from retransmitted data).
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
@@ -29,7 +32,7 @@ pub struct Ack {
     pub in_recovery: bool,
     /// Whether what a timeout called lost is being sent again; the window grows meanwhile.
     pub after_timeout: bool,
-    /// Bytes presumed lost since the last acknowledgement.
+    /// Bytes that it showed to be lost; only for a control that wants rates.
     pub lost: u64,
     /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
     pub marked: u64,
@@ -49,6 +52,7 @@ impl Default for Ack {
             acked: 0,
             delivered: 0,
             flight: 0,
+            pipe: 0,
             rtt: None,
             srtt: Duration::ZERO,
             min_rtt: Duration::MAX,
@@ -104,10 +108,14 @@ impl RateSample {
 pub struct Sending {
     /// When.
     pub now: Time,
-    /// Bytes in flight before it.
+    /// Bytes in the network before it.
     pub flight: u64,
     /// Whether the last sample is [limited by the application](RateSample::app_limited): there was nothing to send.
     pub app_limited: bool,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Duration,
+    /// Least round-trip time so far; `Duration::MAX` before the first sample.
+    pub min_rtt: Duration,
 }
 
 /// One sign of congestion: at most one a recovery episode, then one for each timeout.

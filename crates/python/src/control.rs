@@ -4,8 +4,8 @@ use crate::InputError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::sync::Arc;
-use vazao_congestion::{Ack, Congestion, CongestionControl, Setup, Signal};
-use vazao_engine::Duration;
+use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Signal};
+use vazao_engine::{Duration, Rate};
 use vazao_scenario::Plugin;
 
 /// What one acknowledgement told the sender. Times in seconds, sizes in bytes.
@@ -31,6 +31,48 @@ pub struct PyAck {
     window_limited: bool,
     /// Whether a loss is being repaired.
     in_recovery: bool,
+    /// How fast data was delivered: only where the class says `wants_rate = True`, and not on every acknowledgement.
+    rate: Option<PyRateSample>,
+    /// Bytes that it showed to be lost; with `wants_rate = True`.
+    lost_bytes: u64,
+    /// Bytes believed to be in the network after it.
+    pipe_bytes: u64,
+}
+
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation).
+#[pyclass(frozen, get_all, name = "RateSample", module = "vazao._core", from_py_object)]
+#[derive(Clone)]
+pub struct PyRateSample {
+    /// Bits a second: `delivered_bytes` over `interval_s`.
+    rate_bps: f64,
+    /// Bytes delivered over the interval.
+    delivered_bytes: u64,
+    /// The longer of the times it took to send them and to acknowledge them.
+    interval_s: f64,
+    /// Bytes of the connection delivered when the packet was sent that the sample is of, and now.
+    prior_delivered_bytes: u64,
+    total_delivered_bytes: u64,
+    /// Bytes presumed lost since.
+    lost_bytes: u64,
+    /// Bytes in flight when the packet was sent, itself counted.
+    tx_in_flight_bytes: u64,
+    /// Whether the application limited it.
+    app_limited: bool,
+}
+
+impl From<RateSample> for PyRateSample {
+    fn from(sample: RateSample) -> Self {
+        PyRateSample {
+            rate_bps: 8.0 * sample.bytes_per_second(),
+            delivered_bytes: sample.delivered,
+            interval_s: sample.interval.as_secs(),
+            prior_delivered_bytes: sample.prior_delivered,
+            total_delivered_bytes: sample.total_delivered,
+            lost_bytes: sample.lost,
+            tx_in_flight_bytes: sample.tx_in_flight,
+            app_limited: sample.app_limited,
+        }
+    }
 }
 
 /// One sign of congestion.
@@ -59,38 +101,53 @@ struct PythonControl {
     name: String,
     instance: Py<PyAny>,
     mss: f64,
+    wants_rate: bool,
+    windows: Windows,
+}
+
+/// What a user's class says may be sent.
+#[derive(Clone, Copy)]
+struct Windows {
     cwnd: u64,
     ssthresh: u64,
+    pacing_rate: Option<Rate>,
+}
+
+impl Windows {
+    /// As an instance has them now.
+    fn of(instance: &Bound<'_, PyAny>, mss: f64) -> PyResult<Windows> {
+        let (cwnd, ssthresh) = (instance.getattr("cwnd")?.extract::<f64>()?, instance.getattr("ssthresh")?.extract()?);
+        let rate: Option<f64> = instance.getattr("pacing_rate")?.extract()?;
+        if !cwnd.is_finite() || f64::is_nan(ssthresh) {
+            let message = format!("cwnd = {cwnd}, ssthresh = {ssthresh}; windows are numbers of bytes");
+            return Err(InputError::new_err(message));
+        }
+        if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            let message = format!("pacing_rate = {rate}; it is a number of bits a second above zero, or None");
+            return Err(InputError::new_err(message));
+        }
+        Ok(Windows {
+            cwnd: cwnd.clamp(mss, LARGEST) as u64,
+            ssthresh: ssthresh.max(0.0) as u64,
+            pacing_rate: rate.map(|rate| Rate::from_bps(rate.max(1.0) as u64)),
+        })
+    }
 }
 
 impl PythonControl {
     /// Calls a method and reads the windows. What goes wrong ends the run: unwinding is how a machine far below says so,
     /// without the hook that would print a panic.
     fn call(&mut self, method: &str, argument: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
-        let result = Python::attach(|py| -> PyResult<(f64, f64)> {
+        let windows = Python::attach(|py| {
             let instance = self.instance.bind(py);
             instance.call_method1(method, (argument(py)?,))?;
-            windows(instance)
-        });
-        let windows = result.and_then(|(cwnd, ssthresh)| {
-            if cwnd.is_finite() && !ssthresh.is_nan() {
-                Ok((cwnd, ssthresh))
-            } else {
-                Err(InputError::new_err(format!("cwnd = {cwnd}, ssthresh = {ssthresh}; windows are numbers of bytes")))
-            }
+            Windows::of(instance, self.mss)
         });
         match windows {
-            Ok((cwnd, ssthresh)) => {
-                self.cwnd = cwnd.clamp(self.mss, LARGEST) as u64;
-                self.ssthresh = ssthresh.max(0.0) as u64;
-            }
+            Ok(windows) => self.windows = windows,
             Err(error) => std::panic::resume_unwind(Box::new(UserError(format!("{}.{method}: {error}", self.name)))),
         }
     }
-}
-
-fn windows(instance: &Bound<'_, PyAny>) -> PyResult<(f64, f64)> {
-    Ok((instance.getattr("cwnd")?.extract()?, instance.getattr("ssthresh")?.extract()?))
 }
 
 impl CongestionControl for PythonControl {
@@ -106,6 +163,9 @@ impl CongestionControl for PythonControl {
             round: ack.round,
             window_limited: ack.window_limited,
             in_recovery: ack.in_recovery,
+            rate: ack.rate.map(PyRateSample::from),
+            lost_bytes: ack.lost,
+            pipe_bytes: ack.pipe,
         };
         self.call("on_ack", |py| Ok(Py::new(py, argument)?.into_any()));
     }
@@ -126,31 +186,38 @@ impl CongestionControl for PythonControl {
         self.call("on_recovered", |py| Ok(flight.into_pyobject(py)?.into_any().unbind()));
     }
 
+    fn wants_rate(&self) -> bool {
+        self.wants_rate
+    }
+    /// The class may set a rate at any time.
+    fn paces(&self) -> bool {
+        true
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.windows.pacing_rate
+    }
     fn cwnd(&self) -> u64 {
-        self.cwnd
+        self.windows.cwnd
     }
     fn ssthresh(&self) -> u64 {
-        self.ssthresh
+        self.windows.ssthresh
     }
 }
 
 /// A user's class as a plug-in; `fingerprint` is a digest of its code.
 pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin {
     let build = move |setup: Setup| -> Box<dyn CongestionControl> {
-        let made = Python::attach(|py| -> PyResult<(Py<PyAny>, f64, f64)> {
+        let made = Python::attach(|py| -> PyResult<(Py<PyAny>, bool, Windows)> {
             let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
             let instance = class.bind(py).call1((setup.mss, setup.initial_window, threshold))?;
-            let (cwnd, ssthresh) = windows(&instance)?;
-            Ok((instance.unbind(), cwnd, ssthresh))
+            let windows = Windows::of(&instance, setup.mss as f64)?;
+            let wants_rate = instance.getattr("wants_rate")?.extract()?;
+            Ok((instance.unbind(), wants_rate, windows))
         });
         match made {
-            Ok((instance, cwnd, ssthresh)) => Box::new(PythonControl {
-                name: name.clone(),
-                instance,
-                mss: setup.mss as f64,
-                cwnd: cwnd.max(setup.mss as f64) as u64,
-                ssthresh: ssthresh.max(0.0) as u64,
-            }),
+            Ok((instance, wants_rate, windows)) => {
+                Box::new(PythonControl { name: name.clone(), instance, mss: setup.mss as f64, wants_rate, windows })
+            }
             Err(error) => std::panic::resume_unwind(Box::new(UserError(format!("{name}: {error}")))),
         }
     };

@@ -149,6 +149,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<runner::PyOutcome>()?;
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyCongestion>()?;
+    module.add_class::<control::PyRateSample>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;

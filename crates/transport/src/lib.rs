@@ -4,12 +4,14 @@
 //! (`poll_transmit`) and when to be woken (`next_timeout`). In the simulator the time is virtual; live, it is real.
 //! Nothing here knows a simulator or a file.
 
+mod delivery_rate;
 mod pacer;
 mod ranges;
 mod rtt;
 pub mod tcp;
 pub mod udp;
 
+pub use delivery_rate::{DeliveryRate, PacketState};
 pub use pacer::{Pacer, Spread};
 pub use ranges::RangeSet;
 pub use rtt::{RtoFloor, RttEstimator};

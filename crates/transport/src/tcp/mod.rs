@@ -7,6 +7,7 @@ mod pacing;
 mod parameters;
 mod rack;
 mod rack_tlp;
+mod rate;
 mod receiver;
 mod recovery;
 mod scoreboard;

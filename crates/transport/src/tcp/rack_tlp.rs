@@ -108,9 +108,10 @@ impl Sender {
         self.episode = Episode::Fast { recover: self.nxt, inflation: 0, first_partial: false };
         self.stats.recoveries += 1;
         let flight = self.nxt - before.una - before.sacked;
-        let prr = Prr::new(self.mss, self.control.ssthresh(), flight);
+        // A control with a rate has a window of its own for recoveries.
+        let prr = (!self.rated).then(|| Prr::new(self.mss, self.control.ssthresh(), flight));
         if let Some(modern) = &mut self.modern {
-            modern.prr = Some(prr);
+            modern.prr = prr;
             modern.probe.forget();
         }
     }

@@ -1,5 +1,6 @@
 //! What was sent and not yet acknowledged, segment by segment, and what is known of each.
 
+use super::rate::Rates;
 use crate::RangeSet;
 use std::collections::VecDeque;
 use vazao_engine::Time;
@@ -88,6 +89,8 @@ pub(crate) struct Scoreboard {
     resent: u64,
     pending: u64,
     sacked_segments: u64,
+    /// Octets that were ever presumed lost, each copy of them.
+    losses: u64,
     ranges: RangeSet,
     /// Newly SACKed ranges, kept so that a SACK allocates nothing.
     fresh: Vec<(u64, u64)>,
@@ -99,6 +102,8 @@ pub(crate) struct Scoreboard {
     news: Option<Box<News>>,
     /// Whether a segment that begins before this octet and was sent once has arrived.
     late: (u64, bool),
+    /// Only for a control that wants rates.
+    rates: Option<Box<Rates>>,
 }
 
 impl Scoreboard {
@@ -106,6 +111,10 @@ impl Scoreboard {
     pub fn push(&mut self, start: u64, span: u32, now: Time) {
         self.segments.push_back(Sent { start, at: now, span, state: Mark::default() });
         self.total += u64::from(span);
+        let (span, pipe) = (u64::from(span), self.pipe());
+        if let Some(rates) = &mut self.rates {
+            rates.push(now, self.total - span, pipe);
+        }
     }
 
     /// Octets believed to be in the network (RFC 6675's pipe).
@@ -159,6 +168,19 @@ impl Scoreboard {
     /// From now on, what arrives is noted for [`take_news`](Self::take_news).
     pub fn note_news(&mut self) {
         self.news = Some(Box::default());
+    }
+
+    /// From now on, rates of delivery are measured.
+    pub fn measure_rates(&mut self) {
+        self.rates = Some(Box::default());
+    }
+    /// What measures rates of delivery, where they are measured.
+    pub fn rates(&mut self) -> Option<&mut Rates> {
+        self.rates.as_deref_mut()
+    }
+    /// Octets that were ever presumed lost.
+    pub fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// When the segment was sent that is the last of those newly SACKed and sent once; nothing where no news is noted.
@@ -232,6 +254,9 @@ impl Scoreboard {
                 ambiguous |= sent.state.has(Mark::AMBIGUOUS);
                 self.acknowledge_marked(sent);
             }
+            if let Some(rates) = &mut self.rates {
+                rates.pop(&sent, !sent.state.has(Mark::SACKED));
+            }
             self.total -= span;
             self.segments.pop_front();
             self.base += 1;
@@ -300,6 +325,9 @@ impl Scoreboard {
                 if !state.has(Mark::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
                     self.note(&sent);
+                    if let Some(rates) = &mut self.rates {
+                        rates.deliver(index, &sent);
+                    }
                     self.sacked_segments += 1;
                     let mark = &mut self.segments[index].state;
                     mark.clear(Mark::LOST.or(Mark::RESENT));
@@ -340,6 +368,7 @@ impl Scoreboard {
         let segment = &mut self.segments[index];
         segment.state.set(Mark::LOST);
         self.lost += u64::from(segment.span);
+        self.losses += u64::from(segment.span);
         if !segment.state.has(Mark::RESENT) {
             self.pending += u64::from(segment.span);
         }
@@ -354,6 +383,7 @@ impl Scoreboard {
             segment.state.clear(Mark::RESENT);
             self.resent -= u64::from(segment.span);
             if segment.state.has(Mark::LOST) {
+                self.losses += u64::from(segment.span);
                 self.pending += u64::from(segment.span);
                 self.next_lost = self.next_lost.min(number);
                 return;
@@ -387,6 +417,7 @@ impl Scoreboard {
             self.ranges.clear();
             (self.sacked, self.sacked_segments) = (0, 0);
         }
+        let missing = self.pending;
         (self.lost, self.resent, self.pending) = (0, 0, 0);
         for (index, segment) in self.segments.iter_mut().enumerate() {
             if segment.state.has(Mark::SACKED) {
@@ -402,6 +433,7 @@ impl Scoreboard {
             self.resent += if resent { span } else { 0 };
             self.pending += if lost && !resent { span } else { 0 };
         }
+        self.losses += self.pending.saturating_sub(missing);
         self.next_lost = self.base;
         self.judged = self.base + self.segments.len() as u64;
     }
@@ -460,5 +492,9 @@ impl Scoreboard {
             }
         }
         segment.state.set(Mark::RESENT.or(Mark::AMBIGUOUS));
+        let (index, total, pipe) = ((number - self.base) as usize, self.total, self.pipe());
+        if let Some(rates) = &mut self.rates {
+            rates.resend(index, now, total, pipe);
+        }
     }
 }

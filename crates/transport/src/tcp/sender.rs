@@ -93,6 +93,9 @@ pub(crate) struct Sender {
     watched: u8,
     /// What only a recovery by time needs.
     pub(super) modern: Option<Box<RackTlp>>,
+    /// Whether the control wants delivery rates; it hears of an acknowledgement after losses were looked for.
+    pub(super) rated: bool,
+    pub(super) untold: Option<Ack>,
     /// What only a sender that paces needs, and when it wants to go on sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
@@ -125,7 +128,12 @@ impl Sender {
         if modern.is_some() {
             board.note_news();
         }
+        if control.wants_rate() {
+            board.measure_rates();
+        }
         Sender {
+            rated: control.wants_rate(),
+            untold: None,
             cwnd: control.cwnd(),
             paced: Paced::new(config, &*control),
             release: Time::NEVER,
@@ -257,6 +265,9 @@ impl Sender {
     }
 
     pub(super) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
+        if self.rated {
+            self.announce(now);
+        }
         self.force = false;
         self.stats.retransmissions += 1;
         if sent.state.has(Mark::TIMED_OUT) {
@@ -313,6 +324,9 @@ impl Sender {
         if self.persisting {
             self.resume();
         }
+        if self.rated {
+            self.announce(now);
+        }
         self.board.push(start, span as u32, now);
         self.nxt += span;
         if self.paced.is_some() {
@@ -353,7 +367,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
         self.update_window(ack.offset, ack.window);
-        let una = self.una;
+        let (una, losses) = (self.una, self.board.losses());
         let before = Before { una, sacked: self.board.sacked() - ack.sacked };
         if self.wants_one_way {
             // What arrives out of order does not move the echo on (RFC 7323 section 4.3), so that it would seem late.
@@ -388,6 +402,9 @@ impl Sender {
             self.repair_by_time(now, ack, before);
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
             self.judge(now);
+        }
+        if self.rated {
+            self.conclude(now, losses);
         }
     }
 
@@ -435,7 +452,7 @@ impl Sender {
         if round {
             self.round_end = self.nxt;
         }
-        self.control.on_ack(&Ack {
+        let ack = Ack {
             now,
             acked,
             delivered,
@@ -447,11 +464,16 @@ impl Sender {
             window_limited: self.window_limited,
             in_recovery: in_recovery || self.marks.holds(self.una),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
-            lost: 0,
             marked: if self.marks.echoed { delivered } else { 0 },
+            pipe: self.board.pipe(),
             one_way: self.one_way,
-            rate: None,
-        });
+            ..Ack::default()
+        };
+        if self.rated {
+            self.untold = Some(ack);
+            return;
+        }
+        self.control.on_ack(&ack);
         self.cwnd = self.control.cwnd();
     }
 

@@ -9,6 +9,7 @@ mod handshake;
 mod lab;
 mod pacing;
 mod rack;
+mod rate;
 mod receiving;
 mod recovery;
 mod timers;

@@ -273,6 +273,9 @@ impl Stream for Connection {
             None => u64::MAX,
         };
         let taken = bytes.min(room);
+        if taken > 0 {
+            self.tx.on_write();
+        }
         self.tx.end += taken;
         taken
     }

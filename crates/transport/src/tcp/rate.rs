@@ -1,0 +1,88 @@
+//! What a sender does for a congestion control that wants delivery rates: it remembers a little of each packet, and tells
+//! of an acknowledgement once losses have been looked for.
+
+use super::scoreboard::Sent;
+use super::sender::Sender;
+use crate::{DeliveryRate, PacketState};
+use std::collections::VecDeque;
+use vazao_congestion::{Ack, Sending};
+use vazao_engine::Time;
+
+/// The sampler and what it wants to know of each segment on the scoreboard, in the same order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rates {
+    pub sampler: DeliveryRate,
+    packets: VecDeque<PacketState>,
+    /// Octets lost that the sampler knows of.
+    lost: u64,
+}
+
+impl Rates {
+    /// A segment is sent for the first time: see [`DeliveryRate::on_sent`].
+    pub fn push(&mut self, now: Time, outstanding: u64, in_flight: u64) {
+        let packet = self.sampler.on_sent(now, outstanding, in_flight);
+        self.packets.push_back(packet);
+    }
+
+    /// The segment at `index` is sent again.
+    pub fn resend(&mut self, index: usize, now: Time, outstanding: u64, in_flight: u64) {
+        self.packets[index] = self.sampler.on_sent(now, outstanding, in_flight);
+    }
+
+    /// The segment at `index` has arrived.
+    pub fn deliver(&mut self, index: usize, sent: &Sent) {
+        self.sampler.on_delivered(sent.start + u64::from(sent.span), &self.packets[index]);
+    }
+
+    /// The first segment is cumulatively acknowledged; whether that is how its arrival shows.
+    pub fn pop(&mut self, sent: &Sent, arrives: bool) {
+        if arrives {
+            self.deliver(0, sent);
+        }
+        self.packets.pop_front();
+    }
+
+    /// So many octets were lost by now, to acknowledgements' evidence or a timer's.
+    fn count_losses(&mut self, losses: u64) {
+        self.sampler.on_lost(losses - self.lost);
+        self.lost = losses;
+    }
+}
+
+impl Sender {
+    /// Data is about to leave.
+    #[cold]
+    pub(super) fn announce(&mut self, now: Time) {
+        let losses = self.board.losses();
+        let Some(rates) = self.board.rates() else { return };
+        rates.count_losses(losses);
+        let app_limited = rates.sampler.is_app_limited();
+        let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
+        self.control.on_send(&Sending { now, flight: self.board.pipe(), app_limited, srtt, min_rtt });
+        self.cwnd = self.control.cwnd();
+    }
+
+    /// Losses have been looked for after an acknowledgement, `losses` octets having been lost before: the control is told of
+    /// it now.
+    #[cold]
+    pub(super) fn conclude(&mut self, now: Time, losses: u64) {
+        let (pipe, min_rtt, total) = (self.board.pipe(), self.rtt.min(), self.board.losses());
+        let lost = total - losses;
+        let Some(rates) = self.board.rates() else { return };
+        rates.count_losses(total);
+        let Some(ack) = self.untold.take() else { return };
+        let rate = rates.sampler.sample(now, ack.delivered, min_rtt);
+        let (in_recovery, after_timeout) = (self.in_recovery(), self.is_repairing() && !self.in_recovery());
+        self.control.on_ack(&Ack { pipe, lost, rate, in_recovery, after_timeout, ..ack });
+        self.cwnd = self.control.cwnd();
+    }
+
+    /// The application is about to write: whether it had kept the sender waiting (section 3.4 of the draft).
+    pub fn on_write(&mut self) {
+        let idle = self.finish() - self.nxt < self.mss && !self.board.has_pending();
+        let pipe = self.board.pipe();
+        if let (Some(rates), true) = (self.board.rates(), idle && pipe < self.cwnd) {
+            rates.sampler.set_app_limited(pipe);
+        }
+    }
+}
