@@ -48,7 +48,14 @@ QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 CONTROLS = (
     *("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic"),
     *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
+    *("tcp-lp", "dctcp", "cdg"),
 )
+
+SLOW_STARTS: dict[str, Any] = {
+    "cubic": "hystart",
+    "cdg": {"kind": "hystart", "low_window": 0, "spacing": "3 ms", "least_rise": "125 us", "most_rise": "60 s"},
+}
+"""The slow starts of Linux's controls that have one of their own."""
 
 FIRST = 3
 """The number of the first packet with data: SYN and the handshake's acknowledgement come before."""
@@ -91,8 +98,8 @@ class Scenario:
         """What our TCP is told to do as Linux does."""
         entry = next(entry for entry in of_kind("congestion control") if entry.name == self.cc)
         profile = {"profile": "linux"} if any(p.name == "profile" for p in entry.parameters) else {}
-        # Linux grows by all that an acknowledgement covers; its CUBIC alone has HyStart.
-        slow_start = "hystart" if self.cc == "cubic" else "standard"
+        # Linux grows by all that an acknowledgement covers.
+        slow_start = SLOW_STARTS.get(self.cc, "standard")
         cc = {"kind": self.cc, **profile}
         return {"cc": cc, "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack"}
 

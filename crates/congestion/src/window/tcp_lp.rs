@@ -1,4 +1,4 @@
-use super::{Reno, Window, windowed};
+use super::{PROFILE, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
 use vazao_engine::Time;
@@ -11,6 +11,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Kuzmanovic, Knightly, INFOCOM 2003",
     help: "Reno that yields as soon as packets wait, down to one segment: takes what others leave",
     parameters: &[
+        PROFILE,
         Parameter::new(
             "delta",
             Kind::Number(0.0, 1.0),
@@ -44,6 +45,10 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// An indication counts once a round trip, so that it tells what the last answer did; the paper's "two round trips" from
 /// full window to one segment say the same. It errs where d_max has not been seen: with a large queue that never filled,
 /// 15 % of what was seen is little; and alone on a path it leaves part of it idle after each halving.
+///
+/// Linux's (net/ipv4/tcp_lp.c) is Reno. It takes the difference of the two ends' timestamps for the delay itself, in 29 bits
+/// where the smoothed one is kept, and since each connection's timestamps begin at random (4.10) the smoothed delay is below
+/// the least nearly always. By chance it is not, and some window is halved for nothing; that is left out here.
 #[derive(Debug)]
 pub struct TcpLp {
     delta: f64,
@@ -52,6 +57,7 @@ pub struct TcpLp {
     delays: Option<Delays>,
     /// When the last indication was answered, and when the inference phase that it began is over.
     answered: Option<(Time, Time)>,
+    linux: Option<WholeSegments>,
 }
 
 /// One-way delays in nanoseconds, by clocks that may be apart.
@@ -83,6 +89,7 @@ impl TcpLp {
             inference: p.integer("inference"),
             delays: None,
             answered: None,
+            linux: WholeSegments::wanted(p),
         }
     }
 
@@ -98,11 +105,11 @@ impl TcpLp {
 
 impl Window for TcpLp {
     fn wants_one_way(&self) -> bool {
-        true
+        self.linux.is_none()
     }
 
     fn observe(&mut self, _: &State, ack: &Ack) {
-        let Some(delay) = ack.one_way else { return };
+        let (Some(delay), None) = (ack.one_way, &self.linux) else { return };
         let new = || Delays { origin: delay, least: 0.0, most: 0.0, smoothed: 0.0 };
         self.delays.get_or_insert_with(new).add(delay, self.gamma);
     }
@@ -121,10 +128,18 @@ impl Window for TcpLp {
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        if self.infers(ack.now) { state.cwnd } else { state.cwnd + Reno::increase(state, ack) }
+        let infers = self.infers(ack.now);
+        match &mut self.linux {
+            Some(whole) => whole.grow(state, ack, WholeSegments::window(state)),
+            None if infers => state.cwnd,
+            None => state.cwnd + Reno::increase(state, ack),
+        }
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        state.in_use(congestion) / 2.0
+        match &mut self.linux {
+            Some(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
+            None => state.in_use(congestion) / 2.0,
+        }
     }
 }
