@@ -101,3 +101,25 @@ fn dctcp_without_marks_is_reno() {
     });
     assert_eq!(windows[0], windows[1]);
 }
+
+/// RFC 8511 section 3.1: a mark leaves 0.8 of Reno's window and 0.85 of CUBIC's; without ABE it is a loss (RFC 3168), and a
+/// loss is one with ABE, too.
+#[test]
+fn abe_gives_up_less_for_a_mark() {
+    let all = [("reno", false, [0.5, 0.5]), ("reno", true, [0.8, 0.5]), ("cubic", false, [0.7, 0.7])];
+    for (name, abe, kept) in all.into_iter().chain([("cubic", true, [0.85, 0.7])]) {
+        for profile in ["rfc", "linux"] {
+            for (signal, kept) in [Signal::Mark, Signal::Loss].into_iter().zip(kept) {
+                let changed = [("abe", Raw::Flag(abe)), ("profile", Raw::Text(profile.into()))];
+                let mut flow = Flow::new(control(name, &changed, setup(1_000.0, Some(1_000.0))), wide(0.1));
+                flow.signal(signal);
+                // Linux's 0.7 is 717/1024, in whole segments.
+                assert!(
+                    (flow.window() - 1_000.0 * kept).abs() <= 1.0,
+                    "{name} {profile} {signal:?}: {}",
+                    flow.window()
+                );
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-use super::{FAST_CONVERGENCE, WholeSegments, Window, windowed};
+use super::{ABE, FAST_CONVERGENCE, WholeSegments, Window, backs_off_less_on_marks, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
@@ -30,6 +30,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
             "part of the window kept on loss (section 4.6: 0.7; Linux 717/1024); default: the profile's",
         ),
         FAST_CONVERGENCE,
+        ABE,
     ],
     build: |p, setup| windowed(Cubic::from(p), setup),
 };
@@ -43,6 +44,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 pub struct Cubic {
     profile: Profile,
     fast_convergence: bool,
+    /// What is kept of the window on a mark.
+    beta_ecn: f64,
     /// W_max: the window before the last reduction, as fast convergence left it; zero when it is not known, before the
     /// first loss and after a timeout.
     maximum: f64,
@@ -155,6 +158,7 @@ impl Cubic {
         profile.beta = own("beta", profile.beta);
         let fast_convergence = p.flag("fast_convergence");
         Cubic {
+            beta_ecn: if backs_off_less_on_marks(p) { 0.85 } else { profile.beta },
             profile,
             fast_convergence,
             maximum: 0.0,
@@ -254,9 +258,10 @@ impl Window for Cubic {
             self.maximum = 0.0;
         }
         self.prior = w;
+        let kept = if congestion.signal == Signal::Mark { self.beta_ecn } else { self.profile.beta };
         match self.profile.growth {
-            Growth::Fractions => self.profile.beta * state.in_use(congestion),
-            Growth::WholeSegments => self.whole.keep(state, self.profile.beta * w),
+            Growth::Fractions => kept * state.in_use(congestion),
+            Growth::WholeSegments => self.whole.keep(state, kept * w),
         }
     }
 

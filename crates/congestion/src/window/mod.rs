@@ -43,7 +43,7 @@ use whole::WholeSegments;
 pub use yeah::Yeah;
 
 use crate::{Ack, Congestion, CongestionControl, Controller, Setup, State};
-use vazao_engine::registry::{Kind, Parameter};
+use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 use vazao_engine::{Duration, Time};
 
 /// Boxes a window-based algorithm inside the shared controller.
@@ -58,6 +58,19 @@ pub(crate) const FAST_CONVERGENCE: Parameter = Parameter::new(
     "true",
     "whether a loss below the last maximum lowers the maximum further, to make room for others",
 );
+
+/// Alternative backoff with ECN.
+pub(crate) const ABE: Parameter = Parameter::new(
+    "abe",
+    Kind::Flag,
+    "false",
+    "whether a mark (ECN) takes less than a loss (RFC 8511): Reno keeps 0.8 of its window, CUBIC 0.85",
+);
+
+/// Whether [`ABE`] is wanted.
+pub(crate) fn backs_off_less_on_marks(p: &Parameters) -> bool {
+    p.get("abe") == Some(&Value::Flag(true))
+}
 
 /// Whether Linux's variant of a control is wanted instead of its source's.
 pub(crate) const PROFILE: Parameter = Parameter::new(

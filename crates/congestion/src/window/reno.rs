@@ -1,6 +1,6 @@
-use super::{PROFILE, WholeSegments, Window, windowed};
+use super::{ABE, PROFILE, WholeSegments, Window, backs_off_less_on_marks, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::{Entry, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -9,7 +9,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Reno",
     source: "RFC 5681",
     help: "one segment more each round trip, half on loss: what every other control is measured against",
-    parameters: &[PROFILE],
+    parameters: &[PROFILE, ABE],
     build: |p, setup| windowed(Reno::from(p), setup),
 };
 
@@ -18,12 +18,14 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 pub struct Reno {
     /// Linux counts whole segments, and halves the window rather than what is in flight.
     linux: Option<WholeSegments>,
+    /// What is kept of the window on a mark.
+    beta_ecn: f64,
 }
 
 impl Reno {
     /// Reno as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Reno { linux: WholeSegments::wanted(p) }
+        Reno { linux: WholeSegments::wanted(p), beta_ecn: if backs_off_less_on_marks(p) { 0.8 } else { 0.5 } }
     }
 
     /// Equation 3, by bytes acknowledged so that delayed acknowledgements do not slow it (RFC 3465 section 2.1); at
@@ -41,11 +43,13 @@ impl Window for Reno {
         }
     }
 
-    /// Equation 4: half of what is in flight.
+    /// Equation 4: half of what is in flight; or more after a mark, which tells of a queue that is kept short anyway (RFC
+    /// 8511 section 3).
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        let kept = if congestion.signal == Signal::Mark { self.beta_ecn } else { 0.5 };
         match &mut self.linux {
-            Some(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
-            None => state.in_use(congestion) / 2.0,
+            Some(whole) => whole.keep(state, kept * WholeSegments::window(state)),
+            None => kept * state.in_use(congestion),
         }
     }
 }
