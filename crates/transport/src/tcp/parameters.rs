@@ -80,7 +80,8 @@ pub const PARAMETERS: &[Parameter] = &[
         Kind::Choice(&["auto", "rfc", "linux"]),
         "auto",
         "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered grows with \
-         what arrives; SYN-ACK is acknowledged at once; auto: linux with recovery rack, else rfc",
+         what arrives; SYN-ACK is acknowledged at once; slow start goes on with half of the window in use; auto: linux \
+         with recovery rack, else rfc",
     ),
     Parameter::new("initial_rto", ANY, "1 s", "retransmission timeout before the first measurement (RFC 6298)"),
     Parameter::new("max_rto", ANY, "120 s", "largest retransmission timeout"),

@@ -1,6 +1,6 @@
 //! The sending half: what may be sent now, and what acknowledgements mean.
 
-use super::config::Config;
+use super::config::{Config, Host};
 use super::ecn::Marks;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
@@ -84,6 +84,8 @@ pub(crate) struct Sender {
     credit: u64,
     /// Set when the congestion window alone kept data back.
     window_limited: bool,
+    /// Slow start goes on also when only half of the window is in use.
+    lenient: bool,
     /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
     pub(super) force: bool,
     /// The rescue retransmission of this episode is spent.
@@ -158,6 +160,7 @@ impl Sender {
             duplicates: 0,
             credit: 0,
             window_limited: false,
+            lenient: config.host == Host::Linux,
             force: false,
             rescued: false,
             round_end: 1,
@@ -461,7 +464,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
-            window_limited: self.window_limited,
+            window_limited: self.window_limited || self.fills_half(flight),
             in_recovery: in_recovery || self.marks.holds(self.una),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
@@ -475,6 +478,12 @@ impl Sender {
         }
         self.control.on_ack(&ack);
         self.cwnd = self.control.cwnd();
+    }
+
+    /// Linux lets a window double that was more than half in use, though something else limited it
+    /// (tcp_is_cwnd_limited): the next round trip may need all of it.
+    fn fills_half(&self, flight: u64) -> bool {
+        self.lenient && self.cwnd < 2 * flight && self.control.in_slow_start()
     }
 
     /// RFC 6298 measures from the first segment an ACK covers (a delayed one's wait is part of it); congestion controls

@@ -229,3 +229,18 @@ fn full_windows_start_no_war_of_acknowledgements() {
     // The peer has sent all it may, 1:1001 was lost, and now it only acknowledges, from the edge of the window.
     assert_eq!(t.gets("3001:3001 ack 1"), NOTHING);
 }
+
+/// RFC 7661's reason to keep a window that is not in use as it is: a receiver's window of six segments leaves one of ten
+/// at ten. Linux lets slow start double what is in use: twelve.
+#[test]
+fn a_window_that_is_not_in_use_does_not_grow() {
+    for (host, cwnd) in [(Host::Rfc, 10), (Host::Linux, 12)] {
+        let mut t = Trace::established_with(Config { host, ..plain() }, 6_000);
+        assert_eq!(t.writes(100_000).len(), 6);
+        for n in 1..=10 {
+            t.wait(10);
+            assert_eq!(t.gets(&format!("1:1 ack {} win 6000", 1 + 1_000 * n)).len(), 1);
+        }
+        assert_eq!(t.cwnd(), cwnd, "{host:?}");
+    }
+}
