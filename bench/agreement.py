@@ -48,7 +48,7 @@ QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 CONTROLS = (
     *("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic"),
     *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
-    *("tcp-lp", "dctcp", "cdg"),
+    *("tcp-lp", "dctcp", "cdg", "bbr"),
 )
 
 SLOW_STARTS: dict[str, Any] = {

@@ -32,6 +32,8 @@ pub struct Ack {
     pub in_recovery: bool,
     /// Whether what a timeout called lost is being sent again; the window grows meanwhile.
     pub after_timeout: bool,
+    /// How long the pacer will keep the next packet back; only for a control that wants rates.
+    pub held: Duration,
     /// Bytes that it showed to be lost; only for a control that wants rates.
     pub lost: u64,
     /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
@@ -60,6 +62,7 @@ impl Default for Ack {
             window_limited: false,
             in_recovery: false,
             after_timeout: false,
+            held: Duration::ZERO,
             lost: 0,
             marked: 0,
             one_way: None,

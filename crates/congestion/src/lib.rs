@@ -5,8 +5,10 @@
 //! when the window is what limits the sender) is written once, in [`Controller`]. Nothing here knows a protocol or a
 //! link; windows are bytes throughout.
 
+mod bbr;
 mod controller;
 mod event;
+mod model;
 mod prr;
 mod registry;
 pub mod slow_start;

@@ -1,7 +1,7 @@
 //! Every congestion control and slow start, by name.
 
 use crate::slow_start::{self, SlowStart};
-use crate::{CongestionControl, Setup, window};
+use crate::{CongestionControl, Setup, bbr, window};
 use vazao_engine::registry::{Entry, Parameters};
 
 /// Makes a congestion control from its parameters and the window it starts with.
@@ -30,6 +30,7 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     window::dctcp::ENTRY,
     window::cdg::ENTRY,
     window::copa::ENTRY,
+    bbr::ENTRY,
 ];
 
 /// All slow starts.

@@ -4,7 +4,9 @@
 pub mod packets;
 
 use std::collections::BTreeMap;
-use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, Setup, Signal, slow_start};
+use vazao_congestion::{
+    Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, RateSample, Setup, Signal, slow_start,
+};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
@@ -91,7 +93,24 @@ impl Flow {
             window_limited: true,
             in_recovery: false,
             one_way: Some(self.one_way()),
+            pipe: self.control.cwnd().saturating_sub(MSS),
+            rate: self.control.wants_rate().then(|| self.rate(rtt)),
             ..Ack::default()
+        }
+    }
+
+    /// What was delivered in the last round-trip time: all that was in flight.
+    fn rate(&self, rtt: Duration) -> RateSample {
+        let total = self.acked * MSS;
+        let window = total.min(self.control.cwnd());
+        RateSample {
+            delivered: window,
+            interval: rtt,
+            prior_delivered: total - window,
+            total_delivered: total,
+            lost: 0,
+            tx_in_flight: self.control.cwnd(),
+            app_limited: false,
         }
     }
 

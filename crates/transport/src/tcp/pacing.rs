@@ -4,7 +4,7 @@ use super::config::{Config, Host, Pacing};
 use super::sender::Sender;
 use crate::{Pacer, Spread};
 use vazao_congestion::CongestionControl;
-use vazao_engine::{Rate, Time};
+use vazao_engine::{Duration, Rate, Time};
 
 /// What a sender that paces keeps of a connection.
 #[derive(Debug)]
@@ -52,6 +52,11 @@ impl Sender {
         held
     }
 
+    /// How long the pacer will keep the next segment back.
+    pub(super) fn held(&self, now: Time) -> Duration {
+        self.paced.as_ref().map_or(Duration::ZERO, |paced| paced.pacer.release().since(now))
+    }
+
     /// `span` octets leave.
     #[cold]
     pub(super) fn pace(&mut self, now: Time, span: u32) {
@@ -83,7 +88,7 @@ impl Sender {
 /// Linux's burst (tcp_tso_autosize): what the rate carries in a millisecond (sk_pacing_shift: 1/1024 s), more where the
 /// peer is so near that bursts do no harm (tcp_tso_rtt_log), and two segments at least. A control with a rate of its own,
 /// which is BBR, has one at low rates.
-fn linux_burst(rate: Rate, own: bool, mss: u64, min_rtt: vazao_engine::Duration) -> u64 {
+fn linux_burst(rate: Rate, own: bool, mss: u64, min_rtt: Duration) -> u64 {
     const LARGEST: u64 = 65_536;
     let near = (min_rtt.as_nanos() / 1000) >> 9;
     let bonus = if near < 32 { LARGEST >> near } else { 0 };

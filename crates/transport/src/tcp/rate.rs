@@ -73,7 +73,8 @@ impl Sender {
         let Some(ack) = self.untold.take() else { return };
         let rate = rates.sampler.sample(now, ack.delivered, min_rtt);
         let (in_recovery, after_timeout) = (self.in_recovery(), self.is_repairing() && !self.in_recovery());
-        self.control.on_ack(&Ack { pipe, lost, rate, in_recovery, after_timeout, ..ack });
+        let held = self.held(now);
+        self.control.on_ack(&Ack { pipe, lost, rate, in_recovery, after_timeout, held, ..ack });
         self.cwnd = self.control.cwnd();
     }
 
