@@ -89,6 +89,7 @@ agreement: setup
 
 docs: setup
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/windows.py
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:

@@ -1,4 +1,4 @@
-"""Writes what the engine's registry says into the documents: docs/algorithms.md and the reference in docs/scenarios.md.
+"""Writes what the engine's registry says into the documents: algorithms.md, windows.md, the reference in scenarios.md.
 
 .venv/bin/python docs/generate.py
 """
@@ -49,6 +49,27 @@ def scenarios(text: str) -> str:
     return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: generated, text, flags=re.DOTALL)
 
 
+WINDOWS = """# Windows
+
+What each congestion control does with its congestion window on the same path: 20 Mbit/s, a base round-trip time of
+40 ms, a drop-tail queue of one bandwidth-delay product (100 kB, which the path holds once more). For 30 s it has the
+path for itself; then a CUBIC flow joins. So each picture shows how slow start ends, how the window grows and shrinks
+alone, and who gives way to whom.
+
+Drawn by `.venv/bin/python docs/windows.py`; parameters, sources and profiles are in [algorithms](algorithms.md).
+"""
+
+
+def windows() -> str:
+    """The whole of windows.md."""
+    lines = [WINDOWS]
+    for entry in of_kind("congestion control"):
+        image = f"images/windows/{entry.name}.svg"
+        lines += [f"## {entry.title}", "", f"`{entry.name}`, {entry.source}: {entry.help}.", ""]
+        lines += [f"![Congestion window of {entry.title} over time, alone and beside CUBIC]({image})", ""]
+    return "\n".join(lines)
+
+
 def section(kind: str) -> Iterator[str]:
     """The entries of a kind, each under its name."""
     for entry in of_kind(kind):
@@ -71,7 +92,11 @@ def about(entry: Entry) -> Iterator[str]:
 def pages() -> dict[Path, str]:
     """Every generated document as it should be."""
     path = DOCS / "scenarios.md"
-    return {DOCS / "algorithms.md": algorithms(), path: scenarios(path.read_text(encoding="utf-8"))}
+    return {
+        DOCS / "algorithms.md": algorithms(),
+        DOCS / "windows.md": windows(),
+        path: scenarios(path.read_text(encoding="utf-8")),
+    }
 
 
 if __name__ == "__main__":
