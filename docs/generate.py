@@ -18,6 +18,9 @@ ALGORITHMS = {
     "slow start": 'How the window grows below the threshold: `transport = { kind = "tcp", slow_start = … }`.',
     "queue": "What waits in front of a link: `queue = …` of a link.",
     "loss model": "Which packets a link loses: `loss = …` of a link.",
+    "impairment": "What else a wire does to packets: keys of a link by these names.",
+    "rate": "Rates that vary: `rate = …` of a link.",
+    "shaper": "What holds packets back before a link sends them: `shaper = …` of a link.",
 }
 """What algorithms.md lists, and what each kind is for."""
 

@@ -45,24 +45,32 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def link(
-    rate: str | None = None,
+    rate: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     delay: str | None = None,
     *,
     queue: str | Mapping[str, Any] | None = None,
-    loss: float | Mapping[str, Any] | None = None,
+    loss: float | str | Mapping[str, Any] | None = None,
+    jitter: str | Mapping[str, Any] | None = None,
+    reorder: float | Mapping[str, Any] | None = None,
+    duplicate: float | None = None,
+    corrupt: float | None = None,
+    outages: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    shaper: Mapping[str, Any] | None = None,
     overhead: str | None = None,
     forward: Mapping[str, Any] | None = None,
     reverse: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Link:
-    """A link of `rate` (of IP packets) and one-way `delay`, with its queue and its loss in each direction.
+    """A link of `rate` (of IP packets) and one-way `delay`, with its queue and what its wire does in each direction.
 
+    `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`. `queue` is a limit or a
+    queue's name or table (`vazao list queues`), `loss` a probability or a loss model, `jitter` a time or a table,
+    `reorder`, `duplicate` and `corrupt` are probabilities, `outages` have `at` or `every`, and `for`.
     `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
     """
-    return Link(
-        _given(rate=rate, delay=delay, queue=queue, loss=loss, overhead=overhead, forward=forward, reverse=reverse)
-        | more
-    )
+    wire = _given(loss=loss, jitter=jitter, reorder=reorder, duplicate=duplicate, corrupt=corrupt, outages=outages)
+    sender = _given(rate=rate, delay=delay, queue=queue, shaper=shaper, overhead=overhead)
+    return Link(sender | wire | _given(forward=forward, reverse=reverse) | more)
 
 
 UNLIMITED = link("100 Gbps", "0 s")

@@ -42,6 +42,12 @@ impl Stream {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
+
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958; two draws each).
+    pub fn normal(&mut self) -> f64 {
+        let (radius, angle) = (libm::sqrt(self.exponential(2.0)), std::f64::consts::TAU * self.uniform());
+        radius * libm::cos(angle)
+    }
 }
 
 #[cfg(test)]
@@ -65,5 +71,10 @@ mod tests {
         // Five standard errors: sqrt(1/12/n) and 3/sqrt(n).
         assert!((uniform - 0.5).abs() < 5.0 * 0.00065, "{uniform}");
         assert!((exponential - 3.0).abs() < 5.0 * 0.0067, "{exponential}");
+        // A normal variable's mean and mean square: five standard errors of 1/sqrt(n) and sqrt(2/n).
+        let normal: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
+        let mean = normal.iter().sum::<f64>() / f64::from(n);
+        let square = normal.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
+        assert!(mean.abs() < 5.0 * 0.0022 && (square - 1.0).abs() < 5.0 * 0.0032, "{mean} {square}");
     }
 }

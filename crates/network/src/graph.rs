@@ -1,54 +1,9 @@
 //! Nodes, links and the routes between hosts.
 
-use crate::queue::{DROP_TAIL, QUEUES};
+use crate::direction::Direction;
 use crate::routing::Routing;
 use thiserror::Error;
-use vazao_engine::registry::{Parameters, Value};
-use vazao_engine::{Capacity, Duration, Rate};
-
-/// One direction of a link, as a user describes it.
-#[derive(Clone, Debug)]
-pub struct Direction {
-    /// Rate of network-layer packets, `overhead` added to each.
-    pub rate: Rate,
-    /// Propagation delay, one way.
-    pub delay: Duration,
-    /// Link-header bytes that use up the rate with each packet.
-    pub overhead: u32,
-    /// What waits, and how.
-    pub queue: QueueSpec,
-    /// Loss model by registry name, with its parameters.
-    pub loss: Option<(&'static str, Parameters)>,
-}
-
-/// A queue by its name in the registry, with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct QueueSpec {
-    /// Name in [`QUEUES`].
-    pub kind: &'static str,
-    /// All its parameters, `limit` among them.
-    pub parameters: Parameters,
-}
-
-impl QueueSpec {
-    /// Drop-tail with a limit.
-    pub fn drop_tail(limit: Capacity) -> QueueSpec {
-        let entry = QUEUES.iter().find(|entry| entry.name == DROP_TAIL).expect("drop-tail is in the registry");
-        let mut parameters = Parameters::defaults(entry.parameters);
-        parameters.set("limit", Value::Capacity(limit));
-        QueueSpec { kind: DROP_TAIL, parameters }
-    }
-
-    /// What may wait.
-    pub fn limit(&self) -> Capacity {
-        self.parameters.capacity("limit").expect("every queue has a limit")
-    }
-
-    /// Whether it is drop-tail, which links have without a discipline of its own.
-    pub fn is_drop_tail(&self) -> bool {
-        self.kind == DROP_TAIL
-    }
-}
+use vazao_engine::Duration;
 
 /// Both directions of a link. `forward` leads from `source` to `target`.
 #[derive(Clone, Debug)]

@@ -3,23 +3,29 @@
 //! A [`Network`] moves packets over links along routes that were computed once. It knows no protocol: whoever runs it
 //! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
 
+mod direction;
 mod graph;
 mod host;
+pub mod impairment;
 mod link;
 pub mod loss;
 mod network;
 mod packet;
 pub mod queue;
+pub mod rate;
 mod routing;
 pub mod topology;
 
-pub use graph::{Direction, Duplex, Graph, GraphError, Node, NodeKind, QueueSpec, Step};
+pub use direction::{Direction, ImpairmentSpec, QueueSpec, Variation};
+pub use graph::{Duplex, Graph, GraphError, Node, NodeKind, Step};
 pub use host::Host;
+pub use impairment::{IMPAIRMENTS, Impairments};
 pub use link::LinkReport;
 pub use loss::{LOSS_MODELS, LossModel};
 pub use network::{Cause, Fate, LinkId, Network, RouteId};
 pub use packet::{Outgoing, Packet, PacketId};
 pub use queue::QUEUES;
+pub use rate::{RATES, SHAPERS};
 pub use routing::Routing;
 pub use vazao_engine::Capacity;
 pub use vazao_engine::Ecn;

@@ -1,51 +1,12 @@
 //! One direction of a link: a waiting room, a transmitter and a wire.
 
-use crate::loss::LossModel;
-use crate::packet::{LOST, NIL, Packet, PacketId};
+use crate::impairment::Impairments;
+use crate::packet::{CORRUPT, LOST, NIL, Packet, PacketId, TWICE};
 use crate::queue::{Discipline, Drops, Queued};
+use crate::rate::{Service, Transmitter};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use vazao_engine::{Duration, Histogram, Rate, Time};
-
-/// Sends at an exact rate: the fraction of a nanosecond that each packet leaves over is carried to the next, so that
-/// long-run throughput is exact. The quotient and remainder of the last size are kept, as most packets are alike.
-#[derive(Clone, Copy, Debug)]
-struct Transmitter {
-    rate: u64,
-    /// Link-header bytes added to each packet.
-    overhead: u32,
-    size: u32,
-    quotient: u64,
-    remainder: u64,
-    carry: u64,
-    /// When the last packet accepted has been sent.
-    busy: u64,
-}
-
-impl Transmitter {
-    /// When a packet of `size` bytes that is ready at `now` starts to be sent, and when it has been.
-    #[inline]
-    fn send(&mut self, now: u64, size: u32) -> (u64, u64) {
-        if size != self.size {
-            let work = u64::from(size + self.overhead) * 8_000_000_000;
-            self.size = size;
-            self.quotient = work / self.rate;
-            self.remainder = work % self.rate;
-        }
-        // A packet that is ready just when the last one has been sent still has that one's fraction ahead of it.
-        let start = if self.busy >= now {
-            self.busy
-        } else {
-            self.carry = 0;
-            now
-        };
-        self.carry += self.remainder;
-        self.busy = start + self.quotient;
-        if self.carry >= self.rate {
-            self.carry -= self.rate;
-            self.busy += 1;
-        }
-        (start, self.busy)
-    }
-}
 
 /// The two-event path: a discipline that is asked again whenever the transmitter is free.
 pub(crate) struct Server {
@@ -75,8 +36,8 @@ pub(crate) struct Link {
     backlog_bytes: u64,
     max_bytes: u64,
     max_packets: u32,
-    /// Whether there is a loss model, and whether there is a server.
-    loses: bool,
+    /// Whether there are impairments, and whether there is a server.
+    impaired: bool,
     serves: bool,
     packets: u64,
     bytes: u64,
@@ -86,7 +47,13 @@ pub(crate) struct Link {
 /// What only some packets touch.
 #[derive(Default)]
 struct Cold {
-    loss: Option<Box<dyn LossModel>>,
+    impairments: Impairments,
+    /// Packets on a wire on which they may overtake each other: when they arrive, in which order they were sent, which.
+    wire: BinaryHeap<Reverse<(u64, u64, PacketId)>>,
+    /// When the last of those that keep their order arrives.
+    last: u64,
+    /// Sends in place of the transmitter, where the rate varies.
+    service: Option<Box<dyn Service>>,
     server: Option<Server>,
     drops_queue: u64,
     drops_early: u64,
@@ -124,10 +91,8 @@ pub struct LinkReport {
 
 impl Link {
     pub fn new(rate: Rate, delay: Duration, overhead: u32, (max_packets, max_bytes): (u32, u64)) -> Self {
-        let transmitter =
-            Transmitter { rate: rate.as_bps(), overhead, size: u32::MAX, quotient: 0, remainder: 0, carry: 0, busy: 0 };
         Link {
-            transmitter,
+            transmitter: Transmitter::new(rate.as_bps(), overhead),
             delay: delay.as_nanos(),
             head: NIL,
             tail: NIL,
@@ -136,7 +101,7 @@ impl Link {
             backlog_bytes: 0,
             max_bytes,
             max_packets,
-            loses: false,
+            impaired: false,
             serves: false,
             packets: 0,
             bytes: 0,
@@ -144,10 +109,28 @@ impl Link {
         }
     }
 
-    /// Gives the link a loss model.
-    pub fn lose(&mut self, loss: Box<dyn LossModel>) {
-        self.loses = true;
-        self.cold.loss = Some(loss);
+    /// Says what its wire does to packets. One that moves arrivals needs a server: see [`serve`](Self::serve).
+    pub fn impair(&mut self, impairments: Impairments) {
+        self.impaired = true;
+        self.cold.impairments = impairments;
+    }
+
+    /// Has `service` send in place of the transmitter of a fixed rate.
+    pub fn vary(&mut self, service: Box<dyn Service>) {
+        self.cold.service = Some(service);
+    }
+
+    /// When a packet that is ready at `now` starts to be sent, and when it has been.
+    #[inline]
+    fn transmit(&mut self, now: u64, size: u32) -> (u64, u64) {
+        // A transmitter that is replaced knows no size.
+        if !self.transmitter.knows(size) {
+            if let Some(service) = &mut self.cold.service {
+                return service.send(now, size + self.transmitter.overhead);
+            }
+            self.transmitter.learn(size);
+        }
+        self.transmitter.send(now)
     }
 
     /// A packet was lost on the wire.
@@ -210,7 +193,7 @@ impl Link {
             self.cold.drops_queue += 1;
             return Err(());
         }
-        let (start, end) = self.transmitter.send(now, size);
+        let (start, end) = self.transmit(now, size);
         self.backlog += 1;
         self.backlog_bytes += u64::from(size);
         let first = self.launch(id, end, nodes);
@@ -237,8 +220,10 @@ impl Link {
         let node = &mut nodes[id as usize];
         node.arrival = arrival;
         node.next = NIL;
-        if self.loses && self.cold.loss.as_mut().is_some_and(|loss| loss.lose(node.size)) {
-            node.hop |= LOST;
+        if self.impaired
+            && let Some(first) = self.harm(id, end, node)
+        {
+            return first;
         }
         if self.head == NIL {
             self.head = id;
@@ -250,16 +235,50 @@ impl Link {
         None
     }
 
+    /// Does to a packet what the wire does; and where packets arrive in another order, puts it on that wire.
+    fn harm<B>(&mut self, id: PacketId, end: u64, node: &mut Packet<B>) -> Option<Option<u64>> {
+        let cold = &mut *self.cold;
+        let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
+        let harm = cold.impairments.harm(end, node.size, time);
+        for (flag, set) in [(LOST, harm.lost), (CORRUPT, harm.corrupt), (TWICE, harm.twice)] {
+            if set {
+                node.hop |= flag;
+            }
+        }
+        if !cold.impairments.moves_arrivals() {
+            return None;
+        }
+        let mut arrival = end + self.delay + harm.jitter;
+        if cold.impairments.keeps_order() {
+            arrival = arrival.max(cold.last);
+            cold.last = arrival;
+        }
+        arrival += harm.late;
+        let first = cold.wire.peek().is_none_or(|Reverse((earliest, ..))| arrival < *earliest);
+        cold.wire.push(Reverse((arrival, self.packets, id)));
+        Some(first.then_some(arrival))
+    }
+
     /// Takes the packet that has reached the far end off the wire, and says when the next one will.
     #[inline]
     pub fn deliver<B>(&mut self, nodes: &[Packet<B>]) -> (PacketId, Option<u64>) {
         let id = self.head;
+        if id == NIL {
+            return self.deliver_first();
+        }
         let node = &nodes[id as usize];
         if self.waiting == id {
             self.pass(node.next, node.size);
         }
         self.head = node.next;
         if self.head == NIL { (id, None) } else { (id, Some(nodes[self.head as usize].arrival)) }
+    }
+
+    /// The same where packets may overtake each other.
+    #[cold]
+    fn deliver_first(&mut self) -> (PacketId, Option<u64>) {
+        let Reverse((_, _, id)) = self.cold.wire.pop().expect("a delivery has a packet");
+        (id, self.cold.wire.peek().map(|Reverse((next, ..))| *next))
     }
 
     /// Two-event path: queues a packet. `Some(time)` when the transmitter, idle until now, is busy until `time`.
@@ -297,8 +316,9 @@ impl Link {
             self.cold.marks += 1;
         }
         self.cold.server.as_mut().expect("the two-event path has a server").serving = id;
-        self.count(size, packet.sojourn(now).as_nanos());
-        self.transmitter.send(now.as_nanos(), size).1
+        let (start, end) = self.transmit(now.as_nanos(), size);
+        self.count(size, start - packet.arrival.as_nanos());
+        end
     }
 
     /// Two-event path: the transmitter has sent its packet. Returns the link's next delivery if that is new, and when
@@ -329,12 +349,13 @@ impl Link {
         let packets = self.packets - unsent_packets;
         let bytes = self.bytes - unsent;
         let bits = 8.0 * (bytes + packets * u64::from(self.transmitter.overhead)) as f64;
-        let capacity = self.transmitter.rate as f64 * now as f64 / 1e9;
+        let fixed = self.transmitter.rate as f64 * now as f64 / 1e9;
+        let capacity = self.cold.service.as_ref().map_or(fixed, |service| service.capacity(now));
         // Packets that did not wait are in no histogram: they are its zeros.
         let mut queueing = self.cold.queueing.clone();
         queueing.record_zeros(self.packets - queueing.count());
         LinkReport {
-            utilisation: if now == 0 { 0.0 } else { (bits / capacity).min(1.0) },
+            utilisation: if capacity == 0.0 { 0.0 } else { (bits / capacity).min(1.0) },
             packets,
             bytes,
             drops_queue: self.cold.drops_queue,

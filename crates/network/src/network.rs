@@ -1,9 +1,10 @@
 //! Packets on their way: routes, and the step from one link to the next.
 
+use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
-use crate::loss::LossModel;
-use crate::packet::{CORRUPT, HOP, LOST, NIL, Outgoing, Packet, PacketId, Slab, ecn_bits};
+use crate::packet::{CORRUPT, HOP, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
+use crate::rate::Service;
 use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
 
 /// The number of one direction of a link. It is also its scheduler slot.
@@ -31,6 +32,8 @@ pub enum Fate {
     Delivered(PacketId),
     /// It was dropped: [`Network::take`] it, and then what [`Network::next_dropped`] has, as a queue may drop several.
     Dropped(PacketId, Cause),
+    /// It has arrived twice at the end of a link: [`Network::double`] it and [`Network::pass`] both on.
+    Doubled(PacketId),
 }
 
 /// Marks the end of a route in the table.
@@ -80,9 +83,15 @@ impl<B: Copy> Network<B> {
         slot
     }
 
-    /// Gives a link a loss model.
-    pub fn set_loss(&mut self, link: LinkId, loss: Box<dyn LossModel>) {
-        self.links[link as usize].lose(loss);
+    /// Says what a link's wire does to packets. Where that moves their arrivals, the link needs a discipline of its own,
+    /// as departures can no longer be told from them.
+    pub fn set_impairments(&mut self, link: LinkId, impairments: Impairments) {
+        self.links[link as usize].impair(impairments);
+    }
+
+    /// Has `service` send in place of a transmitter of a fixed rate; the rate that the link was added with is then its mean.
+    pub fn set_service(&mut self, link: LinkId, service: Box<dyn Service>) {
+        self.links[link as usize].vary(service);
     }
 
     /// Gives a link a queue discipline of its own, on the two-event path. Call after all links were added.
@@ -157,20 +166,43 @@ impl<B: Copy> Network<B> {
             scheduler.set(slot, Time::from_nanos(time));
         }
         self.hops += 1;
-        let node = &mut self.packets.nodes[id as usize];
-        if node.hop & LOST != 0 {
+        let hop = self.packets.nodes[id as usize].hop;
+        if hop & (LOST | TWICE) != 0 {
+            if hop & LOST == 0 {
+                return Fate::Doubled(id);
+            }
             link.count_loss();
             return Fate::Dropped(id, Cause::Loss);
         }
+        self.forward(now, id, scheduler)
+    }
+
+    /// Moves a packet that has reached the end of a link on.
+    #[inline]
+    fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+        let node = &mut self.packets.nodes[id as usize];
         node.hop += 1;
         match self.routes[(node.hop & HOP) as usize] {
             END if node.hop & CORRUPT != 0 => {
-                link.count_corrupt();
+                let last = self.routes[(node.hop & HOP) as usize - 1];
+                self.links[last as usize].count_corrupt();
                 Fate::Dropped(id, Cause::Corruption)
             }
             END => Fate::Delivered(id),
             link => self.enter(now, link, id, scheduler),
         }
+    }
+
+    /// Makes a packet that was [doubled](Fate::Doubled) two, the second of which carries `body`. Then [`pass`](Self::pass)
+    /// both on.
+    pub fn double(&mut self, id: PacketId, body: B) -> PacketId {
+        self.packets.nodes[id as usize].hop &= !TWICE;
+        self.packets.insert(Packet { body, ..self.packets.nodes[id as usize] })
+    }
+
+    /// Moves a packet that was [doubled](Fate::Doubled), or its copy, on from where it is.
+    pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+        self.forward(now, id, scheduler)
     }
 
     fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {

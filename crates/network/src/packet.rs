@@ -46,6 +46,8 @@ pub struct Packet<B> {
 pub(crate) const LOST: u32 = 1 << 31;
 /// Set in `hop` for a packet in which a link has changed bits: whom it is for will find its checksum wrong.
 pub(crate) const CORRUPT: u32 = 1 << 30;
+/// Set in `hop` for a packet that arrives twice at the end of the link it is on.
+pub(crate) const TWICE: u32 = 1 << 27;
 /// Where in `hop` the ECN codepoint is.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.

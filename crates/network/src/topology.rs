@@ -1,6 +1,7 @@
 //! The networks that have a name.
 
-use crate::graph::{Direction, Duplex, Graph, NodeKind};
+use crate::direction::Direction;
+use crate::graph::{Duplex, Graph, NodeKind};
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
 /// Both directions of a link that has no place yet.

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::path::PathBuf;
 use vazao_engine::Duration;
-use vazao_scenario::{Extensions, Kernel, MEASURES, ScenarioError, TraceSpec};
+use vazao_scenario::{Extensions, Files, Kernel, MEASURES, ScenarioError, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -121,6 +121,7 @@ fn load(
             .into_iter()
             .map(|(name, path, version, config, digest, hz)| (name, Kernel { path, version, config, digest, hz }))
             .collect(),
+        files: files_beside(file),
     };
     let overrides = overrides
         .into_iter()
@@ -129,6 +130,15 @@ fn load(
     vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
         .map(PyScenario::new)
         .map_err(|e| InputError::new_err(ScenarioError { file: file.into(), ..e }.to_string()))
+}
+
+/// Text files by their path from the directory of a scenario's file; of one that has none, from the working directory.
+fn files_beside(file: &str) -> Files {
+    let directory = std::path::Path::new(file).parent().map(PathBuf::from).unwrap_or_default();
+    Files::new(move |name| {
+        let path = directory.join(name);
+        std::fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    })
 }
 
 /// Everything that has a name, as JSON: registries with their entries and parameters.

@@ -40,6 +40,9 @@ pub fn all() -> Json {
         "application": entries(vazao_application::APPLICATIONS),
         "queue": entries(vazao_network::QUEUES),
         "loss model": entries(vazao_network::LOSS_MODELS),
+        "impairment": entries(vazao_network::IMPAIRMENTS),
+        "rate": entries(vazao_network::RATES),
+        "shaper": entries(vazao_network::SHAPERS),
         "topology": entries(vazao_network::topology::TOPOLOGIES),
     })
 }

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_application::Application;
 use vazao_congestion::Setup;
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
-use vazao_network::{Graph, LOSS_MODELS, Network, QUEUES, RouteId, Routing, Step};
+use vazao_network::{Graph, Network, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory};
 use vazao_transport::udp;
 
@@ -157,30 +157,27 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
         for (forward, way) in [(true, "forward"), (false, "reverse")] {
             let direction = graph.direction((index, forward));
             let base_rtt = base_rtt[link_id((index, forward)) as usize];
-            let limits = direction.queue.limit().limits(direction.rate, base_rtt);
+            let limits = direction.queue.limit().limits(direction.mean_rate(), base_rtt);
             network.add_link(direction.rate, direction.delay, direction.overhead, limits, scheduler);
             directions.push((direction, format!("{}/{way}", link.name), base_rtt));
         }
     }
     // What has slots of its own comes after the links.
-    for (id, (direction, name, base_rtt)) in directions.iter().enumerate() {
+    for (id, (direction, name, base_rtt)) in directions.into_iter().enumerate() {
+        let id = id as u32;
         let stream = |purpose: &str| Stream::new(scenario.seed, &format!("{purpose}/{name}"));
-        if let Some((kind, parameters)) = &direction.loss {
-            let model = entry(LOSS_MODELS, kind);
-            network.set_loss(id as u32, model(parameters, stream("loss")));
+        if let Some(impairments) = direction.impairments(stream) {
+            network.set_impairments(id, impairments);
         }
-        if !direction.queue.is_drop_tail() {
-            let setting = Setting { rate: direction.rate, base_rtt: *base_rtt, stream: stream("queue") };
-            let queue = entry(QUEUES, direction.queue.kind)(&direction.queue.parameters, &setting);
-            network.set_discipline(id as u32, queue, scheduler);
+        if let Some(service) = direction.service() {
+            network.set_service(id, service);
+        }
+        let setting = Setting { rate: direction.mean_rate(), base_rtt, stream: stream("queue") };
+        if let Some(discipline) = direction.discipline(&setting) {
+            network.set_discipline(id, discipline, scheduler);
         }
     }
     network
-}
-
-/// How to make what a registry calls `name`.
-fn entry<B: Copy>(registry: &[Entry<B>], name: &str) -> B {
-    registry.iter().find(|entry| entry.name == name).expect("a name from the registry").build
 }
 
 /// The ways between the hosts of a flow that may use all of their interfaces.

@@ -96,7 +96,7 @@ impl Scenario {
             None => None,
         };
         let network = table.require("network", "a table with topology and links")?;
-        let graph = read_network(network.into_table()?)?;
+        let graph = read_network(network.into_table()?, &extensions.files)?;
         let flows = table.require("flow", "one [[flow]] table for each flow")?;
         let flows =
             read_flows(flows, &Context { graph: &graph, routing: Routing::new(&graph), until, seed, extensions })?;

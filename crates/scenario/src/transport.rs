@@ -1,6 +1,7 @@
 //! The `transport` table of a flow: which protocol, whose implementation, with what settings.
 
 use crate::document::{ScenarioError, Value};
+use crate::files::Files;
 use crate::reader::{Item, Table, value_json};
 use crate::stack::{self, GuestSpec, Kernels, Stack, guest_json, read_stacks};
 use serde_json::{Map, Value as Json};
@@ -105,6 +106,8 @@ pub struct Extensions {
     pub controls: Plugins,
     /// Kernels by name.
     pub kernels: Kernels,
+    /// Files that it names.
+    pub files: Files,
 }
 
 /// Linux's congestion controls: our name, the kernel's. Linux's Westwood is what is called Westwood+ elsewhere.

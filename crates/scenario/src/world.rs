@@ -110,7 +110,14 @@ pub(crate) struct Extras {
 
 impl Extras {
     pub(crate) fn keep_scratch(&mut self) -> u32 {
-        let extra = self.scratch;
+        self.insert(self.scratch)
+    }
+    /// A copy of those of a segment under way.
+    fn copy(&mut self, index: u32) -> u32 {
+        self.insert(self.slots[index as usize])
+    }
+    #[inline]
+    fn insert(&mut self, extra: Extra) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = extra;
@@ -269,8 +276,16 @@ impl<P: Probe> World<P> {
 
     #[inline]
     fn advance(&mut self, slot: Slot) {
-        match self.network.advance(self.now, slot, &mut self.scheduler) {
+        let fate = self.network.advance(self.now, slot, &mut self.scheduler);
+        self.heed_fate(fate);
+    }
+
+    /// Does what is to be done about a packet.
+    #[inline]
+    fn heed_fate(&mut self, fate: Fate) {
+        match fate {
             Fate::Moving => {}
+            Fate::Doubled(id) => self.double(id),
             Fate::Delivered(id) => {
                 let mut packet = self.network.take(id);
                 if let (Ecn::Ce, Body::Tcp(segment)) = (packet.ecn(), &mut packet.body) {
@@ -287,6 +302,24 @@ impl<P: Probe> World<P> {
                 }
             }
             Fate::Dropped(id, cause) => self.discard(id, cause),
+        }
+    }
+
+    /// A wire has made two packets of one: what the second carries is the first's, but its own.
+    #[cold]
+    fn double(&mut self, id: PacketId) {
+        let body = match self.network.packet(id).body {
+            Body::Tcp(segment) if segment.has_extra => {
+                Body::Tcp(Segment { extra: self.extras.copy(segment.extra), ..segment })
+            }
+            Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
+            // Everything else is in the packet.
+            body => body,
+        };
+        let copy = self.network.double(id, body);
+        for id in [id, copy] {
+            let fate = self.network.pass(self.now, id, &mut self.scheduler);
+            self.heed_fate(fate);
         }
     }
 

@@ -1,5 +1,16 @@
-use super::LossModel;
+use super::{Constructor, LossModel};
 use vazao_engine::Stream;
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "bernoulli",
+    aliases: &["uniform"],
+    title: "Bernoulli loss",
+    source: "independent trials",
+    help: "each packet is lost with the same probability, whatever happened before",
+    parameters: &[Parameter::required("p", Kind::Number(0.0, 1.0), "probability that a packet is lost")],
+    build: |p, stream| Box::new(Bernoulli::new(p.number("p"), stream)),
+};
 
 /// Independent losses with probability `p`.
 ///

@@ -1,4 +1,15 @@
-use super::LossModel;
+use super::{Constructor, LossModel};
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "list",
+    aliases: &[],
+    title: "Listed loss",
+    source: "scripted",
+    help: "the packets with these numbers are lost, counted from 1 in the order of sending",
+    parameters: &[Parameter::required("packets", Kind::Integers, "numbers of the packets to lose")],
+    build: |p, _| Box::new(List::new(p.integers("packets"))),
+};
 
 /// The packets with the given numbers are lost.
 #[derive(Clone, Debug)]

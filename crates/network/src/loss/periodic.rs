@@ -1,4 +1,18 @@
-use super::LossModel;
+use super::{Constructor, LossModel};
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "periodic",
+    aliases: &[],
+    title: "Periodic loss",
+    source: "Mathis et al. 1997, the model behind 1.22/sqrt(p)",
+    help: "every n-th packet is lost",
+    parameters: &[
+        Parameter::required("every", Kind::Integer(1, i64::MAX), "n: packets from one loss to the next"),
+        Parameter::new("first", Kind::Integer(0, i64::MAX), "0", "the first packet lost; 0 means the n-th"),
+    ],
+    build: |p, _| Box::new(Periodic::new(p.integer("every"), p.integer("first"))),
+};
 
 /// Every n-th packet is lost.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, Heap, Rate, Scheduler, Stream, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
-use vazao_network::{Cause, Ecn, Fate, LinkId, LossModel, Network, Outgoing, RouteId};
+use vazao_network::rate::Service;
+use vazao_network::{Cause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
 
 /// What becomes of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +77,17 @@ impl Lab {
         lab
     }
 
-    pub fn lossy(mut self, model: Box<dyn LossModel>) -> Lab {
-        self.network.set_loss(0, model);
+    pub fn lossy(self, model: Box<dyn LossModel>) -> Lab {
+        self.impaired(Impairments { loss: Some(model), ..Impairments::default() })
+    }
+
+    pub fn impaired(mut self, impairments: Impairments) -> Lab {
+        self.network.set_impairments(0, impairments);
+        self
+    }
+
+    pub fn varied(mut self, service: impl Service + 'static) -> Lab {
+        self.network.set_service(0, Box::new(service));
         self
     }
 
@@ -111,6 +121,14 @@ impl Lab {
     fn note(&mut self, now: u64, fate: Fate) {
         let event = match fate {
             Fate::Moving => return,
+            Fate::Doubled(id) => {
+                let copy = self.network.double(id, self.network.packet(id).body);
+                for id in [id, copy] {
+                    let fate = self.network.pass(Time::from_nanos(now), id, &mut self.scheduler);
+                    self.note(now, fate);
+                }
+                return;
+            }
             Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
             Fate::Dropped(id, Cause::Queue) => Event::Refused(self.network.take(id).body, now),
             Fate::Dropped(id, Cause::Loss) => Event::Lost(self.network.take(id).body, now),

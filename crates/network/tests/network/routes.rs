@@ -6,7 +6,7 @@ use vazao_network::{Capacity, Direction, Graph, GraphError, QueueSpec, Routing};
 
 fn direction(delay_ms: u64) -> Direction {
     let (rate, delay) = (Rate::from_bps(1_000_000), Duration::from_millis(delay_ms));
-    Direction { rate, delay, overhead: 0, queue: QueueSpec::drop_tail(Capacity::Packets(10)), loss: None }
+    Direction::new(rate, delay, QueueSpec::drop_tail(Capacity::Packets(10)))
 }
 
 /// A link with this delay each way.

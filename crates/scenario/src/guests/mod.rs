@@ -72,6 +72,7 @@ struct GuestFlow {
 }
 
 /// A packet of bytes under way.
+#[derive(Clone)]
 struct Frame {
     bytes: Vec<u8>,
     target: Target,
@@ -162,6 +163,15 @@ impl Guests {
             self.flows.get_mut(&number).expect("a guest's flow").under_way -= 1;
         }
         frame
+    }
+
+    /// A copy of a packet under way.
+    pub fn copy_frame(&mut self, frame: u32) -> u32 {
+        let copy = self.frames.slots[frame as usize].clone().expect("a packet under way keeps its bytes");
+        if let Some((number, true)) = copy.flow {
+            self.flows.get_mut(&number).expect("a guest's flow").under_way += 1;
+        }
+        self.frames.insert(copy)
     }
 
     /// A packet from a flow's sender arrives, with so many bytes of data.

@@ -4,6 +4,7 @@ mod bbr;
 mod datagrams;
 mod determinism;
 mod ecn;
+mod impairments;
 mod lab;
 mod losses;
 mod queues;

@@ -78,6 +78,17 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("\"1 bdp\"", "{ kind = \"red\", min = \"5 pints\" }", "network.bottleneck.queue.min", &["not a queue limit"]),
     ("\"1 bdp\"", "{ kind = \"pie\", target = \"0 s\" }", "network.bottleneck.queue.target", &["from 1 us"]),
     ("\"1 bdp\"", "{ kind = \"pie\", targett = \"1 s\" }", "network.bottleneck.queue.targett", &["\"target\""]),
+    // Impairments: keys of the link stand where its loss does.
+    ("loss = 0.001", "jitter = 5", "network.bottleneck.jitter", &["5 has no unit"]),
+    ("loss = 0.001", "jitter = { spread = \"1 ms\", kind = 3 }", "network.bottleneck.jitter.kind", &["unknown key"]),
+    ("loss = 0.001", "reorder = 2", "network.bottleneck.reorder", &["from 0 to 1"]),
+    ("loss = 0.001", "duplicate = \"1 %\"", "network.bottleneck.duplicate", &["from 0 to 1"]),
+    ("loss = 0.001", "corupt = 0.1", "network.bottleneck.corupt", &["did you mean \"corrupt\"?"]),
+    ("loss = 0.001", "outages = [{ for = \"1 s\" }]", "network.bottleneck.outages.0", &["at is missing"]),
+    ("loss = 0.001", "outages = 3", "network.bottleneck.outages", &["3 is not a table"]),
+    ("loss = 0.001", "shaper = { rate = \"1 Mbps\" }", "network.bottleneck.shaper.burst", &["is missing"]),
+    ("loss = 0.001", "shaper = \"leaky\"", "network.bottleneck.shaper", &["unknown shaper"]),
+    ("\"10 Mbps\"", "{ trace = \"x\" }", "network.bottleneck.rate", &["\"x\"", "no files"]),
     // Ends.
     ("\"left1\"", "\"left9\"", "flow.0.client", &["there is no host \"left9\""]),
     ("\"left1\"", "\"R1\"", "flow.0.client", &["there is no host \"R1\""]),

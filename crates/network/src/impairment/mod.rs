@@ -1,0 +1,112 @@
+//! What a wire does to packets besides losing them, one page each. Every impairment has a random stream of its own and
+//! draws for each packet that is sent, whatever the others did to it: none disturbs another.
+
+mod jitter;
+mod outage;
+mod reorder;
+
+pub use jitter::Jitter;
+pub use outage::Outage;
+pub(crate) use outage::any_at;
+pub use reorder::Reorder;
+
+use crate::loss::LossModel;
+use vazao_engine::Stream;
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+/// All impairments, by the key that a link has for each.
+pub const IMPAIRMENTS: &[Entry<()>] = &[
+    jitter::ENTRY,
+    reorder::ENTRY,
+    Entry {
+        name: "duplicate",
+        aliases: &["duplication"],
+        title: "Duplication",
+        source: "independent trials",
+        help: "some packets arrive twice, at the same time: duplicate = 0.01. The copy takes no time on this link",
+        parameters: &[Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to arrive twice")],
+        build: (),
+    },
+    Entry {
+        name: "corrupt",
+        aliases: &["corruption"],
+        title: "Corruption",
+        source: "independent trials",
+        help: "some packets arrive with wrong bits, and the host's checksum drops them: corrupt = 0.001",
+        parameters: &[Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to have wrong bits")],
+        build: (),
+    },
+    outage::ENTRY,
+];
+
+/// Independent trials: one draw each, compared with a threshold.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    threshold: u64,
+    stream: Stream,
+}
+
+impl Chance {
+    /// Strikes with this probability, from 0 to 1.
+    pub fn new(probability: f64, stream: Stream) -> Chance {
+        // The cast saturates, so 1 strikes at all but one draw in 2^64.
+        Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream }
+    }
+    /// Whether it strikes this time.
+    pub fn strikes(&mut self) -> bool {
+        self.stream.bits() < self.threshold
+    }
+}
+
+/// What the wire of one direction of a link does to packets.
+#[derive(Default)]
+pub struct Impairments {
+    /// Which are lost.
+    pub loss: Option<Box<dyn LossModel>>,
+    /// Outages that lose packets.
+    pub outages: Vec<Outage>,
+    /// Which are changed.
+    pub corrupt: Option<Chance>,
+    /// Which arrive twice.
+    pub duplicate: Option<Chance>,
+    /// How much later than the delay they arrive.
+    pub jitter: Option<Jitter>,
+    /// Which are late.
+    pub reorder: Option<Reorder>,
+}
+
+/// What becomes of one packet on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Harm {
+    pub lost: bool,
+    pub corrupt: bool,
+    pub twice: bool,
+    /// Nanoseconds on top of the link's delay, which those behind may have to wait for too.
+    pub jitter: u64,
+    /// Nanoseconds on top of that, which they need not.
+    pub late: u64,
+}
+
+impl Impairments {
+    /// Whether deliveries have times of their own, so that the departures cannot be told from them.
+    pub fn moves_arrivals(&self) -> bool {
+        self.jitter.is_some() || self.reorder.is_some()
+    }
+
+    /// Decides on a packet of `size` bytes that took `time` to be sent, until `end`.
+    pub(crate) fn harm(&mut self, end: u64, size: u32, time: u64) -> Harm {
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.lose(size));
+        Harm {
+            lost: lost || any_at(&self.outages, end).0,
+            corrupt: self.corrupt.as_mut().is_some_and(Chance::strikes),
+            twice: self.duplicate.as_mut().is_some_and(Chance::strikes),
+            jitter: self.jitter.as_mut().map_or(0, Jitter::delay),
+            late: self.reorder.as_mut().map_or(0, |reorder| reorder.delay(time)),
+        }
+    }
+
+    /// Whether a packet waits for those sent before it that are not late.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.jitter.as_ref().is_none_or(|jitter| jitter.keeps_order)
+    }
+}

@@ -1,0 +1,84 @@
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Time};
+
+const LEAST: Duration = Duration::from_nanos(1);
+
+pub(super) const ENTRY: Entry<()> = Entry {
+    name: "outages",
+    aliases: &[],
+    title: "Outages",
+    source: "a modem that retrains; a path that leads nowhere",
+    help: "times at which nothing gets through: outages = [{ at = \"10 s\", for = \"2 s\" }], or { every, for }",
+    parameters: &[
+        Parameter::new("at", Kind::Duration(Duration::ZERO, Duration::MAX), "", "when it begins; or else every"),
+        Parameter::required("for", Kind::Duration(LEAST, Duration::MAX), "how long it lasts"),
+        Parameter::new("every", Kind::Duration(LEAST, Duration::MAX), "", "from the start of one to that of the next"),
+        Parameter::new("first", Kind::Duration(Duration::ZERO, Duration::MAX), "", "when the first begins; else every"),
+        Parameter::new(
+            "kind",
+            Kind::Choice(&["pause", "loss"]),
+            "pause",
+            "pause: sending stops and packets wait; loss: those whose sending ends in it are lost on the wire",
+        ),
+    ],
+    build: (),
+};
+
+/// When nothing gets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    first: u64,
+    length: u64,
+    every: Option<u64>,
+    /// Whether packets are lost rather than kept.
+    pub loses: bool,
+}
+
+impl Outage {
+    /// An outage with the registry's parameters.
+    ///
+    /// # Errors
+    /// The parameter and a sentence when it is neither one nor periodic, or longer than its period.
+    pub fn from(p: &Parameters) -> Result<Outage, (&'static str, String)> {
+        let span = |name| p.duration(name).map(Duration::as_nanos);
+        let length = span("for").expect("the length is required");
+        let loses = p.text("kind") == "loss";
+        let (first, every) = match (span("at"), span("every"), span("first")) {
+            (Some(at), None, None) => (at, None),
+            (None, Some(every), first) => (first.unwrap_or(every), Some(every)),
+            (Some(_), ..) => return Err(("at", "stands alone; periodic outages have every and first".into())),
+            (None, None, _) => return Err(("at", "is missing; write when it begins, or every how long".into())),
+        };
+        if every.is_some_and(|every| length >= every) {
+            return Err(("for", "is not shorter than every; something must get through".into()));
+        }
+        Ok(Outage { first, length, every, loses })
+    }
+
+    /// Whether there is an outage at `time`, and until when that is so (`u64::MAX`: for good).
+    pub fn at(&self, time: u64) -> (bool, u64) {
+        let Some(after) = time.checked_sub(self.first) else { return (false, self.first) };
+        let (start, next) = match self.every {
+            Some(every) => {
+                let start = self.first + after / every * every;
+                (start, start.saturating_add(every))
+            }
+            None => (self.first, u64::MAX),
+        };
+        let end = start.saturating_add(self.length);
+        if time < end { (true, end) } else { (false, next) }
+    }
+
+    /// Whether there is one at `time`.
+    pub fn is_at(&self, time: Time) -> bool {
+        self.at(time.as_nanos()).0
+    }
+}
+
+/// Whether any of several holds at `time`, and until when nothing changes.
+pub(crate) fn any_at(outages: &[Outage], time: u64) -> (bool, u64) {
+    outages
+        .iter()
+        .map(|outage| outage.at(time))
+        .fold((false, u64::MAX), |(down, until), (also, change)| (down || also, until.min(change)))
+}

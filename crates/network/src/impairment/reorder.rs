@@ -1,0 +1,59 @@
+use super::Chance;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Stream};
+
+pub(super) const ENTRY: Entry<()> = Entry {
+    name: "reorder",
+    aliases: &["reordering"],
+    title: "Reordering",
+    source: "late packets; RFC 4737 for what it does to flows",
+    help: "some packets are late, so that others overtake them: reorder = 0.01, or a table",
+    parameters: &[
+        Parameter::required(
+            "probability",
+            Kind::Number(0.0, 1.0),
+            "of a packet to be late (netem's: of one to be early)",
+        ),
+        Parameter::new(
+            "gap",
+            Kind::Integer(1, 1_000_000),
+            "1",
+            "late by as long as so many packets of its size take to be sent: on a busy link so many overtake it",
+        ),
+        Parameter::new(
+            "delay",
+            Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600)),
+            "",
+            "late by so much, in place of gap",
+        ),
+    ],
+    build: (),
+};
+
+/// Some packets are late.
+#[derive(Clone, Debug)]
+pub struct Reorder {
+    chance: Chance,
+    gap: u64,
+    delay: Option<u64>,
+}
+
+impl Reorder {
+    /// Reordering with the registry's parameters.
+    pub fn from(p: &Parameters, stream: Stream) -> Reorder {
+        Reorder {
+            chance: Chance::new(p.number("probability"), stream),
+            gap: p.integer("gap"),
+            delay: p.duration("delay").map(Duration::as_nanos),
+        }
+    }
+
+    /// By how many nanoseconds the next packet, which takes `time` to be sent, is late.
+    pub fn delay(&mut self, time: u64) -> u64 {
+        if !self.chance.strikes() {
+            return 0;
+        }
+        // A nanosecond more than the packets that are to overtake it.
+        self.delay.unwrap_or(self.gap * time + 1)
+    }
+}

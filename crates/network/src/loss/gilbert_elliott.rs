@@ -1,0 +1,55 @@
+use super::{Constructor, LossModel};
+use vazao_engine::Stream;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "gilbert-elliott",
+    aliases: &["gilbert", "burst"],
+    title: "Gilbert-Elliott loss",
+    source: "Gilbert, BSTJ 39(5), 1960; Elliott, BSTJ 42(5), 1963; parameters as in netem's gemodel",
+    help: "losses in bursts: a good and a bad state, left with probability p and r at each packet",
+    parameters: &[
+        Parameter::required("p", Kind::Number(0.0, 1.0), "probability to go from the good state to the bad one"),
+        Parameter::required("r", Kind::Number(0.0, 1.0), "probability to go back: bursts last 1/r packets"),
+        Parameter::new("h", Kind::Number(0.0, 1.0), "0", "probability that the bad state lets a packet through"),
+        Parameter::new("k", Kind::Number(0.0, 1.0), "1", "probability that the good state lets a packet through"),
+    ],
+    build: |p, stream| Box::new(GilbertElliott::from(p, stream)),
+};
+
+/// A channel of two states, between which chance decides at each packet: losses come in bursts.
+///
+/// The bad state holds for p / (p + r) of the packets, so (1 - h) p / (p + r) + (1 - k) r / (p + r) of them are lost. It
+/// begins in the good state, and draws twice for each packet whatever happens, so that parameters can be compared.
+#[derive(Clone, Debug)]
+pub struct GilbertElliott {
+    p: f64,
+    r: f64,
+    /// Chances of a loss: 1 - h in the bad state, 1 - k in the good one.
+    bad_loss: f64,
+    good_loss: f64,
+    is_bad: bool,
+    stream: Stream,
+}
+
+impl GilbertElliott {
+    fn from(p: &Parameters, stream: Stream) -> Self {
+        GilbertElliott {
+            p: p.number("p"),
+            r: p.number("r"),
+            bad_loss: 1.0 - p.number("h"),
+            good_loss: 1.0 - p.number("k"),
+            is_bad: false,
+            stream,
+        }
+    }
+}
+
+impl LossModel for GilbertElliott {
+    fn lose(&mut self, _: u32) -> bool {
+        let (loss, leave) = if self.is_bad { (self.bad_loss, self.r) } else { (self.good_loss, self.p) };
+        let lost = self.stream.uniform() < loss;
+        self.is_bad ^= self.stream.uniform() < leave;
+        lost
+    }
+}
