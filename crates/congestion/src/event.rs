@@ -13,6 +13,8 @@ pub struct Ack {
     /// Bytes newly known to have arrived: acknowledged cumulatively or selectively, each counted once. Without SACK a
     /// duplicate stands for one segment, and what duplicates stood for is not counted again.
     pub delivered: u64,
+    /// Bytes by which the cumulative acknowledgement moved, those that had arrived out of order before among them.
+    pub advance: u64,
     /// Bytes in flight before it arrived.
     pub flight: u64,
     /// Bytes believed to be in the network after it (RFC 6675's pipe); for a control that
@@ -53,6 +55,7 @@ impl Default for Ack {
             now: Time::ZERO,
             acked: 0,
             delivered: 0,
+            advance: 0,
             flight: 0,
             pipe: 0,
             rtt: None,

@@ -3,9 +3,9 @@
 #[allow(dead_code)]
 mod bottleneck;
 
-use bottleneck::{Flow, Path, control, setup, wide};
+use bottleneck::{Flow, MSS, Path, control, setup, wide};
 use vazao_congestion::window::Illinois;
-use vazao_congestion::{CONGESTION_CONTROLS, Signal};
+use vazao_congestion::{Ack, CONGESTION_CONTROLS, Signal};
 use vazao_engine::registry::{Parameters, Raw, find};
 
 fn profile(name: &str) -> [(&'static str, Raw); 1] {
@@ -146,6 +146,17 @@ fn illinois_waits_before_it_is_bold_again() {
     let slow = growths.iter().filter(|grown| **grown < 1.0).count();
     assert!((5..=6).contains(&slow), "{growths:?}");
     assert!(growths[7..].iter().all(|grown| *grown > 9.0), "{growths:?}");
+}
+
+/// Linux counts what a cumulative acknowledgement covers: one that ends a recovery and covers 16 segments makes a window of
+/// eight ten at once (Reno rules there: alpha is 1), whatever of it was new.
+#[test]
+fn linux_illinois_counts_what_an_acknowledgement_covers() {
+    let mut control = control("illinois", &profile("linux"), setup(8.0, Some(8.0)));
+    let ack =
+        Ack { acked: MSS, delivered: MSS, advance: 16 * MSS, round: true, window_limited: true, ..Ack::default() };
+    control.on_ack(&ack);
+    assert_eq!(control.cwnd(), 10 * MSS);
 }
 
 /// ns-3 rounds what an acknowledgement adds down to whole segments of credit: with alpha of 0.3 none ever comes, where

@@ -98,6 +98,7 @@ fn play(
                     now,
                     acked,
                     delivered: acked,
+                    advance: acked,
                     flight,
                     rtt,
                     srtt,

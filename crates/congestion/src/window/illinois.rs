@@ -89,7 +89,8 @@ pub struct Illinois {
 enum Counting {
     /// Fractions.
     Fractions,
-    /// Linux (net/ipv4/tcp_illinois.c): whole segments, alpha in 128ths and beta in 64ths.
+    /// Linux (net/ipv4/tcp_illinois.c): whole segments, alpha in 128ths and beta in 64ths. What a recovery's last
+    /// acknowledgement covers counts all at once, though much of it had arrived before.
     Linux { credit: f64 },
     /// ns-3 (tcp-illinois.cc): whole segments; what each acknowledgement adds towards the next is rounded down, so that a
     /// delayed one adds nothing where alpha is below a half; delays in whole milliseconds. Its threshold for the window
@@ -196,11 +197,11 @@ impl Window for Illinois {
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        let (window, acked) = (WholeSegments::window(state), ack.acked as f64 / state.mss);
+        let window = WholeSegments::window(state);
         match &mut self.counting {
             Counting::Fractions => state.cwnd + self.alpha * Reno::increase(state, ack),
             Counting::Linux { credit } => {
-                *credit += acked;
+                *credit += (ack.advance as f64 / state.mss).floor();
                 let due = ((*credit * self.alpha).floor() / window).floor();
                 if due > 0.0 {
                     *credit = 0.0;
@@ -208,7 +209,7 @@ impl Window for Illinois {
                 (window + due) * state.mss
             }
             Counting::Ns3 { credit } => {
-                *credit = (*credit + acked.floor() * self.alpha).floor();
+                *credit = (*credit + (ack.acked as f64 / state.mss).floor() * self.alpha).floor();
                 let mut grown = window;
                 while *credit >= grown {
                     *credit -= grown;

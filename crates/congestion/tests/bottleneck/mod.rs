@@ -85,6 +85,7 @@ impl Flow {
             now: Time::from_nanos((self.now * 1e9) as u64),
             acked: MSS,
             delivered: MSS,
+            advance: MSS,
             flight: self.control.cwnd(),
             rtt: Some(rtt),
             srtt: rtt,

@@ -434,12 +434,9 @@ impl Sender {
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
-        if self.modern.is_some() {
-            // Linux grows by what was delivered, also on the acknowledgement that ends a recovery.
-            self.inform(now, delivered, delivered, flight, latest, self.episode.is_fast());
-        } else {
-            self.inform(now, newly, delivered, flight, latest, was.is_fast());
-        }
+        // Linux grows also on the acknowledgement that ends a recovery.
+        let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
+        self.inform(now, newly, delivered, flight, latest, in_recovery);
         if self.watched > 0 {
             self.watch(now);
         }
@@ -447,7 +444,17 @@ impl Sender {
 
     /// Tells the congestion control of an acknowledgement.
     #[inline]
-    fn inform(&mut self, now: Time, acked: u64, delivered: u64, flight: u64, rtt: Option<Duration>, in_recovery: bool) {
+    fn inform(
+        &mut self,
+        now: Time,
+        advance: u64,
+        delivered: u64,
+        flight: u64,
+        rtt: Option<Duration>,
+        in_recovery: bool,
+    ) {
+        // Linux grows by what was delivered, on an acknowledgement that moves.
+        let acked = if self.modern.is_some() && advance > 0 { delivered } else { advance };
         // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
         // bears out, are content with all that was sent before.
         let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
@@ -459,6 +466,7 @@ impl Sender {
             now,
             acked,
             delivered,
+            advance,
             flight,
             rtt,
             srtt: self.rtt.srtt(),
