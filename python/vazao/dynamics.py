@@ -25,8 +25,8 @@ WITH marks AS (SELECT run_id, flow, time_s, max(value) AS value FROM samples WHE
                FROM marks JOIN flows USING (run_id, flow) GROUP BY ALL),
      spans AS (SELECT run_id, flow, unnest(generate_series(CAST(ceil(start / width) AS BIGINT),
                                                            CAST(floor(stop / width) AS BIGINT) - 1)) AS n FROM lives),
-     edges AS (SELECT run_id, flow, n, n * width AS time_s FROM spans
-               UNION SELECT run_id, flow, n + 1, (n + 1) * width FROM spans),
+     edges AS (SELECT run_id, flow, n, CAST(n * width AS DOUBLE) AS time_s FROM spans
+               UNION SELECT run_id, flow, n + 1, CAST((n + 1) * width AS DOUBLE) FROM spans),
      held AS (SELECT edges.run_id, edges.flow, n, edges.time_s, coalesce(value, 0) AS value
               FROM edges ASOF LEFT JOIN marks
               ON edges.run_id = marks.run_id AND edges.flow = marks.flow AND edges.time_s >= marks.time_s)
@@ -47,7 +47,8 @@ FROM late LEFT JOIN fair USING (run_id) GROUP BY run_id;
 CREATE MACRO responsiveness(changed_s, capacity_bps, share, width) AS TABLE
 WITH total AS (SELECT run_id, time_s, sum(rate_bps) AS rate_bps FROM rates(width) WHERE time_s >= changed_s
                GROUP BY run_id, time_s)
-SELECT run_id, min(time_s) FILTER (rate_bps >= share * capacity_bps) + width - changed_s AS responsiveness_s
+SELECT run_id,
+       CAST(min(time_s) FILTER (rate_bps >= share * capacity_bps) + width - changed_s AS DOUBLE) AS responsiveness_s
 FROM total GROUP BY run_id;
 
 CREATE MACRO draining(changed_s, bytes) AS TABLE
