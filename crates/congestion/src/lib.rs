@@ -6,6 +6,7 @@
 //! link; windows are bytes throughout.
 
 mod bbr;
+mod bbr3;
 mod controller;
 mod event;
 mod model;

@@ -1,7 +1,7 @@
 //! Every congestion control and slow start, by name.
 
 use crate::slow_start::{self, SlowStart};
-use crate::{CongestionControl, Setup, bbr, window};
+use crate::{CongestionControl, Setup, bbr, bbr3, window};
 use vazao_engine::registry::{Entry, Parameters};
 
 /// Makes a congestion control from its parameters and the window it starts with.
@@ -31,6 +31,7 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     window::cdg::ENTRY,
     window::copa::ENTRY,
     bbr::ENTRY,
+    bbr3::ENTRY,
 ];
 
 /// All slow starts.

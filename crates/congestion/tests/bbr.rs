@@ -26,7 +26,11 @@ struct Driver {
 
 impl Driver {
     fn new(name: &str, profile: &str, seed: u64) -> Driver {
-        let changed: &[(&str, Raw)] = if profile.is_empty() { &[] } else { &[("profile", Raw::Text(profile.into()))] };
+        let profile = [("profile", Raw::Text(profile.into()))];
+        Driver::with(name, if name == "bbr" { &profile } else { &[] }, seed)
+    }
+
+    fn with(name: &str, changed: &[(&str, Raw)], seed: u64) -> Driver {
         let mut control = control(name, changed, vazao_congestion::Setup { seed, ..setup(10.0, None) });
         control.on_send(&Sending { now: Time::ZERO, flight: 0, app_limited: false, srtt: RTT, min_rtt: RTT });
         Driver { control, now: Time::ZERO, delivered: 0, pipe: BDP, bandwidth: BANDWIDTH, in_recovery: false }
@@ -96,7 +100,7 @@ impl Driver {
 #[test]
 fn startup_paces_at_two_over_ln_two() {
     let gain = 2.0 / libm::log(2.0);
-    let mut path = Driver::new("bbr", "", 1);
+    let mut path = Driver::new("bbr", "rfc", 1);
     assert!((path.gain() * BANDWIDTH / (gain * 10.0 * MSS as f64 / RTT.as_secs()) - 1.0).abs() < 1e-3);
     (0..400).for_each(|_| path.ack(0));
     assert!((path.gain() / gain - 1.0).abs() < 1e-3, "{}", path.gain());
@@ -105,7 +109,7 @@ fn startup_paces_at_two_over_ln_two() {
 /// The pipe is full after three round trips that did not find a quarter more; DRAIN's gain is ln 2 / 2.
 #[test]
 fn drain_follows_three_rounds_without_growth() {
-    let mut path = Driver::new("bbr", "", 1);
+    let mut path = Driver::new("bbr", "rfc", 1);
     path.pipe = 2 * BDP;
     let mut rounds = 0;
     while path.control.in_slow_start() {
@@ -231,5 +235,91 @@ fn a_policer_is_found() {
         }
         let rate = path.gain();
         assert_eq!((0.98..1.01).contains(&rate), found, "{profile} {lost}: {rate}");
+    }
+}
+
+/// Version 3: 4 ln 2 = 2.773 in STARTUP (draft-ietf-ccwg-bbr's StartupPacingGain), 1 % below in the mean; then half.
+#[test]
+fn version_3_starts_at_four_ln_two() {
+    let gain = 0.99 * 4.0 * libm::log(2.0);
+    let mut path = Driver::new("bbr3", "", 1);
+    (0..400).for_each(|_| path.ack(0));
+    assert!((path.gain() / gain - 1.0).abs() < 1e-3, "{}", path.gain());
+    path.pipe = 2 * BDP;
+    while path.control.in_slow_start() {
+        path.ack(0);
+    }
+    assert!((path.gain() - 0.99 * 0.5).abs() < 1e-3, "{}", path.gain());
+}
+
+/// 0.9, 1 and 1.25, of which the last comes every two to three seconds (BBRPickProbeWait), or sooner where Reno would have
+/// lost something: 63 round trips at most.
+#[test]
+fn version_3_probes_every_two_to_three_seconds() {
+    for seed in 0..5 {
+        // PROBE_RTT would begin another cycle.
+        let mut path = Driver::with("bbr3", &[("probe_rtt_interval", Raw::Text("600 s".into()))], seed);
+        path.settle();
+        let seen = path.gains(240);
+        for (gain, _) in &seen {
+            let gain = gain / 0.99;
+            assert!([0.5, 0.9, 1.0, 1.25].iter().any(|g| (gain - g).abs() < 1e-3), "{gain}");
+        }
+        let mut at = Duration::ZERO;
+        let mut probes = Vec::new();
+        for (gain, time) in &seen {
+            if *gain > 1.1 {
+                probes.push(at.as_secs());
+            }
+            at += *time;
+        }
+        assert!(probes.len() >= 2, "{seen:?}");
+        for pair in probes.windows(2) {
+            // A cycle begins with DOWN, after UP's three or more round trips without growth; REFILL is one.
+            assert!((2.0..3.4).contains(&(pair[1] - pair[0])), "{probes:?}");
+        }
+    }
+}
+
+/// ProbeRTTInterval and ProbeRTTCwndGain: every five seconds, half a bandwidth-delay product.
+#[test]
+fn version_3_halves_its_flight_every_five_seconds() {
+    let mut path = Driver::new("bbr3", "", 1);
+    path.settle();
+    let mut low: Vec<f64> = Vec::new();
+    let mut least = u64::MAX;
+    while path.now < Time::ZERO + Duration::from_secs(21) {
+        let before = path.control.cwnd();
+        path.pipe = before.min(BDP);
+        path.ack(0);
+        if before > BDP && path.control.cwnd() < BDP {
+            low.push(path.now.as_secs());
+        }
+        if !path.control.in_slow_start() {
+            least = least.min(path.control.cwnd());
+        }
+    }
+    assert!(least.abs_diff(BDP / 2) <= MSS, "{least}");
+    assert!((3..=4).contains(&low.len()), "{low:?}");
+    assert!(low.windows(2).all(|pair| (5.2..5.4).contains(&(pair[1] - pair[0]))), "{low:?}");
+}
+
+/// Losses of more than 2 % in a round trip of CRUISE or DOWN: the window falls to beta = 0.7 of what it was, or to what
+/// was delivered in the round trip, whichever is more; version 1 does not care.
+#[test]
+fn version_3_answers_losses() {
+    for (name, answers) in [("bbr3", true), ("bbr", false)] {
+        let mut path = Driver::new(name, "rfc", 1);
+        path.settle();
+        // DOWN or CRUISE: a second after the end of STARTUP at most.
+        (0..400).for_each(|_| path.ack(0));
+        let window = path.control.cwnd();
+        // Half of what is sent is lost, so half a round trip's worth is delivered.
+        path.bandwidth = BANDWIDTH / 4.0;
+        for _ in 0..3 * BDP / MSS {
+            path.ack(MSS);
+        }
+        let kept = path.control.cwnd() as f64 / window as f64;
+        assert_eq!(kept < 0.75, answers, "{name}: {kept}");
     }
 }

@@ -221,6 +221,7 @@ fn every_control_fills_a_bottleneck_with_a_bdp_of_buffer() {
             "cdg" => 0.85,
             // It all but stops for 200 ms in ten seconds, and until the queue is gone before.
             "bbr" => 0.975,
+            "bbr3" => 0.95,
             _ => 0.98,
         };
         assert!((least..=1.001).contains(&utilisation), "{}: {utilisation}", entry.name);

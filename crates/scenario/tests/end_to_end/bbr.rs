@@ -117,3 +117,58 @@ fn the_window_falls_to_four_segments_every_ten_seconds() {
     assert!((10.0..10.1).contains(&falls[0]), "{falls:?}");
     assert!(falls.windows(2).all(|pair| pair[1] - pair[0] > 10.2), "{falls:?}");
 }
+
+const VERSION_3: &str = r#""bbr3""#;
+
+/// Version 3 alone: full but for what it leaves to others (Headroom: 15 % of what it found to fit, where that is the least)
+/// and PROBE_RTT's half flight; less of a queue than a probe adds.
+#[test]
+fn version_3_fills_the_link_without_a_queue() {
+    let run = play(&upload(VERSION_3, "50 Mbps", 40.0, "4 bdp", 0.0, 60.0, ""), 1);
+    let used = link(&run, "link", true, "utilisation");
+    assert!(used > 0.93, "{used}");
+    let waiting = link(&run, "link", true, "queue_delay_mean_s");
+    assert!(waiting < 0.25 * 0.040, "{waiting} s");
+    assert_eq!(number(&run.flows, "retransmissions", 0), 0.0);
+}
+
+/// Losses below LossThresh's 2 % leave it most of the rate; at 10 % it backs off, where version 1 does not.
+#[test]
+fn version_3_backs_off_where_version_1_does_not() {
+    let goodput = |cc, loss| {
+        let run = play(&upload(cc, "50 Mbps", 100.0, "1 bdp", loss, 60.0, ""), 1);
+        number(&run.flows, "goodput_bps", 0) / (50e6 * MSS / PACKET)
+    };
+    let (few, many) = (goodput(VERSION_3, 0.001), goodput(VERSION_3, 0.1));
+    assert!(few > 0.7, "{few}");
+    assert!(many < 0.5 * goodput(BOTH[0], 0.1), "{many}");
+}
+
+#[test]
+fn version_3_shares_equally() {
+    let flow = r#"
+        app = { kind = "upload" }
+        transport = { kind = "tcp", cc = "bbr3", recovery = "rack" }
+    "#;
+    let run = play(
+        &format!(
+            r#"
+            until = "120 s"
+            [network]
+            topology = "dumbbell"
+            pairs = 2
+            access = {{ rate = "1 Gbps", delay = "2 ms" }}
+            bottleneck = {{ rate = "24 Mbps", delay = "16 ms", queue = "1 bdp" }}
+            [[flow]]
+            {flow}
+            [[flow]]
+            start = "3 s"
+            {flow}
+            "#
+        ),
+        1,
+    );
+    let jain = number(&run.runs, "jain", 0);
+    assert!(jain > 0.95, "{jain}");
+    assert!(link(&run, "bottleneck", true, "utilisation") > 0.93);
+}

@@ -1,0 +1,308 @@
+//! BBR, version 3: the model of version 1, bounded by what losses (and marks) say the path holds.
+
+mod bounds;
+mod drain;
+mod marks;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+mod window;
+
+use crate::model::{Aggregation, Rounds};
+use crate::registry::Constructor;
+use crate::{Ack, Congestion, CongestionControl, RateSample, Sending, Setup, Signal};
+use bounds::Bounds;
+use marks::Marks;
+use probe_bw::{Cycle, Phase};
+use probe_rtt::ProbeRtt;
+use startup::FullPipe;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Rate, Stream, Time};
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "bbr3",
+    aliases: &[],
+    title: "BBR version 3",
+    source: "draft-ietf-ccwg-bbr; Cardwell et al., IETF 117 CCWG, 2023",
+    help: "BBR that stays below what losses of 2 % say the path holds, leaves room for others and probes every two to three seconds",
+    parameters: &[
+        Parameter::new("startup_pacing_gain", Kind::Number(1.1, 8.0), "2.773", "StartupPacingGain: 4 ln 2"),
+        Parameter::new("cwnd_gain", Kind::Number(1.0, 8.0), "2", "DefaultCwndGain: window in bandwidth-delay products"),
+        Parameter::new(
+            "loss_thresh",
+            Kind::Number(0.001, 0.5),
+            "0.02",
+            "LossThresh: losses above which too much was in flight",
+        ),
+        Parameter::new("beta", Kind::Number(0.1, 0.99), "0.7", "Beta: part kept when too much was in flight"),
+        Parameter::new(
+            "headroom",
+            Kind::Number(0.0, 0.5),
+            "0.15",
+            "Headroom: part of inflight_hi left to others while cruising",
+        ),
+        Parameter::new(
+            "probe_rtt_interval",
+            Kind::Duration(Duration::from_millis(100), Duration::from_secs(600)),
+            "5 s",
+            "ProbeRTTInterval: time between two PROBE_RTTs",
+        ),
+        Parameter::new(
+            "probe_rtt_duration",
+            Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)),
+            "200 ms",
+            "ProbeRTTDuration: time with half a bandwidth-delay product in flight",
+        ),
+        Parameter::new(
+            "ecn",
+            Kind::Flag,
+            "false",
+            "whether marks bound what is in flight too (for paths that mark as DCTCP's do)",
+        ),
+    ],
+    build: |p, setup| Box::new(Bbr3::new(p, setup)),
+};
+
+/// BBR version 3 (draft-ietf-ccwg-bbr; section numbers are those of its version 01): version 1's states, and two pairs of
+/// bounds. `inflight_hi` is what the path held in the last probe without losses of 2 %; `bw_lo` and `inflight_lo` answer
+/// losses of the last round trips, until the next probe. PROBE_BW is DOWN, CRUISE with room for others, REFILL and UP.
+pub struct Bbr3 {
+    rules: Rules,
+    mss: f64,
+    initial_window: f64,
+    mode: Mode,
+    luck: Stream,
+    // The model.
+    rounds: Rounds,
+    /// Greatest rates, in bytes a second, of the last cycle of probing and of this one (MaxBwFilter).
+    rates: [f64; 2],
+    full_pipe: FullPipe,
+    bounds: Bounds,
+    marks: Marks,
+    aggregation: Aggregation,
+    min_rtt: Duration,
+    min_rtt_at: Time,
+    /// The least round-trip time since the last PROBE_RTT, and when it was seen.
+    probed_rtt: (Duration, Time),
+    delivered: u64,
+    /// Samples of packets that were sent when so much was delivered say nothing: PROBE_RTT had the window down.
+    muted: (u64, u64),
+    idle_restart: bool,
+    // What follows from it.
+    has_rtt: bool,
+    /// Bytes a second.
+    pacing_rate: f64,
+    /// Bytes.
+    cwnd: f64,
+    prior_cwnd: f64,
+    repairing: bool,
+}
+
+/// The states (section 4.1.1).
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw(Cycle),
+    ProbeRtt(ProbeRtt),
+}
+
+/// The constants (section 4.1.3).
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    startup_pacing_gain: f64,
+    cwnd_gain: f64,
+    loss_thresh: f64,
+    beta: f64,
+    headroom: f64,
+    probe_rtt_interval: Duration,
+    probe_rtt_duration: Duration,
+    ecn: bool,
+}
+
+impl Rules {
+    /// MinPipeCwnd, in segments.
+    const MIN_PIPE: f64 = 4.0;
+    /// PacingMarginPercent: a little below the bandwidth, so that no queue is left.
+    const MARGIN: f64 = 0.99;
+    /// DrainPacingGain.
+    const DRAIN: f64 = 0.5;
+    /// ProbeRTTCwndGain.
+    const PROBE_RTT: f64 = 0.5;
+    /// MinRTTFilterLen.
+    const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+}
+
+impl Bbr3 {
+    /// BBR version 3 with the registry's parameters.
+    pub fn new(p: &Parameters, setup: Setup) -> Self {
+        let duration = |name| p.duration(name).expect("a duration with a default");
+        let rules = Rules {
+            startup_pacing_gain: p.number("startup_pacing_gain"),
+            cwnd_gain: p.number("cwnd_gain"),
+            loss_thresh: p.number("loss_thresh"),
+            beta: p.number("beta"),
+            headroom: p.number("headroom"),
+            probe_rtt_interval: duration("probe_rtt_interval"),
+            probe_rtt_duration: duration("probe_rtt_duration"),
+            ecn: p.flag("ecn"),
+        };
+        let cwnd = setup.initial_window as f64;
+        Bbr3 {
+            rules,
+            mss: setup.mss as f64,
+            initial_window: cwnd,
+            mode: Mode::Startup,
+            luck: Stream::new(setup.seed, "bbr3/probe"),
+            rounds: Rounds::default(),
+            rates: [0.0; 2],
+            full_pipe: FullPipe::default(),
+            bounds: Bounds::default(),
+            marks: Marks::default(),
+            aggregation: Aggregation::default(),
+            min_rtt: Duration::MAX,
+            min_rtt_at: Time::ZERO,
+            probed_rtt: (Duration::MAX, Time::ZERO),
+            delivered: 0,
+            muted: (u64::MAX, 0),
+            idle_restart: false,
+            has_rtt: false,
+            // Before the first round-trip time: as if that were a millisecond.
+            pacing_rate: rules.startup_pacing_gain * cwnd / 1e-3,
+            cwnd,
+            prior_cwnd: 0.0,
+            repairing: false,
+        }
+    }
+
+    /// The greatest rate of this cycle and the last (max_bw).
+    fn max_bw(&self) -> f64 {
+        self.rates[0].max(self.rates[1])
+    }
+
+    /// The bandwidth that is used: as far as recent losses let it (BBRBoundBWForModel).
+    fn bw(&self) -> f64 {
+        self.max_bw().min(self.bounds.bw_lo)
+    }
+
+    /// pacing_gain and cwnd_gain of each state (section 4.6.1).
+    fn gains(&self) -> (f64, f64) {
+        let default = self.rules.cwnd_gain;
+        match self.mode {
+            Mode::Startup => (self.rules.startup_pacing_gain, default),
+            Mode::Drain => (Rules::DRAIN, default),
+            Mode::ProbeBw(cycle) => (cycle.phase.pacing_gain(), default + cycle.phase.more_window()),
+            Mode::ProbeRtt(_) => (1.0, Rules::PROBE_RTT),
+        }
+    }
+
+    fn is_app_limited(&self, sample: &RateSample) -> bool {
+        sample.app_limited || (self.muted.0..=self.muted.1).contains(&sample.prior_delivered)
+    }
+
+    /// Section 4.5.2: the bandwidth's maximum.
+    fn update_max_bw(&mut self, sample: &RateSample) {
+        self.rounds.update(sample);
+        let rate = sample.bytes_per_second();
+        if rate >= self.max_bw() || !self.is_app_limited(sample) {
+            self.rates[1] = self.rates[1].max(rate);
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bw() * Rules::MARGIN;
+        if self.full_pipe.reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// The first rate comes from the first round-trip time.
+    fn see_rtt(&mut self, srtt: Duration, min_rtt: Duration, now: Time) {
+        if !self.has_rtt && srtt > Duration::ZERO {
+            self.has_rtt = true;
+            self.pacing_rate = self.rules.startup_pacing_gain * Rules::MARGIN * self.cwnd / srtt.as_secs();
+            (self.min_rtt, self.min_rtt_at, self.probed_rtt) = (min_rtt, now, (min_rtt, now));
+        }
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.see_rtt(ack.srtt, ack.min_rtt, ack.now);
+        self.delivered += ack.delivered;
+        self.rounds.start = false;
+        if let Some(sample) = &ack.rate {
+            self.update_max_bw(sample);
+            self.update_lower_bounds(ack, sample);
+            let (bw, cwnd) = (self.bw(), self.cwnd);
+            self.aggregation.update(ack.now, ack.delivered as f64, bw, cwnd, self.rounds.start);
+            self.check_full_pipe(ack, sample);
+        }
+        self.check_startup_done();
+        self.check_drain_done(ack);
+        if let Some(sample) = &ack.rate {
+            self.update_upper_bounds(ack, sample);
+            self.update_cycle(ack, sample);
+        }
+        self.update_min_rtt(ack);
+        if let Some(sample) = &ack.rate {
+            self.bounds.advance(sample);
+        }
+        let (pacing_gain, cwnd_gain) = self.gains();
+        self.set_pacing_rate(pacing_gain);
+        self.set_window(ack, cwnd_gain);
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        match congestion.signal {
+            Signal::Mark => {}
+            Signal::Loss => self.save_window(),
+            Signal::Restart | Signal::Timeout | Signal::RepeatedTimeout => {
+                if congestion.signal != Signal::RepeatedTimeout {
+                    self.save_window();
+                }
+                self.repairing = true;
+                self.cwnd = self.mss;
+            }
+        }
+    }
+
+    /// Section 4.6.4.5: what the losses did is undone.
+    fn on_spurious(&mut self, _now: Time) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.full_pipe.restart(0.0);
+        self.bounds.undo();
+    }
+
+    fn on_send(&mut self, sending: &Sending) {
+        self.see_rtt(sending.srtt, sending.min_rtt, sending.now);
+        let limited = sending.app_limited || (self.muted.0..=self.muted.1).contains(&self.delivered);
+        if sending.flight > 0 || !limited {
+            return;
+        }
+        // Section 4.4.3: after silence at the bandwidth.
+        self.idle_restart = true;
+        self.aggregation.restart(sending.now);
+        match self.mode {
+            Mode::ProbeBw(_) => self.set_pacing_rate(1.0),
+            Mode::ProbeRtt(probe) => self.check_probe_rtt_done(sending.now, probe),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn wants_rate(&self) -> bool {
+        true
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps((8.0 * self.pacing_rate).max(1.0) as u64))
+    }
+    fn cwnd(&self) -> u64 {
+        self.cwnd as u64
+    }
+    fn ssthresh(&self) -> u64 {
+        u64::MAX
+    }
+    fn in_slow_start(&self) -> bool {
+        matches!(self.mode, Mode::Startup)
+    }
+}
