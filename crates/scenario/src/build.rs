@@ -19,7 +19,7 @@ use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Graph, Network, RouteId, Routing, Step};
-use vazao_transport::tcp::{Config, Connection, ControlFactory};
+use vazao_transport::tcp::{Config, Connection, ControlFactory, Cookies};
 use vazao_transport::udp;
 
 /// The number of one direction of a link in the network: links were added in pairs.
@@ -75,6 +75,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     world.guests = guests;
     // Flows described together share their settings, as 10 000 copies would be most of a run's memory.
     let mut configs: Vec<(*const TransportSpec, Arc<Config>)> = Vec::new();
+    let mut cookies = CookieJar::default();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
         let sides = (flow.application.0.build)(&flow.application.1);
@@ -101,12 +102,32 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             };
             let iss = initial_sequences(scenario.seed, number)[side];
             let open = if side == 0 { Connection::connect } else { Connection::listen };
-            Side::Machine(Box::new(Machine::Tcp(open(config, iss))), application, ids[number][side])
+            let mut connection = open(config, iss);
+            if spec.parameters.flag("fast_open") {
+                connection = connection.with_fast_open(cookies.of(scenario, flow));
+            }
+            Side::Machine(Box::new(Machine::Tcp(connection)), application, ids[number][side])
         };
         let ends = [machine(0, sides.client), machine(1, sides.server)];
         world.add_flow(flow.start, sides.client_sends, ends, measure);
     }
     world
+}
+
+/// The Fast Open cookies of a run, by the hosts of client and server.
+#[derive(Default)]
+struct CookieJar(BTreeMap<(String, String), Arc<Cookies>>);
+
+impl CookieJar {
+    /// Those of a flow's hosts. The first flow between two says whether the client has one already.
+    fn of(&mut self, scenario: &Scenario, flow: &FlowSpec) -> Arc<Cookies> {
+        let host = |address: &str| address.split('.').next().unwrap_or(address).to_owned();
+        let (client, server) = (host(&flow.client), host(&flow.server));
+        let mut stream = Stream::new(scenario.seed, &format!("cookie/{client}/{server}"));
+        let warm = flow.transport.parameters.text("cookie") == "cached";
+        let make = || Arc::new(Cookies::new(1 + stream.below(u64::MAX - 1), warm));
+        self.0.entry((client, server)).or_insert_with(make).clone()
+    }
 }
 
 fn udp_machine(spec: &TransportSpec, paced: bool) -> Machine {

@@ -2,7 +2,7 @@
 
 use crate::address::Socket;
 use vazao_engine::Ecn;
-use vazao_transport::tcp::{Extra, Flags, Segment, SynOptions, stamp};
+use vazao_transport::tcp::{CookieOption, Extra, Flags, Segment, SynOptions, stamp};
 use vazao_transport::udp::Datagram;
 use vazao_wire::{DecodeError, content, ipv4, tcp, udp};
 
@@ -88,6 +88,10 @@ pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, O
         mss: header.options.mss.unwrap_or(536),
         window_scale: header.options.window_scale,
         sack_permitted: header.options.sack_permitted,
+        fast_open: header.options.fast_open.map(|option| match option {
+            tcp::FastOpen::Request => CookieOption::Request,
+            tcp::FastOpen::Cookie(cookie) => CookieOption::Cookie(u64::from_be_bytes(cookie)),
+        }),
     });
     let has_extra = extra.syn.is_some() || !extra.sack.as_slice().is_empty();
     let mut segment = Segment {
@@ -123,6 +127,10 @@ fn header(segment: &Segment, extra: Option<&Extra>, source_port: u16, destinatio
             options.mss = Some(syn.mss);
             options.window_scale = syn.window_scale;
             options.sack_permitted = syn.sack_permitted;
+            options.fast_open = syn.fast_open.map(|option| match option {
+                CookieOption::Request => tcp::FastOpen::Request,
+                CookieOption::Cookie(cookie) => tcp::FastOpen::Cookie(cookie.to_be_bytes()),
+            });
         }
         for &(left, right) in extra.sack.as_slice() {
             options.sack.push(tcp::SackBlock { left, right });

@@ -52,10 +52,10 @@ impl Machine {
         }
     }
 
-    /// When its connection stood, if it has one.
+    /// When its data might flow, if it has a connection.
     pub fn established(&self) -> Option<Time> {
         match self {
-            Machine::Tcp(connection) => connection.stats().established,
+            Machine::Tcp(connection) => connection.stats().ready,
             Machine::Udp(_) => None,
         }
     }

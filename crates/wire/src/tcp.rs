@@ -1,4 +1,4 @@
-//! The TCP header (RFC 9293, section 3.1) and the options of RFC 7323 and RFC 2018.
+//! The TCP header (RFC 9293, section 3.1) and the options of RFC 7323, RFC 2018 and RFC 7413.
 //!
 //! Options are laid out as Linux lays them: MSS, SACK-permitted with timestamps, window scale, SACK blocks, each padded
 //! in front with NOPs, so that every field is aligned and the whole is a multiple of four bytes.
@@ -25,6 +25,7 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const FAST_OPEN: u8 = 34;
 
 /// A set of control bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -133,6 +134,15 @@ impl FromIterator<SackBlock> for SackBlocks {
     }
 }
 
+/// The Fast Open option of a SYN (RFC 7413, section 4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastOpen {
+    /// No cookie: the client asks for one.
+    Request,
+    /// A cookie of the size that Linux gives; those of other sizes are skipped when read.
+    Cookie([u8; 8]),
+}
+
 /// The options of a segment. Those of other kinds are skipped when read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -145,6 +155,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// TSval and TSecr (RFC 7323, section 3).
     pub timestamps: Option<(u32, u32)>,
+    /// Fast Open.
+    pub fast_open: Option<FastOpen>,
     /// Received blocks. Only the first [`max_sack_blocks`](Options::max_sack_blocks) are written.
     pub sack: SackBlocks,
 }
@@ -157,7 +169,12 @@ impl Options {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         // With timestamps, SACK-permitted takes the place of their two NOPs.
         let sack_permitted = if self.sack_permitted && timestamps == 0 { 4 } else { 0 };
-        mss + window_scale + timestamps + sack_permitted
+        let fast_open = match self.fast_open {
+            None => 0,
+            Some(FastOpen::Request) => 4,
+            Some(FastOpen::Cookie(_)) => 12,
+        };
+        mss + window_scale + timestamps + sack_permitted + fast_open
     }
 
     /// How many SACK blocks fit beside the other options: 3 beside timestamps, 4 alone.
@@ -273,6 +290,15 @@ fn encode_options(options: &Options, out: &mut Vec<u8>) {
     if let Some(shift) = options.window_scale {
         out.extend([NOP, WINDOW_SCALE, 3, shift]);
     }
+    match options.fast_open {
+        None => {}
+        Some(FastOpen::Request) => out.extend([FAST_OPEN, 2, NOP, NOP]),
+        Some(FastOpen::Cookie(cookie)) => {
+            out.extend([FAST_OPEN, 10]);
+            out.extend(cookie);
+            out.extend([NOP, NOP]);
+        }
+    }
     let blocks = &options.sack.as_slice()[..options.written_sack_blocks()];
     if !blocks.is_empty() {
         out.extend([NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
@@ -307,6 +333,8 @@ fn decode_option(kind: u8, body: &[u8], options: &mut Options) {
         (WINDOW_SCALE, 1) => options.window_scale = Some(body[0]),
         (SACK_PERMITTED, 0) => options.sack_permitted = true,
         (TIMESTAMPS, 8) => options.timestamps = Some((be32(body, 0), be32(body, 4))),
+        (FAST_OPEN, 0) => options.fast_open = Some(FastOpen::Request),
+        (FAST_OPEN, 8) => options.fast_open = body.try_into().ok().map(FastOpen::Cookie),
         (SACK, 8 | 16 | 24 | 32) => {
             options.sack = body.chunks(8).map(|b| SackBlock { left: be32(b, 0), right: be32(b, 4) }).collect();
         }

@@ -3,6 +3,7 @@
 mod config;
 mod connection;
 mod ecn;
+mod fast_open;
 mod pacing;
 mod parameters;
 mod rack;
@@ -19,6 +20,7 @@ mod undo;
 
 pub use config::{Config, ControlFactory, Host, Pacing};
 pub use connection::{Connection, Failure, State};
+pub use fast_open::{CookieOption, Cookies};
 pub use parameters::PARAMETERS;
 pub use recovery::Recovery;
 pub use segment::{Extra, Flags, SackBlocks, Segment, SynOptions, stamp};

@@ -83,6 +83,18 @@ pub const PARAMETERS: &[Parameter] = &[
          what arrives; SYN-ACK is acknowledged at once; slow start goes on with half of the window in use; auto: linux \
          with recovery rack, else rfc",
     ),
+    Parameter::new(
+        "fast_open",
+        Kind::Flag,
+        "false",
+        "data in the SYN (RFC 7413); the first connection between two hosts asks for the cookie that this takes",
+    ),
+    Parameter::new(
+        "cookie",
+        Kind::Choice(&["none", "cached"]),
+        "none",
+        "whether the client has the cookie for fast_open from before the run",
+    ),
     Parameter::new("initial_rto", ANY, "1 s", "retransmission timeout before the first measurement (RFC 6298)"),
     Parameter::new("max_rto", ANY, "120 s", "largest retransmission timeout"),
     Parameter::new("retries", Kind::Integer(1, 100), "15", "timeouts in a row after which a connection is given up"),

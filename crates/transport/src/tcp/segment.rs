@@ -1,5 +1,6 @@
 //! What two TCP endpoints exchange.
 
+use super::fast_open::CookieOption;
 use vazao_engine::Ecn;
 
 /// A segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
@@ -88,6 +89,8 @@ pub struct SynOptions {
     pub window_scale: Option<u8>,
     /// Whether SACK may be used (RFC 2018).
     pub sack_permitted: bool,
+    /// A cookie, or the wish for one (RFC 7413).
+    pub fast_open: Option<CookieOption>,
 }
 
 /// Up to four SACK blocks.
@@ -140,7 +143,12 @@ impl Extra {
         let syn = self.syn.map_or(0, |syn| {
             // SACK-permitted shares the timestamps' padding where there are any.
             let sack = if syn.sack_permitted && !timestamps { 4 } else { 0 };
-            4 + sack + if syn.window_scale.is_some() { 4 } else { 0 }
+            let cookie = match syn.fast_open {
+                None => 0,
+                Some(CookieOption::Request) => 4,
+                Some(CookieOption::Cookie(_)) => 12,
+            };
+            4 + sack + cookie + if syn.window_scale.is_some() { 4 } else { 0 }
         });
         let blocks = u32::from(self.sack.count);
         syn + if blocks > 0 { 4 + 8 * blocks } else { 0 }

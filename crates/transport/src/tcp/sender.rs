@@ -221,6 +221,18 @@ impl Sender {
         self.rtt.after_lost_syn();
     }
 
+    /// So many octets have been acknowledged with the SYN that they came with.
+    pub fn skip(&mut self, octets: u64) {
+        (self.una, self.nxt, self.round_end) = (1 + octets, 1 + octets, 1 + octets);
+    }
+
+    /// Data left before the handshake was over, whose timer is over too.
+    pub fn watch_flight(&mut self, now: Time) {
+        if self.board.outstanding() > 0 {
+            self.restart_timer(now);
+        }
+    }
+
     // ---- sending ------------------------------------------------------------------------------------------------
 
     /// The next chunk that may be sent now. The caller sends it: it is on the scoreboard already.

@@ -41,6 +41,8 @@ pub struct Stats {
     pub duplicates_received: u64,
     /// As a receiver: segments whose payload was not what belongs at their place. Above zero, data was corrupted.
     pub misplaced: u64,
+    /// When data might flow: before that with TCP Fast Open (RFC 7413).
+    pub ready: Option<Time>,
     /// When the connection was set up.
     pub established: Option<Time>,
 }

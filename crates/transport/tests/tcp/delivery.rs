@@ -88,6 +88,19 @@ fn check(lab: &mut Lab) {
     }
 }
 
+/// Fast Open, the client without a cookie.
+fn cold(client: Side, server: Side, weather: Weather) -> Lab {
+    Lab::with_fast_open(client, server, weather, false)
+}
+
+/// Fast Open, the client with one.
+fn warm(client: Side, server: Side, weather: Weather) -> Lab {
+    Lab::with_fast_open(client, server, weather, true)
+}
+
+type Opening = fn(Side, Side, Weather) -> Lab;
+const OPENINGS: [Opening; 5] = [Lab::new, Lab::new, Lab::simultaneous, cold, warm];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
@@ -96,14 +109,11 @@ proptest! {
         client in side(),
         mut server in side(),
         weather in weather(),
-        simultaneous in prop::bool::weighted(0.2),
+        opening in prop::sample::select(&OPENINGS[..]),
     ) {
         // If both waited for the other to close, neither would.
         server.2.closes_second &= !client.2.closes_second;
-        let make = || {
-            let open = if simultaneous { Lab::simultaneous } else { Lab::new };
-            open(client.clone(), server.clone(), weather.clone())
-        };
+        let make = || opening(client.clone(), server.clone(), weather.clone());
         let mut lab = make();
         check(&mut lab);
         let mut again = make();

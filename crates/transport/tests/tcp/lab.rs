@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Connection, Extra, Flags, Segment, State};
+use vazao_transport::tcp::{Config, Connection, Cookies, Extra, Flags, Segment, State};
 
 /// How a network treats packets, both ways.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ pub struct End {
     /// furthest octet that an arrived segment allowed.
     initial: u32,
     sent: u64,
+    /// Bytes that went with the SYN.
+    early: u64,
     allowed: u64,
     /// The window scale it announced.
     scale: Option<u8>,
@@ -86,6 +88,7 @@ impl End {
             closed: false,
             initial,
             sent: 0,
+            early: 0,
             allowed: 0,
             scale: None,
             segments: 0,
@@ -136,13 +139,18 @@ impl End {
         if segment.flags.has(Flags::SYN) {
             self.scale = extra.syn.and_then(|syn| syn.window_scale);
             self.sent = self.sent.max(1);
+            if segment.length > 0 {
+                assert_eq!(self.early, 0, "data goes with a SYN once");
+                self.early = u64::from(segment.length);
+                self.bytes += self.early;
+            }
             return;
         }
         if segment.span() == 0 || segment.flags.has(Flags::RST) {
             return;
         }
         let end = start + segment.span();
-        assert!(start <= self.sent, "no gaps");
+        assert!(start <= self.sent.max(1 + self.early), "no gaps");
         assert!(start + u64::from(segment.length) <= self.allowed, "the receiver's window is kept");
         self.segments += 1;
         self.bytes += u64::from(segment.length);
@@ -169,6 +177,10 @@ impl End {
 
     /// A segment arrives: how far it lets this end send.
     fn learn(&mut self, segment: &Segment, peer_scale: Option<u8>) {
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            // What a SYN offers counts for who answers it with data.
+            self.allowed = self.allowed.max(1 + u64::from(segment.window));
+        }
         if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST) {
             let distance = segment.acknowledgment.wrapping_sub(self.initial.wrapping_add(self.sent as u32)) as i32;
             let acknowledged = self.sent.saturating_add_signed(i64::from(distance));
@@ -211,8 +223,20 @@ impl Lab {
         Lab::with(client, server, second, weather)
     }
 
+    /// Both ends open fast; the client has the server's cookie already if it is `warm`.
+    pub fn with_fast_open(client: Side, server: Side, weather: Weather, warm: bool) -> Lab {
+        let cookies = Arc::new(Cookies::new(7, warm));
+        let first = Connection::connect(Arc::new(client.0.clone()), client.1).with_fast_open(cookies.clone());
+        let second = Connection::listen(Arc::new(server.0.clone()), server.1).with_fast_open(cookies);
+        Lab::of(first, client, server, second, weather)
+    }
+
     fn with(client: Side, server: Side, second: Connection, weather: Weather) -> Lab {
         let first = Connection::connect(Arc::new(client.0.clone()), client.1);
+        Lab::of(first, client, server, second, weather)
+    }
+
+    fn of(first: Connection, client: Side, server: Side, second: Connection, weather: Weather) -> Lab {
         let random = weather.seed;
         let mut lab = Lab {
             ends: [End::new(first, client.0, client.1, client.2), End::new(second, server.0, server.1, server.2)],

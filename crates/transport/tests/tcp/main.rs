@@ -4,6 +4,7 @@ mod closing;
 mod config;
 mod delivery;
 mod ecn;
+mod fast_open;
 mod flow_control;
 mod handshake;
 mod lab;

@@ -8,7 +8,9 @@ use crate::config::{control, plain};
 use std::sync::Arc;
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Connection, Extra, Flags, Recovery, Segment, State, SynOptions};
+use vazao_transport::tcp::{
+    Config, Connection, CookieOption, Cookies, Extra, Flags, Recovery, Segment, State, SynOptions,
+};
 
 /// Segment size in these traces: round, so that octets can be read as segments.
 pub const MSS: u16 = 1000;
@@ -24,6 +26,11 @@ pub struct Trace {
 impl Trace {
     pub fn client(config: Config) -> Trace {
         Trace { tcp: Connection::connect(Arc::new(config), ISS), now: Time::ZERO }
+    }
+
+    /// The same with Fast Open; the client has what `cookies` says.
+    pub fn with_fast_open(self, cookies: &Arc<Cookies>) -> Trace {
+        Trace { tcp: self.tcp.with_fast_open(cookies.clone()), now: self.now }
     }
 
     pub fn server(config: Config) -> Trace {
@@ -168,6 +175,11 @@ fn show(segment: &Segment, extra: &Extra) -> String {
             line += &format!(" {}:{}", left.wrapping_sub(IRS), right.wrapping_sub(IRS));
         }
     }
+    match extra.syn.filter(|_| segment.has_extra).and_then(|syn| syn.fast_open) {
+        None => {}
+        Some(CookieOption::Request) => line += " cookie 0",
+        Some(CookieOption::Cookie(cookie)) => line += &format!(" cookie {cookie}"),
+    }
     if segment.ecn == Ecn::Ect0 {
         line += " ect";
     }
@@ -180,7 +192,8 @@ fn show(segment: &Segment, extra: &Extra) -> String {
 /// A line as a segment for the endpoint. The window is 60 000 unless given.
 fn parse(line: &str) -> (Segment, Option<Extra>) {
     let mut segment = Segment { window: 60_000, ..Segment::default() };
-    let (mut extra, mut syn) = (Extra::default(), SynOptions { mss: 536, window_scale: None, sack_permitted: false });
+    let (mut extra, mut syn) =
+        (Extra::default(), SynOptions { mss: 536, window_scale: None, sack_permitted: false, fast_open: None });
     let (mut has_options, mut in_sack) = (false, false);
     let mut words = line.split(' ').peekable();
     while let Some(word) = words.next() {
@@ -232,6 +245,11 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
             }
             "wscale" => {
                 syn.window_scale = Some(number() as u8);
+                continue;
+            }
+            "cookie" => {
+                let cookie = u64::from(number());
+                syn.fast_open = Some(if cookie == 0 { CookieOption::Request } else { CookieOption::Cookie(cookie) });
                 continue;
             }
             "sackok" => {

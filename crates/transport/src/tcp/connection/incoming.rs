@@ -42,6 +42,7 @@ impl Connection {
             self.agree(segment, extra);
             self.state = State::SynReceived;
             self.syn_due = true;
+            self.take_early_data(now, segment, extra);
             (self.syn_sent, self.syn_resent) = (None, false);
             self.tx.timer = now + self.tx.rtt.rto();
         }
@@ -50,7 +51,9 @@ impl Connection {
     /// Section 3.10.7.3.
     fn handle_syn_sent(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let acknowledges = segment.flags.has(Flags::ACK);
-        if acknowledges && segment.acknowledgment != self.wire_sequence(1) {
+        let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
+        let taken = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
+        if acknowledges && taken > u32::from(early) {
             if !segment.flags.has(Flags::RST) {
                 self.reset_due = Some((segment.acknowledgment, None));
             }
@@ -67,6 +70,11 @@ impl Connection {
         }
         self.agree(segment, extra);
         if acknowledges {
+            if let Some(fast) = &mut self.fast_open {
+                fast.on_answer(extra.and_then(|extra| extra.syn).and_then(|syn| syn.fast_open));
+                // What the server did not take goes again as if it had not gone before (RFC 7413 section 4.2.2).
+                self.tx.skip(u64::from(taken));
+            }
             // The window of a SYN is never scaled (RFC 7323 section 2.2).
             self.establish(now, u64::from(segment.window));
             self.greeting_due = self.config.host == Host::Linux;
@@ -75,6 +83,20 @@ impl Connection {
             // Simultaneous open.
             self.state = State::SynReceived;
             self.syn_due = true;
+        }
+    }
+
+    /// A SYN with the right cookie: its data counts, and ours may follow the SYN-ACK.
+    fn take_early_data(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
+        let Some(fast) = &mut self.fast_open else { return };
+        if !fast.on_request(extra.and_then(|extra| extra.syn).and_then(|syn| syn.fast_open)) {
+            return;
+        }
+        self.tx.stats.ready = Some(now);
+        self.tx.update_window(1, u64::from(segment.window));
+        if segment.length > 0 {
+            self.tx.stats.misplaced += u64::from(segment.stamp != stamp(0));
+            self.rx.on_data(now, 1, u64::from(segment.length), false);
         }
     }
 
@@ -117,6 +139,11 @@ impl Connection {
         self.tx.timer = Time::NEVER;
         self.syn_due = false;
         self.tx.stats.established = Some(now);
+        self.tx.stats.ready.get_or_insert(now);
+        if let Some(fast) = &self.fast_open {
+            self.tx.fin |= fast.closing;
+            self.tx.watch_flight(now);
+        }
         let rtt = self.syn_sent.map(|sent| now.since(sent));
         if let Some(rtt) = rtt {
             self.rx.set_rtt(rtt, now);
@@ -139,7 +166,9 @@ impl Connection {
             return;
         }
         if self.state == State::SynReceived {
-            if segment.acknowledgment != self.wire_sequence(1) {
+            // With Fast Open there may be data beyond the SYN.
+            let beyond = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
+            if u64::from(beyond) > self.tx.nxt - 1 {
                 self.reset_due = Some((segment.acknowledgment, None));
                 return;
             }

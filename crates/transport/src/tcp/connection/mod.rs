@@ -5,6 +5,7 @@ mod outgoing;
 
 use crate::tcp::config::{Config, Host};
 use crate::tcp::ecn::Echo;
+use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
@@ -82,6 +83,7 @@ pub struct Connection {
     reset_due: Option<(u32, Option<u32>)>,
     time_wait: Time,
     failure: Option<Failure>,
+    fast_open: Option<Box<FastOpen>>,
 }
 
 impl Connection {
@@ -109,6 +111,7 @@ impl Connection {
             reset_due: None,
             time_wait: Time::NEVER,
             failure: None,
+            fast_open: None,
             config,
         }
     }
@@ -126,6 +129,24 @@ impl Connection {
     /// A connection that waits for its peer's SYN.
     pub fn listen(config: Arc<Config>, iss: u32) -> Self {
         Connection::new(config, iss, State::Listen)
+    }
+
+    /// The same, with data in the SYN where the client has the server's cookie (RFC 7413).
+    #[must_use]
+    pub fn with_fast_open(mut self, cookies: Arc<Cookies>) -> Self {
+        self.fast_open = Some(Box::new(FastOpen::new(cookies)));
+        self
+    }
+
+    /// Whether data may flow before the handshake is over.
+    #[cold]
+    fn is_open_early(&self) -> bool {
+        self.fast_open.as_ref().is_some_and(|fast| match self.state {
+            State::SynSent if self.syn_sent.is_none() => fast.has_cookie(),
+            State::SynSent => fast.sent.is_some() && !self.syn_resent,
+            State::SynReceived => fast.accepted,
+            _ => false,
+        })
     }
 
     // ---- what the outside can see -------------------------------------------------------------------------------
@@ -282,7 +303,8 @@ impl Stream for Connection {
 
     fn discard_unsent(&mut self) -> u64 {
         if !self.tx.fin {
-            self.tx.end = self.tx.nxt;
+            let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
+            self.tx.end = self.tx.nxt.max(1 + u64::from(early));
         }
         self.tx.end - 1
     }
@@ -301,6 +323,12 @@ impl Stream for Connection {
             return;
         }
         match self.state {
+            State::SynSent | State::SynReceived if self.is_open_early() => {
+                // FIN waits for the handshake.
+                if let Some(fast) = &mut self.fast_open {
+                    fast.closing = true;
+                }
+            }
             State::Listen | State::SynSent | State::Closed => self.enter_closed(),
             _ => {
                 self.tx.fin = true;
@@ -310,7 +338,11 @@ impl Stream for Connection {
     }
 
     fn is_connected(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+        match self.state {
+            State::Closed | State::Listen => false,
+            State::SynSent | State::SynReceived => self.is_open_early(),
+            _ => true,
+        }
     }
 
     fn peer_closed(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Segments out: resets, SYNs, data, probes and acknowledgements.
 
 use super::*;
+use crate::tcp::fast_open::CookieOption;
 use crate::tcp::segment::{Extra, Flags, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
@@ -30,6 +31,12 @@ impl Connection {
             _ => {
                 if self.reset_due.is_some() || self.syn_due {
                     return self.control_segment(now, extra);
+                }
+                if self.state == State::SynReceived
+                    && self.is_open_early()
+                    && let Some(chunk) = self.tx.next(now)
+                {
+                    return Some(self.data_segment(now, chunk, extra));
                 }
             }
         }
@@ -83,8 +90,12 @@ impl Connection {
             mss: self.config.mss + if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 },
             window_scale: scaled.then(|| own_scale(&self.config)),
             sack_permitted: if answer { self.agreed.sack } else { self.config.sack },
+            fast_open: None,
         });
+        let length = self.open_fast(now, answer, extra);
         Some(Segment {
+            length,
+            stamp: if length > 0 { stamp(0) } else { 0 },
             sequence: self.iss,
             acknowledgment: if answer { self.wire_acknowledgment() } else { 0 },
             timestamp: if timestamps { timestamp(now) } else { 0 },
@@ -95,6 +106,32 @@ impl Connection {
             has_extra: true,
             ..Segment::default()
         })
+    }
+
+    /// The Fast Open option, and how much data goes with a SYN: as much as a packet holds, but never twice (RFC 7413
+    /// section 4.2.1).
+    fn open_fast(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
+        let (Some(fast), Some(syn)) = (&mut self.fast_open, &mut extra.syn) else { return 0 };
+        if answer {
+            syn.fast_open = fast.answer();
+            return 0;
+        }
+        if self.syn_resent {
+            return 0;
+        }
+        let option = fast.ask();
+        syn.fast_open = Some(option);
+        if option == CookieOption::Request {
+            return 0;
+        }
+        self.tx.stats.ready = Some(now);
+        // The options of a SYN take the room of payload, but for timestamps, which the segment size leaves room for.
+        let options = Segment { has_extra: true, ..Segment::default() }.header_bytes(extra) - 20;
+        let room = u64::from(self.config.mss).saturating_sub(u64::from(options));
+        let length = (self.tx.end - 1).min(room) as u16;
+        fast.sent = Some(length);
+        self.tx.stats.bytes += u64::from(length);
+        length
     }
 
     #[inline]
