@@ -86,7 +86,7 @@ impl<'a> Account<'a> {
             completed: None,
             intact: false,
             established: match machine(flow.ends[0]) {
-                Some(client) => client.machine.established(),
+                Some(client) => client.ready(),
                 None => ledger.and_then(|ledger| ledger.established),
             },
             sender: match (sender, ledger) {

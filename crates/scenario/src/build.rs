@@ -20,6 +20,7 @@ use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Graph, Network, RouteId, Routing, Step};
 use vazao_transport::tcp::{Config, Connection, ControlFactory, Cookies};
+use vazao_transport::tls;
 use vazao_transport::udp;
 
 /// The number of one direction of a link in the network: links were added in pairs.
@@ -85,12 +86,13 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             let is_program = matches!(sides.client, Application::Program(_));
             world.guests.add_flow(number, spec, is_program, sides.client_sends);
         }
+        let mut sessions = spec.tls.map(|config| tls::Session::pair(config).map(Box::new).map(Some));
         let mut machine = |side: usize, application| {
             if spec.stacks[side] == Stack::Linux {
                 return Side::Guest(cast.guest(number, side));
             }
             if spec.entry.build == Protocol::Udp {
-                return Side::Machine(Box::new(udp_machine(spec, paced)), application, ids[number][side]);
+                return Side::Machine(Box::new(udp_machine(spec, paced)), application, None, ids[number][side]);
             }
             let config = match configs.last() {
                 Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
@@ -102,11 +104,12 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             };
             let iss = initial_sequences(scenario.seed, number)[side];
             let open = if side == 0 { Connection::connect } else { Connection::listen };
+            let session = sessions.as_mut().and_then(|both| both[side].take());
             let mut connection = open(config, iss);
             if spec.parameters.flag("fast_open") {
                 connection = connection.with_fast_open(cookies.of(scenario, flow));
             }
-            Side::Machine(Box::new(Machine::Tcp(connection)), application, ids[number][side])
+            Side::Machine(Box::new(Machine::Tcp(connection)), application, session, ids[number][side])
         };
         let ends = [machine(0, sides.client), machine(1, sides.server)];
         world.add_flow(flow.start, sides.client_sends, ends, measure);

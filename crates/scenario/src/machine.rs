@@ -6,6 +6,7 @@
 use vazao_application::Application;
 use vazao_engine::Time;
 use vazao_transport::tcp::Connection;
+use vazao_transport::tls::Session;
 use vazao_transport::udp;
 
 /// One end of a flow, played by one of our transports.
@@ -32,6 +33,15 @@ impl Machine {
         match self {
             Machine::Tcp(connection) => application.drive(now, connection),
             Machine::Udp(endpoint) => drive_datagrams(application, now, endpoint),
+        }
+    }
+
+    /// The same, over TLS.
+    #[cold]
+    pub fn drive_over_tls(&mut self, now: Time, session: &mut Session, application: &mut Application) {
+        if let Machine::Tcp(connection) = self {
+            session.pump(now, connection);
+            application.drive(now, &mut session.over(connection));
         }
     }
 

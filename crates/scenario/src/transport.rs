@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
 use vazao_engine::Rate;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, unknown};
-use vazao_transport::tcp;
+use vazao_transport::{tcp, tls};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -41,6 +41,8 @@ pub struct TransportSpec {
     pub entry: &'static Entry<Protocol>,
     /// The protocol's own parameters.
     pub parameters: Parameters,
+    /// The TLS over it.
+    pub tls: Option<tls::Config>,
     /// The congestion control.
     pub control: ControlSpec,
     /// Name and parameters of the slow start.
@@ -136,16 +138,24 @@ pub const LINUX_CONTROLS: &[(&str, &str)] = &[
 const LINUX_PARAMETERS: &[&str] =
     &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
 
-/// `own` and the parameters of every stack.
-const fn with_stack<const N: usize>(own: &[Parameter]) -> [Parameter; N] {
+/// Two lists of parameters as one.
+const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {
     let mut all = [stack::PARAMETERS[0]; N];
     let mut i = 0;
     while i < N {
-        all[i] = if i < own.len() { own[i] } else { stack::PARAMETERS[i - own.len()] };
+        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
         i += 1;
     }
     all
 }
+
+/// `own` and the parameters of every stack.
+const fn with_stack<const N: usize>(own: &[Parameter]) -> [Parameter; N] {
+    join(own, stack::PARAMETERS)
+}
+
+/// TCP and what may be over it.
+const TCP: &[Parameter] = &join::<{ tcp::PARAMETERS.len() + tls::PARAMETERS.len() }>(tcp::PARAMETERS, tls::PARAMETERS);
 
 const UDP: &[Parameter] = &[
     Parameter::new(
@@ -176,7 +186,7 @@ const MPTCP: &[Parameter] = &[
 ];
 
 const STACKS: usize = stack::PARAMETERS.len();
-const TCP_ALL: &[Parameter] = &with_stack::<{ tcp::PARAMETERS.len() + STACKS }>(tcp::PARAMETERS);
+const TCP_ALL: &[Parameter] = &with_stack::<{ TCP.len() + STACKS }>(TCP);
 const UDP_ALL: &[Parameter] = &with_stack::<{ UDP.len() + STACKS }>(UDP);
 const SCTP_ALL: &[Parameter] = &with_stack::<{ SCTP.len() + STACKS }>(SCTP);
 const MPTCP_ALL: &[Parameter] = &with_stack::<{ MPTCP.len() + STACKS }>(MPTCP);
@@ -257,6 +267,13 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => ("none", Parameters::default()),
     };
     let parameters = table.parameters(entry.parameters)?;
+    let tls = match entry.build {
+        Protocol::Tcp => tls::Config::new(&parameters).map_err(|problem| whole.error(problem))?,
+        _ => None,
+    };
+    if tls.is_some() && stacks.contains(&Stack::Linux) {
+        return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
+    }
     if entry.build == Protocol::Tcp && stacks.contains(&Stack::Linux) {
         let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
         let mss = parameters.integer("mss");
@@ -266,12 +283,12 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
             );
         }
     }
-    Ok(TransportSpec { entry, parameters, control, slow_start, stacks, sender, guest })
+    Ok(TransportSpec { entry, parameters, tls, control, slow_start, stacks, sender, guest })
 }
 
 /// A setting that nobody would heed is a mistake.
 fn refuse_own(table: &Table) -> Result<()> {
-    for parameter in tcp::PARAMETERS.iter().filter(|p| !LINUX_PARAMETERS.contains(&p.name)) {
+    for parameter in TCP.iter().filter(|p| !LINUX_PARAMETERS.contains(&p.name)) {
         if let Some(error) = table.error_at(
             parameter.name,
             format!(

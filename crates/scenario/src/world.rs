@@ -9,6 +9,7 @@ use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Extra, Segment};
+use vazao_transport::tls;
 use vazao_transport::udp::{self, Datagram};
 
 /// Bytes of an IPv4 header without options.
@@ -35,6 +36,8 @@ pub(crate) const TO_GUEST: u32 = 1 << 31;
 pub(crate) struct Endpoint {
     pub machine: Machine,
     pub application: Application,
+    /// TLS between the two.
+    tls: Option<Box<tls::Session>>,
     pub route: RouteId,
     /// Index of the endpoint at the other end, or [`TO_GUEST`] and the flow's number.
     pub peer: u32,
@@ -49,6 +52,13 @@ pub(crate) struct Endpoint {
     due: Time,
 }
 
+impl Endpoint {
+    /// When its data might flow.
+    pub fn ready(&self) -> Option<Time> {
+        self.tls.as_ref().map_or_else(|| self.machine.established(), |session| session.ready())
+    }
+}
+
 /// Who plays one end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -60,7 +70,7 @@ pub(crate) enum End {
 
 /// One end of a flow as it is added: our machine, or the guest that plays it.
 pub(crate) enum Side {
-    Machine(Box<Machine>, Application, RouteId),
+    Machine(Box<Machine>, Application, Option<Box<tls::Session>>, RouteId),
     Guest(u32),
 }
 
@@ -195,9 +205,9 @@ impl<P: Probe> World<P> {
         let ends = sides.map(|side| {
             let is_client = index == 0;
             index += 1;
-            let (machine, application, route) = match side {
+            let (machine, application, tls, route) = match side {
                 Side::Guest(guest) => return End::Guest(guest),
-                Side::Machine(machine, application, route) => (*machine, application, route),
+                Side::Machine(machine, application, tls, route) => (*machine, application, tls, route),
             };
             let slot = self.scheduler.add_slot();
             if is_client {
@@ -206,6 +216,7 @@ impl<P: Probe> World<P> {
             self.endpoints.push(Endpoint {
                 machine,
                 application,
+                tls,
                 route,
                 peer: if both { first + u32::from(is_client) } else { TO_GUEST | number },
                 flow: number,
@@ -434,7 +445,10 @@ impl<P: Probe> World<P> {
     #[inline]
     fn service(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
-        endpoint.machine.drive(self.now, &mut endpoint.application);
+        match &mut endpoint.tls {
+            None => endpoint.machine.drive(self.now, &mut endpoint.application),
+            Some(session) => endpoint.machine.drive_over_tls(self.now, session, &mut endpoint.application),
+        }
         self.transmit(index);
         let endpoint = &mut self.endpoints[index];
         if P::ON

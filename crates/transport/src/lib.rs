@@ -9,6 +9,7 @@ mod pacer;
 mod ranges;
 mod rtt;
 pub mod tcp;
+pub mod tls;
 pub mod udp;
 
 pub use delivery_rate::{DeliveryRate, PacketState};

@@ -10,6 +10,7 @@ mod losses;
 mod queues;
 mod response;
 mod sawtooth;
+mod set_up;
 mod sharing;
 mod slow_start;
 mod topologies;

@@ -1,0 +1,318 @@
+//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) as what they cost: round trips, and bytes. A stream over a stream.
+//!
+//! Bytes are counted, not moved, so what record headers would say stands in a ledger that both ends share.
+
+mod sizes;
+
+use crate::Stream;
+use sizes::{ALERT, Part, RECORD, parts};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use vazao_engine::Time;
+use vazao_engine::registry::{Kind, Parameter, Parameters};
+
+/// Which TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// TLS 1.2.
+    V12,
+    /// TLS 1.3.
+    V13,
+}
+
+/// Which handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// The two have not met.
+    Full,
+    /// They have: the server shows no certificate.
+    Resumed,
+    /// The client's data goes with its first message (TLS 1.3).
+    Early,
+}
+
+/// What a user can say of TLS.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new("tls", Kind::Choice(&["none", "1.2", "1.3"]), "none", "the TLS over it (RFC 5246, RFC 8446)"),
+    Parameter::new(
+        "tls_handshake",
+        Kind::Choice(&["full", "resumed", "0-rtt"]),
+        "full",
+        "round trips before the client's data: full 2 with TLS 1.2 and 1 with 1.3, resumed 1, 0-rtt (1.3 only) none",
+    ),
+    Parameter::new("certificate", Kind::Size(100), "3 kB", "the server's certificates in a full TLS handshake"),
+];
+
+/// The settings of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Which TLS.
+    pub version: Version,
+    /// Which handshake.
+    pub handshake: Handshake,
+    /// Bytes of the server's Certificate message.
+    pub certificate: u64,
+}
+
+impl Config {
+    /// What `parameters`, resolved from [`PARAMETERS`], describe; nothing without TLS.
+    ///
+    /// # Errors
+    /// A sentence where TLS 1.2 is to send early data.
+    pub fn new(parameters: &Parameters) -> Result<Option<Config>, &'static str> {
+        let version = match parameters.text("tls") {
+            "1.2" => Version::V12,
+            "1.3" => Version::V13,
+            _ => return Ok(None),
+        };
+        let handshake = match parameters.text("tls_handshake") {
+            "full" => Handshake::Full,
+            "resumed" => Handshake::Resumed,
+            _ => Handshake::Early,
+        };
+        if (version, handshake) == (Version::V12, Handshake::Early) {
+            return Err("TLS 1.2 has no 0-rtt handshake; write tls = \"1.3\"");
+        }
+        let certificate = parameters.size("certificate").expect("a size with a default");
+        Ok(Some(Config { version, handshake, certificate }))
+    }
+}
+
+/// What stands in the ledger of a direction: what was written, in its order.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    kind: What,
+    /// Where it begins in the lower stream, and where its data begins in the upper one.
+    at: u64,
+    plain_at: u64,
+    /// Bytes of the lower stream, and of data.
+    wire: u64,
+    plain: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Flight,
+    Data,
+    Alert,
+}
+
+/// How far the end of the upper stream has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Open,
+    Wanted,
+    /// The alert that says so is written.
+    Announced,
+    Closed,
+}
+
+type Ledger = Arc<Mutex<VecDeque<Entry>>>;
+
+fn open(ledger: &Ledger) -> MutexGuard<'_, VecDeque<Entry>> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One end of a TLS connection.
+#[derive(Debug)]
+pub struct Session {
+    version: Version,
+    part: Part,
+    /// Flights sent and received.
+    flights: (usize, usize),
+    outgoing: Ledger,
+    incoming: Ledger,
+    /// Ends of what was written to the lower and the upper stream.
+    written: (u64, u64),
+    /// Of what was written, bytes that the lower stream had no room for yet.
+    pending: u64,
+    /// Bytes of the lower stream that have been read, and of the upper stream: opened, and read.
+    taken: u64,
+    opened: u64,
+    read: u64,
+    /// What is out of place below is so above, too.
+    skew: u64,
+    ready: Option<Time>,
+    end: End,
+}
+
+impl Session {
+    /// The two ends of a connection, the client's first.
+    pub fn pair(config: Config) -> [Session; 2] {
+        let ledgers = [Ledger::default(), Ledger::default()];
+        let [client, server] = parts(config.version, config.handshake, config.certificate);
+        [(client, 0), (server, 1)].map(|(part, side)| Session {
+            version: config.version,
+            part,
+            flights: (0, 0),
+            outgoing: ledgers[side].clone(),
+            incoming: ledgers[1 - side].clone(),
+            written: (0, 0),
+            pending: 0,
+            taken: 0,
+            opened: 0,
+            read: 0,
+            skew: 0,
+            ready: None,
+            end: End::Open,
+        })
+    }
+
+    /// When its data might flow.
+    pub fn ready(&self) -> Option<Time> {
+        self.ready
+    }
+
+    /// Goes on with the handshake, and with what the lower stream had no room for. Call whenever something has happened.
+    pub fn pump(&mut self, now: Time, lower: &mut impl Stream) {
+        if !lower.is_connected() {
+            return;
+        }
+        self.open_up(0, lower);
+        while let Some(flight) = self.part.flights.get(self.flights.0).filter(|f| f.after <= self.flights.1) {
+            let bytes = flight.bytes;
+            self.flights.0 += 1;
+            self.enter(What::Flight, 0, bytes);
+        }
+        self.flush(lower);
+        let (sent, received) = self.part.ready;
+        if self.ready.is_none() && self.flights.0 >= sent && self.flights.1 >= received {
+            self.ready = Some(now);
+        }
+    }
+
+    /// The upper stream.
+    pub fn over<'a, S: Stream>(&'a mut self, lower: &'a mut S) -> Secured<'a, S> {
+        Secured { session: self, lower }
+    }
+
+    /// Notes what is written, all of it still pending.
+    fn enter(&mut self, kind: What, plain: u64, wire: u64) {
+        let (at, plain_at) = self.written;
+        open(&self.outgoing).push_back(Entry { kind, at, plain_at, wire, plain });
+        self.written = (at + wire, plain_at + plain);
+        self.pending += wire;
+    }
+
+    /// Writes what is pending, then closes if that is wanted: after the handshake's last flight, with an alert.
+    fn flush(&mut self, lower: &mut impl Stream) {
+        if self.end == End::Wanted && self.flights.0 == self.part.flights.len() {
+            self.end = End::Announced;
+            self.enter(What::Alert, 0, self.version.sealed(ALERT));
+        }
+        if self.pending > 0 {
+            self.pending -= lower.write(self.pending);
+        }
+        if self.end == End::Announced && self.pending == 0 {
+            self.end = End::Closed;
+            lower.close();
+        }
+    }
+
+    /// Opens records until `wanted` bytes beyond those read lie open, or there are no more; what is no data in any case.
+    fn open_up(&mut self, wanted: u64, lower: &mut impl Stream) {
+        let ledger = self.incoming.clone();
+        let mut entries = open(&ledger);
+        while let Some(entry) = entries.front().copied() {
+            let done = self.taken - entry.at;
+            let whole = RECORD + self.version.overhead();
+            let missing = if entry.kind == What::Data {
+                let beyond = (self.read.saturating_add(wanted)).saturating_sub(self.opened);
+                if beyond == 0 {
+                    return;
+                }
+                let data = (self.opened - entry.plain_at + beyond).min(entry.plain);
+                (data.div_ceil(RECORD) * whole).min(entry.wire) - done
+            } else {
+                entry.wire - done
+            };
+            let Some(range) = lower.read_at_most(missing) else { return };
+            self.skew += range.start.abs_diff(self.taken);
+            self.taken = range.end;
+            let done = range.end - entry.at;
+            if entry.kind == What::Data {
+                self.opened = entry.plain_at + if done == entry.wire { entry.plain } else { done / whole * RECORD };
+            }
+            if done == entry.wire {
+                self.flights.1 += usize::from(entry.kind == What::Flight);
+                entries.pop_front();
+            }
+        }
+    }
+}
+
+/// A [`Session`] with the stream that it is over.
+pub struct Secured<'a, S> {
+    session: &'a mut Session,
+    lower: &'a mut S,
+}
+
+impl<S: Stream> Stream for Secured<'_, S> {
+    fn write(&mut self, bytes: u64) -> u64 {
+        let session = &mut *self.session;
+        session.flush(self.lower);
+        if session.ready.is_none() || session.end != End::Open || session.pending > 0 || bytes == 0 {
+            return 0;
+        }
+        let taken = self.lower.write(session.version.sealed(bytes));
+        // A record that is begun is written to its end.
+        let records = taken.div_ceil(RECORD + session.version.overhead());
+        let plain = bytes.min(records.saturating_mul(RECORD));
+        if plain > 0 {
+            session.enter(What::Data, plain, session.version.sealed(plain));
+            session.pending -= taken;
+        }
+        plain
+    }
+
+    fn discard_unsent(&mut self) -> u64 {
+        let session = &mut *self.session;
+        let sent = self.lower.discard_unsent();
+        session.pending = 0;
+        let ledger = session.outgoing.clone();
+        let mut entries = open(&ledger);
+        while let Some(entry) = entries.pop_back_if(|entry| entry.kind == What::Data && entry.at >= sent) {
+            session.written = (entry.at, entry.plain_at);
+        }
+        if let Some(last) = entries.back_mut() {
+            if last.kind == What::Data {
+                let records = (sent - last.at).div_ceil(RECORD + session.version.overhead());
+                last.plain = last.plain.min(records * RECORD);
+                last.wire = session.version.sealed(last.plain);
+            }
+            session.written = (last.at + last.wire, last.plain_at + last.plain);
+            session.pending = session.written.0.saturating_sub(sent);
+        }
+        drop(entries);
+        session.flush(self.lower);
+        session.written.1
+    }
+
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.read_at_most(u64::MAX)
+    }
+
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        let session = &mut *self.session;
+        session.open_up(limit, self.lower);
+        let start = session.read;
+        session.read += limit.min(session.opened - start);
+        (session.read > start).then_some(start + session.skew..session.read + session.skew)
+    }
+
+    fn close(&mut self) {
+        if self.session.end == End::Open {
+            self.session.end = End::Wanted;
+            self.session.flush(self.lower);
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.session.ready.is_some()
+    }
+
+    fn peer_closed(&self) -> bool {
+        self.lower.peer_closed() && self.session.opened == self.session.read
+    }
+}

@@ -1,0 +1,247 @@
+//! TLS over a stream: what it sends, when, and that data passes through it once and in order.
+
+use proptest::prelude::*;
+use std::ops::Range;
+use vazao_engine::Time;
+use vazao_transport::Stream;
+use vazao_transport::tls::{Config, Handshake, Session, Version};
+
+/// One end of a wire: what it wrote, what has left, what has arrived and was read. The send buffer may be small.
+#[derive(Debug)]
+struct End {
+    room: u64,
+    written: u64,
+    sent: u64,
+    arrived: u64,
+    read: u64,
+    closed: bool,
+    peer_closed: bool,
+}
+
+impl End {
+    fn new(room: u64) -> End {
+        End { room, written: 0, sent: 0, arrived: 0, read: 0, closed: false, peer_closed: false }
+    }
+}
+
+impl Stream for End {
+    fn write(&mut self, bytes: u64) -> u64 {
+        assert!(!self.closed);
+        let taken = bytes.min(self.room - (self.written - self.sent));
+        self.written += taken;
+        taken
+    }
+    fn discard_unsent(&mut self) -> u64 {
+        self.written = self.sent;
+        self.sent
+    }
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.read_at_most(u64::MAX)
+    }
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        let start = self.read;
+        self.read += limit.min(self.arrived - start);
+        (self.read > start).then_some(start..self.read)
+    }
+    fn close(&mut self) {
+        self.closed = true;
+    }
+    fn is_connected(&self) -> bool {
+        true
+    }
+    fn peer_closed(&self) -> bool {
+        self.peer_closed && self.read == self.arrived
+    }
+}
+
+/// Client and server.
+struct Pair {
+    ends: [End; 2],
+    sessions: [Session; 2],
+}
+
+impl Pair {
+    fn new(version: Version, handshake: Handshake, room: u64) -> Pair {
+        let config = Config { version, handshake, certificate: 3_000 };
+        Pair { ends: [End::new(room), End::new(room)], sessions: Session::pair(config) }
+    }
+
+    fn pump(&mut self) {
+        for side in 0..2 {
+            self.sessions[side].pump(Time::ZERO, &mut self.ends[side]);
+        }
+    }
+
+    /// At most so many bytes of a side arrive at the other.
+    fn carry(&mut self, side: usize, most: u64) {
+        let [client, server] = &mut self.ends;
+        let (from, to) = if side == 0 { (client, server) } else { (server, client) };
+        from.sent += most.min(from.written - from.sent);
+        to.arrived = from.sent;
+        to.peer_closed = from.closed && from.sent == from.written;
+    }
+
+    fn over(&mut self, side: usize) -> impl Stream + use<'_> {
+        self.sessions[side].over(&mut self.ends[side])
+    }
+
+    /// What a side has sent since it was last asked; all of it arrives.
+    fn says(&mut self, side: usize) -> u64 {
+        let before = self.ends[side].sent;
+        self.pump();
+        self.carry(side, u64::MAX);
+        self.ends[side].sent - before
+    }
+
+    fn ready(&self) -> [bool; 2] {
+        [0, 1].map(|side| self.sessions[side].ready().is_some())
+    }
+}
+
+use Handshake::{Early, Full, Resumed};
+use Version::{V12, V13};
+
+/// RFC 8448: section 4's ClientHello is a record of 517; its server answers with records of 101 and 102, section 3's sends
+/// a ticket of 223; the client's Finished is one of 58.
+#[test]
+fn a_resumed_tls_1_3_handshake() {
+    let mut pair = Pair::new(V13, Resumed, u64::MAX);
+    assert_eq!([pair.says(0), pair.says(1), pair.says(0), pair.says(1)], [517, 101 + 102, 58, 223]);
+    assert_eq!(pair.ready(), [true, true]);
+}
+
+/// Section 4: early data follows the hello at once; EndOfEarlyData, a record of 26, comes before Finished. Six bytes of
+/// early data are a record of 28.
+#[test]
+fn early_data() {
+    let mut pair = Pair::new(V13, Early, u64::MAX);
+    pair.pump();
+    assert_eq!(pair.ready(), [true, false]);
+    assert_eq!(pair.over(0).write(6), 6);
+    assert_eq!(pair.says(0), 517 + 28);
+    pair.pump();
+    assert_eq!(pair.over(1).read(), Some(0..6));
+    assert_eq!([pair.says(1), pair.says(0)], [203, 26 + 58]);
+}
+
+/// Section 3's server: ServerHello in a record of 95; with its certificate of 445 bytes and a signature of 128 the rest is
+/// one of 679. Here the certificate has 3000 bytes and the signature 256.
+#[test]
+fn a_full_tls_1_3_handshake() {
+    let mut pair = Pair::new(V13, Full, u64::MAX);
+    assert_eq!([pair.says(0), pair.says(1)], [517, 95 + 679 + (3_000 - 445) + (256 - 128)]);
+    assert_eq!(pair.ready(), [false, false]);
+    assert_eq!(pair.says(0), 58);
+    assert_eq!(pair.ready(), [true, false]);
+    pair.pump();
+    assert_eq!(pair.ready(), [true, true]);
+}
+
+/// RFC 5246 section 7.3: the client hears Finished before its data flows, except after a resumption.
+#[test]
+fn tls_1_2_handshakes() {
+    let mut pair = Pair::new(V12, Full, u64::MAX);
+    assert_eq!(pair.says(0), 517);
+    assert!((3_300..3_600).contains(&pair.says(1)));
+    pair.says(0);
+    assert_eq!(pair.ready(), [false, false]);
+    pair.says(1);
+    pair.pump();
+    assert_eq!(pair.ready(), [true, true]);
+
+    let mut pair = Pair::new(V12, Resumed, u64::MAX);
+    (pair.says(0), pair.says(1), pair.says(0));
+    assert_eq!(pair.ready(), [true, false]);
+    pair.pump();
+    assert_eq!(pair.ready(), [true, true]);
+}
+
+/// RFC 8446 section 5: records of 2^14 bytes at most, each with a header of 5, a type and a tag of 16; RFC 5288: a nonce of
+/// 8 instead of the type. A close is an alert of two bytes.
+#[test]
+fn records_cost_their_headers() {
+    for (version, overhead) in [(V13, 22), (V12, 29)] {
+        let mut pair = Pair::new(version, Resumed, u64::MAX);
+        for _ in 0..3 {
+            (pair.says(0), pair.says(1));
+        }
+        assert_eq!(pair.over(0).write(1_000_000), 1_000_000);
+        assert_eq!(pair.says(0), 1_000_000 + 62 * overhead, "62 records");
+        assert_eq!(pair.over(1).read(), Some(0..1_000_000));
+        pair.over(0).close();
+        assert_eq!(pair.says(0), 2 + overhead);
+        pair.pump();
+        assert!(pair.over(1).peer_closed());
+    }
+}
+
+/// A record is opened once it is there as a whole.
+#[test]
+fn half_a_record_is_nothing() {
+    let mut pair = Pair::new(V13, Resumed, u64::MAX);
+    for _ in 0..3 {
+        (pair.says(0), pair.says(1));
+    }
+    pair.over(0).write(20_000);
+    pair.carry(0, 16_384 + 21);
+    assert_eq!(pair.over(1).read(), None);
+    pair.carry(0, 1);
+    assert_eq!(pair.over(1).read(), Some(0..16_384));
+    pair.carry(0, 20_000 - 16_384 + 22);
+    assert_eq!(pair.over(1).read(), Some(16_384..20_000));
+}
+
+/// What is taken back is whole records; one that has begun to leave is sent to its end.
+#[test]
+fn unsent_records_are_taken_back() {
+    let mut pair = Pair::new(V13, Resumed, u64::MAX);
+    for _ in 0..3 {
+        (pair.says(0), pair.says(1));
+    }
+    pair.over(0).write(u64::MAX >> 8);
+    pair.carry(0, 3 * (16_384 + 22) + 5);
+    assert_eq!(pair.over(0).discard_unsent(), 4 * 16_384);
+    pair.says(0);
+    assert_eq!(pair.over(1).read(), Some(0..4 * 16_384));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    /// However little the wire takes and carries at a time, and however little is read, every byte arrives once and in
+    /// order, both ways, and both ends hear of the close.
+    #[test]
+    fn data_passes_through(
+        kind in prop::sample::select(&[(V12, Full), (V12, Resumed), (V13, Full), (V13, Resumed), (V13, Early)][..]),
+        room in 1u64..40_000, sizes in prop::array::uniform2(0u64..100_000),
+        steps in prop::collection::vec((0u64..20_000, 1u64..30_000, 1u64..30_000), 1..30),
+    ) {
+        let mut pair = Pair::new(kind.0, kind.1, room);
+        let (mut written, mut read, mut closed) = ([0, 0], [0, 0], [false, false]);
+        for &(piece, reads, carries) in steps.iter().cycle().take(40_000) {
+            for side in 0..2 {
+                pair.pump();
+                let mut stream = pair.over(side);
+                while let Some(range) = stream.read_at_most(reads) {
+                    prop_assert_eq!(range.start, read[1 - side]);
+                    prop_assert!(range.end - range.start <= reads);
+                    read[1 - side] = range.end;
+                }
+                if stream.is_connected() && !closed[side] {
+                    written[side] += stream.write((piece + 1).min(sizes[side] - written[side]));
+                    if written[side] == sizes[side] {
+                        stream.close();
+                        closed[side] = true;
+                    }
+                }
+                drop(stream);
+                pair.carry(side, carries);
+            }
+            if pair.over(0).peer_closed() && pair.over(1).peer_closed() {
+                break;
+            }
+        }
+        prop_assert_eq!((written, read), (sizes, sizes));
+        prop_assert!(pair.over(0).peer_closed() && pair.over(1).peer_closed());
+    }
+}
