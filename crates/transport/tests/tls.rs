@@ -93,6 +93,12 @@ impl Pair {
         self.ends[side].sent - before
     }
 
+    fn exchange(&mut self, sides: &[usize]) {
+        for &side in sides {
+            self.says(side);
+        }
+    }
+
     fn ready(&self) -> [bool; 2] {
         [0, 1].map(|side| self.sessions[side].ready().is_some())
     }
@@ -150,7 +156,7 @@ fn tls_1_2_handshakes() {
     assert_eq!(pair.ready(), [true, true]);
 
     let mut pair = Pair::new(V12, Resumed, u64::MAX);
-    (pair.says(0), pair.says(1), pair.says(0));
+    pair.exchange(&[0, 1, 0]);
     assert_eq!(pair.ready(), [true, false]);
     pair.pump();
     assert_eq!(pair.ready(), [true, true]);
@@ -163,7 +169,7 @@ fn records_cost_their_headers() {
     for (version, overhead) in [(V13, 22), (V12, 29)] {
         let mut pair = Pair::new(version, Resumed, u64::MAX);
         for _ in 0..3 {
-            (pair.says(0), pair.says(1));
+            pair.exchange(&[0, 1]);
         }
         assert_eq!(pair.over(0).write(1_000_000), 1_000_000);
         assert_eq!(pair.says(0), 1_000_000 + 62 * overhead, "62 records");
@@ -180,7 +186,7 @@ fn records_cost_their_headers() {
 fn half_a_record_is_nothing() {
     let mut pair = Pair::new(V13, Resumed, u64::MAX);
     for _ in 0..3 {
-        (pair.says(0), pair.says(1));
+        pair.exchange(&[0, 1]);
     }
     pair.over(0).write(20_000);
     pair.carry(0, 16_384 + 21);
@@ -196,7 +202,7 @@ fn half_a_record_is_nothing() {
 fn unsent_records_are_taken_back() {
     let mut pair = Pair::new(V13, Resumed, u64::MAX);
     for _ in 0..3 {
-        (pair.says(0), pair.says(1));
+        pair.exchange(&[0, 1]);
     }
     pair.over(0).write(u64::MAX >> 8);
     pair.carry(0, 3 * (16_384 + 22) + 5);

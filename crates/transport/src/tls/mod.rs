@@ -272,8 +272,9 @@ impl<S: Stream> Stream for Secured<'_, S> {
         session.pending = 0;
         let ledger = session.outgoing.clone();
         let mut entries = open(&ledger);
-        while let Some(entry) = entries.pop_back_if(|entry| entry.kind == What::Data && entry.at >= sent) {
+        while let Some(entry) = entries.back().filter(|entry| entry.kind == What::Data && entry.at >= sent) {
             session.written = (entry.at, entry.plain_at);
+            entries.pop_back();
         }
         if let Some(last) = entries.back_mut() {
             if last.kind == What::Data {

@@ -7,7 +7,7 @@ use etherparse::TcpOptionElement::{
 use etherparse::{PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
 use proptest::prelude::*;
 use vazao_wire::checksum::Checksum;
-use vazao_wire::tcp::{Flags, Header, Options, SackBlock, SackBlocks, decode, encode, header_length};
+use vazao_wire::tcp::{FastOpen, Flags, Header, Options, SackBlock, SackBlocks, decode, encode, header_length};
 use vazao_wire::{DecodeError, ipv4};
 
 /// The options in etherparse's terms, without padding.
@@ -152,6 +152,14 @@ fn options_lie_as_linux_lays_them() {
     assert_eq!(laid(ack), [1, 1, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 1, 5, 10, 0, 0, 0, 5, 0, 0, 0, 6]);
     let bare = Options { sack_permitted: true, ..Options::default() };
     assert_eq!(laid(bare), [1, 1, 4, 2]);
+    // RFC 7413 section 4.1.1, padded: a SYN that asks for a cookie, and one that has it.
+    let fast = |fast_open| laid(Options { fast_open: Some(fast_open), ..Options::default() });
+    assert_eq!(fast(FastOpen::Request), [34, 2, 1, 1]);
+    assert_eq!(fast(FastOpen::Cookie([9, 8, 7, 6, 5, 4, 3, 2])), [34, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1]);
+    for fast_open in [FastOpen::Request, FastOpen::Cookie([9; 8])] {
+        let options = Options { fast_open: Some(fast_open), ..syn };
+        assert_eq!(read_raw(&laid(options)), options);
+    }
     assert_eq!((ack.max_sack_blocks(), bare.max_sack_blocks(), Options::default().max_sack_blocks()), (3, 4, 4));
 }
 
