@@ -57,6 +57,8 @@ pub struct Red {
     in_bytes: bool,
     max_p: f64,
     weight: f64,
+    /// Logarithm of what an arrival leaves of the average.
+    log_kept: f64,
     gentle: bool,
     ecn: bool,
     average: f64,
@@ -87,7 +89,8 @@ impl Red {
         };
         let min = min.map_or(automatic, unit);
         let max = p.capacity("max").map_or(3.0 * min, |max| unit(threshold(max, setting)));
-        let weight = if adaptive { -libm::expm1(-1.0 / packets_per_s) } else { 0.002 };
+        let automatic = if adaptive { -libm::expm1(-1.0 / packets_per_s) } else { 0.002 };
+        let weight = p.get("weight").map_or(automatic, |_| p.number("weight"));
         Red {
             queue: Fifo::default(),
             limit: super::limit(p, setting).into(),
@@ -95,7 +98,8 @@ impl Red {
             max: max.max(min + 1.0),
             in_bytes,
             max_p: p.number("max_p"),
-            weight: p.get("weight").map_or(weight, |_| p.number("weight")),
+            weight,
+            log_kept: libm::log1p(-weight).max(-1e9),
             gentle: p.flag("gentle"),
             ecn: p.flag("ecn"),
             average: 0.0,
@@ -111,7 +115,7 @@ impl Red {
     fn observe(&mut self, now: Time) {
         if let Some(since) = self.idle.take() {
             let could_have_gone = now.since(since).as_secs() / self.packet_time;
-            self.average *= libm::pow(1.0 - self.weight, could_have_gone);
+            self.average *= libm::exp(self.log_kept * could_have_gone);
         }
         let queue = if self.in_bytes { self.queue.bytes() } else { self.queue.packets() } as f64;
         self.average += self.weight * (queue - self.average);
