@@ -1,5 +1,8 @@
 //! The sending half: what may be sent now, and what acknowledgements mean.
 
+mod duplicates;
+mod timer;
+
 use super::config::{Config, Host};
 use super::ecn::Marks;
 use super::pacing::Paced;
@@ -9,6 +12,7 @@ use super::scoreboard::{Mark, Scoreboard, Sent};
 use super::stats::Stats;
 use super::undo::Undo;
 use crate::RttEstimator;
+pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
 
@@ -38,17 +42,6 @@ pub(crate) struct Acknowledgement {
     pub echo_rtt: Option<Duration>,
     /// The peer's timestamp less its echo of ours, in milliseconds: how long the octets took, by two clocks.
     pub one_way_ms: Option<i32>,
-}
-
-/// What the timer is set for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// To send again what was not acknowledged in time, or to probe a window that is shut.
-    Retransmission,
-    /// To probe the tail (TLP).
-    LossProbe,
-    /// To call lost what has not arrived out of order (RACK).
-    Reordering,
 }
 
 pub(crate) struct Sender {
@@ -561,140 +554,9 @@ impl Sender {
         first_partial
     }
 
-    fn on_duplicate_ack(&mut self, now: Time) {
-        self.duplicates += 1;
-        self.stats.duplicate_acks += 1;
-        if self.modern.is_some() {
-            return;
-        }
-        if !self.selective {
-            self.credit += self.mss;
-        }
-        if let Episode::Fast { recover, inflation, first_partial } = self.episode
-            && !self.selective
-        {
-            let inflation = inflation + self.mss as i64;
-            self.episode = Episode::Fast { recover, inflation, first_partial };
-            return;
-        }
-        let early = || self.board.front().is_some_and(|f| self.control.retransmit_early(now.since(f.at)));
-        let enough = self.duplicates == DUP_THRESHOLD || (self.duplicates < DUP_THRESHOLD && early());
-        // RFC 6582 section 3.2 step 2: without SACK, duplicates of what the last recovery resent prove nothing.
-        let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
-        if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
-            self.start_recovery(now, false);
-        }
-    }
-
-    /// Marks what the scoreboard shows to be lost, and starts an episode if that is news.
-    fn judge(&mut self, now: Time) {
-        self.board.judge(self.mss);
-        if self.episode == Episode::None && self.board.has_pending() {
-            self.start_recovery(now, true);
-        }
-    }
-
-    /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
-    fn start_recovery(&mut self, now: Time, once: bool) {
-        let restart = self.recovery == Recovery::Tahoe;
-        self.reduce(now, if restart { Signal::Restart } else { Signal::Loss });
-        if restart {
-            self.board.lose_all(false);
-            self.episode = Episode::Restart { recover: self.nxt };
-        } else {
-            self.board.lose_front(once);
-            let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
-            self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
-        }
-        if self.recovery != Recovery::Reno {
-            self.guard = self.nxt;
-        }
-        self.stats.recoveries += 1;
-        self.force = true;
-        self.rescued = false;
-    }
-
     pub(super) fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.cwnd = self.control.cwnd();
-    }
-
-    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a resend, the next segment is
-    /// resent at once if it is older than the timeout. It left before the window was cut, so the window is not cut again.
-    fn watch(&mut self, now: Time) {
-        self.watched -= 1;
-        let Some(front) = self.board.front() else { return };
-        if front.state == Mark::default() && self.control.retransmit_early(now.since(front.at)) {
-            self.board.lose_front(false);
-            self.force = true;
-        }
-    }
-
-    // ---- the timer ----------------------------------------------------------------------------------------------
-
-    #[inline]
-    fn restart_timer(&mut self, now: Time) {
-        self.timer = now + self.rtt.rto();
-        if self.modern.is_some() {
-            (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
-            self.arm_probe(now);
-        }
-    }
-
-    /// The receiver's window keeps data back. With nothing in flight no acknowledgement will come, so the timer must.
-    #[cold]
-    fn persist(&mut self, now: Time) {
-        if self.board.outstanding() == 0 && self.timer == Time::NEVER {
-            self.persisting = true;
-            self.restart_timer(now);
-        }
-    }
-
-    /// The receiver's window let data out again: the timer that paced probes is free for it.
-    #[cold]
-    fn resume(&mut self) {
-        self.persisting = false;
-        self.probe = false;
-        self.expiries = 0;
-        self.rtt.forget_back_off();
-        self.timer = Time::NEVER;
-    }
-
-    /// The timer expired. False when the connection is to be given up.
-    pub fn on_timeout(&mut self, now: Time) -> bool {
-        match self.purpose {
-            Purpose::Retransmission => return self.on_retransmission_timeout(now),
-            Purpose::Reordering => self.stop_waiting(now),
-            Purpose::LossProbe => self.want_probe(now),
-        }
-        true
-    }
-
-    fn on_retransmission_timeout(&mut self, now: Time) -> bool {
-        self.expiries += 1;
-        if self.expiries > self.retries {
-            return false;
-        }
-        if self.board.outstanding() == 0 {
-            // The receiver's window is shut: probe it, less and less often (RFC 9293 section 3.8.6.1). A peer that
-            // answers may keep it shut as long as it likes.
-            self.probe = self.nxt < self.finish();
-            self.rtt.back_off();
-            self.timer = if self.probe { now + self.rtt.rto() } else { Time::NEVER };
-            return true;
-        }
-        self.stats.timeouts += 1;
-        // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
-        let first = self.expiries == 1 && !self.episode.is_fast();
-        self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
-        self.lose_by_timeout(now);
-        self.episode = Episode::Restart { recover: self.nxt };
-        self.guard = self.nxt;
-        self.duplicates = 0;
-        self.force = false;
-        self.rtt.back_off();
-        self.restart_timer(now);
-        true
     }
 }

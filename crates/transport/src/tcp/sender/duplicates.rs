@@ -1,0 +1,73 @@
+//! Losses that duplicate acknowledgements and SACK blocks show, and the repair that they start.
+
+use super::Sender;
+use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
+use crate::tcp::scoreboard::Mark;
+use vazao_congestion::Signal;
+use vazao_engine::Time;
+
+impl Sender {
+    pub(super) fn on_duplicate_ack(&mut self, now: Time) {
+        self.duplicates += 1;
+        self.stats.duplicate_acks += 1;
+        if self.modern.is_some() {
+            return;
+        }
+        if !self.selective {
+            self.credit += self.mss;
+        }
+        if let Episode::Fast { recover, inflation, first_partial } = self.episode
+            && !self.selective
+        {
+            let inflation = inflation + self.mss as i64;
+            self.episode = Episode::Fast { recover, inflation, first_partial };
+            return;
+        }
+        let early = || self.board.front().is_some_and(|f| self.control.retransmit_early(now.since(f.at)));
+        let enough = self.duplicates == DUP_THRESHOLD || (self.duplicates < DUP_THRESHOLD && early());
+        // RFC 6582 section 3.2 step 2: without SACK, duplicates of what the last recovery resent prove nothing.
+        let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
+        if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
+            self.start_recovery(now, false);
+        }
+    }
+
+    /// Marks what the scoreboard shows to be lost, and starts an episode if that is news.
+    pub(super) fn judge(&mut self, now: Time) {
+        self.board.judge(self.mss);
+        if self.episode == Episode::None && self.board.has_pending() {
+            self.start_recovery(now, true);
+        }
+    }
+
+    /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
+    fn start_recovery(&mut self, now: Time, once: bool) {
+        let restart = self.recovery == Recovery::Tahoe;
+        self.reduce(now, if restart { Signal::Restart } else { Signal::Loss });
+        if restart {
+            self.board.lose_all(false);
+            self.episode = Episode::Restart { recover: self.nxt };
+        } else {
+            self.board.lose_front(once);
+            let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
+            self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
+        }
+        if self.recovery != Recovery::Reno {
+            self.guard = self.nxt;
+        }
+        self.stats.recoveries += 1;
+        self.force = true;
+        self.rescued = false;
+    }
+
+    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a resend, the next segment is
+    /// resent at once if it is older than the timeout. It left before the window was cut, so the window is not cut again.
+    pub(super) fn watch(&mut self, now: Time) {
+        self.watched -= 1;
+        let Some(front) = self.board.front() else { return };
+        if front.state == Mark::default() && self.control.retransmit_early(now.since(front.at)) {
+            self.board.lose_front(false);
+            self.force = true;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The sender's timer: it sends again, probes a window that is shut, or serves what recovers by time.
+
+use super::Sender;
+use crate::tcp::recovery::Episode;
+use vazao_congestion::Signal;
+use vazao_engine::Time;
+
+/// What the timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To send again what was not acknowledged in time, or to probe a window that is shut.
+    Retransmission,
+    /// To probe the tail (TLP).
+    LossProbe,
+    /// To call lost what has not arrived out of order (RACK).
+    Reordering,
+}
+
+impl Sender {
+    #[inline]
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        self.timer = now + self.rtt.rto();
+        if self.modern.is_some() {
+            (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
+            self.arm_probe(now);
+        }
+    }
+
+    /// The receiver's window keeps data back. With nothing in flight no acknowledgement will come, so the timer must.
+    #[cold]
+    pub(super) fn persist(&mut self, now: Time) {
+        if self.board.outstanding() == 0 && self.timer == Time::NEVER {
+            self.persisting = true;
+            self.restart_timer(now);
+        }
+    }
+
+    /// The receiver's window let data out again: the timer that paced probes is free for it.
+    #[cold]
+    pub(super) fn resume(&mut self) {
+        self.persisting = false;
+        self.probe = false;
+        self.expiries = 0;
+        self.rtt.forget_back_off();
+        self.timer = Time::NEVER;
+    }
+
+    /// The timer expired. False when the connection is to be given up.
+    pub fn on_timeout(&mut self, now: Time) -> bool {
+        match self.purpose {
+            Purpose::Retransmission => return self.on_retransmission_timeout(now),
+            Purpose::Reordering => self.stop_waiting(now),
+            Purpose::LossProbe => self.want_probe(now),
+        }
+        true
+    }
+
+    fn on_retransmission_timeout(&mut self, now: Time) -> bool {
+        self.expiries += 1;
+        if self.expiries > self.retries {
+            return false;
+        }
+        if self.board.outstanding() == 0 {
+            // The receiver's window is shut: probe it, less and less often (RFC 9293 section 3.8.6.1). A peer that
+            // answers may keep it shut as long as it likes.
+            self.probe = self.nxt < self.finish();
+            self.rtt.back_off();
+            self.timer = if self.probe { now + self.rtt.rto() } else { Time::NEVER };
+            return true;
+        }
+        self.stats.timeouts += 1;
+        // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
+        let first = self.expiries == 1 && !self.episode.is_fast();
+        self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
+        self.lose_by_timeout(now);
+        self.episode = Episode::Restart { recover: self.nxt };
+        self.guard = self.nxt;
+        self.duplicates = 0;
+        self.force = false;
+        self.rtt.back_off();
+        self.restart_timer(now);
+        true
+    }
+}
