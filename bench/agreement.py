@@ -101,7 +101,7 @@ class Scenario:
         # Linux grows by all that an acknowledgement covers.
         slow_start = SLOW_STARTS.get(self.cc, "standard")
         cc = {"kind": self.cc, **profile}
-        return {"cc": cc, "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack"}
+        return {"cc": cc, "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack", "bursts": "deferred"}
 
     def theirs(self) -> dict[str, Any]:
         """What the kernel is told: its defaults."""
@@ -142,6 +142,7 @@ MECHANISMS = (
     Mechanism(
         "Linux waits for more to send at once (tcp_tso_should_defer)",
         "net/ipv4/tcp_output.c",
+        ours={"bursts": "prompt"},
         theirs={"sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
     ),
     Mechanism("F-RTO", "RFC 5682", theirs={"sysctl": {"net.ipv4.tcp_frto": 0}}),

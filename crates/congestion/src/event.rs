@@ -15,6 +15,10 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes by which the cumulative acknowledgement moved, those that had arrived out of order before among them.
     pub advance: u64,
+    /// Whether it carries SACK blocks: something has arrived out of order, or twice.
+    pub blocks: bool,
+    /// Whether it offers the same receive window as the one before.
+    pub same_window: bool,
     /// Bytes in flight before it arrived.
     pub flight: u64,
     /// Bytes believed to be in the network after it (RFC 6675's pipe); for a control that
@@ -56,6 +60,8 @@ impl Default for Ack {
             acked: 0,
             delivered: 0,
             advance: 0,
+            blocks: false,
+            same_window: false,
             flight: 0,
             pipe: 0,
             rtt: None,

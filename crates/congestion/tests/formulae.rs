@@ -5,7 +5,7 @@ mod bottleneck;
 
 use bottleneck::{Flow, MSS, Path, control, setup, wide};
 use vazao_congestion::window::{BandwidthEstimate, HighSpeed};
-use vazao_congestion::{CONGESTION_CONTROLS, Congestion, Signal};
+use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, Signal};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
@@ -537,9 +537,9 @@ fn linux_highspeed_goes_by_rows() {
     }
 }
 
-/// Linux moves a quarter of what is left to search, at most 16 segments a round trip; acknowledgements of one segment let the
-/// smoothed ratio fall from 2 to 1 within the first window, so growth starts twice as fast. After a loss at 1000 segments,
-/// far away, that is 16 a round trip, with the fraction rounded: 799/16 is 49.
+/// Linux moves a quarter of what is left to search, at most 16 segments a round trip, times the segments for each
+/// acknowledgement. That ratio begins with 32 sixteenths and stays at 31 where each segment is acknowledged, for
+/// 31/16 is cut to 1. After a loss at 1000 segments, far away: one more for 799/16, cut to 49, times 16/31, cut to 25, so 32.
 #[test]
 fn linux_bic_moves_by_sixteen_segments_at_most() {
     let mut flow = avoiding("bic", &[("profile", Raw::Text("linux".into()))], 1_000.0, wide(0.1));
@@ -547,7 +547,17 @@ fn linux_bic_moves_by_sixteen_segments_at_most() {
     flow.lose();
     let before = flow.window();
     flow.round();
-    assert!((16.0..=17.0).contains(&(flow.window() - before)), "{} from {before}", flow.window());
+    assert!((31.0..=33.0).contains(&(flow.window() - before)), "{} from {before}", flow.window());
+}
+
+/// Up to its low window of 14 segments Linux's BIC is Reno, whatever the ratio: a segment for a window of them.
+#[test]
+fn linux_bic_is_reno_in_small_windows() {
+    let mut flow = avoiding("bic", &[("profile", Raw::Text("linux".into()))], 10.0, wide(0.1));
+    (0..9).for_each(|_| flow.ack());
+    assert_eq!(flow.window(), 10.0);
+    flow.ack();
+    assert_eq!(flow.window(), 11.0);
 }
 
 /// Linux doubles every round trip until more than a segment is queued at the round trip's least, then falls to what the
@@ -603,4 +613,26 @@ fn cubic_forgets_a_needless_loss() {
         });
         assert_eq!(windows[0] == windows[1], same, "{profile}: {windows:?}");
     }
+}
+
+/// Linux's Westwood counts a duplicate as a segment, whatever it reports: one that reports two segments every 2 ms (1000 a
+/// second) counts half the rate. Over 40 samples what was before is forgotten.
+#[test]
+fn linux_westwood_counts_duplicates() {
+    let mut control = control("westwood", &[("profile", Raw::Text("linux".into()))], setup(90.0, Some(90.0)));
+    let rtt = Duration::from_millis(100);
+    for i in 0..2_500 {
+        control.on_ack(&Ack {
+            now: Time::from_nanos(200_000_000 + i * 2_000_000),
+            delivered: 2 * MSS,
+            blocks: true,
+            flight: 90 * MSS,
+            rtt: Some(rtt),
+            in_recovery: true,
+            ..Ack::default()
+        });
+    }
+    control.on_recovered(u64::MAX);
+    // 50 segments in 100 ms; each filter and the sample are cut to whole bytes a tick.
+    assert_close(control.cwnd() as f64 / MSS as f64, 50.0, 0.05, "window after the repair");
 }

@@ -99,6 +99,8 @@ fn play(
                     acked,
                     delivered: acked,
                     advance: acked,
+                    blocks: in_recovery,
+                    same_window: round,
                     flight,
                     rtt,
                     srtt,

@@ -60,15 +60,18 @@ pub struct Bic {
 #[derive(Debug)]
 struct Linux {
     whole: WholeSegments,
-    /// Segments for each acknowledgement, smoothed over 16: growth is faster by as much, to make up for delayed ones,
-    /// although segments are counted.
+    /// Sixteenths of segments for each acknowledgement while nothing is lost or out of order, smoothed over 16: growth above
+    /// the low window is faster by as much, to make up for delayed ones, although segments are counted. Whole
+    /// numbers: what is cut off keeps it near two segments even where each is acknowledged.
     ratio: f64,
+    /// Whether nothing was lost or out of order when the last acknowledgement had come.
+    open: bool,
 }
 
 impl Bic {
     /// BIC with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ratio: 2.0 });
+        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ratio: 32.0, open: true });
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         let (s_max, beta) = if linux.is_some() { (16.0, 819.0 / 1024.0) } else { (32.0, 0.8) };
         Bic {
@@ -84,7 +87,7 @@ impl Bic {
     }
 
     /// How many segments must be acknowledged for one more, in a window of `w`, as Linux has it.
-    fn segments_for_one_more(&self, w: f64) -> f64 {
+    fn segments_for_one_more(&self, w: f64, ratio: f64) -> f64 {
         /// What is left to search is divided by this, and near the maximum a segment takes `SMOOTH / B` round trips.
         const B: f64 = 4.0;
         const SMOOTH: f64 = 20.0;
@@ -97,7 +100,8 @@ impl Bic {
             () if beyond < self.s_max * (B - 1.0) => w * (B - 1.0) / beyond,
             () => w / self.s_max,
         };
-        if self.maximum == 0.0 { every.floor().min(20.0) } else { every.floor() }
+        let every = if self.maximum == 0.0 { every.floor().min(20.0) } else { every.floor() };
+        (every * 16.0 / ratio).floor().max(1.0)
     }
 
     /// How many segments to grow in a round trip that begins with a window of `w` segments.
@@ -113,15 +117,17 @@ impl Bic {
 
 impl Window for Bic {
     fn observe(&mut self, state: &State, ack: &Ack) {
-        if let Some(linux) = self.linux.as_mut().filter(|_| !ack.in_recovery) {
-            linux.ratio += (ack.acked as f64 / state.mss - linux.ratio) / 16.0;
+        let Some(linux) = &mut self.linux else { return };
+        if linux.open {
+            linux.ratio += (ack.advance as f64 / state.mss).floor() - (linux.ratio / 16.0).floor();
         }
+        linux.open = !ack.in_recovery && !ack.blocks;
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let w = state.segments();
         if let Some(mut linux) = self.linux.take() {
-            let every = (self.segments_for_one_more(w.floor()) / linux.ratio).floor().max(1.0);
+            let every = self.segments_for_one_more(w.floor(), linux.ratio);
             let grown = linux.whole.grow(state, ack, every);
             self.linux = Some(linux);
             return grown;

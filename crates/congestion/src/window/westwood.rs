@@ -48,9 +48,9 @@ impl Westwood {
 
 impl Window for Westwood {
     /// Every acknowledgement is a sample (section 2.2), also a duplicate one, in slow start and in recovery.
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, state: &State, ack: &Ack) {
         if let Some(linux) = &mut self.linux {
-            return linux.acknowledge(ack);
+            return linux.acknowledge(state, ack);
         }
         self.estimate.acknowledge(ack.now, ack.delivered);
     }

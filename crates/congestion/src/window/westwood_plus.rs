@@ -61,9 +61,9 @@ impl WestwoodPlus {
 }
 
 impl Window for WestwoodPlus {
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, state: &State, ack: &Ack) {
         if let Some(linux) = &mut self.linux {
-            return linux.acknowledge(ack);
+            return linux.acknowledge(state, ack);
         }
         if self.round.is_some() {
             self.delivered += ack.delivered as f64;
@@ -98,6 +98,10 @@ impl Window for WestwoodPlus {
 /// Linux's Westwood (net/ipv4/tcp_westwood.c), which is Westwood+: a sample is what was delivered in a round trip, of 50 ms
 /// at least, and passes two filters that keep 7/8. A loss halves the window as Reno; only when it is repaired do window
 /// and threshold become what the path carries. All times are whole ticks of the kernel's clock.
+///
+/// What was delivered is guessed as if there were no SACK: a duplicate acknowledgement counts as a segment, and what so many
+/// stood for is taken off the next that cover more than one segment, but those that Van Jacobson's header prediction
+/// foresaw (no SACK, the same window).
 #[derive(Debug)]
 pub(super) struct LinuxWestwood {
     whole: WholeSegments,
@@ -105,6 +109,8 @@ pub(super) struct LinuxWestwood {
     /// When the sample of now began, in ticks, and the bytes delivered since.
     since: Option<f64>,
     delivered: f64,
+    /// Of these, what duplicates stood for and no cumulative acknowledgement has been reduced by.
+    accounted: f64,
     /// The last and the least RTT, in ticks.
     rtt: f64,
     least: Option<f64>,
@@ -119,14 +125,22 @@ impl LinuxWestwood {
     /// Linux's Westwood, if the parameter `profile` asks for it.
     pub fn wanted(p: &Parameters) -> Option<Self> {
         let (clock, since, least, filtered) = (Clock::of_ticks(p), None, None, None);
-        let new = |whole| LinuxWestwood { whole, clock, since, delivered: 0.0, rtt: 0.0, least, filtered };
+        let (delivered, accounted, rtt) = (0.0, 0.0, 0.0);
+        let new = |whole| LinuxWestwood { whole, clock, since, delivered, accounted, rtt, least, filtered };
         WholeSegments::wanted(p).map(new)
     }
 
     /// Every acknowledgement counts.
-    pub fn acknowledge(&mut self, ack: &Ack) {
+    pub fn acknowledge(&mut self, state: &State, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt = self.clock.span(rtt);
+        }
         let now = self.clock.now(ack.now);
-        let span = now - *self.since.get_or_insert(now);
+        // The first sample begins with the connection, whose first data this acknowledges; what it covers, a segment at
+        // least, counts as a duplicate.
+        let first = self.since.is_none();
+        let opened = Time::from_nanos(ack.now.as_nanos().saturating_sub(ack.rtt.map_or(0, Duration::as_nanos)));
+        let span = now - *self.since.get_or_insert(self.clock.now(opened));
         // The sample ends with the acknowledgement before this one.
         if self.rtt > 0.0 && span > self.rtt.max(self.clock.constant(Self::SHORTEST)) {
             let sample = (self.delivered / span).floor();
@@ -135,11 +149,27 @@ impl LinuxWestwood {
             self.filtered = Some((once, twice));
             (self.since, self.delivered) = (Some(now), 0.0);
         }
-        self.delivered += ack.delivered as f64;
-        if let Some(rtt) = ack.rtt {
-            self.rtt = self.clock.span(rtt);
+        let advance = if first { 0.0 } else { ack.advance as f64 };
+        self.delivered += self.counted(advance, state.mss, ack.same_window && !ack.blocks);
+        if self.rtt > 0.0 {
             self.least = Some(self.least.map_or(self.rtt, |least| least.min(self.rtt)));
         }
+    }
+
+    /// The bytes that count as delivered by an acknowledgement that moved so far, foreseen (`fast`) or not.
+    fn counted(&mut self, advance: f64, mss: f64, fast: bool) -> f64 {
+        if advance == 0.0 {
+            self.accounted += mss;
+            return mss;
+        }
+        if fast || advance <= mss {
+            return advance;
+        }
+        if self.accounted >= advance {
+            self.accounted -= advance;
+            return mss;
+        }
+        advance - std::mem::take(&mut self.accounted)
     }
 
     /// As Reno.

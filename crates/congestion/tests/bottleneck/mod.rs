@@ -86,6 +86,8 @@ impl Flow {
             acked: MSS,
             delivered: MSS,
             advance: MSS,
+            blocks: false,
+            same_window: true,
             flight: self.control.cwnd(),
             rtt: Some(rtt),
             srtt: rtt,

@@ -18,6 +18,7 @@ pub enum Host {
     Rfc,
     /// The least timeout bounds the part that stands for the variation. The window that is offered begins at what needs
     /// no scale and grows with what arrives, each growth being told at once. The peer's SYN is acknowledged by itself.
+    /// Of what arrives beyond a hole, some is acknowledged together; the end of a burst (PSH) at once if it has been read.
     Linux,
 }
 
@@ -31,6 +32,17 @@ pub enum Pacing {
     On,
     /// Never.
     Off,
+}
+
+/// Whether new data leaves in bursts, as Linux hands it to its card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bursting {
+    /// Segment by segment.
+    Off,
+    /// In bursts that do not wait.
+    Prompt,
+    /// In bursts that wait a moment for an acknowledgement that lets more out at once.
+    Deferred,
 }
 
 /// The settings of a TCP endpoint.
@@ -74,6 +86,8 @@ pub struct Config {
     pub pacing: Pacing,
     /// What the host does where the RFCs leave a choice.
     pub host: Host,
+    /// Whether new data leaves in bursts, and waits for them.
+    pub bursts: Bursting,
     /// Makes the congestion control.
     pub control: ControlFactory,
 }

@@ -1,5 +1,6 @@
 //! TCP (RFC 9293) as a machine: hand it segments and timeouts, ask it what to send and when to wake it.
 
+mod burst;
 mod config;
 mod connection;
 mod ecn;
@@ -18,7 +19,7 @@ mod stats;
 mod tlp;
 mod undo;
 
-pub use config::{Config, ControlFactory, Host, Pacing};
+pub use config::{Bursting, Config, ControlFactory, Host, Pacing};
 pub use connection::{Connection, Failure, State};
 pub use fast_open::{CookieOption, Cookies};
 pub use parameters::PARAMETERS;

@@ -1,6 +1,6 @@
 //! What a user can say of a TCP endpoint.
 
-use super::{Config, ControlFactory, Host, Pacing, Recovery};
+use super::{Bursting, Config, ControlFactory, Host, Pacing, Recovery};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
@@ -80,8 +80,15 @@ pub const PARAMETERS: &[Parameter] = &[
         Kind::Choice(&["auto", "rfc", "linux"]),
         "auto",
         "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered grows with \
-         what arrives; SYN-ACK is acknowledged at once; slow start goes on with half of the window in use; auto: linux \
-         with recovery rack, else rfc",
+         what arrives; SYN-ACK is acknowledged at once, and so is the end of a burst; slow start goes on with half of the \
+         window in use; auto: linux with recovery rack, else rfc",
+    ),
+    Parameter::new(
+        "bursts",
+        Kind::Choice(&["off", "prompt", "deferred"]),
+        "off",
+        "whether new data leaves in bursts as from Linux, each ended by PSH: prompt: as soon as the windows let it; deferred: \
+         after up to 1 ms where the next acknowledgement may let more out, while less than a third of the window is free",
     ),
     Parameter::new(
         "fast_open",
@@ -132,6 +139,11 @@ impl Config {
                 "linux" => Host::Linux,
                 "auto" if modern => Host::Linux,
                 _ => Host::Rfc,
+            },
+            bursts: match parameters.text("bursts") {
+                "prompt" => Bursting::Prompt,
+                "deferred" => Bursting::Deferred,
+                _ => Bursting::Off,
             },
             initial_rto: duration("initial_rto"),
             max_rto: duration("max_rto"),

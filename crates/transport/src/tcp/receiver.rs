@@ -35,6 +35,8 @@ pub(crate) struct Receiver {
     read: u64,
     /// What has arrived beyond `nxt`.
     ranges: RangeSet,
+    /// Octets that have arrived beyond a hole.
+    beyond: u64,
     /// Octets of the blocks that arrived last, most recent first: the order in which RFC 2018 wants them reported.
     recent: [u64; 4],
     /// A duplicate to report (RFC 2883).
@@ -52,11 +54,49 @@ pub(crate) struct Receiver {
     granule: u64,
     tuning: Option<Tuning>,
     due: AckDue,
+    /// What arrived last asks for an acknowledgement as soon as it is read.
+    pushed: bool,
     unacknowledged: u32,
     delayed_ack: u32,
     delayed_ack_timeout: Duration,
     quick_acks: u32,
+    compression: Option<Compression>,
+    /// An octet of a block to be reported not by the next acknowledgement but by the one after.
+    late: Option<u64>,
     mss: u64,
+}
+
+/// Linux's compression of SACK (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c): beyond a hole three segments are acknowledged
+/// at once, the others together after a twentieth of the round-trip time, but 1 ms or 44 segments at most. What is put off
+/// leaves before a block begins that might push another out of the next acknowledgement; that block waits for the one after.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compression {
+    delay: Duration,
+    /// What was expected when segments beyond it were last counted; how many were acknowledged at once, and how many wait.
+    expected: u64,
+    at_once: u32,
+    waiting: u32,
+}
+
+impl Compression {
+    const LONGEST: Duration = Duration::from_millis(1);
+    const RTT_PART: u64 = 20;
+    const AT_ONCE: u32 = 3;
+    const MOST_WAITING: u32 = 44;
+    const BLOCKS: usize = 2;
+
+    /// How long the acknowledgement may wait of a segment that arrived while `expected` was.
+    fn wait(&mut self, expected: u64) -> Option<Duration> {
+        if self.expected != expected {
+            (self.expected, self.at_once) = (expected, 0);
+        }
+        if self.at_once < Self::AT_ONCE {
+            self.at_once += 1;
+            return None;
+        }
+        self.waiting += 1;
+        (self.waiting <= Self::MOST_WAITING).then_some(self.delay)
+    }
 }
 
 /// Receive-buffer auto-tuning after Fisk and Feng (dynamic right-sizing, 2001): the buffer holds several times what the
@@ -78,8 +118,8 @@ const LINUX_BUFFER: u64 = 80 << 10;
 const UNSCALED: u64 = 65_535;
 
 impl Receiver {
-    /// A receiver whose windows will be scaled by `scale`.
-    pub fn new(config: &Config, mss: u64, scale: u8) -> Self {
+    /// A receiver whose windows will be scaled by `scale`, and which may send SACK blocks if `selective`.
+    pub fn new(config: &Config, mss: u64, scale: u8, selective: bool) -> Self {
         let linux = config.host == Host::Linux;
         let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1, most: linux.then_some(10 * mss) };
         let start = if linux { LINUX_BUFFER } else { AUTO_BUFFER.start };
@@ -90,6 +130,7 @@ impl Receiver {
             nxt: 1,
             read: 1,
             ranges: RangeSet::default(),
+            beyond: 0,
             recent: [0; 4],
             duplicate: None,
             fin: None,
@@ -100,10 +141,13 @@ impl Receiver {
             granule: 1 << scale,
             tuning: config.receive_buffer.is_none().then_some(tuning),
             due: AckDue::Never,
+            pushed: false,
             unacknowledged: 0,
             delayed_ack: config.delayed_ack,
             delayed_ack_timeout: config.delayed_ack_timeout,
             quick_acks: config.quick_acks,
+            compression: (linux && selective).then(Compression::default),
+            late: None,
             mss,
         }
     }
@@ -113,8 +157,11 @@ impl Receiver {
         config.receive_buffer.unwrap_or(AUTO_BUFFER.end)
     }
 
-    /// The handshake's round-trip time, which paces the auto-tuning.
+    /// The handshake's round-trip time, which paces the auto-tuning and the compression of SACK.
     pub fn set_rtt(&mut self, rtt: Duration, now: Time) {
+        if let Some(compression) = &mut self.compression {
+            compression.delay = Compression::LONGEST.min(rtt / Compression::RTT_PART);
+        }
         if let Some(tuning) = &mut self.tuning {
             tuning.rtt = rtt;
             tuning.since = now;
@@ -169,6 +216,7 @@ impl Receiver {
                 self.nxt = further;
             }
             self.ranges.remove_below(self.nxt);
+            self.beyond = if self.ranges.is_empty() { 0 } else { self.beyond.saturating_sub(self.nxt - end) };
             self.tune(now);
             // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once; so is FIN.
             if had_holes || self.fin_reached() {
@@ -178,9 +226,10 @@ impl Receiver {
             }
             return Arrival::InOrder;
         }
-        self.ranges.insert(start, end, |_, _| {});
-        self.note_recent(start);
-        self.due = AckDue::Now;
+        let place = self.place_of(start, end);
+        let beyond = &mut self.beyond;
+        self.ranges.insert(start, end, |from, to| *beyond += to - from);
+        self.note_out_of_order(now, start, place);
         Arrival::OutOfOrder
     }
 
@@ -204,16 +253,45 @@ impl Receiver {
         self.recent = recent;
     }
 
+    /// Whether a segment that came is to be acknowledged at once because the connection is new or its window grows.
+    fn is_quick(&mut self) -> bool {
+        let room = self.buffer.saturating_sub(self.beyond);
+        if self.offer < room {
+            // As Linux does: room for two more for each that came, and the sender is told at once.
+            self.offer = (self.offer + 2 * self.mss).min(room);
+            return true;
+        }
+        let quick = self.quick_acks > 0;
+        self.quick_acks -= u32::from(quick);
+        quick
+    }
+
+    /// The place, among the blocks that arrived last, of the first that `start..end` touches; one beyond them if there is
+    /// none.
+    fn place_of(&self, start: u64, end: u64) -> usize {
+        let blocks = || self.recent.iter().filter_map(|&octet| self.ranges.range_at(octet));
+        blocks().position(|(s, e)| start <= e && s <= end).unwrap_or_else(|| blocks().count())
+    }
+
+    fn note_out_of_order(&mut self, now: Time, start: u64, place: usize) {
+        let quick = self.compression.is_some() && self.is_quick();
+        if self.compression.is_some_and(|compression| place >= Compression::BLOCKS && compression.waiting > 0) {
+            self.late = Some(start);
+            self.due = AckDue::Now;
+            return;
+        }
+        self.note_recent(start);
+        let wait = self.compression.as_mut().filter(|_| !quick).and_then(|compression| compression.wait(self.nxt));
+        self.due = match (wait, self.due) {
+            (None, _) | (_, AckDue::Now) => AckDue::Now,
+            (Some(wait), AckDue::At(time)) => AckDue::At(time.min(now + wait)),
+            (Some(wait), AckDue::Never) => AckDue::At(now + wait),
+        };
+    }
+
     fn note_in_order(&mut self, now: Time) {
         self.unacknowledged += 1;
-        if self.offer < self.buffer {
-            // As Linux does: room for two more for each that came, and the sender is told at once.
-            self.offer = (self.offer + 2 * self.mss).min(self.buffer);
-            self.due = AckDue::Now;
-        } else if self.quick_acks > 0 {
-            self.quick_acks -= 1;
-            self.due = AckDue::Now;
-        } else if self.unacknowledged >= self.delayed_ack {
+        if self.is_quick() || self.unacknowledged >= self.delayed_ack {
             self.due = AckDue::Now;
         } else if self.due == AckDue::Never {
             self.due = AckDue::At(now + self.delayed_ack_timeout);
@@ -240,6 +318,11 @@ impl Receiver {
             }
         };
         self.buffer = self.buffer.max(wanted.min(AUTO_BUFFER.end));
+    }
+
+    /// What just arrived in order is the end of what its sender had to send: it may wait for the acknowledgement.
+    pub fn on_push(&mut self) {
+        self.pushed = true;
     }
 
     /// An acknowledgement is to be sent at once: a segment was out of window, or a probe.
@@ -292,7 +375,11 @@ impl Receiver {
     #[inline]
     pub fn on_ack_sent(&mut self) -> u64 {
         self.due = AckDue::Never;
+        self.pushed = false;
         self.unacknowledged = 0;
+        if let Some(compression) = &mut self.compression {
+            compression.waiting = 0;
+        }
         self.acknowledged = self.nxt;
         let edge = self.read + self.offer.min(self.buffer);
         if edge >= self.edge + self.step() {
@@ -322,6 +409,9 @@ impl Receiver {
             push(duplicate);
         }
         self.recent.iter().filter_map(|&octet| self.ranges.range_at(octet)).for_each(&mut push);
+        if let Some(octet) = self.late.take() {
+            self.note_recent(octet);
+        }
         blocks
     }
 
@@ -338,6 +428,9 @@ impl Receiver {
         // The window opens again: tell a sender that may be waiting.
         let step = self.step();
         if self.nxt + step.max(self.mss) > self.edge && self.read + self.offer.min(self.buffer) >= self.edge + step {
+            self.due = AckDue::Now;
+        }
+        if self.pushed && count == available && self.due != AckDue::Never {
             self.due = AckDue::Now;
         }
         Some(start..start + count)

@@ -3,6 +3,7 @@
 mod duplicates;
 mod timer;
 
+use super::burst::Bursts;
 use super::config::{Config, Host};
 use super::ecn::Marks;
 use super::pacing::Paced;
@@ -38,10 +39,23 @@ pub(crate) struct Acknowledgement {
     pub echo: bool,
     /// Whether it came with nothing else (no data, no SYN or FIN), so that it may count as a duplicate.
     pub bare: bool,
+    /// Whether it carries SACK blocks.
+    pub blocks: bool,
     /// The round-trip time by the timestamp echo, if there is one.
     pub echo_rtt: Option<Duration>,
     /// The peer's timestamp less its echo of ours, in milliseconds: how long the octets took, by two clocks.
     pub one_way_ms: Option<i32>,
+}
+
+/// What the congestion control is told of an acknowledgement, besides what the sender knows at any time.
+struct Report {
+    delivered: u64,
+    advance: u64,
+    same_window: bool,
+    blocks: bool,
+    flight: u64,
+    rtt: Option<Duration>,
+    in_recovery: bool,
 }
 
 pub(crate) struct Sender {
@@ -68,7 +82,7 @@ pub(crate) struct Sender {
     /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
     pub(super) edge: u64,
     largest_window: u64,
-    window: u64,
+    pub(super) window: u64,
     pub(super) episode: Episode,
     /// Duplicate ACKs up to here may be echoes of needless resends.
     guard: u64,
@@ -76,7 +90,7 @@ pub(crate) struct Sender {
     /// Without SACK: octets that duplicates stood for and that were not cumulatively acknowledged since.
     credit: u64,
     /// Set when the congestion window alone kept data back.
-    window_limited: bool,
+    pub(super) window_limited: bool,
     /// Slow start goes on also when only half of the window is in use.
     lenient: bool,
     /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
@@ -98,6 +112,8 @@ pub(crate) struct Sender {
     pub(super) undo: Undo,
     /// What the network marks, and what was done about it.
     pub marks: Marks,
+    /// What only a sender in bursts needs.
+    pub(super) bursts: Option<Box<Bursts>>,
     pub timer: Time,
     pub(super) purpose: Purpose,
     /// When the timer expires as the retransmission timer, though it may be set for something before.
@@ -161,6 +177,7 @@ impl Sender {
             modern,
             undo: Undo::new(config.detects()),
             marks: Marks::default(),
+            bursts: Bursts::wanted(config.bursts),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
             expiry: Time::NEVER,
@@ -241,6 +258,9 @@ impl Sender {
         if self.board.has_pending() {
             return self.next_lost(now, allowed);
         }
+        if self.defers(now, allowed) {
+            return None;
+        }
         if let Some(chunk) = self.next_new(now, allowed) {
             return Some(chunk);
         }
@@ -285,6 +305,7 @@ impl Sender {
         }
         self.board.resend(number, now);
         self.undo.on_resent(sent.start, now);
+        self.note_sent(now);
         match &mut self.modern {
             Some(modern) => {
                 modern.rack.on_resent(number, now);
@@ -336,6 +357,7 @@ impl Sender {
             self.announce(now);
         }
         self.board.push(start, span as u32, now);
+        self.note_sent(now);
         self.nxt += span;
         if self.paced.is_some() {
             self.pace(now, span as u32);
@@ -384,7 +406,7 @@ impl Sender {
         }
         self.marks.echoed = ack.echo;
         if ack.offset > una {
-            self.on_new_ack(now, ack);
+            self.on_new_ack(now, ack, same_window);
         } else {
             if self.board.outstanding() == 0 {
                 self.expiries = 0; // A probe's answer: the peer lives.
@@ -399,7 +421,9 @@ impl Sender {
             if ack.offset == una {
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_news().map(|at| now.since(at));
-                self.inform(now, 0, delivered, self.flight(), rtt, self.episode.is_fast());
+                let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
+                let report = Report { delivered, advance: 0, same_window, blocks, flight, rtt, in_recovery };
+                self.inform(now, report);
             }
             self.on_duplicate_ack(now);
         }
@@ -417,13 +441,13 @@ impl Sender {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement) {
+    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) {
         let flight = self.flight();
         let newly = ack.offset - self.una;
         let acked = self.board.acknowledge(ack.offset);
         self.una = ack.offset;
         self.duplicates = 0;
-        let latest = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
+        let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
         let was = self.episode;
         let restart_timer = self.progress(newly);
         if was != Episode::None || self.undo.has_news() {
@@ -441,7 +465,8 @@ impl Sender {
         let delivered = newly - acked.sacked - credit + ack.sacked;
         // Linux grows also on the acknowledgement that ends a recovery.
         let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
-        self.inform(now, newly, delivered, flight, latest, in_recovery);
+        let blocks = ack.blocks;
+        self.inform(now, Report { delivered, advance: newly, same_window, blocks, flight, rtt, in_recovery });
         if self.watched > 0 {
             self.watch(now);
         }
@@ -449,15 +474,8 @@ impl Sender {
 
     /// Tells the congestion control of an acknowledgement.
     #[inline]
-    fn inform(
-        &mut self,
-        now: Time,
-        advance: u64,
-        delivered: u64,
-        flight: u64,
-        rtt: Option<Duration>,
-        in_recovery: bool,
-    ) {
+    fn inform(&mut self, now: Time, report: Report) {
+        let Report { delivered, advance, same_window, blocks, flight, rtt, in_recovery } = report;
         // Linux grows by what was delivered, on an acknowledgement that moves.
         let acked = if self.modern.is_some() && advance > 0 { delivered } else { advance };
         // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
@@ -472,6 +490,8 @@ impl Sender {
             acked,
             delivered,
             advance,
+            blocks,
+            same_window,
             flight,
             rtt,
             srtt: self.rtt.srtt(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Parameters};
-use vazao_transport::tcp::{Config, ControlFactory, Host, Pacing, Recovery};
+use vazao_transport::tcp::{Bursting, Config, ControlFactory, Host, Pacing, Recovery};
 
 /// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
@@ -40,6 +40,7 @@ pub fn plain() -> Config {
         min_rto: Duration::from_secs(1),
         pacing: Pacing::Auto,
         host: Host::Rfc,
+        bursts: Bursting::Off,
         initial_rto: Duration::from_secs(1),
         max_rto: Duration::from_secs(60),
         retries: 15,

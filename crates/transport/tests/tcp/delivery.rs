@@ -4,7 +4,7 @@ use crate::config::{control, plain};
 use crate::lab::{Application, Lab, Side, Weather};
 use proptest::prelude::*;
 use vazao_engine::Duration;
-use vazao_transport::tcp::{Config, Failure, Host, Pacing, Recovery};
+use vazao_transport::tcp::{Bursting, Config, Failure, Host, Pacing, Recovery};
 
 const CONTROLS: [&str; 6] = ["dctcp", "reno", "cubic", "vegas", "westwood", "highspeed"];
 
@@ -45,6 +45,11 @@ fn settings() -> impl Strategy<Value = Config> {
                 delayed_ack,
                 quick_acks,
                 host,
+                bursts: match (host, delayed_ack) {
+                    (Host::Rfc, _) => Bursting::Off,
+                    (Host::Linux, 1) => Bursting::Prompt,
+                    (Host::Linux, _) => Bursting::Deferred,
+                },
                 pacing,
                 min_rto: Duration::from_millis(200),
                 max_rto: Duration::from_secs(3),

@@ -1,5 +1,6 @@
 //! The TCP machine against its RFCs, read as protocol traces, and against adversarial networks.
 
+mod burst;
 mod closing;
 mod config;
 mod delivery;

@@ -3,7 +3,7 @@
 use crate::config::plain;
 use crate::trace::Trace;
 use vazao_transport::Stream;
-use vazao_transport::tcp::Config;
+use vazao_transport::tcp::{Config, Host};
 
 const NOTHING: [&str; 0] = [];
 
@@ -246,4 +246,54 @@ fn what_is_echoed() {
     assert_eq!(t.gets("3001:4001 ack 1 ts 1040 1"), ["1:1 ack 2001 ts 1 1010"]);
     assert_eq!(t.gets("2001:3001 ack 1 ts 1030 1"), ["1:1 ack 4001 ts 1 1030"]);
     assert_eq!(t.gets("1:1001 ack 1 ts 1090 1"), ["1:1 ack 4001 ts 1 1030"]);
+}
+
+// ---- Linux's receiver (net/ipv4/tcp_input.c) --------------------------------------------------------------------------
+
+/// With a round-trip time of 100 ms and a buffer that does not grow.
+fn linux_receiver() -> Trace {
+    let mut t = Trace::client(Config { sack: true, host: Host::Linux, ..plain() });
+    t.sent();
+    t.wait(100);
+    t.gets("SYN 0:1 ack 1 mss 1000 sackok");
+    t
+}
+
+/// Compressed SACK: the first three segments beyond a hole are acknowledged at once, the others together 1 ms later.
+#[test]
+fn linux_compresses_sack() {
+    let mut t = linux_receiver();
+    for end in [2_001, 3_001, 4_001] {
+        assert_eq!(t.gets(&format!("{}:{end} ack 1", end - 1_000)), [format!("1:1 ack 1 sack 1001:{end}")]);
+    }
+    assert_eq!(t.gets("4001:5001 ack 1"), NOTHING);
+    assert_eq!(t.gets("5001:6001 ack 1"), NOTHING);
+    assert_eq!(t.wait(1), ["1:1 ack 1 sack 1001:6001"]);
+    assert_eq!(t.gets("1:1001 ack 1"), ["1:1 ack 6001"]);
+}
+
+/// With two blocks to report, a new one lets the acknowledgement out that was put off, and waits for the next itself.
+#[test]
+fn linux_puts_off_a_new_block() {
+    let mut t = linux_receiver();
+    let arrives = |t: &mut Trace, start: u32| t.gets(&format!("{start}:{} ack 1", start + 500));
+    for start in [1_001, 2_001, 3_001] {
+        assert_eq!(arrives(&mut t, start).len(), 1);
+    }
+    assert_eq!(arrives(&mut t, 4_001), NOTHING);
+    assert_eq!(arrives(&mut t, 5_001), ["1:1 ack 1 sack 4001:4501 3001:3501 2001:2501 1001:1501"]);
+    assert_eq!(arrives(&mut t, 6_001), NOTHING);
+    assert_eq!(arrives(&mut t, 7_001), ["1:1 ack 1 sack 6001:6501 5001:5501 4001:4501 3001:3501"]);
+}
+
+/// The end of a burst, which carries PSH, is acknowledged as soon as it is read.
+#[test]
+fn linux_acknowledges_the_end_of_a_burst() {
+    let mut t = linux_receiver();
+    assert_eq!(t.gets("PSH 1:1001 ack 1"), NOTHING);
+    assert_eq!(t.tcp.read(), Some(0..1_000));
+    assert_eq!(t.sent(), ["1:1 ack 1001"]);
+    assert_eq!(t.gets("1001:2001 ack 1"), NOTHING);
+    assert_eq!(t.tcp.read(), Some(1_000..2_000));
+    assert_eq!(t.sent(), NOTHING);
 }

@@ -219,6 +219,7 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
                 segment.ecn = Ecn::Ce;
                 continue;
             }
+            "PSH" => Flags::PSH,
             "ack" => {
                 segment.acknowledgment = ISS.wrapping_add(number());
                 Flags::ACK

@@ -129,7 +129,7 @@ impl Connection {
         self.tx.timer = timer;
         self.tx.marks = Marks::new(ecn);
         self.echo = Echo::new(ecn, self.tx.control.wants_marks());
-        self.rx = Receiver::new(config, mss, self.agreed.own_scale);
+        self.rx = Receiver::new(config, mss, self.agreed.own_scale, sack);
     }
 
     /// Our SYN was acknowledged, with the peer's first `window`.
@@ -258,6 +258,7 @@ impl Connection {
             window: u64::from(segment.window) << self.agreed.peer_scale,
             sacked,
             echo: self.agreed.ecn && segment.flags.has(Flags::ECE),
+            blocks: extra.is_some(),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
             echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
             one_way_ms: echoes.then(|| segment.timestamp.wrapping_sub(segment.echo) as i32),
@@ -315,6 +316,9 @@ impl Connection {
             self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
         }
         let arrival = self.rx.on_data(now, start, segment.span(), fin);
+        if segment.flags.has(Flags::PSH) && self.config.host == Host::Linux && arrival == Arrival::InOrder {
+            self.rx.on_push();
+        }
         self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
         if self.rx.fin_reached() {
             match self.state {

@@ -100,7 +100,7 @@ impl Connection {
             irs: 0,
             agreed: Agreed::default(),
             tx: Sender::new(&config, mss, u64::from(iss), config.sack, rtt),
-            rx: Receiver::new(&config, mss, 0),
+            rx: Receiver::new(&config, mss, 0, config.sack),
             echo: Echo::default(),
             recent_timestamp: 0,
             passive: state == State::Listen,

@@ -141,7 +141,8 @@ impl Connection {
         if chunk.fin {
             flags = flags.with(Flags::FIN);
         }
-        if chunk.start + u64::from(chunk.span) >= self.tx.end {
+        let end = chunk.start + u64::from(chunk.span);
+        if end >= self.tx.end || self.tx.ends_burst(end) {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra);

@@ -1,0 +1,110 @@
+//! Sending in bursts, as Linux does.
+
+use super::config::Bursting;
+use super::recovery::Episode;
+use super::sender::Sender;
+use std::ops::Range;
+use vazao_engine::{Duration, Time};
+
+/// Linux hands its card several segments at once (`tcp_write_xmit`, net/ipv4/tcp_output.c). The last of a burst carries PSH,
+/// which its receiver acknowledges at once; and where a burst could be larger, it waits for the next acknowledgement if that
+/// is due (`tcp_tso_should_defer`). The wait costs little by itself, but what left in a burst is lost in a burst.
+///
+/// Linux also never waits for what is left of a buffer that the application has filled. Where buffers end is not known here.
+#[derive(Debug)]
+pub(crate) struct Bursts {
+    /// Whether bursts wait to become larger.
+    defer: bool,
+    /// When something was sent last.
+    last_sent: Time,
+    /// The octets of the last burst, and when it was decided to send it.
+    octets: Range<u64>,
+    at: Time,
+}
+
+/// Nothing waits this long after the last segment, nor for an acknowledgement that is due later than this.
+const SHORT: Duration = Duration::from_millis(1);
+
+/// A burst is what is sent in 1/1024 of a second (sk_pacing_shift), two segments at least, and no more than this.
+const LEAST_SEGMENTS: u64 = 2;
+const LARGEST: u64 = 65_215;
+
+/// What opens of the window is used if it is this part of it (tcp_tso_win_divisor).
+const WINDOW_PART: u64 = 3;
+
+impl Bursts {
+    /// Nothing where segments leave one by one.
+    pub fn wanted(bursts: Bursting) -> Option<Box<Self>> {
+        let defer = bursts == Bursting::Deferred;
+        let new = || Bursts { defer, last_sent: Time::ZERO, octets: 0..0, at: Time::ZERO };
+        (bursts != Bursting::Off).then(|| Box::new(new()))
+    }
+}
+
+impl Sender {
+    /// Something is sent.
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Time) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.last_sent = now;
+        }
+    }
+
+    /// Whether a burst of several segments ends at an octet.
+    #[inline]
+    pub fn ends_burst(&self, end: u64) -> bool {
+        let ends = |octets: &Range<u64>| octets.end == end && octets.end - octets.start > self.mss;
+        self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets))
+    }
+
+    /// Whether new data is to wait although the windows would let it out.
+    #[inline]
+    pub(super) fn defers(&mut self, now: Time, allowed: u64) -> bool {
+        let decided = |bursts: &Bursts| bursts.at == now && self.nxt < bursts.octets.end;
+        self.bursts.as_ref().is_some_and(|bursts| !decided(bursts)) && !self.begins_burst(now, allowed)
+    }
+
+    fn begins_burst(&mut self, now: Time, allowed: u64) -> bool {
+        let opening = allowed.saturating_sub(self.board.pipe()) / self.mss * self.mss;
+        let offered = self.edge.saturating_sub(self.nxt);
+        let largest = self.largest_burst();
+        if self.waits(now, opening.min(offered), largest) {
+            self.window_limited = opening < offered;
+            return false;
+        }
+        // Half a window at most, so that there are two bursts in flight.
+        let burst = opening.min(largest).min((allowed / 2).max(self.mss));
+        if let Some(bursts) = &mut self.bursts {
+            (bursts.octets, bursts.at) = (self.nxt..self.nxt + burst, now);
+        }
+        true
+    }
+
+    /// Whether the `room` that the windows leave is too small for a burst, and an acknowledgement that would make more of it
+    /// is due.
+    fn waits(&self, now: Time, room: u64, largest: u64) -> bool {
+        let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.defer) else { return false };
+        let Some(front) = self.board.front() else { return false };
+        let left = self.end.saturating_sub(self.nxt);
+        let more_would_come = left > self.mss && !(self.fin && left <= room);
+        let small = largest.min(self.cwnd.min(self.window) / WINDOW_PART);
+        let srtt = self.rtt.srtt();
+        self.episode == Episode::None
+            && more_would_come
+            && (1..small).contains(&room)
+            && now.since(bursts.last_sent) <= SHORT
+            && front.at + srtt <= now + SHORT.min(srtt / 2)
+    }
+
+    /// The largest burst: what the pacing rate gives in a moment (`tcp_tso_autosize`). That rate is twice the window in a
+    /// round trip while slow start doubles it, and 1.2 times near its end and after. Near peers get more at once.
+    fn largest_burst(&self) -> u64 {
+        let percent = if self.cwnd < self.control.ssthresh() / 2 { 200 } else { 120 };
+        // Bytes a nanosecond times 10^9 / 1024 / 100: the product fits as long as the window is below a terabyte.
+        let window = self.cwnd.max(self.board.outstanding());
+        let moment = (window * percent).saturating_mul(78_125) / 8 / self.rtt.srtt().as_nanos().max(1);
+        let distance = (self.rtt.min().as_nanos() / 1_000) >> 9;
+        let near = if distance < 32 { LARGEST >> distance } else { 0 };
+        (moment.saturating_add(near).min(LARGEST) / self.mss).max(LEAST_SEGMENTS) * self.mss
+    }
+}
