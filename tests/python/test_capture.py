@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -47,18 +48,18 @@ INBOUND, OUTBOUND = "0x00000001", "0x00000002"
 ERROR = str(0x00800000)
 
 
-def read(capture: Path) -> pl.DataFrame:
+def read(capture: Path, fields: Mapping[str, pl.DataType | type[pl.DataType]] = FIELDS) -> pl.DataFrame:
     """All packets of a capture, one row each, as tshark dissects and analyses them."""
     assert TSHARK
     command = [TSHARK, "-r", str(capture), "-T", "fields", "-E", "separator=;", "-E", "occurrence=a"]
     for preference in PREFERENCES:
         command += ["-o", preference]
-    for field in FIELDS:
+    for field in fields:
         command += ["-e", field]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     rows = [[value or None for value in line.split(";")] for line in lines]
-    table = pl.DataFrame(rows, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
-    return table.with_columns(pl.col(name).cast(kind) for name, kind in FIELDS.items())
+    table = pl.DataFrame(rows, schema=dict.fromkeys(fields, pl.String), orient="row")
+    return table.with_columns(pl.col(name).cast(kind) for name, kind in fields.items())
 
 
 def stream_bytes(offset: int, length: int) -> bytes:
@@ -77,7 +78,7 @@ def lossy(loss: float = 0) -> vz.Network:
     return vz.dumbbell(access=access, bottleneck=vz.link("10 Mbps", "20 ms", queue="30 packets", loss=loss), pairs=2)
 
 
-RECOVERIES = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack"]
+RECOVERIES = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack", "rack"]
 CONTROLS = ["reno", "vegas", "westwood", "scalable", "highspeed", "bic", "cubic"]
 
 
@@ -187,3 +188,45 @@ def test_sack_blocks_tell_what_has_arrived(tmp_path: Path) -> None:
             assert reach == right
             assert place == 0 or left > packet["tcp.ack_raw"]
     assert blocks > 50
+
+
+def test_ecn_is_agreed_on_marked_and_echoed(tmp_path: Path) -> None:
+    """RFC 3168: the SYNs' flags, ECT(0) on data, CE where the queue marked, echoes back, and CWR once for each cut."""
+    names = ["frame.packet_flags_direction", "ip.checksum.status", "ip.dsfield.ecn"]
+    names += [f"tcp.flags.{flag}" for flag in ("syn", "ack", "ece", "cwr")]
+    fields = dict.fromkeys(names, pl.String) | {"tcp.len": pl.Int64}
+    net = vz.point_to_point(vz.link("10 Mbps", "20 ms", forward={"queue": {"kind": "codel", "ecn": True}}))
+    result = vz.run(net, [vz.flow(vz.upload("5 MB"), vz.tcp(cc="cubic", ecn=True))], pcap=tmp_path)
+    packets = {host: read(tmp_path / f"{host}.1.pcapng", fields) for host in ("a", "b")}
+    assert set(packets["b"]["ip.checksum.status"]) == {"1"}
+    syns = packets["a"].filter(pl.col("tcp.flags.syn") == "1")
+    columns = ["tcp.flags.ack", "tcp.flags.ece", "tcp.flags.cwr", "ip.dsfield.ecn"]
+    assert syns.select(columns).rows() == [("0", "1", "1", "0"), ("1", "1", "0", "0")]
+    arrived = packets["b"].filter((pl.col("tcp.len") > 0) & (pl.col("frame.packet_flags_direction") == INBOUND))
+    assert set(arrived["ip.dsfield.ecn"]) == {"2", "3"}
+    marked = arrived.filter(pl.col("ip.dsfield.ecn") == "3").height
+    assert marked == result.links.filter(pl.col("direction") == "forward")["marks"].item()
+    row = result.flows.row(0, named=True)
+    assert (row["retransmissions"], row["packets_lost"]) == (0, 0)
+    assert arrived.filter(pl.col("tcp.flags.cwr") == "1").height == row["mark_reductions"] > 0
+    answers = packets["b"].filter((pl.col("tcp.len") == 0) & (pl.col("tcp.flags.syn") == "0"))
+    assert answers.filter(pl.col("tcp.flags.ece") == "1").height >= marked / 2
+    assert set(answers["ip.dsfield.ecn"]) == {"0"}
+
+
+def test_fast_open_asks_for_a_cookie_and_uses_it(tmp_path: Path) -> None:
+    """RFC 7413, figure in section 3: request, cookie, and data with the next connection's SYN."""
+    names = ["tcp.stream", "tcp.len", "tcp.ack", "tcp.options.tfo.request", "tcp.options.tfo.cookie", "tcp.flags.syn"]
+    net = vz.point_to_point(vz.link("10 Mbps", "20 ms"))
+    transport = vz.tcp(fast_open=True)
+    flows = [vz.flow(vz.upload("1 kB"), transport, start=start) for start in ("0 s", "1 s")]
+    vz.run(net, flows, pcap=tmp_path)
+    packets = read(tmp_path / "a.1.pcapng", dict.fromkeys(names, pl.String))
+    syns = packets.filter(pl.col("tcp.flags.syn") == "1").sort("tcp.stream", maintain_order=True)
+    request, cookie = syns["tcp.options.tfo.request"].is_not_null(), syns["tcp.options.tfo.cookie"]
+    assert request.to_list() == [True, False, False, False]
+    assert syns["tcp.len"].to_list() == ["0", "0", "1000", "0"]
+    assert cookie[0] is None
+    assert cookie[1] is not None
+    assert cookie[1] == cookie[2]
+    assert cookie[3] is None

@@ -146,7 +146,7 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra);
-        if chunk.new && self.agreed.ecn {
+        if chunk.new && length > 0 && self.agreed.ecn {
             // What is sent again is not to be marked, or a mark could be lost unseen (RFC 3168 section 6.1.5).
             segment.ecn = Ecn::Ect0;
             if self.tx.marks.take_reduced() {
