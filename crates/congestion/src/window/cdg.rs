@@ -2,8 +2,8 @@ use super::{PROFILE, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use std::collections::VecDeque;
-use vazao_engine::Stream;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::{Duration, Stream};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "cdg",
@@ -109,7 +109,7 @@ impl Queue {
 }
 
 /// What Linux (net/ipv4/tcp_cdg.c) does otherwise: it measures in microseconds, takes less than 32 of them for no effect,
-/// extrapolates while it has few gradients, leaves out the round trip in which the window falls, and the delay of
+/// extrapolates while it has few gradients, begins with the handshake's RTT, leaves out the round trip in which the window falls, and the delay of
 /// acknowledgements that came late. Its slow start is HyStart with `spacing = "3 ms"`, `low_window = 0`,
 /// `least_rise = "125 us"` and no `most_rise`.
 #[derive(Debug, Default)]
@@ -171,6 +171,14 @@ impl Cdg {
 }
 
 impl Window for Cdg {
+    /// Linux's first round trip is the handshake's, too, whose small packets wait for less than data does.
+    fn initial(&mut self, _: &State, rtt: Option<Duration>) -> Option<f64> {
+        if let (Some(rtt), true) = (rtt, self.linux.is_some()) {
+            self.gradients.add(rtt.as_secs() * 1e3, false);
+        }
+        None
+    }
+
     fn observe(&mut self, state: &State, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
         let late = self.linux.as_mut().is_some_and(|linux| linux.is_late(ack, state.mss));
