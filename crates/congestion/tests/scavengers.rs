@@ -156,10 +156,22 @@ fn tcp_lp_infers_before_it_stops() {
     assert!(control.cwnd() > half, "it is over after three round trips");
     (0..20).for_each(|_| late(&mut *control, 2.0, 50));
     assert!(control.cwnd() > half / 3, "half again");
-    (0..20).for_each(|_| late(&mut *control, 2.09, 50));
-    assert!(control.cwnd() > half / 3, "what is seen within a round trip is the old window's");
-    late(&mut *control, 2.11, 50);
+    (0..20).for_each(|_| late(&mut *control, 2.14, 50));
+    assert!(control.cwnd() > half / 3, "what is seen within a round trip and a half is the old window's");
+    late(&mut *control, 2.16, 50);
     assert_eq!(control.cwnd(), MSS, "others use the path");
+}
+
+/// A receiver that delays acknowledgements makes the last of an odd number of segments wait for its timer: that is no queue.
+#[test]
+fn tcp_lp_knows_delayed_acknowledgements() {
+    let mut control = tcp_lp();
+    let flight = control.cwnd();
+    let two = Ack { acked: 2 * MSS, delivered: 2 * MSS, flight, one_way: Some(0), ..Ack::default() };
+    control.on_ack(&two);
+    let before = control.cwnd();
+    (0..60).for_each(|_| late(&mut *control, 1.0, 40));
+    assert!(control.cwnd() > before);
 }
 
 /// What both are for: beside one Reno flow they take little, and alone nearly all. The queue of one bandwidth-delay

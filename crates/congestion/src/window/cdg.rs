@@ -111,7 +111,8 @@ impl Queue {
 /// What Linux (net/ipv4/tcp_cdg.c) does otherwise: it measures in microseconds, takes less than 32 of them for no effect,
 /// extrapolates while it has few gradients, begins with the handshake's RTT, leaves out the round trip in which the window falls, and the delay of
 /// acknowledgements that came late. Its slow start is HyStart with `spacing = "3 ms"`, `low_window = 0`,
-/// `least_rise = "125 us"` and no `most_rise`.
+/// `least_rise = "125 us"` and no `most_rise`. One thing it does that is not done here: it comes down by proportional rate
+/// reduction, so that at windows below ten segments its queue does not run empty meanwhile, as ours does.
 #[derive(Debug, Default)]
 struct Linux {
     whole: WholeSegments,

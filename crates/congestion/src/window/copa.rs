@@ -104,8 +104,10 @@ impl Copa {
         let (Some(standing), Some(min), Some(max)) = (self.standing.get(), self.min.get(), self.max.get()) else {
             return;
         };
-        // Section 2.2: below a tenth of what it varies by, the queue is nearly empty.
-        if standing - min <= 0.1 * (-max - min) {
+        // Section 2.2: below a tenth of what it varies by, the queue is nearly empty; and it is as empty as can be with what
+        // one acknowledgement lets out, which at a few segments is more.
+        let released = standing * ack.delivered as f64 / self.state.cwnd;
+        if standing - min <= released.max(0.1 * (-max - min)) {
             self.emptied = ack.now;
         }
     }

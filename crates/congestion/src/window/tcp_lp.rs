@@ -42,8 +42,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// Another one within the phase means that others use the path: the window falls to one segment. When the phase passes
 /// in silence, growth resumes.
 ///
-/// An indication counts once a round trip, so that it tells what the last answer did; the paper's "two round trips" from
-/// full window to one segment say the same. It errs where d_max has not been seen: with a large queue that never filled,
+/// What the halved window did shows a round trip and a half later, for nothing is sent during half of it; so smoothing
+/// begins anew then, and only then is there another indication. (The pseudocode says nothing of this; its text has a flow
+/// take two round trips from its full window to one segment.) It errs where d_max has not been seen: with a large queue that never filled,
 /// 15 % of what was seen is little; and alone on a path it leaves part of it idle after each halving.
 ///
 /// Linux's (net/ipv4/tcp_lp.c) is Reno. It takes the difference of the two ends' timestamps for the delay itself, in 29 bits
@@ -57,6 +58,8 @@ pub struct TcpLp {
     delays: Option<Delays>,
     /// When the last indication was answered, and when the inference phase that it began is over.
     answered: Option<(Time, Time)>,
+    /// Whether the receiver has acknowledged more than a segment at once, so that one alone may have waited for its timer.
+    delayed: bool,
     linux: Option<WholeSegments>,
 }
 
@@ -65,18 +68,21 @@ pub struct TcpLp {
 struct Delays {
     /// Delays are counted from the first, so that none is large.
     origin: i64,
-    /// d_min, d_max and sd.
+    /// d_min and d_max.
     least: f64,
     most: f64,
-    smoothed: f64,
+    /// sd; none since the last indication was answered.
+    smoothed: Option<f64>,
 }
 
 impl Delays {
-    fn add(&mut self, delay: i64, gamma: f64) {
+    fn add(&mut self, delay: i64, gamma: f64, smooth: bool) {
         let delay = delay.saturating_sub(self.origin) as f64;
         self.least = self.least.min(delay);
         self.most = self.most.max(delay);
-        self.smoothed += gamma * (delay - self.smoothed);
+        if smooth {
+            self.smoothed = Some(self.smoothed.map_or(delay, |smoothed| smoothed + gamma * (delay - smoothed)));
+        }
     }
 }
 
@@ -89,13 +95,15 @@ impl TcpLp {
             inference: p.integer("inference"),
             delays: None,
             answered: None,
+            delayed: false,
             linux: WholeSegments::wanted(p),
         }
     }
 
     /// Section III: sd > d_min + (d_max - d_min) delta.
     fn is_congested(&self) -> bool {
-        self.delays.as_ref().is_some_and(|d| d.smoothed > d.least + (d.most - d.least) * self.delta)
+        let Some(Delays { least, most, smoothed: Some(smoothed), .. }) = self.delays else { return false };
+        smoothed > least + (most - least) * self.delta
     }
 
     fn infers(&self, now: Time) -> bool {
@@ -108,10 +116,15 @@ impl Window for TcpLp {
         self.linux.is_none()
     }
 
-    fn observe(&mut self, _: &State, ack: &Ack) {
-        let (Some(delay), None) = (ack.one_way, &self.linux) else { return };
-        let new = || Delays { origin: delay, least: 0.0, most: 0.0, smoothed: 0.0 };
-        self.delays.get_or_insert_with(new).add(delay, self.gamma);
+    fn observe(&mut self, state: &State, ack: &Ack) {
+        let alone = ack.delivered as f64 <= state.mss;
+        self.delayed |= !alone;
+        // At a window of one segment the receiver's timer would seem a queue for ever.
+        let delay = ack.one_way.filter(|_| self.linux.is_none() && !(alone && self.delayed));
+        let Some(delay) = delay else { return };
+        let new = || Delays { origin: delay, least: 0.0, most: 0.0, smoothed: None };
+        let smooth = self.answered.is_none_or(|(last, _)| ack.now >= last + ack.srtt * 3 / 2);
+        self.delays.get_or_insert_with(new).add(delay, self.gamma, smooth);
     }
 
     /// Section III, the pseudocode. In slow start the delays are only learnt.
@@ -119,8 +132,8 @@ impl Window for TcpLp {
         if state.in_slow_start() || !self.is_congested() {
             return None;
         }
-        if self.answered.is_some_and(|(last, _)| ack.now < last + ack.srtt) {
-            return None;
+        if let Some(delays) = &mut self.delays {
+            delays.smoothed = None;
         }
         let cwnd = if self.infers(ack.now) { state.mss } else { state.cwnd / 2.0 };
         self.answered = Some((ack.now, ack.now + ack.srtt * self.inference));
