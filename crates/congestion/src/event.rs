@@ -44,7 +44,7 @@ pub struct Ack {
     pub lost: u64,
     /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
     pub marked: u64,
-    /// How long the data that was newly acknowledged took to the receiver, in nanoseconds by two clocks that may be any
+    /// How long the last of the data that was newly acknowledged took to the receiver, in nanoseconds by two clocks that may be any
     /// amount apart: only differences mean anything. Only for a control that
     /// [wants it](crate::CongestionControl::wants_one_way).
     pub one_way: Option<i64>,

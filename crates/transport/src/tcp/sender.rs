@@ -43,8 +43,8 @@ pub(crate) struct Acknowledgement {
     pub blocks: bool,
     /// The round-trip time by the timestamp echo, if there is one.
     pub echo_rtt: Option<Duration>,
-    /// The peer's timestamp less its echo of ours, in milliseconds: how long the octets took, by two clocks.
-    pub one_way_ms: Option<i32>,
+    /// Our clock less the peer's when it sent this, in milliseconds: how long the way back took, by two clocks.
+    pub way_back_ms: Option<i32>,
 }
 
 /// What the congestion control is told of an acknowledgement, besides what the sender knows at any time.
@@ -399,11 +399,6 @@ impl Sender {
         self.update_window(ack.offset, ack.window);
         let (una, losses) = (self.una, self.board.losses());
         let before = Before { una, sacked: self.board.sacked() - ack.sacked };
-        if self.wants_one_way {
-            // What arrives out of order does not move the echo on (RFC 7323 section 4.3), so that it would seem late.
-            let moves = ack.offset > una;
-            self.one_way = ack.one_way_ms.filter(|_| moves).map(|ms| i64::from(ms) * 1_000_000);
-        }
         self.marks.echoed = ack.echo;
         if ack.offset > una {
             self.on_new_ack(now, ack, same_window);
@@ -448,6 +443,11 @@ impl Sender {
         self.una = ack.offset;
         self.duplicates = 0;
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
+        if self.wants_one_way {
+            // Not by the echo, which is that of the first octets: they may have waited for the receiver's timer.
+            let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
+            self.one_way = rtt.zip(ack.way_back_ms).map(|(rtt, ms)| forth(rtt, ms));
+        }
         let was = self.episode;
         let restart_timer = self.progress(newly);
         if was != Episode::None || self.undo.has_news() {
@@ -502,7 +502,7 @@ impl Sender {
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
             pipe: self.board.pipe(),
-            one_way: self.one_way,
+            one_way: self.one_way.filter(|_| acked > 0),
             ..Ack::default()
         };
         if self.rated {

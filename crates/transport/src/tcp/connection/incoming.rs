@@ -261,7 +261,7 @@ impl Connection {
             blocks: extra.is_some(),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
             echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
-            one_way_ms: echoes.then(|| segment.timestamp.wrapping_sub(segment.echo) as i32),
+            way_back_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
         self.tx.on_ack(now, &ack);
         if self.tx.is_finished() {
