@@ -162,16 +162,16 @@ fn tcp_lp_infers_before_it_stops() {
     assert_eq!(control.cwnd(), MSS, "others use the path");
 }
 
-/// A receiver that delays acknowledgements makes the last of an odd number of segments wait for its timer: that is no queue.
+/// A receiver that delays acknowledgements lets the last of an odd number of segments wait for its timer, 40 ms or more:
+/// that is no queue.
 #[test]
 fn tcp_lp_knows_delayed_acknowledgements() {
-    let mut control = tcp_lp();
-    let flight = control.cwnd();
-    let two = Ack { acked: 2 * MSS, delivered: 2 * MSS, flight, one_way: Some(0), ..Ack::default() };
-    control.on_ack(&two);
-    let before = control.cwnd();
-    (0..60).for_each(|_| late(&mut *control, 1.0, 40));
-    assert!(control.cwnd() > before);
+    for (apart, yields) in [(0.041, false), (0.039, true)] {
+        let mut control = tcp_lp();
+        let before = control.cwnd();
+        (1..60).for_each(|i| late(&mut *control, 1.0 + apart * f64::from(i), 40));
+        assert_eq!(control.cwnd() < before, yields);
+    }
 }
 
 /// What both are for: beside one Reno flow they take little, and alone nearly all. The queue of one bandwidth-delay

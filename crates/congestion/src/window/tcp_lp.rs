@@ -1,8 +1,8 @@
 use super::{PROFILE, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Duration, Time};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "tcp-lp",
@@ -34,6 +34,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     build: |p, setup| windowed(TcpLp::from(p), setup),
 };
 
+/// The shortest time for which receivers delay an acknowledgement (Linux's).
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+
 /// TCP-LP (Kuzmanovic, Knightly, *TCP-LP: a distributed algorithm for low priority data transfer*, INFOCOM 2003): Reno
 /// that takes a rise in one-way delay for congestion and yields before others lose anything.
 ///
@@ -58,8 +61,8 @@ pub struct TcpLp {
     delays: Option<Delays>,
     /// When the last indication was answered, and when the inference phase that it began is over.
     answered: Option<(Time, Time)>,
-    /// Whether the receiver has acknowledged more than a segment at once, so that one alone may have waited for its timer.
-    delayed: bool,
+    /// When the last acknowledgement came.
+    last: Time,
     linux: Option<WholeSegments>,
 }
 
@@ -95,7 +98,7 @@ impl TcpLp {
             inference: p.integer("inference"),
             delays: None,
             answered: None,
-            delayed: false,
+            last: Time::ZERO,
             linux: WholeSegments::wanted(p),
         }
     }
@@ -117,10 +120,10 @@ impl Window for TcpLp {
     }
 
     fn observe(&mut self, state: &State, ack: &Ack) {
-        let alone = ack.delivered as f64 <= state.mss;
-        self.delayed |= !alone;
-        // At a window of one segment the receiver's timer would seem a queue for ever.
-        let delay = ack.one_way.filter(|_| self.linux.is_none() && !(alone && self.delayed));
+        // A segment alone after such a silence waited for the receiver's timer, which would seem a queue for ever.
+        let silence = ack.now.since(std::mem::replace(&mut self.last, ack.now));
+        let timed = ack.delivered as f64 <= state.mss && silence >= DELAYED_ACK;
+        let delay = ack.one_way.filter(|_| self.linux.is_none() && !timed);
         let Some(delay) = delay else { return };
         let new = || Delays { origin: delay, least: 0.0, most: 0.0, smoothed: None };
         let smooth = self.answered.is_none_or(|(last, _)| ack.now >= last + ack.srtt * 3 / 2);

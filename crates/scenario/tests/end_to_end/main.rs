@@ -2,6 +2,7 @@
 
 mod bbr;
 mod datagrams;
+mod delays;
 mod determinism;
 mod ecn;
 mod impairments;
