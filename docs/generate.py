@@ -21,6 +21,7 @@ ALGORITHMS = {
     "impairment": "What else a wire does to packets: keys of a link by these names.",
     "rate": "Rates that vary: `rate = …` of a link.",
     "shaper": "What holds packets back before a link sends them: `shaper = …` of a link.",
+    "distribution": 'How random times and sizes of applications are spread: `idt = "exponential 10 ms"`.',
 }
 """What algorithms.md lists, and what each kind is for."""
 

@@ -8,7 +8,7 @@ scenario is run, with the same messages that a TOML file gets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from vazao.congestion import CongestionControl
 
@@ -115,14 +115,142 @@ def _plain(links: Link | Sequence[Link]) -> Link | list[Link]:
     return links if isinstance(links, Link) else list(links)
 
 
-def upload(size: str | None = None, **more: Any) -> App:
-    """The client sends `size` bytes to the server; without a size, until the run ends."""
-    return App(_given(kind="upload", size=size) | more)
+Spread = str | Mapping[str, Any] | Sequence[Sequence[Any]]
+"""A time or a size that may be random: `"10 ms"`, `"exponential 10 ms"`, `"web-search"`, a table such as
+`{"kind": "uniform", "min": "100 B", "max": "1 kB"}`, or, of sizes, points `[["1 kB", 0.5], ["1 MB", 1]]`."""
 
 
-def download(size: str | None = None, **more: Any) -> App:
-    """The server sends `size` bytes to the client; without a size, until the run ends."""
-    return App(_given(kind="download", size=size) | more)
+def upload(size: str | None = None, *, duration: str | None = None, read_rate: str | None = None, **more: Any) -> App:
+    """The client sends `size` bytes, or for `duration`, to the server; with neither, until the run ends.
+
+    `read_rate` is how fast the server's application reads (`"4 Mbps"`); by default at once.
+    """
+    return App(_given(kind="upload", size=size, duration=duration, read_rate=read_rate) | more)
+
+
+def download(size: str | None = None, *, duration: str | None = None, read_rate: str | None = None, **more: Any) -> App:
+    """The server sends `size` bytes, or for `duration`, to the client; with neither, until the run ends."""
+    return App(_given(kind="download", size=size, duration=duration, read_rate=read_rate) | more)
+
+
+def cbr(
+    rate: str | None = None,
+    *,
+    message: str | None = None,
+    size: str | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client writes messages of `message` bytes (`"1000 B"`) at a constant `rate` (`"1 Mbps"`).
+
+    It ends after `size` bytes or `duration`; with neither, with the run.
+    """
+    return App(_given(kind="cbr", rate=rate, message=message, size=size, duration=duration) | more)
+
+
+def on_off(
+    rate: str | None = None,
+    *,
+    on: Spread | None = None,
+    off: Spread | None = None,
+    message: str | None = None,
+    size: str | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client writes at `rate` during on times and nothing during off times, `"exponential 1 s"` both by default.
+
+    Heavy tails are `on="pareto 1 s"`, or `{"kind": "pareto", "mean": "1 s", "shape": 1.2}`.
+    """
+    return App(_given(kind="on-off", rate=rate, on=on, off=off, message=message, size=size, duration=duration) | more)
+
+
+def packet_generator(
+    idt: Spread | None = None,
+    ps: Spread | None = None,
+    *,
+    count: int | None = None,
+    size: str | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """A packet generator as D-ITG is: inter-departure times (`"1 ms"`) and packet sizes (`"512 B"`), both random.
+
+    Over UDP each packet is a datagram. It ends after `count` packets, `size` bytes or `duration`.
+    """
+    return App(_given(kind="packets", idt=idt, ps=ps, count=count, size=size, duration=duration) | more)
+
+
+def messages(
+    message: str | None = None,
+    interval: str | None = None,
+    *,
+    count: int | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client writes a message of `message` bytes (`"1000 B"`) every `interval` (`"100 ms"`), `count` of them.
+
+    The columns `message_latency_…_s` of the flows say how long each took until all of it was read.
+    """
+    return App(_given(kind="messages", message=message, interval=interval, count=count, duration=duration) | more)
+
+
+def requests(
+    count: int | None = None,
+    *,
+    request: Spread | None = None,
+    response: Spread | None = None,
+    think: Spread | None = None,
+    pipeline: int | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client asks `count` times, or for `duration`; the server answers each `request` (`"200 B"`) by a `response`.
+
+    A response is `"10 kB"` by default; after it the client thinks (`"0 s"`) and asks again. `pipeline` requests (1) may
+    wait for their responses at a time. The columns `message_latency_…_s` are from a request to all of its response.
+    """
+    return App(
+        _given(
+            kind="requests",
+            count=count,
+            request=request,
+            response=response,
+            think=think,
+            pipeline=pipeline,
+            duration=duration,
+        )
+        | more
+    )
+
+
+def arrivals(
+    interval: Spread | None = None,
+    sizes: Spread | None = None,
+    *,
+    count: int | None = None,
+    duration: str | None = None,
+    direction: Literal["upload", "download"] | None = None,
+    **more: Any,
+) -> App:
+    """Short flows that begin `interval` apart (`"exponential 100 ms"`: a Poisson process), each of a random size.
+
+    `sizes` is `"web-search"` by default. Each flow is a connection, and a row, of its own. At most `count` come,
+    for `duration`, or until the run ends.
+    """
+    return App(
+        _given(kind="arrivals", interval=interval, sizes=sizes, count=count, duration=duration, direction=direction)
+        | more
+    )
+
+
+def command(client: str, server: str, *, measured: Literal["upload", "download"] | None = None, **more: Any) -> App:
+    """Programs of the host, run in Linux guests by a shell; `{server}` and `{client}` in them are addresses.
+
+    `measured` is the way of the data that counts. Both sides need `stack="linux"`.
+    """
+    return App(_given(kind="command", client=client, server=server, measured=measured) | more)
 
 
 def tcp(cc: str | Mapping[str, Any] | type[CongestionControl] | None = None, **more: Any) -> Transport:
@@ -131,6 +259,15 @@ def tcp(cc: str | Mapping[str, Any] | type[CongestionControl] | None = None, **m
     `cc` is a name, a table with `kind` and parameters, or a class of your own (see `CongestionControl`).
     """
     return Transport(_given(kind="tcp", cc=cc) | more)
+
+
+def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Transport:
+    """UDP: an upload in datagrams of `payload` bytes (1472) at a constant `rate` of payload (`"1 Mbps"`).
+
+    Applications with a pace of their own (`cbr`, `on_off`, `packet_generator`, `messages`) leave the rate out: each
+    message is a datagram, or as many as it needs.
+    """
+    return Transport(_given(kind="udp", rate=rate, payload=payload) | more)
 
 
 def flow(

@@ -73,3 +73,50 @@ def test_a_mistake_gets_the_message_that_a_file_gets() -> None:
     with pytest.raises(vz.ScenarioError, match=r"10 Mbs.* is not a rate"):
         vz.run(vz.dumbbell(bottleneck=vz.link("10 Mbs", "5 ms")), [vz.flow(vz.upload("1 kB"))])
     assert issubclass(vz.ScenarioError, vz.VazaoError)
+
+
+def test_each_application_has_a_function() -> None:
+    net = vz.point_to_point(vz.link("20 Mbps", "5 ms"))
+    points = [["1 kB", 0.5], ["20 kB", 1]]
+    flows = [
+        vz.flow(vz.upload(duration="1 s"), vz.udp("2 Mbps", 1000)),
+        vz.flow(vz.cbr("1 Mbps", duration="1 s"), vz.udp()),
+        vz.flow(vz.on_off("1 Mbps", on="exponential 100 ms", off="pareto 100 ms", duration="1 s"), vz.udp()),
+        vz.flow(vz.packet_generator("exponential 5 ms", {"kind": "uniform", "min": "50 B", "max": "1 kB"}, count=50)),
+        vz.flow(vz.messages("2 kB", "20 ms", count=20)),
+        vz.flow(vz.requests(10, response="5 kB", think="exponential 10 ms", pipeline=2)),
+        vz.flow(vz.arrivals("50 ms", points, count=4, direction="download")),
+    ]
+    rows = vz.run(net, flows, seed=3).flows
+    assert rows["app"].to_list()[:7] == ["upload", "cbr", "on-off", "packets", "messages", "requests", "download"]
+    assert rows["group"].to_list() == [0, 1, 2, 3, 4, 5, 6, 6, 6, 6]
+    assert rows["completed"].all()
+    assert rows["intact"].all()
+    delivered = rows["messages_delivered"].to_list()
+    assert (delivered[0], delivered[3:6], delivered[6:]) == (None, [50, 20, 10], [None] * 4)
+
+
+@pytest.mark.parametrize(
+    ("app", "message"),
+    [
+        (
+            vz.packet_generator("expo 1 ms"),
+            r'flow\.0\.app\.idt: unknown distribution "expo"; did you mean "exponential"',
+        ),
+        (
+            vz.packet_generator({"kind": "pareto", "mean": "1 ms", "shpe": 2}),
+            r"app\.idt: shpe: .*did you mean \"shape\"",
+        ),
+        (vz.on_off(on="1 kB"), r"flow\.0\.app\.on: .*1 kB.* is not a duration"),
+        (
+            vz.requests(response=[["1 kB", 0.5]]),
+            r"flow\.0\.app\.response: points: the last point's probability must be 1",
+        ),
+        (vz.on_off(), r"flow\.0\.app: would never end; give it a size or a duration, or the scenario an end: until"),
+        (vz.requests(), r"flow\.0\.app: would never end; give it a count or a duration"),
+        (vz.arrivals(), r"flow\.0\.app: would never end; give it a count or a duration"),
+    ],
+)
+def test_mistakes_in_applications_name_their_key(app: vz.App, message: str) -> None:
+    with pytest.raises(vz.ScenarioError, match=message):
+        vz.run(vz.point_to_point(vz.link("1 Mbps")), [vz.flow(app)])

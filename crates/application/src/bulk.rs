@@ -1,16 +1,8 @@
 //! Streams of data: a source that writes all at once or message by message, and a sink that checks what arrives.
 
+use crate::{Messages, Pattern};
 use vazao_engine::{Duration, Rate, Time};
 use vazao_transport::Stream;
-
-/// How a source's data comes: a message of so many bytes every so often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Bytes of a message.
-    pub message: u64,
-    /// From the start of one message to the start of the next.
-    pub interval: Duration,
-}
 
 /// Writes a number of bytes, or for a time, or until the run ends; then closes.
 #[derive(Clone, Debug)]
@@ -18,15 +10,25 @@ pub struct Source {
     size: Option<u64>,
     duration: Option<Duration>,
     /// None: all there is, as fast as the connection takes it.
-    pace: Option<Pace>,
-    /// When the next message comes.
-    next: Time,
-    /// Bytes that have come up to now.
-    offered: u64,
+    paced: Option<Box<Paced>>,
     deadline: Time,
     started: bool,
     finished: bool,
     written: u64,
+}
+
+/// A source whose data comes message by message.
+#[derive(Clone, Debug)]
+struct Paced {
+    pattern: Pattern,
+    /// How many messages there are.
+    count: Option<u64>,
+    /// When the next message comes.
+    next: Time,
+    /// Bytes and messages that have come up to now.
+    offered: u64,
+    come: u64,
+    messages: Messages,
 }
 
 /// A byte in bit-nanoseconds at one bit a second.
@@ -38,22 +40,14 @@ const ENDLESS: u64 = 1 << 56;
 impl Source {
     /// A source of `size` bytes, or for `duration` from the moment the connection stands, or without end.
     pub fn new(size: Option<u64>, duration: Option<Duration>) -> Self {
-        Source {
-            size,
-            duration,
-            pace: None,
-            next: Time::NEVER,
-            offered: 0,
-            deadline: Time::NEVER,
-            started: false,
-            finished: false,
-            written: 0,
-        }
+        Source { size, duration, paced: None, deadline: Time::NEVER, started: false, finished: false, written: 0 }
     }
 
-    /// The same, its data coming message by message.
-    pub fn paced(self, pace: Pace) -> Self {
-        Source { pace: Some(pace), ..self }
+    /// The same, its data coming message by message, `count` of them if it is given.
+    pub fn paced(self, pattern: Pattern, count: Option<u64>) -> Self {
+        let messages = Messages::default();
+        let paced = Paced { pattern, count, next: Time::NEVER, offered: 0, come: 0, messages };
+        Source { paced: Some(Box::new(paced)), ..self }
     }
 
     #[inline]
@@ -64,49 +58,57 @@ impl Source {
         if !self.started {
             self.started = true;
             self.deadline = self.duration.map_or(Time::NEVER, |span| now.saturating_add(span));
-            self.next = if self.pace.is_some() { now } else { Time::NEVER };
+            if let Some(paced) = &mut self.paced {
+                paced.next = now;
+            }
         }
-        let goal = self.size.unwrap_or(ENDLESS);
-        let goal = self.pace.map_or(goal, |pace| goal.min(self.come(now, pace)));
-        if self.written < goal {
-            self.written += stream.write(goal - self.written);
-        }
+        let all = match &mut self.paced {
+            None => {
+                let goal = self.size.unwrap_or(ENDLESS);
+                if self.written < goal {
+                    self.written += stream.write(goal - self.written);
+                }
+                self.size == Some(self.written)
+            }
+            Some(paced) => paced.drive(now.min(self.deadline), self.size, &mut self.written, stream),
+        };
         let timed_out = now >= self.deadline;
         if timed_out {
             self.written = stream.discard_unsent();
         }
-        if timed_out || self.size == Some(self.written) {
+        if timed_out || all {
             stream.close();
             self.finished = true;
             self.deadline = Time::NEVER;
-            self.next = Time::NEVER;
         }
-    }
-
-    /// Bytes of the messages that have come by `now`.
-    fn come(&mut self, now: Time, pace: Pace) -> u64 {
-        while self.next <= now {
-            self.offered += pace.message;
-            self.next += pace.interval;
-        }
-        self.offered
     }
 
     pub(crate) fn next_wake(&self) -> Time {
-        self.deadline.min(self.next)
+        match &self.paced {
+            Some(paced) if !self.finished => self.deadline.min(paced.next),
+            _ => self.deadline,
+        }
     }
 
-    /// Whether it has neither a size nor a duration.
+    /// Whether it has neither a size nor a duration nor a number of messages.
     pub fn is_endless(&self) -> bool {
-        self.size.is_none() && self.duration.is_none()
+        self.size.is_none() && self.duration.is_none() && self.count().is_none()
     }
     /// Bytes it will send, if it has a size.
     pub fn size(&self) -> Option<u64> {
-        self.size
+        self.size.or_else(|| Some(self.count()? * self.pace()?.0))
     }
-    /// How its data comes, if not all at once.
-    pub fn pace(&self) -> Option<Pace> {
-        self.pace
+    /// How many messages it will send, if that is given.
+    pub fn count(&self) -> Option<u64> {
+        self.paced.as_ref()?.count
+    }
+    /// Whether its data comes message by message.
+    pub fn is_paced(&self) -> bool {
+        self.paced.is_some()
+    }
+    /// Bytes of each message and the time between two, if that is how its data comes.
+    pub fn pace(&self) -> Option<(u64, Duration)> {
+        self.paced.as_ref()?.pattern.constant()
     }
     /// How long it sends, if not forever.
     pub fn duration(&self) -> Option<Duration> {
@@ -119,6 +121,35 @@ impl Source {
     /// Whether it has written all it ever will.
     pub fn is_finished(&self) -> bool {
         self.finished
+    }
+    /// What became of its messages, if its data comes as such.
+    pub fn messages(&self) -> Option<&Messages> {
+        self.paced.as_ref().map(|paced| &paced.messages)
+    }
+    /// Everything before a stream offset has been read at the other end.
+    pub(crate) fn deliver(&mut self, now: Time, offset: u64) {
+        if let Some(paced) = &mut self.paced {
+            paced.messages.read(offset, now);
+        }
+    }
+}
+
+impl Paced {
+    /// Writes the messages that have come by `now`, each on its own as far as the connection takes it. Says whether
+    /// those were all.
+    #[inline(never)]
+    fn drive(&mut self, now: Time, size: Option<u64>, written: &mut u64, stream: &mut impl Stream) -> bool {
+        *written += stream.write(self.offered - *written);
+        while self.next <= now {
+            let (bytes, gap) = self.pattern.next();
+            self.offered = size.map_or(self.offered + bytes, |size| size.min(self.offered + bytes));
+            self.come += 1;
+            self.messages.write(self.offered, self.next);
+            *written += stream.write(self.offered - *written);
+            let last = size == Some(self.offered) || self.count == Some(self.come);
+            self.next = if last { Time::NEVER } else { self.next.saturating_add(gap) };
+        }
+        self.next == Time::NEVER && *written == self.offered
     }
 }
 
@@ -208,6 +239,8 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Streams;
+    use vazao_engine::Law;
 
     /// A stream that takes and delivers everything at once, or `room` bytes at most.
     #[derive(Default)]
@@ -276,13 +309,20 @@ mod tests {
 
     #[test]
     fn messages_come_one_by_one() {
-        let pace = Pace { message: 100, interval: Duration::from_millis(10) };
-        let (mut source, mut pipe) = (Source::new(Some(250), None).paced(pace), Pipe::default());
+        let streams = Streams { seed: 1, flow: 0 };
+        let pattern = Pattern::new(Law::Constant(10e6), Law::Constant(100.0), streams);
+        let (mut source, mut pipe) = (Source::new(Some(250), None).paced(pattern, None), Pipe::default());
         for (ms, written, closed) in [(0, 100, false), (9, 100, false), (10, 200, false), (20, 250, true)] {
             source.drive(at(ms), &mut pipe);
             assert_eq!((pipe.written, pipe.closed), (written, closed), "after {ms} ms");
         }
         assert_eq!(source.next_wake(), Time::NEVER);
+        // Written at 0, 10 and 20 ms.
+        source.deliver(at(15), 199);
+        source.deliver(at(50), 250);
+        let latency = source.messages().expect("it has messages").latency();
+        assert_eq!(latency.count(), 3);
+        assert!((latency.mean().expect("three") - 0.085 / 3.0).abs() < 1e-9, "{latency:?}");
     }
 
     #[test]

@@ -1,10 +1,20 @@
 //! Traffic: what endpoints send and receive. An application knows a [`Stream`], no protocol and no network.
 
+mod arrivals;
 mod bulk;
+mod messages;
+mod pattern;
 mod registry;
+mod requests;
+mod streams;
 
-pub use bulk::{Pace, Sink, Source};
-pub use registry::{APPLICATIONS, Constructor, Sides};
+pub use arrivals::{Arrival, Arrivals};
+pub use bulk::{Sink, Source};
+pub use messages::Messages;
+pub use pattern::Pattern;
+pub use registry::{APPLICATIONS, Build, Sides};
+pub use requests::{Client, Dialogue, Server};
+pub use streams::Streams;
 
 use vazao_engine::Time;
 use vazao_transport::Stream;
@@ -12,10 +22,14 @@ use vazao_transport::Stream;
 /// One side of an application, at one end of a connection.
 #[derive(Clone, Debug)]
 pub enum Application {
-    /// Sends in bulk.
+    /// Sends in bulk or message by message.
     Source(Source),
     /// Receives and checks.
     Sink(Sink),
+    /// Asks.
+    Client(Box<Client>),
+    /// Answers.
+    Server(Box<Server>),
     /// A program of the user's, as a shell's command; only a guest can run it.
     Program(String),
 }
@@ -27,6 +41,8 @@ impl Application {
         match self {
             Application::Source(source) => source.drive(now, stream),
             Application::Sink(sink) => sink.drive(now, stream),
+            Application::Client(client) => client.drive(now, stream),
+            Application::Server(server) => server.drive(now, stream),
             Application::Program(_) => {}
         }
     }
@@ -37,7 +53,43 @@ impl Application {
         match self {
             Application::Source(source) => source.next_wake(),
             Application::Sink(sink) => sink.next_wake(),
-            Application::Program(_) => Time::NEVER,
+            Application::Client(client) => client.next_wake(),
+            Application::Server(_) | Application::Program(_) => Time::NEVER,
+        }
+    }
+
+    /// Whoever measures has seen that the other end read everything before a stream offset.
+    pub fn deliver(&mut self, now: Time, offset: u64) {
+        if let Application::Source(source) = self {
+            source.deliver(now, offset);
+        }
+    }
+
+    /// How it reads, and what it has read.
+    pub fn sink(&self) -> Option<&Sink> {
+        match self {
+            Application::Sink(sink) => Some(sink),
+            Application::Client(client) => Some(&client.sink),
+            Application::Server(server) => Some(&server.sink),
+            Application::Source(_) | Application::Program(_) => None,
+        }
+    }
+
+    /// Bytes of the measured data that it has written, once that is all.
+    pub fn written(&self) -> Option<u64> {
+        match self {
+            Application::Source(source) => source.is_finished().then(|| source.written()),
+            Application::Server(server) => server.written(),
+            _ => None,
+        }
+    }
+
+    /// What became of its messages, or of its requests.
+    pub fn messages(&self) -> Option<&Messages> {
+        match self {
+            Application::Source(source) => source.messages(),
+            Application::Client(client) => Some(client.messages()),
+            _ => None,
         }
     }
 }

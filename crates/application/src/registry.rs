@@ -1,8 +1,8 @@
 //! Every application, by name.
 
-use crate::{Application, Pace, Sink, Source};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
-use vazao_engine::{Duration, Rate};
+use crate::{Application, Arrivals, Dialogue, Pattern, Sink, Source, Streams};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::{Dimension, Duration, Law};
 
 /// The two sides of an application, and which of them sends.
 #[derive(Clone, Debug)]
@@ -16,13 +16,51 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// The side that sends; programs keep theirs to themselves.
+    /// The side that sends, if only one does.
     pub fn source(&self) -> Option<&Source> {
         match (&self.client, &self.server) {
             (Application::Source(source), _) | (_, Application::Source(source)) => Some(source),
             _ => None,
         }
     }
+    /// Whether the sides are programs of a guest's, which keep what they do to themselves.
+    pub fn is_program(&self) -> bool {
+        matches!(self.client, Application::Program(_))
+    }
+    /// Whether nothing but the run's end would end it.
+    pub fn is_endless(&self) -> bool {
+        match &self.client {
+            Application::Client(client) => client.is_endless(),
+            _ => self.source().is_some_and(Source::is_endless),
+        }
+    }
+    /// Whether data comes message by message.
+    pub fn is_paced(&self) -> bool {
+        self.source().is_some_and(Source::is_paced)
+    }
+    /// How long it lasts, if that was said.
+    pub fn duration(&self) -> Option<Duration> {
+        match &self.client {
+            Application::Client(client) => client.duration(),
+            _ => self.source().and_then(Source::duration),
+        }
+    }
+    /// Bytes of the measured data, exactly or on average, if that was said.
+    pub fn volume(&self) -> Option<f64> {
+        match &self.client {
+            Application::Client(client) => client.volume(),
+            _ => self.source().and_then(Source::size).map(|size| size as f64),
+        }
+    }
+}
+
+/// What an entry makes of its parameters.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// Both sides of a flow's application.
+    Sides(fn(&Parameters, Streams) -> Sides),
+    /// Flows that arrive one after the other, each an upload or a download.
+    Arrivals(fn(&Parameters) -> Arrivals),
 }
 
 const SIZE: Parameter = Parameter::new("size", Kind::Size(1), "", "bytes to transfer; without it, until the run ends");
@@ -54,6 +92,68 @@ const MESSAGES: &[Parameter] = &[
     DURATION,
     READ_RATE,
 ];
+const ON_OFF: &[Parameter] = &[
+    Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the messages' bytes while on"),
+    Parameter::new("message", Kind::Size(1), "1000 B", "bytes of a message"),
+    Parameter::new("on", Kind::Distribution(Dimension::Time), "exponential 1 s", "how long it is on"),
+    Parameter::new("off", Kind::Distribution(Dimension::Time), "exponential 1 s", "how long it is off after that"),
+    SIZE,
+    DURATION,
+    READ_RATE,
+];
+const PACKETS: &[Parameter] = &[
+    Parameter::new(
+        "idt",
+        Kind::Distribution(Dimension::Time),
+        "1 ms",
+        "inter-departure time: from the start of one packet to the start of the next",
+    ),
+    Parameter::new("ps", Kind::Distribution(Dimension::Size), "512 B", "packet size: bytes of payload"),
+    Parameter::new("count", Kind::Integer(1, 1_000_000_000), "", "how many packets; without it, until the run ends"),
+    SIZE,
+    DURATION,
+    READ_RATE,
+];
+const REQUESTS: &[Parameter] = &[
+    Parameter::new("request", Kind::Distribution(Dimension::Size), "200 B", "bytes of a request"),
+    Parameter::new("response", Kind::Distribution(Dimension::Size), "10 kB", "bytes of a response"),
+    Parameter::new("think", Kind::Distribution(Dimension::Time), "0 s", "from a response to the request after it"),
+    Parameter::new(
+        "pipeline",
+        Kind::Integer(1, 10_000),
+        "1",
+        "how many requests may wait for their responses at a time",
+    ),
+    Parameter::new("count", Kind::Integer(1, 1_000_000_000), "", "how many requests; without it, until the run ends"),
+    Parameter::new(
+        "duration",
+        Kind::Duration(Duration::from_nanos(1), Duration::MAX),
+        "",
+        "for how long requests are made, from the moment the connection stands",
+    ),
+];
+const ARRIVALS: &[Parameter] = &[
+    Parameter::new(
+        "interval",
+        Kind::Distribution(Dimension::Time),
+        "exponential 100 ms",
+        "from one flow's start to the next one's; exponential: a Poisson process",
+    ),
+    Parameter::new(
+        "sizes",
+        Kind::Distribution(Dimension::Size),
+        "web-search",
+        "bytes of a flow: a distribution, or its points as [[\"1 kB\", 0.5], [\"1 MB\", 1]]",
+    ),
+    Parameter::new("count", Kind::Integer(1, Arrivals::MOST as i64), "", "how many flows at most"),
+    Parameter::new(
+        "duration",
+        Kind::Duration(Duration::from_nanos(1), Duration::MAX),
+        "",
+        "for how long flows come; without it and without a count, until the run ends",
+    ),
+    Parameter::new("direction", Kind::Choice(&["upload", "download"]), "upload", "who sends: the client or the server"),
+];
 const COMMAND: &[Parameter] = &[
     Parameter::required("server", Kind::Text, "what the server runs, by a shell; {server}, {client} are addresses"),
     Parameter::required("client", Kind::Text, "what the client runs, likewise, once the flow starts"),
@@ -65,61 +165,105 @@ const COMMAND: &[Parameter] = &[
     ),
 ];
 
-fn bulk(parameters: &Parameters) -> (Application, Application) {
-    ends(parameters, Source::new(parameters.size("size"), parameters.duration("duration")))
+/// A law with a default.
+fn law(parameters: &Parameters, name: &str) -> Law {
+    parameters.distribution(name).expect("a distribution with a default").law.clone()
 }
 
-fn ends(parameters: &Parameters, source: Source) -> (Application, Application) {
-    (Application::Source(source), Application::Sink(Sink::new(rate(parameters, "read_rate"))))
+fn constant(span: Duration) -> Law {
+    Law::Constant(span.as_nanos() as f64)
 }
 
-fn rate(parameters: &Parameters, name: &str) -> Option<Rate> {
-    match parameters.get(name) {
-        Some(Value::Rate(rate)) => Some(*rate),
-        _ => None,
+fn count(parameters: &Parameters) -> Option<u64> {
+    parameters.get("count").map(|_| parameters.integer("count"))
+}
+
+fn source(parameters: &Parameters) -> Source {
+    Source::new(parameters.size("size"), parameters.duration("duration"))
+}
+
+fn sink(parameters: &Parameters) -> Application {
+    Application::Sink(Sink::new(parameters.rate("read_rate")))
+}
+
+fn upload(parameters: &Parameters, source: Source) -> Sides {
+    Sides { client: Application::Source(source), server: sink(parameters), client_sends: true }
+}
+
+fn download(parameters: &Parameters, _: Streams) -> Sides {
+    Sides { client: sink(parameters), server: Application::Source(source(parameters)), client_sends: false }
+}
+
+/// Messages of one size at a rate.
+fn steady(parameters: &Parameters, streams: Streams) -> Pattern {
+    let message = parameters.size("message").expect("a size with a default");
+    let rate = parameters.rate("rate").expect("a rate with a default");
+    Pattern::new(constant(rate.time_for(message)), Law::Constant(message as f64), streams)
+}
+
+fn cbr(parameters: &Parameters, streams: Streams) -> Sides {
+    upload(parameters, source(parameters).paced(steady(parameters, streams), None))
+}
+
+fn on_off(parameters: &Parameters, streams: Streams) -> Sides {
+    let (on, off) = (law(parameters, "on"), law(parameters, "off"));
+    let pattern = steady(parameters, streams).in_bursts(on, off, streams);
+    upload(parameters, source(parameters).paced(pattern, None))
+}
+
+fn packets(parameters: &Parameters, streams: Streams) -> Sides {
+    let pattern = Pattern::new(law(parameters, "idt"), law(parameters, "ps"), streams);
+    upload(parameters, source(parameters).paced(pattern, count(parameters)))
+}
+
+fn messages(parameters: &Parameters, streams: Streams) -> Sides {
+    let message = parameters.size("message").expect("a size with a default");
+    let interval = parameters.duration("interval").expect("an interval with a default");
+    let pattern = Pattern::new(constant(interval), Law::Constant(message as f64), streams);
+    let source = Source::new(None, parameters.duration("duration"));
+    upload(parameters, source.paced(pattern, count(parameters)))
+}
+
+fn requests(parameters: &Parameters, streams: Streams) -> Sides {
+    let dialogue = Dialogue {
+        request: law(parameters, "request"),
+        response: law(parameters, "response"),
+        think: law(parameters, "think"),
+        pipeline: parameters.integer("pipeline"),
+        count: count(parameters),
+        duration: parameters.duration("duration"),
+    };
+    let (client, server) = dialogue.sides(streams);
+    let (client, server) = (Application::Client(Box::new(client)), Application::Server(Box::new(server)));
+    Sides { client, server, client_sends: false }
+}
+
+fn arrivals(parameters: &Parameters) -> Arrivals {
+    Arrivals {
+        interval: law(parameters, "interval"),
+        sizes: law(parameters, "sizes"),
+        count: count(parameters),
+        duration: parameters.duration("duration"),
+        download: parameters.text("direction") == "download",
     }
 }
 
-fn cbr(parameters: &Parameters) -> Sides {
-    let message = parameters.size("message").expect("a size with a default");
-    let rate = rate(parameters, "rate").expect("a rate with a default");
-    let source = Source::new(parameters.size("size"), parameters.duration("duration"));
-    let pace = Pace { message, interval: rate.time_for(message) };
-    let (client, server) = ends(parameters, source.paced(pace));
-    Sides { client, server, client_sends: true }
-}
-
-fn messages(parameters: &Parameters) -> Sides {
-    let message = parameters.size("message").expect("a size with a default");
-    let count = parameters.get("count").map(|_| parameters.integer("count"));
-    let interval = parameters.duration("interval").expect("an interval with a default");
-    let source = Source::new(count.map(|count| count * message), parameters.duration("duration"));
-    let (client, server) = ends(parameters, source.paced(Pace { message, interval }));
-    Sides { client, server, client_sends: true }
-}
-
-fn command(parameters: &Parameters) -> Sides {
+fn command(parameters: &Parameters, _: Streams) -> Sides {
     let program = |name| Application::Program(parameters.text(name).to_owned());
     let client_sends = parameters.text("measured") == "upload";
     Sides { client: program("client"), server: program("server"), client_sends }
 }
 
-/// Makes both sides of an application from its parameters.
-pub type Constructor = fn(&Parameters) -> Sides;
-
 /// All applications.
-pub const APPLICATIONS: &[Entry<Constructor>] = &[
+pub const APPLICATIONS: &[Entry<Build>] = &[
     Entry {
         name: "upload",
-        aliases: &["bulk"],
+        aliases: &["bulk", "iperf"],
         title: "Upload",
-        source: "a long file transfer (FTP in the older literature)",
+        source: "a long file transfer (FTP in the older literature); iperf's stream",
         help: "the client sends a number of bytes, for a time, or until the run ends",
         parameters: BULK,
-        build: |p| {
-            let (client, server) = bulk(p);
-            Sides { client, server, client_sends: true }
-        },
+        build: Build::Sides(|p, _| upload(p, source(p))),
     },
     Entry {
         name: "download",
@@ -128,10 +272,7 @@ pub const APPLICATIONS: &[Entry<Constructor>] = &[
         source: "a long file transfer (FTP in the older literature)",
         help: "the client connects and the server sends",
         parameters: BULK,
-        build: |p| {
-            let (server, client) = bulk(p);
-            Sides { client, server, client_sends: false }
-        },
+        build: Build::Sides(download),
     },
     Entry {
         name: "cbr",
@@ -140,7 +281,25 @@ pub const APPLICATIONS: &[Entry<Constructor>] = &[
         source: "voice and uncompressed video in the older literature",
         help: "the client writes messages at a constant rate, whether or not the network keeps up",
         parameters: CBR,
-        build: cbr,
+        build: Build::Sides(cbr),
+    },
+    Entry {
+        name: "on-off",
+        aliases: &[],
+        title: "On and off",
+        source: "Willinger et al., Self-similarity through high-variability, SIGCOMM 1995",
+        help: "the client writes messages at a constant rate during on times of random length, and nothing between them",
+        parameters: ON_OFF,
+        build: Build::Sides(on_off),
+    },
+    Entry {
+        name: "packets",
+        aliases: &["d-itg"],
+        title: "Packet generator",
+        source: "Avallone et al., D-ITG, QEST 2004: inter-departure time and packet size as random processes",
+        help: "the client writes packets with random gaps and of random sizes; over udp each is a datagram",
+        parameters: PACKETS,
+        build: Build::Sides(packets),
     },
     Entry {
         name: "messages",
@@ -149,7 +308,25 @@ pub const APPLICATIONS: &[Entry<Constructor>] = &[
         source: "a message every so often",
         help: "the client writes messages of one size at a fixed interval",
         parameters: MESSAGES,
-        build: messages,
+        build: Build::Sides(messages),
+    },
+    Entry {
+        name: "requests",
+        aliases: &["request-response"],
+        title: "Requests and responses",
+        source: "a closed loop of users that ask, wait and think, over one connection",
+        help: "the client sends requests, each of which the server answers; the responses are what is measured",
+        parameters: REQUESTS,
+        build: Build::Sides(requests),
+    },
+    Entry {
+        name: "arrivals",
+        aliases: &["short-flows"],
+        title: "Short flows that arrive",
+        source: "Poisson arrivals with an empirical size distribution, as in Alizadeh et al., pFabric, SIGCOMM 2013",
+        help: "flows of random sizes begin at random times, each on a connection of its own; all are planned before the run",
+        parameters: ARRIVALS,
+        build: Build::Arrivals(arrivals),
     },
     Entry {
         name: "command",
@@ -158,6 +335,6 @@ pub const APPLICATIONS: &[Entry<Constructor>] = &[
         source: "iperf3, curl, ping: whatever is installed, unmodified",
         help: "both sides run a command in their guest, with the host's files read-only; needs stack = \"linux\"",
         parameters: COMMAND,
-        build: command,
+        build: Build::Sides(command),
     },
 ];

@@ -4,6 +4,7 @@
 //! wall clock or a global random source: the same inputs give the same simulation, on any thread, on any day.
 
 mod capacity;
+pub mod distribution;
 mod ecn;
 mod histogram;
 mod random;
@@ -13,6 +14,7 @@ mod time;
 pub mod units;
 
 pub use capacity::Capacity;
+pub use distribution::{DISTRIBUTIONS, Dimension, Distribution, Law};
 pub use ecn::Ecn;
 pub use histogram::Histogram;
 pub use random::Stream;

@@ -4,6 +4,7 @@
 //! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
 //! error messages, so that nothing about an algorithm is written down twice.
 
+use crate::distribution::{Dimension, Distribution, read_points};
 use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
 use std::collections::BTreeMap;
@@ -33,6 +34,12 @@ pub enum Kind {
     Capacity,
     /// A list of whole numbers, each at least 1.
     Integers,
+    /// A duration or a size, as what it is for wants it.
+    Quantity,
+    /// A time or a size that may be random.
+    Distribution(Dimension),
+    /// Points of a distribution of sizes.
+    Points,
     /// Any text.
     Text,
     /// The name of another registry's entry, or a table with `kind` and that entry's parameters.
@@ -85,6 +92,10 @@ pub enum Value {
     Capacity(Capacity),
     /// A list of whole numbers.
     Integers(Vec<u64>),
+    /// A time or a size that may be random.
+    Distribution(Distribution),
+    /// Sizes in bytes, and the probability of at most that.
+    Points(Vec<(f64, f64)>),
 }
 
 impl fmt::Display for Value {
@@ -98,6 +109,8 @@ impl fmt::Display for Value {
             Value::Size(x) => write!(f, "{x}"),
             Value::Capacity(x) => write!(f, "{x}"),
             Value::Integers(x) => write!(f, "{x:?}"),
+            Value::Distribution(x) => write!(f, "{x}"),
+            Value::Points(x) => write!(f, "{x:?}"),
         }
     }
 }
@@ -113,6 +126,10 @@ pub enum Raw {
     Text(String),
     /// A list of bare numbers.
     Numbers(Vec<f64>),
+    /// Any other list.
+    List(Vec<Raw>),
+    /// A table.
+    Table(Vec<(String, Raw)>),
 }
 
 impl fmt::Display for Raw {
@@ -122,6 +139,8 @@ impl fmt::Display for Raw {
             Raw::Flag(x) => write!(f, "{x}"),
             Raw::Text(x) => write!(f, "{x:?}"),
             Raw::Numbers(x) => write!(f, "{x:?}"),
+            Raw::List(x) => write!(f, "a list of {}", x.len()),
+            Raw::Table(_) => write!(f, "a table"),
         }
     }
 }
@@ -153,6 +172,11 @@ impl Kind {
             Kind::SizeOrAuto(min) => format!("\"auto\" or a size of at least {} such as \"6 MB\"", Bytes::new(*min)),
             Kind::Capacity => format!("a queue limit: {}", Capacity::EXAMPLES),
             Kind::Integers => "a list of whole numbers of at least 1, such as [3, 17]".into(),
+            Kind::Quantity => "a duration such as \"10 ms\" or a size such as \"1 kB\"".into(),
+            Kind::Distribution(dimension) => dimension.expected(),
+            Kind::Points => {
+                "a list of sizes with the probability of at most that, such as [[\"1 kB\", 0.5], [\"1 MB\", 1]]".into()
+            }
             Kind::Text => "a text".into(),
             Kind::Entry(registry) => format!("the name of a {registry}, or a table with its kind and parameters"),
         }
@@ -195,6 +219,13 @@ impl Kind {
             (Kind::Integers, Raw::Numbers(x)) if x.iter().all(|n| n.fract() == 0.0 && (1.0..9e15).contains(n)) => {
                 Ok(Value::Integers(x.iter().map(|n| *n as u64).collect()))
             }
+            (Kind::Quantity, Raw::Text(x)) => match (x.parse::<Duration>(), x.parse::<Bytes>()) {
+                (Ok(span), _) => Ok(Value::Duration(span)),
+                (_, Ok(size)) => Ok(Value::Size(size)),
+                _ => refuse(),
+            },
+            (Kind::Distribution(dimension), raw) => dimension.read(raw).map(Value::Distribution),
+            (Kind::Points, raw) => read_points(raw).map(Value::Points),
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
                 Kind::Duration(..) | Kind::Rate | Kind::Size(_) | Kind::SizeOrAuto(_) | Kind::Capacity,
@@ -327,6 +358,14 @@ impl Parameters {
             None => None,
             Some(Value::Capacity(x)) => Some(*x),
             other => panic!("parameter {name} is {other:?}, not a queue limit"),
+        }
+    }
+    /// A time or a size that may be random, if `name` has a value. Panics when it is something else.
+    pub fn distribution(&self, name: &str) -> Option<&Distribution> {
+        match self.get(name) {
+            None => None,
+            Some(Value::Distribution(x)) => Some(x),
+            other => panic!("parameter {name} is {other:?}, not a distribution"),
         }
     }
     /// A list of whole numbers. Panics when `name` is not one.

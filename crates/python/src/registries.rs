@@ -38,6 +38,7 @@ pub fn all() -> Json {
         "slow start": entries(vazao_congestion::SLOW_STARTS),
         "transport": entries(vazao_scenario::TRANSPORTS),
         "application": entries(vazao_application::APPLICATIONS),
+        "distribution": entries(vazao_engine::DISTRIBUTIONS),
         "queue": entries(vazao_network::QUEUES),
         "loss model": entries(vazao_network::LOSS_MODELS),
         "impairment": entries(vazao_network::IMPAIRMENTS),

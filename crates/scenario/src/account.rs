@@ -6,7 +6,7 @@ use crate::measure::SenderState;
 use crate::transport::Protocol;
 use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
-use vazao_application::{Application, Source};
+use vazao_application::Sides;
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_transport::tcp::Connection;
 use vazao_transport::udp;
@@ -24,6 +24,8 @@ pub(crate) struct Account<'a> {
     pub established: Option<Time>,
     pub sender: Counts<'a>,
     pub arrivals: Arrivals,
+    /// How long each message took that was delivered, if there are such.
+    pub messages: Option<&'a Histogram>,
     /// What a guest's program said when it gave up.
     pub failure: Option<String>,
 }
@@ -66,8 +68,8 @@ struct Ends {
 }
 
 impl<'a> Account<'a> {
-    /// The account of flow `number`, whose application's source is `source`.
-    pub fn of<P>(world: &'a World<P>, number: usize, source: Option<&Source>) -> Account<'a> {
+    /// The account of flow `number`, whose application was started as `sides`.
+    pub fn of<P>(world: &'a World<P>, number: usize, sides: &Sides) -> Account<'a> {
         let flow = &world.flows[number];
         let machine = |end| match end {
             End::Machine(index) => Some(&world.endpoints[index as usize]),
@@ -76,7 +78,7 @@ impl<'a> Account<'a> {
         let (sender, receiver) = (machine(flow.sender()), machine(flow.receiver()));
         let ledger = if sender.is_none() || receiver.is_none() { Some(world.guests.ledger(number)) } else { None };
         let written = match sender {
-            Some(sender) => finished(sender),
+            Some(sender) => sender.application.written(),
             None => ledger.and_then(|ledger| ledger.written),
         };
         let mut account = Account {
@@ -95,16 +97,17 @@ impl<'a> Account<'a> {
                 (None, None) => unreachable!("a flow without a machine has a ledger"),
             },
             arrivals: Arrivals::of(flow, receiver.map(|receiver| &receiver.machine), ledger),
+            messages: sender.zip(receiver).and_then(|(sender, receiver)| message_latency(sender, receiver)),
             failure: ledger.and_then(|ledger| ledger.failure.clone()),
         };
         match (receiver, ledger) {
             (Some(receiver), _) => account.read_machine(receiver, written),
             (None, Some(ledger)) => {
-                account.read_guest(flow, ledger, written, world.guests.protocol(number), source.is_none());
+                account.read_guest(flow, ledger, written, world.guests.protocol(number), sides.is_program());
             }
             (None, None) => unreachable!("a flow without a machine has a ledger"),
         }
-        if source.is_some_and(Source::is_endless) {
+        if sides.is_endless() {
             account.completed = None;
         }
         account
@@ -112,7 +115,7 @@ impl<'a> Account<'a> {
 
     /// What one of our receivers read.
     fn read_machine(&mut self, receiver: &Endpoint, written: Option<u64>) {
-        let Application::Sink(sink) = &receiver.application else { unreachable!("data goes to a sink") };
+        let sink = receiver.application.sink().expect("what data goes to reads it");
         self.app_bytes = sink.received();
         (self.first_byte, self.last_byte) = (sink.first_byte(), sink.last_byte());
         let closed = sink.is_closed();
@@ -177,11 +180,12 @@ impl<'a> Account<'a> {
     }
 }
 
-/// How much a source of ours has written, once it is done.
-fn finished(sender: &Endpoint) -> Option<u64> {
-    match &sender.application {
-        Application::Source(source) => source.is_finished().then(|| source.written()),
-        _ => None,
+/// How long messages took between two ends that are ours: as the side that wrote them knows, or the datagrams' receiver.
+fn message_latency<'a>(sender: &'a Endpoint, receiver: &'a Endpoint) -> Option<&'a Histogram> {
+    let messages = sender.application.messages().or(receiver.application.messages())?;
+    match &receiver.machine {
+        Machine::Tcp(_) => Some(messages.latency()),
+        Machine::Udp(endpoint) => Some(&endpoint.stats().latency),
     }
 }
 

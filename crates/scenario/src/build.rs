@@ -13,7 +13,6 @@ use crate::transport::{Protocol, TransportSpec, udp_rate};
 use crate::world::{Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vazao_application::Application;
 use vazao_congestion::Setup;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
@@ -79,11 +78,11 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     let mut cookies = CookieJar::default();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
-        let sides = (flow.application.0.build)(&flow.application.1);
-        let paced = sides.source().is_some_and(|source| source.pace().is_some());
+        let sides = flow.sides();
+        let paced = sides.is_paced();
         let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
         if spec.has_guest() {
-            let is_program = matches!(sides.client, Application::Program(_));
+            let is_program = sides.is_program();
             world.guests.add_flow(number, spec, is_program, sides.client_sends);
         }
         let mut sessions = spec.tls.map(|config| tls::Session::pair(config).map(Box::new).map(Some));
@@ -263,13 +262,15 @@ pub fn estimate(scenario: &Scenario) -> Work {
     let mut work = Work::default();
     for flow in &scenario.flows {
         let routes = &flow.routes;
-        let sides = (flow.application.0.build)(&flow.application.1);
+        let sides = flow.sides();
         // What programs will send is theirs to know: nothing is said of it.
-        let Some(source) = sides.source() else { continue };
+        if sides.is_program() {
+            continue;
+        }
         let rate = routes.out.iter().map(|&s| graph.direction(s).rate.as_bps()).min().unwrap_or(0) as f64 / 8.0;
         let left = scenario.until.map_or(f64::INFINITY, |until| until.since(flow.start).as_secs());
-        let time = source.duration().map_or(left, |d| d.as_secs().min(left));
-        let bytes = source.size().map_or(f64::INFINITY, |size| size as f64).min(rate * time);
+        let time = sides.duration().map_or(left, |d| d.as_secs().min(left));
+        let bytes = sides.volume().unwrap_or(f64::INFINITY).min(rate * time);
         let (mss, acks) = match flow.transport.entry.build {
             Protocol::Tcp => {
                 let tcp = &flow.transport.parameters;

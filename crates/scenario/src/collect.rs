@@ -10,7 +10,7 @@ use crate::table::{Cell, Column, Table, table};
 use crate::trace::{QUEUE, Sample};
 use crate::transport::Protocol;
 use crate::world::{End, World};
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Histogram, Time};
 use vazao_network::LinkReport;
 
 /// The tables of one run, keyed by `run_id`.
@@ -40,12 +40,8 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         .collect();
     let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
     let world = &*world;
-    let accounts: Vec<_> = scenario
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(i, flow)| Account::of(world, i, (flow.application.0.build)(&flow.application.1).source()))
-        .collect();
+    let accounts: Vec<_> =
+        scenario.flows.iter().enumerate().map(|(i, flow)| Account::of(world, i, &flow.sides())).collect();
     let shares: Vec<f64> =
         world.flows.iter().zip(&accounts).map(|(flow, account)| account.share(flow.start, world.now)).collect();
     let kernels = kernels(scenario);
@@ -131,6 +127,7 @@ fn flow_row<P>(
     let ended = (m.slow_start_end != Time::NEVER).then_some(m.slow_start_end);
     let slow_start_loss = ended.map(|_| m.slow_start_lost as f64 / m.slow_start_sent.max(1) as f64);
     let transport = &spec.transport;
+    let message = |what: &dyn Fn(&Histogram) -> Option<f64>| account.messages.and_then(what);
     let has_window = transport.entry.build != Protocol::Udp;
     let (client_output, server_output) = world.guests.printed(number).map(|[client, server]| (client, server)).unzip();
     // How losses are repaired is ours to choose only where the sender is ours.
@@ -139,6 +136,7 @@ fn flow_row<P>(
     vec![
         ("run_id", id.into()),
         ("flow", (number as u64).into()),
+        ("group", (spec.group as u64).into()),
         ("transport", transport.entry.name.into()),
         ("stack", stack_name(transport.stacks).into()),
         ("cc", transport.control.name.as_str().into()),
@@ -146,6 +144,7 @@ fn flow_row<P>(
         ("app", spec.application.0.name.into()),
         ("client", spec.client.as_str().into()),
         ("server", spec.server.as_str().into()),
+        ("size_class", spec.size_class().into()),
         ("app_bytes", account.app_bytes.into()),
         ("start_s", start.as_secs().into()),
         ("first_byte_s", seconds(account.first_byte).into()),
@@ -173,6 +172,11 @@ fn flow_row<P>(
         ("rtt_p99_s", sender.rtt.quantile(0.99).into()),
         ("owd_p50_s", m.owd.quantile(0.50).into()),
         ("jitter_s", m.jitter().into()),
+        ("messages_delivered", account.messages.map(Histogram::count).into()),
+        ("message_latency_mean_s", message(&Histogram::mean).into()),
+        ("message_latency_p50_s", message(&|h| h.quantile(0.50)).into()),
+        ("message_latency_p95_s", message(&|h| h.quantile(0.95)).into()),
+        ("message_latency_p99_s", message(&|h| h.quantile(0.99)).into()),
         ("slow_start_s", since(ended).into()),
         ("slow_start_loss", slow_start_loss.into()),
         ("slow_start_sent", has_window.then_some(m.slow_start_sent).into()),

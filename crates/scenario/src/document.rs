@@ -70,20 +70,21 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// The value as a parameter's, if it is a scalar or a list of numbers.
-    pub fn raw(&self) -> Option<Raw> {
-        Some(match self {
+    /// The value as a parameter's.
+    pub fn raw(&self) -> Raw {
+        match self {
             Value::Text(x) => Raw::Text(x.clone()),
             Value::Number(x) => Raw::Number(*x),
             Value::Flag(x) => Raw::Flag(*x),
-            Value::List(items) => Raw::Numbers(
-                items
-                    .iter()
-                    .map(|n| if let Value::Number(x) = n.value { Some(x) } else { None })
-                    .collect::<Option<_>>()?,
-            ),
-            Value::Table(_) => return None,
-        })
+            Value::List(items) => {
+                let number = |n: &Node| if let Value::Number(x) = n.value { Some(x) } else { None };
+                match items.iter().map(number).collect() {
+                    Some(numbers) => Raw::Numbers(numbers),
+                    None => Raw::List(items.iter().map(|n| n.value.raw()).collect()),
+                }
+            }
+            Value::Table(entries) => Raw::Table(entries.iter().map(|(key, n)| (key.clone(), n.value.raw())).collect()),
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use crate::stack::Stack;
 use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, read_transport};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{APPLICATIONS, Constructor, Sides, Source};
-use vazao_engine::registry::{Entry, Kind, Parameters};
-use vazao_engine::{Duration, Stream, Time};
+use vazao_application::{APPLICATIONS, Arrival, Arrivals, Build, Sides, Streams};
+use vazao_engine::registry::{Entry, Kind, Parameters, Value, find};
+use vazao_engine::{Bytes, Duration, Time};
 use vazao_network::{Graph, Routing, Step};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -22,12 +22,33 @@ pub struct FlowSpec {
     pub server: String,
     /// When it opens.
     pub start: Time,
+    /// Which `[[flow]]` table it comes from, counted from 0.
+    pub group: usize,
     /// Its application and the application's parameters.
-    pub application: (&'static Entry<Constructor>, Parameters),
+    pub application: (&'static Entry<Build>, Parameters),
+    /// Where its application draws from.
+    pub streams: Streams,
     /// Its transport.
     pub transport: Arc<TransportSpec>,
     /// The way of its packets.
     pub routes: Routes,
+}
+
+/// Classes of flow sizes in studies of short flows (Alizadeh et al., *pFabric*, SIGCOMM 2013): their upper ends in bytes.
+const SIZE_CLASSES: [(f64, &str); 3] =
+    [(100e3, "up to 100 kB"), (10e6, "100 kB to 10 MB"), (f64::INFINITY, "above 10 MB")];
+
+impl FlowSpec {
+    /// Both sides of its application, as they are when it opens.
+    pub(crate) fn sides(&self) -> Sides {
+        sides(&self.application, self.streams)
+    }
+
+    /// How large it is, if its size was given.
+    pub(crate) fn size_class(&self) -> Option<&'static str> {
+        let size = self.sides().source()?.size()? as f64;
+        SIZE_CLASSES.iter().find(|(most, _)| size <= *most).map(|(_, name)| *name)
+    }
 }
 
 /// The routes of a flow, there and back.
@@ -63,58 +84,149 @@ pub(crate) struct Context<'a> {
 }
 
 pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSpec>> {
-    let mut flows = Vec::new();
+    let mut flows = Flows { context, all: Vec::new(), described: 0 };
     let whole = item.clone();
-    for item in item.into_list() {
-        read_flow(item.into_table()?, context, &mut flows)?;
+    for (group, item) in item.into_list().into_iter().enumerate() {
+        flows.read(group, item.into_table()?)?;
     }
-    if flows.is_empty() {
-        return Err(whole.error("is empty; write one [[flow]] table for each flow"));
+    if flows.all.is_empty() {
+        return Err(whole.error("is empty; write one [[flow]] table for each flow, and let one arrive before the end"));
     }
-    Ok(flows)
+    Ok(flows.all)
 }
 
-fn read_flow(mut table: Table, context: &Context<'_>, flows: &mut Vec<FlowSpec>) -> Result<()> {
-    let count = table.take("count").map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
-    let named = (table.take("client"), table.take("server"));
-    let start = table.take("start").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
-    let spread = table.take("start_spread").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
-    let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
-    let whole = app.clone();
-    let (entry, parameters) = app.entry("application", APPLICATIONS)?;
-    let application = (entry, parameters.parameters(entry.parameters)?);
-    let sides = (entry.build)(&application.1);
-    if context.until.is_none() && sides.source().is_some_and(Source::is_endless) {
-        return Err(whole.error("has neither a size nor a duration, so the scenario needs an end: until = \"60 s\""));
-    }
-    let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
-    let transport = Arc::new(read_transport(transport, sides.client_sends, context.extensions)?);
-    if sides.source().is_none() && transport.stacks != [Stack::Linux; 2] {
-        return Err(whole.error("runs programs of the host, for which both sides need transport.stack = \"linux\""));
-    }
-    if transport.entry.build == Protocol::Udp
-        && let Some(problem) = unfit_for_datagrams(&sides, &application.1, &transport)
-    {
-        return Err(whole.error(problem));
-    }
-    for _ in 0..count {
-        let number = flows.len();
-        let (client, server) = ends(context, number, named.0.as_ref(), named.1.as_ref(), &table)?;
-        let routes = routes(context, [&client, &server], [named.0.as_ref(), named.1.as_ref()], &table)?;
-        let mut start = Time::ZERO + start;
-        if spread > Duration::ZERO {
-            let mut stream = Stream::new(context.seed, &format!("start/flow {number}"));
-            start += Duration::from_nanos(stream.below(spread.as_nanos()));
+/// The flows read so far.
+struct Flows<'a> {
+    context: &'a Context<'a>,
+    all: Vec<FlowSpec>,
+    /// How many were described, those that arrive counted as one: pairs and random streams go by this number.
+    described: usize,
+}
+
+impl Flows<'_> {
+    /// Reads the flows of one table.
+    fn read(&mut self, group: usize, mut table: Table) -> Result<()> {
+        let context = self.context;
+        let count = table.take("count").map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
+        let named = [table.take("client"), table.take("server")];
+        let start = table.take("start").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
+        let spread =
+            table.take("start_spread").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
+        let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
+        let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
+        let (application, arrivals) = read_application(&app, context)?;
+        let first = Streams { seed: context.seed, flow: self.described };
+        let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
+        let transport = Arc::new(transport);
+        if let Some(problem) = unfit(&sides(&application, first), &application.1, &transport) {
+            return Err(app.error(problem));
         }
-        let transport = transport.clone();
-        flows.push(FlowSpec { client, server, start, application: application.clone(), transport, routes });
+        for _ in 0..count {
+            let streams = Streams { seed: context.seed, flow: self.described };
+            self.described += 1;
+            let (client, server) = ends(context, streams.flow, named[0].as_ref(), named[1].as_ref(), &table)?;
+            let routes = routes(context, [&client, &server], [named[0].as_ref(), named[1].as_ref()], &table)?;
+            let mut start = Time::ZERO + start;
+            if spread > Duration::ZERO {
+                start += Duration::from_nanos(streams.of("start").below(spread.as_nanos()));
+            }
+            let application = application.clone();
+            let transport = transport.clone();
+            let flow = FlowSpec { group, client, server, start, application, streams, transport, routes };
+            match &arrivals {
+                None => self.all.push(flow),
+                Some(process) => self.all.extend(expand(process, flow, context, &app)?),
+            }
+        }
+        table.finish()
     }
-    table.finish()
+}
+
+/// An application as described.
+type Described = (&'static Entry<Build>, Parameters);
+
+/// Both sides of an application.
+fn sides((entry, parameters): &Described, streams: Streams) -> Sides {
+    match entry.build {
+        Build::Sides(build) => build(parameters, streams),
+        Build::Arrivals(_) => unreachable!("arrivals are flows of other applications"),
+    }
+}
+
+/// Reads an application: its own, or that of the flows that arrive.
+fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>)> {
+    let (entry, parameters) = app.clone().entry("application", APPLICATIONS)?;
+    let parameters = parameters.parameters(entry.parameters)?;
+    let (application, arrivals, is_endless) = match entry.build {
+        Build::Sides(build) => {
+            let is_endless = build(&parameters, Streams { seed: 0, flow: 0 }).is_endless();
+            ((entry, parameters), None, is_endless)
+        }
+        Build::Arrivals(build) => {
+            let process = build(&parameters);
+            let is_endless = process.count.is_none() && process.duration.is_none();
+            (transfer(process.download, 1), Some(process), is_endless)
+        }
+    };
+    if context.until.is_none() && is_endless {
+        let limits =
+            entry.parameters.iter().map(|p| p.name).filter(|name| ["size", "count", "duration"].contains(name));
+        let limits: Vec<_> = limits.map(|name| format!("a {name}")).collect();
+        let problem =
+            format!("would never end; give it {}, or the scenario an end: until = \"60 s\"", limits.join(" or "));
+        return Err(app.error(problem));
+    }
+    Ok((application, arrivals))
+}
+
+/// An upload or a download of so many bytes.
+fn transfer(download: bool, size: u64) -> Described {
+    let name = if download { "download" } else { "upload" };
+    let entry = find("application", APPLICATIONS, name).expect("an application of the registry");
+    let mut parameters = Parameters::defaults(entry.parameters);
+    parameters.set("size", Value::Size(Bytes::new(size)));
+    (entry, parameters)
+}
+
+/// The flows of a process that begins when `flow` would.
+fn expand(process: &Arrivals, flow: FlowSpec, context: &Context<'_>, app: &Item) -> Result<Vec<FlowSpec>> {
+    let horizon = context.until.map_or(Duration::MAX, |until| until.since(flow.start));
+    let Some(plan) = process.plan(flow.streams, horizon) else {
+        return Err(app.error(format!("has more than {} flows; give it a count", Arrivals::MOST)));
+    };
+    let arrive = |arrival: Arrival| FlowSpec {
+        start: flow.start.saturating_add(arrival.after),
+        application: transfer(process.download, arrival.size),
+        ..flow.clone()
+    };
+    Ok(plan.into_iter().map(arrive).collect())
+}
+
+/// Why an application cannot run over a transport.
+fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
+    let source = sides.source();
+    if sides.is_program() {
+        return (transport.stacks != [Stack::Linux; 2])
+            .then_some("runs programs of the host, for which both sides need transport.stack = \"linux\"");
+    }
+    if transport.entry.build == Protocol::Udp {
+        return unfit_for_datagrams(sides, parameters, transport);
+    }
+    let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
+    if varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest()) {
+        return Some(
+            "is not what a guest can play; with stack = \"linux\" write upload, download, cbr, messages or command",
+        );
+    }
+    None
 }
 
 /// Why an application cannot run over UDP.
 fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
-    let paced = sides.source().is_some_and(|source| source.pace().is_some());
+    let paced = sides.is_paced();
+    if sides.source().is_none() {
+        return Some("needs a reliable stream; over udp there are upload, cbr, on-off, messages, packets and arrivals");
+    }
     if !sides.client_sends {
         return Some(
             "is not possible over udp, whose server does not hear of its client: name the hosts the other way round",
@@ -194,6 +306,7 @@ pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
     json!({
         "app": parameters_json(flow.application.0.name, &flow.application.1, &[]),
         "client": flow.client,
+        "streams": flow.streams.flow,
         "server": flow.server,
         "start": flow.start.to_string(),
         "transport": transport,

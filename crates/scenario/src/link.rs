@@ -5,7 +5,7 @@ use crate::files::Files;
 use crate::reader::{Item, Table, duration, value_json};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use vazao_engine::registry::{Entry, Kind, Parameters, Raw, Value as Setting, find};
+use vazao_engine::registry::{Entry, Kind, Parameters, Value as Setting, find};
 use vazao_engine::{Bytes, Capacity, Duration, Rate};
 use vazao_network::impairment::Outage;
 use vazao_network::rate::{Opportunities, Schedule};
@@ -100,7 +100,7 @@ fn settings<B>(item: Item, registry: &[Entry<B>], name: &str, short: &str) -> Re
     if matches!(item.node.value, Value::Table(_)) {
         return item.into_table()?.parameters(entry.parameters);
     }
-    let raw = item.node.value.raw().unwrap_or_else(|| Raw::Text(item.node.value.to_string()));
+    let raw = item.node.value.raw();
     let given = BTreeMap::from([(short.to_owned(), raw)]);
     Parameters::resolve(entry.parameters, &given).map_err(|error| item.error(error.problem))
 }

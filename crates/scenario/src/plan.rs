@@ -92,7 +92,7 @@ fn host(
         memory_mib: memory_mib(&scenario.graph, &ends),
         seed,
         moderation: spec.moderation,
-        has_programs: ends.iter().any(|end| end.sides.source().is_none()),
+        has_programs: ends.iter().any(|end| end.is_program()),
         plan,
     };
     Ok(Planned { node, host })
@@ -164,7 +164,7 @@ struct End<'a> {
 
 impl End<'_> {
     fn is_program(&self) -> bool {
-        self.sides.source().is_none()
+        self.sides.is_program()
     }
 }
 
@@ -175,7 +175,7 @@ fn ends<'a>(scenario: &'a Scenario, addresses: &Addresses, node: usize) -> Vec<E
         for side in 0..2 {
             let own = sockets[side];
             if flow.transport.stacks[side] == Stack::Linux && addresses.interfaces[own.interface].node == node {
-                let sides = (flow.application.0.build)(&flow.application.1);
+                let sides = flow.sides();
                 ends.push(End { number, flow, sides, side, own, peer: sockets[1 - side] });
             }
         }
@@ -352,6 +352,7 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
         Application::Source(source) => write_source(out, source)?,
         Application::Sink(sink) => write_sink(out, sink, end.sides.source())?,
         Application::Program(_) => unreachable!("programs were written above"),
+        Application::Client(_) | Application::Server(_) => unreachable!("guests play no dialogues"),
     }
     match transport.entry.build {
         Protocol::Tcp => {
@@ -391,8 +392,8 @@ fn write_source(out: &mut String, source: &Source) -> std::fmt::Result {
     if let Some(duration) = source.duration() {
         write!(out, " duration={}", duration.as_nanos())?;
     }
-    if let Some(pace) = source.pace() {
-        write!(out, " message={} interval={}", pace.message, pace.interval.as_nanos())?;
+    if let Some((message, interval)) = source.pace() {
+        write!(out, " message={message} interval={}", interval.as_nanos())?;
     }
     Ok(())
 }

@@ -2,10 +2,9 @@
 
 use crate::document::{Node, ScenarioError, Value};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
 use std::str::FromStr;
 use vazao_engine::Duration;
-use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Raw};
+use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters};
 
 /// A value somewhere in the document.
 #[derive(Clone, Debug)]
@@ -84,7 +83,7 @@ impl Item {
     }
 
     pub fn whole(&self, kind: Kind) -> Result<u64> {
-        let raw = self.node.value.raw().unwrap_or(Raw::Text(self.node.value.to_string()));
+        let raw = self.node.value.raw();
         match kind.read(&raw) {
             Ok(registry::Value::Number(x)) => Ok(x as u64),
             Ok(_) => Err(self.error(format!("{raw} is not {}", kind.expected()))),
@@ -168,20 +167,8 @@ impl Table {
 
     /// Reads what is left of the table as parameters.
     pub fn parameters(mut self, known: &[Parameter]) -> Result<Parameters> {
-        let mut given = BTreeMap::new();
         let entries = std::mem::take(&mut self.entries);
-        for (key, node) in &entries {
-            let raw = node.value.raw().ok_or_else(|| ScenarioError {
-                file: String::new(),
-                line: node.line,
-                key: self.child(key),
-                problem: match known.iter().find(|p| p.name == key) {
-                    Some(parameter) => format!("{} is not {}", node.value, parameter.kind.expected()),
-                    None => registry::unknown("key", key, known.iter().map(|p| p.name)),
-                },
-            })?;
-            given.insert(key.clone(), raw);
-        }
+        let given = entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
         Parameters::resolve(known, &given).map_err(|ParameterError { parameter, problem }| ScenarioError {
             file: String::new(),
             line: entries.iter().find(|(k, _)| *k == parameter).map_or(self.line, |(_, n)| n.line),

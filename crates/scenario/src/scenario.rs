@@ -134,7 +134,7 @@ impl Scenario {
 /// When a run ends whose programs may never do so: nobody can tell from a command, so that none may run for ever.
 fn last_resort(flows: &[FlowSpec]) -> Option<Time> {
     const PROGRAMS: Duration = Duration::from_secs(3600);
-    let programs = flows.iter().filter(|flow| (flow.application.0.build)(&flow.application.1).source().is_none());
+    let programs = flows.iter().filter(|flow| flow.sides().is_program());
     programs.map(|flow| flow.start + PROGRAMS).max()
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Endpoint {
     pub side: u8,
     /// Whether the measured data leaves here.
     pub sends: bool,
+    /// Whether the sender's messages count as delivered when they are read here.
+    delivers: bool,
     over: bool,
     slot: Slot,
     /// What the slot is set to: no later than the endpoint's next deadline, so a deadline that moves away costs nothing.
@@ -201,6 +203,8 @@ impl<P: Probe> World<P> {
         let number = self.flows.len() as u32;
         let first = self.endpoints.len() as u32;
         let both = sides.iter().all(|side| matches!(side, Side::Machine(..)));
+        let paced = |side: &Side| matches!(side, Side::Machine(_, Application::Source(source), ..) if source.is_paced());
+        let delivers = both && sides.iter().any(paced);
         let mut index = 0;
         let ends = sides.map(|side| {
             let is_client = index == 0;
@@ -222,6 +226,7 @@ impl<P: Probe> World<P> {
                 flow: number,
                 side: u8::from(!is_client),
                 sends: is_client == client_sends,
+                delivers: delivers && is_client != client_sends,
                 over: false,
                 slot,
                 due: if is_client { start } else { Time::NEVER },
@@ -449,6 +454,9 @@ impl<P: Probe> World<P> {
             None => endpoint.machine.drive(self.now, &mut endpoint.application),
             Some(session) => endpoint.machine.drive_over_tls(self.now, session, &mut endpoint.application),
         }
+        if endpoint.delivers {
+            self.credit(index);
+        }
         self.transmit(index);
         let endpoint = &mut self.endpoints[index];
         if P::ON
@@ -471,6 +479,16 @@ impl<P: Probe> World<P> {
             // An alarm for the past is one for now.
             endpoint.due = due.max(self.now);
             self.scheduler.set(endpoint.slot, endpoint.due);
+        }
+    }
+
+    /// Tells a sender's application what was read of a stream, as a tool that sees both ends can.
+    #[cold]
+    fn credit(&mut self, index: usize) {
+        let endpoint = &self.endpoints[index];
+        if let (Machine::Tcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+            let (peer, received) = (endpoint.peer as usize, sink.received());
+            self.endpoints[peer].application.deliver(self.now, received);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Whole runs, from TOML to tables, against closed forms and published numbers.
 
+mod applications;
 mod bbr;
 mod datagrams;
 mod delays;

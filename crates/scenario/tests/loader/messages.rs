@@ -88,7 +88,7 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("loss = 0.001", "outages = 3", "network.bottleneck.outages", &["3 is not a table"]),
     ("loss = 0.001", "shaper = { rate = \"1 Mbps\" }", "network.bottleneck.shaper.burst", &["is missing"]),
     ("loss = 0.001", "shaper = \"leaky\"", "network.bottleneck.shaper", &["unknown shaper"]),
-    ("\"10 Mbps\"", "{ trace = \"x\" }", "network.bottleneck.rate", &["\"x\"", "no files"]),
+    ("\"10 Mbps\"", "{ trace = \"x\" }", "network.bottleneck.rate.trace", &["\"x\"", "no files"]),
     // Ends.
     ("\"left1\"", "\"left9\"", "flow.0.client", &["there is no host \"left9\""]),
     ("\"left1\"", "\"R1\"", "flow.0.client", &["there is no host \"R1\""]),
@@ -139,6 +139,7 @@ fn documents_that_are_none() {
     };
     let hosts = "hosts = [\"a\", \"b\"]";
     let link = "[[network.link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n";
+    let flow = |app: &str, transport: &str| format!("{network}[[flow]]\napp = {app}\ntransport = {transport}");
     let endless = "[[flow]]\napp = { kind = \"upload\" }";
     let cases = [
         (String::new(), "network", "is missing"),
@@ -146,6 +147,16 @@ fn documents_that_are_none() {
         ("name = \"a\"\nname = \"b\"".into(), "", "not TOML"),
         (network.into(), "flow", "is missing"),
         (format!("{network}{endless}"), "flow.0.app", "until = \"60 s\""),
+        (flow("\"on-off\"", "\"udp\""), "flow.0.app", "give it a size or a duration"),
+        (flow("\"packets\"", "\"tcp\""), "flow.0.app", "give it a count or a size or a duration"),
+        (flow("\"requests\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
+        (flow("\"arrivals\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
+        (flow("{ kind = \"requests\", count = 1 }", "\"udp\""), "flow.0.app", "over udp"),
+        (flow("{ kind = \"download\", size = \"1 B\" }", "\"udp\""), "flow.0.app", "other way round"),
+        (flow("{ kind = \"cbr\", size = \"1 B\" }", "{ kind = \"udp\", rate = \"1 Mbps\" }"), "flow.0.app", "leave"),
+        (flow("{ kind = \"packets\", count = 1, idt = 5 }", "\"tcp\""), "flow.0.app.idt", "5 has no unit"),
+        (flow("{ kind = \"packets\", count = 1, ps = { mean = \"1 B\" } }", "\"tcp\""), "flow.0.app.ps", "kind"),
+        (flow("{ kind = \"arrivals\", duration = \"1 h\", interval = \"1 us\" }", "\"tcp\""), "flow.0.app", "count"),
         (format!("flow = []\n{network}"), "flow", "empty"),
         (format!("flow = 3\n{network}"), "flow", "3 is not a table"),
         ("network = 3".into(), "network", "3 is not a table"),

@@ -24,6 +24,7 @@ impl Sender {
 
     pub fn write(&mut self, bytes: u64) {
         match (self.config.rate, self.waiting.back_mut()) {
+            _ if bytes == 0 => {}
             // At a rate the boundaries of writes mean nothing.
             (Some(_), Some(waiting)) => *waiting += bytes,
             _ => self.waiting.push_back(bytes),

@@ -1,0 +1,192 @@
+//! Requests and responses: a client that asks, thinks and asks again, and a server that answers.
+
+use crate::{Messages, Sink, Streams};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use vazao_engine::{Duration, Law, Stream, Time};
+use vazao_transport::Stream as ByteStream;
+
+/// Sizes of requests and responses in order: both sides draw the same ones, as if each request said what it wants.
+#[derive(Clone, Debug)]
+struct Sizes {
+    law: Law,
+    stream: Stream,
+}
+
+impl Sizes {
+    fn next(&mut self) -> u64 {
+        self.law.bytes(&mut self.stream)
+    }
+}
+
+/// What a dialogue consists of.
+#[derive(Clone, Debug)]
+pub struct Dialogue {
+    /// Bytes of a request.
+    pub request: Law,
+    /// Bytes of a response.
+    pub response: Law,
+    /// From a response to the request that follows it, in nanoseconds.
+    pub think: Law,
+    /// How many requests may wait for their responses: 1 is one after the other, more is pipelining.
+    pub pipeline: u64,
+    /// How many requests there are.
+    pub count: Option<u64>,
+    /// For how long requests are made.
+    pub duration: Option<Duration>,
+}
+
+/// Asks: a closed loop of `pipeline` users, each of which waits for its response and thinks before it asks again.
+#[derive(Clone, Debug)]
+pub struct Client {
+    dialogue: Dialogue,
+    requests: Sizes,
+    responses: Sizes,
+    thinking: Stream,
+    pub(crate) sink: Sink,
+    messages: Messages,
+    /// When each user that does not wait wants to ask.
+    ready: BinaryHeap<Reverse<Time>>,
+    started: bool,
+    deadline: Time,
+    asked: u64,
+    /// Whether there are more requests to come.
+    asking: bool,
+    /// Stream offsets: the end of what was offered and written, and of the last response.
+    offered: u64,
+    written: u64,
+    expected: u64,
+    finished: bool,
+}
+
+/// Answers.
+#[derive(Clone, Debug)]
+pub struct Server {
+    requests: Sizes,
+    responses: Sizes,
+    pub(crate) sink: Sink,
+    /// Where the request that is awaited ends.
+    awaited: u64,
+    offered: u64,
+    written: u64,
+}
+
+impl Dialogue {
+    /// Both sides.
+    pub fn sides(self, streams: Streams) -> (Client, Server) {
+        let requests = Sizes { law: self.request.clone(), stream: streams.of("request") };
+        let responses = Sizes { law: self.response.clone(), stream: streams.of("response") };
+        let mut server = Server {
+            requests: requests.clone(),
+            responses: responses.clone(),
+            sink: Sink::default(),
+            awaited: 0,
+            offered: 0,
+            written: 0,
+        };
+        server.awaited = server.requests.next();
+        let client = Client {
+            dialogue: self,
+            requests,
+            responses,
+            thinking: streams.of("think"),
+            sink: Sink::default(),
+            messages: Messages::default(),
+            ready: BinaryHeap::new(),
+            started: false,
+            deadline: Time::NEVER,
+            asked: 0,
+            asking: true,
+            offered: 0,
+            written: 0,
+            expected: 0,
+            finished: false,
+        };
+        (client, server)
+    }
+}
+
+impl Client {
+    // Kept out of the loop that every bulk transfer runs through, as a message by message source is.
+    #[inline(never)]
+    pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
+        self.sink.drive(now, stream);
+        if self.finished || !stream.is_connected() {
+            return;
+        }
+        if !self.started {
+            self.started = true;
+            self.deadline = self.dialogue.duration.map_or(Time::NEVER, |span| now.saturating_add(span));
+            self.ready = (0..self.dialogue.pipeline).map(|_| Reverse(now)).collect();
+        }
+        for _ in 0..self.messages.read(self.sink.received(), now) {
+            let think = Duration::from_nanos(self.dialogue.think.draw(&mut self.thinking).round() as u64);
+            self.ready.push(Reverse(now.saturating_add(think)));
+        }
+        self.asking &= now < self.deadline;
+        while self.asking && self.ready.peek().is_some_and(|&Reverse(time)| time <= now) {
+            self.ready.pop();
+            self.ask(now);
+        }
+        self.written += stream.write(self.offered - self.written);
+        if !self.asking && !self.messages.are_under_way() {
+            stream.close();
+            self.finished = true;
+        }
+    }
+
+    fn ask(&mut self, now: Time) {
+        self.asked += 1;
+        self.asking = self.dialogue.count.is_none_or(|count| self.asked < count);
+        self.offered += self.requests.next();
+        self.expected += self.responses.next();
+        self.messages.write(self.expected, now);
+    }
+
+    #[inline(never)]
+    pub(crate) fn next_wake(&self) -> Time {
+        match self.ready.peek() {
+            _ if !self.asking => Time::NEVER,
+            Some(&Reverse(time)) => time.min(self.deadline),
+            None => self.deadline,
+        }
+    }
+
+    pub(crate) fn is_endless(&self) -> bool {
+        self.dialogue.count.is_none() && self.dialogue.duration.is_none()
+    }
+
+    /// For how long it asks.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        self.dialogue.duration
+    }
+
+    /// Bytes of all responses on average, if their number is given.
+    pub(crate) fn volume(&self) -> Option<f64> {
+        Some(self.dialogue.count? as f64 * self.dialogue.response.mean())
+    }
+
+    /// What became of its requests: from the write of each to the last byte of its response.
+    pub fn messages(&self) -> &Messages {
+        &self.messages
+    }
+}
+
+impl Server {
+    #[inline(never)]
+    pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
+        self.sink.drive(now, stream);
+        while self.awaited <= self.sink.received() {
+            self.offered += self.responses.next();
+            self.awaited += self.requests.next();
+        }
+        if self.written < self.offered {
+            self.written += stream.write(self.offered - self.written);
+        }
+    }
+
+    /// Bytes of responses, once the client has closed.
+    pub(crate) fn written(&self) -> Option<u64> {
+        self.sink.is_closed().then_some(self.written)
+    }
+}
