@@ -203,7 +203,8 @@ impl<P: Probe> World<P> {
         let number = self.flows.len() as u32;
         let first = self.endpoints.len() as u32;
         let both = sides.iter().all(|side| matches!(side, Side::Machine(..)));
-        let paced = |side: &Side| matches!(side, Side::Machine(_, Application::Source(source), ..) if source.is_paced());
+        let paced =
+            |side: &Side| matches!(side, Side::Machine(_, Application::Source(source), ..) if source.is_paced());
         let delivers = both && sides.iter().any(paced);
         let mut index = 0;
         let ends = sides.map(|side| {

@@ -113,6 +113,7 @@ fn flows_that_arrive_are_rows_of_their_own() {
                 app = { kind = \"arrivals\", interval = \"exponential 50 ms\", duration = \"20 s\", direction = \"download\", \
                 sizes = [[\"1 kB\", 0.5], [\"1 MB\", 1]] }\n";
     let outcome = play(text, 1);
+    assert_eq!(play(text, 1), outcome, "the same seed, the same run");
     let flows = load(text, 1).flows;
     let n = flows.len() - 1;
     // 20 s of a Poisson process of 20 a second.

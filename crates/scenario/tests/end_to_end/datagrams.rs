@@ -104,3 +104,40 @@ fn tcp_makes_way_for_udp() {
     assert_close(rate(1), 6e6 * 1500.0 / (1500.0 - HEADERS), 0.02, "UDP");
     assert!((0.85 * 3.9e6..1.02 * 3.9e6).contains(&rate(0)), "TCP: {}", rate(0));
 }
+
+/// A wire that doubles and delays: copies are counted and not taken for data, late ones are, and the flow still ends.
+#[test]
+fn copies_and_late_datagrams_are_counted() {
+    let link = "rate = \"100 Mbps\", duplicate = 0.1, loss = 0.05, reorder = { probability = 0.02, delay = \"20 ms\" }";
+    let app = "{ kind = \"packets\", idt = \"2 ms\", ps = \"200 B\", count = 10000 }";
+    let outcome = play(&scenario(link, app, ""), 2);
+    let value = |column: &str| number(&outcome.flows, column, 0);
+    let n = value("packets_sent");
+    assert_eq!((n, value("completed"), value("intact")), (10_000.0, 1.0, 1.0));
+    assert_eq!(value("app_bytes"), 200.0 * (n - value("packets_lost")));
+    let near = |share: f64, what: &str| {
+        let error = 4.0 * (share * (1.0 - share) / n).sqrt();
+        assert!((value(what) / n - share).abs() < error, "{what}: {}", value(what));
+    };
+    // Losses come before copies; a datagram is late if it was delayed, or its copy came first.
+    near(0.05, "packets_lost");
+    near(0.95 * 0.1, "duplicates");
+    // Behind a datagram 20 ms late ten others pass: it is reordered unless it was lost, or its other copy was in time.
+    near(0.95 * 0.02 * (0.9 + 0.1 * 0.02), "reordered");
+}
+
+/// Study 4's generators: an iperf-like stream and D-ITG's packets of the same size and rate are the same traffic.
+#[test]
+fn two_generators_of_one_traffic_agree() {
+    let link = "rate = \"5 Mbps\", queue = \"20 packets\", loss = 0.01";
+    let iperf = "{ kind = \"iperf\", duration = \"20 s\" }";
+    // 1472 bytes at 6 Mbit/s: a datagram each 1.9626667 ms.
+    let d_itg = "{ kind = \"d-itg\", idt = \"1962667 ns\", ps = \"1472 B\", duration = \"20 s\" }";
+    let [a, b] =
+        [(iperf, "rate = \"6 Mbps\""), (d_itg, "")].map(|(app, transport)| play(&scenario(link, app, transport), 1));
+    for column in ["throughput_bps", "packets_sent", "packets_lost", "owd_p50_s", "completion_s"] {
+        let (a, b) = (number(&a.flows, column, 0), number(&b.flows, column, 0));
+        // Gaps differ by less than a nanosecond: a datagram or two of ten thousand may meet another queue.
+        assert!((a / b - 1.0).abs() < 2e-3, "{column}: {a} and {b}");
+    }
+}
