@@ -128,9 +128,19 @@ def upload(size: str | None = None, *, duration: str | None = None, read_rate: s
     return App(_given(kind="upload", size=size, duration=duration, read_rate=read_rate) | more)
 
 
-def download(size: str | None = None, *, duration: str | None = None, read_rate: str | None = None, **more: Any) -> App:
-    """The server sends `size` bytes, or for `duration`, to the client; with neither, until the run ends."""
-    return App(_given(kind="download", size=size, duration=duration, read_rate=read_rate) | more)
+def download(
+    size: str | None = None,
+    *,
+    duration: str | None = None,
+    read_rate: str | None = None,
+    request: str | None = None,
+    **more: Any,
+) -> App:
+    """The server sends `size` bytes, or for `duration`, to the client; with neither, until the run ends.
+
+    With a `request` (`"200 B"`) the client asks for them first; without, the server sends once the connection stands.
+    """
+    return App(_given(kind="download", size=size, duration=duration, read_rate=read_rate, request=request) | more)
 
 
 def cbr(

@@ -73,6 +73,17 @@ const DURATION: Parameter = Parameter::new(
 const READ_RATE: Parameter =
     Parameter::new("read_rate", Kind::Rate, "", "how fast the receiving application reads; without it, at once");
 const BULK: &[Parameter] = &[SIZE, DURATION, READ_RATE];
+const DOWNLOAD: &[Parameter] = &[
+    SIZE,
+    DURATION,
+    READ_RATE,
+    Parameter::new(
+        "request",
+        Kind::Size(1),
+        "",
+        "bytes with which the client asks for it; without, the server sends as soon as the connection stands",
+    ),
+];
 const CBR: &[Parameter] = &[
     Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the messages' bytes"),
     Parameter::new("message", Kind::Size(1), "1000 B", "bytes of a message"),
@@ -190,7 +201,24 @@ fn upload(parameters: &Parameters, source: Source) -> Sides {
     Sides { client: Application::Source(source), server: sink(parameters), client_sends: true }
 }
 
-fn download(parameters: &Parameters, _: Streams) -> Sides {
+fn download(parameters: &Parameters, streams: Streams) -> Sides {
+    if let (Some(request), Some(size)) = (parameters.size("request"), parameters.size("size")) {
+        let dialogue = Dialogue {
+            request: Law::Constant(request as f64),
+            response: Law::Constant(size as f64),
+            think: Law::Constant(0.0),
+            pipeline: 1,
+            count: Some(1),
+            duration: parameters.duration("duration"),
+        };
+        let (mut client, server) = dialogue.sides(streams);
+        client.sink = Sink::new(parameters.rate("read_rate"));
+        return Sides {
+            client: Application::Client(Box::new(client)),
+            server: Application::Server(Box::new(server)),
+            client_sends: false,
+        };
+    }
     Sides { client: sink(parameters), server: Application::Source(source(parameters)), client_sends: false }
 }
 
@@ -270,8 +298,8 @@ pub const APPLICATIONS: &[Entry<Build>] = &[
         aliases: &[],
         title: "Download",
         source: "a long file transfer (FTP in the older literature)",
-        help: "the client connects and the server sends",
-        parameters: BULK,
+        help: "the client connects, asks if it is told to, and the server sends",
+        parameters: DOWNLOAD,
         build: Build::Sides(download),
     },
     Entry {

@@ -157,6 +157,9 @@ fn sides((entry, parameters): &Described, streams: Streams) -> Sides {
 fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>)> {
     let (entry, parameters) = app.clone().entry("application", APPLICATIONS)?;
     let parameters = parameters.parameters(entry.parameters)?;
+    if entry.name == "download" && parameters.size("request").is_some() && parameters.size("size").is_none() {
+        return Err(app.error("has a request but no size; what is asked for has one, as in size = \"1 MB\""));
+    }
     let (application, arrivals, is_endless) = match entry.build {
         Build::Sides(build) => {
             let is_endless = build(&parameters, Streams { seed: 0, flow: 0 }).is_endless();

@@ -41,6 +41,21 @@ fn round_trips(transport: &str, kind: &str, flow: usize) -> (f64, f64) {
     (half("handshake_s"), half("completion_s"))
 }
 
+/// A download that is asked for waits for the request to arrive: one round trip after the handshakes, whoever sends first
+/// without one.
+#[test]
+fn a_download_that_is_asked_for_takes_a_round_trip_after_its_handshakes() {
+    for (tls, trips) in [("", 1.0), (r#"tls = "1.2""#, 3.0), (r#"tls = "1.3""#, 2.0)] {
+        let transport = if tls.is_empty() { r#"cc = "reno""#.into() } else { format!(r#"cc = "reno", {tls}"#) };
+        let text = scenario(&transport, "download", 800, "").replace("size =", r#"request = "200 B", size ="#);
+        let run = play(&text, 1);
+        let time = nanos(&run.flows, "completion_s", 0);
+        assert!(time % 50_000_000 < 100, "{tls}: {time} ns");
+        assert_eq!((time / 50_000_000) as f64 / 2.0, trips + 1.0, "{tls}");
+        assert_eq!((number(&run.flows, "app_bytes", 0), number(&run.flows, "intact", 0)), (800.0, 1.0));
+    }
+}
+
 /// TCP's round trip and TLS's: RFC 5246 section 7.3 (figures 1 and 2), RFC 8446 section 2 (figures 1, 3 and 4). Then an
 /// upload takes half of one.
 #[test]
