@@ -16,6 +16,9 @@ pub trait CongestionControl: Send {
     /// A recovery is over and `flight` bytes are left in the network: a window that is far above must not become a burst
     /// (RFC 6582 section 3.2 step 3, option 1). A sender that came down to the threshold by itself says `u64::MAX`.
     fn on_recovered(&mut self, _flight: u64) {}
+    /// The window is `cwnd` at most, the threshold `threshold` at least: what was not used is not known to be there any
+    /// more (RFC 5681 section 4.1, RFC 7661). Rate-based controls probe for it anyway.
+    fn restrict(&mut self, _cwnd: u64, _threshold: u64) {}
     /// The last reduction was for nothing: what was taken for lost had only been late (RFC 4015, RFC 3708).
     fn on_spurious(&mut self, _now: Time) {}
     /// Data is about to leave; told only to a control that [wants rates](Self::wants_rate).
@@ -175,6 +178,11 @@ impl<W: Window> CongestionControl for Controller<W> {
             state.ssthresh = state.cwnd;
         }
         state.cwnd = state.cwnd.min((flight as f64).max(state.mss) + state.mss);
+    }
+
+    fn restrict(&mut self, cwnd: u64, threshold: u64) {
+        self.state.cwnd = self.state.cwnd.min(cwnd as f64);
+        self.state.ssthresh = self.state.ssthresh.max(threshold as f64);
     }
 
     fn on_spurious(&mut self, now: Time) {

@@ -1,5 +1,6 @@
 //! What a TCP endpoint can be told.
 
+use super::cwv::Validation;
 use super::recovery::Recovery;
 use super::undo::Detects;
 use std::sync::Arc;
@@ -88,6 +89,8 @@ pub struct Config {
     pub host: Host,
     /// Whether new data leaves in bursts, and waits for them.
     pub bursts: Bursting,
+    /// What becomes of a window that is not used.
+    pub cwv: Validation,
     /// Makes the congestion control.
     pub control: ControlFactory,
 }

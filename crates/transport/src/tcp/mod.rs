@@ -3,6 +3,7 @@
 mod burst;
 mod config;
 mod connection;
+mod cwv;
 mod ecn;
 mod fast_open;
 mod pacing;
@@ -21,6 +22,7 @@ mod undo;
 
 pub use config::{Bursting, Config, ControlFactory, Host, Pacing};
 pub use connection::{Connection, Failure, State};
+pub use cwv::Validation;
 pub use fast_open::{CookieOption, Cookies};
 pub use parameters::PARAMETERS;
 pub use recovery::Recovery;

@@ -1,6 +1,6 @@
 //! What a user can say of a TCP endpoint.
 
-use super::{Bursting, Config, ControlFactory, Host, Pacing, Recovery};
+use super::{Bursting, Config, ControlFactory, Host, Pacing, Recovery, Validation};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
@@ -46,6 +46,14 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("sack", Kind::Flag, "true", "offer selective acknowledgements (RFC 2018, D-SACK: RFC 2883)"),
     Parameter::new("timestamps", Kind::Flag, "true", "offer timestamps (RFC 7323): 12 bytes a segment"),
     Parameter::new("limited_transmit", Kind::Flag, "true", "two duplicate ACKs let new segments out (RFC 3042)"),
+    Parameter::new(
+        "cwv",
+        Kind::Choice(&["auto", "none", "restart", "decay", "rfc7661"]),
+        "auto",
+        "a window that is not used: none: stays; restart: after a pause of a timeout it is the initial one (RFC 5681); decay: \
+         it halves with each (RFC 2861, Linux); rfc7661: what is not used for five minutes goes; auto: decay with host \
+         linux, else restart",
+    ),
     Parameter::new(
         "undo",
         Kind::Flag,
@@ -122,6 +130,11 @@ impl Config {
         let recovery = Recovery::ALL.iter().find(|r| r.0 == name).expect("a choice among these").1;
         let modern = recovery == Recovery::Rack;
         let given = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
+        let host = match parameters.text("host") {
+            "linux" => Host::Linux,
+            "auto" if modern => Host::Linux,
+            _ => Host::Rfc,
+        };
         Config {
             undo: given("undo").unwrap_or(modern),
             frto: given("frto").unwrap_or(modern),
@@ -135,10 +148,11 @@ impl Config {
             ecn: given("ecn"),
             quick_acks: parameters.integer("quick_acks") as u32,
             min_rto: duration("min_rto"),
-            host: match parameters.text("host") {
-                "linux" => Host::Linux,
-                "auto" if modern => Host::Linux,
-                _ => Host::Rfc,
+            host,
+            cwv: match Validation::ALL.iter().find(|rule| rule.0 == parameters.text("cwv")) {
+                Some(&(_, rule)) => rule,
+                None if host == Host::Linux => Validation::Decay,
+                None => Validation::Restart,
             },
             bursts: match parameters.text("bursts") {
                 "prompt" => Bursting::Prompt,

@@ -5,6 +5,7 @@ mod timer;
 
 use super::burst::Bursts;
 use super::config::{Config, Host};
+use super::cwv::{PipeAck, Validation};
 use super::ecn::Marks;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
@@ -91,6 +92,12 @@ pub(crate) struct Sender {
     credit: u64,
     /// Set when the congestion window alone kept data back.
     pub(super) window_limited: bool,
+    /// What becomes of a window that is not used, and the initial one.
+    pub(super) validation: Validation,
+    pub(super) initial: u64,
+    pub(super) pipe_ack: Option<Box<PipeAck>>,
+    /// When the last of what was in flight had left, while nothing is.
+    pub(super) quiet: Time,
     /// Slow start goes on also when only half of the window is in use.
     lenient: bool,
     /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
@@ -146,6 +153,7 @@ impl Sender {
             rated: control.wants_rate(),
             untold: None,
             cwnd: control.cwnd(),
+            initial: control.cwnd(),
             paced: Paced::new(config, &*control),
             release: Time::NEVER,
             wants_one_way: control.wants_one_way(),
@@ -169,6 +177,9 @@ impl Sender {
             duplicates: 0,
             credit: 0,
             window_limited: false,
+            validation: config.cwv,
+            pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
+            quiet: Time::NEVER,
             lenient: config.host == Host::Linux,
             force: false,
             rescued: false,
@@ -334,6 +345,9 @@ impl Sender {
         let fin = self.fin && self.nxt + data == self.end;
         let mut span = data + u64::from(fin);
         let pipe = self.board.pipe();
+        if self.quiet < Time::NEVER {
+            self.after_pause(now);
+        }
         if pipe + data > allowed && pipe > 0 {
             self.window_limited = true;
             return None;
@@ -456,6 +470,7 @@ impl Sender {
         self.expiries = 0;
         if self.board.outstanding() == 0 {
             self.timer = Time::NEVER;
+            self.quiet = acked.last_sent.unwrap_or(now);
         } else if restart_timer {
             self.restart_timer(now);
         }
@@ -485,6 +500,7 @@ impl Sender {
         if round {
             self.round_end = self.nxt;
         }
+        self.revalidate(now);
         let ack = Ack {
             now,
             acked,
@@ -576,6 +592,7 @@ impl Sender {
 
     pub(super) fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
+        let flight = if self.pipe_ack.is_some() { self.used_of_window(now, flight) } else { flight };
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.cwnd = self.control.cwnd();
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Parameters};
-use vazao_transport::tcp::{Bursting, Config, ControlFactory, Host, Pacing, Recovery};
+use vazao_transport::tcp::{Bursting, Config, ControlFactory, Host, Pacing, Recovery, Validation};
 
 /// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
@@ -28,6 +28,7 @@ pub fn plain() -> Config {
     Config {
         mss: 1000,
         recovery: Recovery::NewReno,
+        cwv: Validation::None,
         ecn: Some(false),
         undo: false,
         frto: false,

@@ -4,7 +4,7 @@ use crate::config::{control, plain};
 use crate::lab::{Application, Lab, Side, Weather};
 use proptest::prelude::*;
 use vazao_engine::Duration;
-use vazao_transport::tcp::{Bursting, Config, Failure, Host, Pacing, Recovery};
+use vazao_transport::tcp::{Bursting, Config, Failure, Host, Pacing, Recovery, Validation};
 
 const CONTROLS: [&str; 6] = ["dctcp", "reno", "cubic", "vegas", "westwood", "highspeed"];
 
@@ -25,11 +25,26 @@ fn settings() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![Just(None), (256u64..20_000).prop_map(Some)];
     let host = any::<bool>().prop_map(|linux| if linux { Host::Linux } else { Host::Rfc });
     let pacing = prop::sample::select(&[Pacing::Auto, Pacing::On, Pacing::Off][..]);
-    let switches = (any::<[bool; 5]>(), any::<Option<bool>>(), 1u32..3, 0u32..17, host, pacing);
+    let switches = (
+        any::<[bool; 5]>(),
+        any::<Option<bool>>(),
+        1u32..3,
+        0u32..17,
+        host,
+        pacing,
+        prop::sample::select(Validation::ALL),
+    );
     (recovery, window, buffer(), buffer(), switches, 64u16..3_000).prop_map(
         |(recovery, (name, window), receive_buffer, send_buffer, switches, mss)| {
-            let ([sack, timestamps, limited_transmit, undo, frto], ecn, delayed_ack, quick_acks, host, pacing) =
-                switches;
+            let (
+                [sack, timestamps, limited_transmit, undo, frto],
+                ecn,
+                delayed_ack,
+                quick_acks,
+                host,
+                pacing,
+                (_, cwv),
+            ) = switches;
             Config {
                 mss,
                 recovery,
@@ -42,6 +57,7 @@ fn settings() -> impl Strategy<Value = Config> {
                 undo,
                 frto,
                 ecn,
+                cwv,
                 delayed_ack,
                 quick_acks,
                 host,

@@ -3,6 +3,7 @@
 mod burst;
 mod closing;
 mod config;
+mod cwv;
 mod delivery;
 mod ecn;
 mod fast_open;

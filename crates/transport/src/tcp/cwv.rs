@@ -1,0 +1,147 @@
+//! What becomes of a window that is not used: congestion-window validation.
+
+use super::sender::Sender;
+use std::collections::VecDeque;
+use vazao_engine::{Duration, Time};
+
+/// A rule for windows that the application does not fill: what the path bore some time ago it may no longer bear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// The window stays.
+    None,
+    /// After a pause of more than a retransmission timeout the window is the initial one at most (RFC 5681 section 4.1).
+    Restart,
+    /// After a pause it is halved for each timeout that has passed, down to the initial one, and the threshold keeps
+    /// three quarters of it (RFC 2861, as Linux does with `tcp_slow_start_after_idle`).
+    Decay,
+    /// A window of which less than half is used is judged by what was used of it when there is a loss, and halved after
+    /// five minutes (RFC 7661).
+    PipeAck,
+}
+
+impl Validation {
+    /// All of them with their names.
+    pub const ALL: &[(&'static str, Validation)] = &[
+        ("none", Validation::None),
+        ("restart", Validation::Restart),
+        ("decay", Validation::Decay),
+        ("rfc7661", Validation::PipeAck),
+    ];
+}
+
+/// RFC 7661's measure of what is used of a window, and the phase that follows from it.
+///
+/// Its section 4.4.1 also takes what was sent again off the window at the end of a recovery; here the flight has come down
+/// by itself then (proportional rate reduction), or the window is bound to it (RFC 6582).
+#[derive(Debug, Default)]
+pub(crate) struct PipeAck {
+    /// What was acknowledged in a round trip, and when: none that a later and larger one hides.
+    samples: VecDeque<(Time, u64)>,
+    /// The octets at which the round trip began that is being measured, and at which it is over.
+    round: (u64, u64),
+    /// The last measurement; none at the start, when any window counts as validated (section 4.2).
+    last: Option<Time>,
+    /// Since when the window is not validated.
+    since: Option<Time>,
+}
+
+impl PipeAck {
+    /// The non-validated period (section 4.4).
+    const NVP: Duration = Duration::from_secs(300);
+
+    /// Everything before `una` is acknowledged, and everything before `nxt` sent.
+    fn on_ack(&mut self, now: Time, una: u64, nxt: u64) {
+        let (begin, end) = self.round;
+        if una < end {
+            return;
+        }
+        if begin > 0 {
+            let used = una - begin;
+            while self.samples.back().is_some_and(|&(_, other)| other <= used) {
+                self.samples.pop_back();
+            }
+            self.samples.push_back((now, used));
+            self.last = Some(now);
+        }
+        self.round = (una, nxt.max(una + 1));
+    }
+
+    /// pipeACK (section 4.2): the most that was used of the window within the sampling period of three round trips or a
+    /// second.
+    fn used(&mut self, now: Time, srtt: Duration) -> Option<u64> {
+        let period = (srtt * 3).max(Duration::from_secs(1));
+        while self.samples.front().is_some_and(|&(at, _)| now.since(at) > period) {
+            self.samples.pop_front();
+        }
+        self.last.map(|_| self.samples.front().map_or(0, |&(_, used)| used))
+    }
+
+    /// Section 4.3: a window of which less than half is used is not validated.
+    fn judge(&mut self, now: Time, srtt: Duration, cwnd: u64) {
+        let validated = self.used(now, srtt).is_none_or(|used| 2 * used >= cwnd);
+        // A silence began with its last measurement.
+        self.since = if validated { None } else { self.since.or(self.last) };
+    }
+}
+
+impl Sender {
+    /// Data is to leave after a pause.
+    #[cold]
+    pub(super) fn after_pause(&mut self, now: Time) {
+        let idle = now.since(std::mem::replace(&mut self.quiet, Time::NEVER));
+        let (rto, cwnd) = (self.rtt.rto(), self.control.cwnd());
+        let floor = self.initial.min(cwnd);
+        match self.validation {
+            Validation::Restart if idle > rto => self.restrict(floor, 0),
+            Validation::Decay if idle > rto => {
+                let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(63);
+                let left = (cwnd / self.mss >> halvings) * self.mss;
+                self.restrict(left.max(floor), cwnd / 4 * 3);
+            }
+            Validation::PipeAck => self.validate(now),
+            _ => {}
+        }
+    }
+
+    fn restrict(&mut self, cwnd: u64, threshold: u64) {
+        self.control.restrict(cwnd, threshold);
+        self.cwnd = self.control.cwnd();
+    }
+
+    /// An acknowledgement has come.
+    #[inline]
+    pub(super) fn revalidate(&mut self, now: Time) {
+        if self.pipe_ack.is_some() {
+            self.validate(now);
+        }
+    }
+
+    /// RFC 7661: measures what is used of the window, and whether that validates it; so does data that it keeps back. If
+    /// not for five minutes, it is halved (section 4.4.3). It grows only where it keeps data back, as always here.
+    #[cold]
+    fn validate(&mut self, now: Time) {
+        let Some(pipe) = &mut self.pipe_ack else { return };
+        pipe.on_ack(now, self.una, self.nxt);
+        let srtt = self.rtt.srtt();
+        if self.window_limited {
+            pipe.since = None;
+        } else {
+            pipe.judge(now, srtt, self.cwnd);
+        }
+        while let Some(since) = pipe.since.filter(|&since| now.since(since) >= PipeAck::NVP) {
+            pipe.since = Some(since + PipeAck::NVP);
+            let cwnd = self.control.cwnd();
+            self.control.restrict((cwnd / 2).max(self.initial.min(cwnd)), cwnd / 4 * 3);
+        }
+        self.cwnd = self.control.cwnd();
+    }
+
+    /// Section 4.4.1: what a loss is to be judged by where the window was not validated: the most that was used of it.
+    #[cold]
+    pub(super) fn used_of_window(&mut self, now: Time, flight: u64) -> u64 {
+        let srtt = self.rtt.srtt();
+        let pipe = self.pipe_ack.as_mut();
+        let used = pipe.filter(|pipe| pipe.since.is_some()).and_then(|pipe| pipe.used(now, srtt));
+        used.map_or(flight, |used| used.max(flight))
+    }
+}
