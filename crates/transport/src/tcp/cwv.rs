@@ -95,7 +95,7 @@ impl Sender {
             Validation::Restart if idle > rto => self.restrict(floor, 0),
             Validation::Decay if idle > rto => {
                 let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(63);
-                let left = (cwnd / self.mss >> halvings) * self.mss;
+                let left = ((cwnd / self.mss) >> halvings) * self.mss;
                 self.restrict(left.max(floor), cwnd / 4 * 3);
             }
             Validation::PipeAck => self.validate(now),
