@@ -115,8 +115,9 @@ def test_delivery_rates_are_told_where_they_are_wanted() -> None:
 
     clean = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="50 packets"))
     vz.run(clean, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=Listening, slow_start="hystart"))])
-    # No faster than the link carries payload, and as fast once the pipe is full.
-    assert max(seen) <= 10e6 * 1448 / 1500 * 1.001
+    # No faster than the link carries payload, but for one segment that a receiver acknowledged late, of the 33 that 40 ms
+    # hold; and as fast once the pipe is full.
+    assert max(seen) <= 10e6 * 1448 / 1500 * (1 + 1 / 33)
     assert sorted(seen)[len(seen) // 2] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
 
     class Deaf(Listening):
