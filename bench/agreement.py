@@ -145,6 +145,18 @@ MECHANISMS = (
         ours={"bursts": "prompt"},
         theirs={"sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
     ),
+    Mechanism(
+        "receive buffers that grow",
+        "tcp_rcv_space_adjust, net/ipv4/tcp_input.c",
+        ours={"receive_buffer": "4 MB"},
+        theirs={"receive_buffer": "4 MB"},
+    ),
+    Mechanism(
+        "time stamps, which measure in milliseconds",
+        "RFC 7323 section 4",
+        ours={"timestamps": False},
+        theirs={"timestamps": False},
+    ),
     Mechanism("F-RTO", "RFC 5682", theirs={"sysctl": {"net.ipv4.tcp_frto": 0}}),
     Mechanism(
         "recovery by time against duplicates",

@@ -26,6 +26,9 @@ pub struct Ack {
     pub pipe: u64,
     /// The round-trip time it measured, if it measured one (Karn: never from retransmitted data).
     pub rtt: Option<Duration>,
+    /// Where only data that was sent again is acknowledged: the round-trip time by the time stamp it echoes (RFC 7323
+    /// section 4), which tells the copies apart but is cut to milliseconds. Linux's controls get it as any other.
+    pub echo_rtt: Option<Duration>,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Duration,
     /// Least round-trip time of the connection so far; `Duration::MAX` before the first sample.
@@ -65,6 +68,7 @@ impl Default for Ack {
             flight: 0,
             pipe: 0,
             rtt: None,
+            echo_rtt: None,
             srtt: Duration::ZERO,
             min_rtt: Duration::MAX,
             round: false,

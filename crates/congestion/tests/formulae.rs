@@ -636,3 +636,20 @@ fn linux_westwood_counts_duplicates() {
     // 50 segments in 100 ms; each filter and the sample are cut to whole bytes a tick.
     assert_close(control.cwnd() as f64 / MSS as f64, 50.0, 0.05, "window after the repair");
 }
+
+/// By a time stamp's echo a round trip is cut to milliseconds: 100.2 ms are eleven ticks, but ten once it was measured so.
+#[test]
+fn linux_westwood_cuts_what_is_echoed() {
+    for (echo, expected) in [(None, 55.0), (Some(Duration::from_millis(100)), 50.0)] {
+        let mut control = control("westwood", &[("profile", Raw::Text("linux".into()))], setup(90.0, Some(90.0)));
+        for i in 0..5_000 {
+            let (rtt, echo_rtt) = if i == 4_000 { (None, echo) } else { (Some(Duration::from_micros(100_200)), None) };
+            let now = Time::from_nanos(200_000_000 + i * 2_000_000);
+            let flight = 90 * MSS;
+            control.on_ack(&Ack { now, advance: MSS, flight, rtt, echo_rtt, in_recovery: true, ..Ack::default() });
+        }
+        control.on_recovered(u64::MAX);
+        // Each filter and the sample are cut to whole bytes a tick.
+        assert_close(control.cwnd() as f64 / MSS as f64, expected, 0.03, "window after the repair");
+    }
+}

@@ -103,6 +103,7 @@ fn play(
                     same_window: round,
                     flight,
                     rtt,
+                    echo_rtt: in_recovery.then_some(srtt),
                     srtt,
                     min_rtt,
                     round,

@@ -87,6 +87,11 @@ impl RangeSet {
         self.0.last().map_or(0, |r| r.1)
     }
 
+    /// How many ranges there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -101,7 +101,8 @@ impl Window for WestwoodPlus {
 ///
 /// What was delivered is guessed as if there were no SACK: a duplicate acknowledgement counts as a segment, and what so many
 /// stood for is taken off the next that cover more than one segment, but those that Van Jacobson's header prediction
-/// foresaw (no SACK, the same window).
+/// foresaw (no SACK, the same window). The RTT by a time stamp's echo is cut to milliseconds before it is rounded up to ticks: on
+/// a path of 10.2 ms that is two ticks while nothing is lost, and one once something was sent again.
 #[derive(Debug)]
 pub(super) struct LinuxWestwood {
     whole: WholeSegments,
@@ -132,7 +133,7 @@ impl LinuxWestwood {
 
     /// Every acknowledgement counts.
     pub fn acknowledge(&mut self, state: &State, ack: &Ack) {
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.or(ack.echo_rtt) {
             self.rtt = self.clock.span(rtt);
         }
         let now = self.clock.now(ack.now);

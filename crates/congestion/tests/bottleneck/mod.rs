@@ -90,6 +90,7 @@ impl Flow {
             same_window: true,
             flight: self.control.cwnd(),
             rtt: Some(rtt),
+            echo_rtt: None,
             srtt: rtt,
             min_rtt: Duration::from_secs_f64(self.path.base_rtt),
             round,

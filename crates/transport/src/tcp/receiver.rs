@@ -80,6 +80,8 @@ struct Compression {
 
 impl Compression {
     const LONGEST: Duration = Duration::from_millis(1);
+    /// How much later the kernel may let the timer expire; if nothing else wakes it, it does.
+    const SLACK: Duration = Duration::from_micros(100);
     const RTT_PART: u64 = 20;
     const AT_ONCE: u32 = 3;
     const MOST_WAITING: u32 = 44;
@@ -106,14 +108,23 @@ struct Tuning {
     rtt: Duration,
     since: Time,
     from: u64,
-    /// Linux's rule: the most that was taken in a round trip so far.
+    /// When octets arrived last.
+    arrived: Time,
+    /// Linux's rule, applied when they are read: the most that was taken in a round trip so far, and the time stamp that was echoed last.
     most: Option<u64>,
+    echo: Option<u32>,
 }
 
 /// What a buffer that is not given starts with and may grow to.
 const AUTO_BUFFER: Range<u64> = 128 << 10..64 << 20;
-/// What Linux makes of the same 128 KiB: the rest goes on what it notes of each packet.
-const LINUX_BUFFER: u64 = 80 << 10;
+/// Linux accounts for memory, not for octets (`tcp_scaling_ratio`, include/net/tcp.h): a segment of 1448 octets takes a page's
+/// part of 1536 and 640 for what is noted of it, so 170/256 of a buffer are offered. Segments that join beyond a hole are
+/// noted as one: in window they take `JOINED` of their octets and `NOTED` for each block.
+const LINUX_BUFFER: u64 = 512 * 170;
+const JOINED: (u64, u64) = (1536 * 170 / 256, 1448);
+const NOTED: u64 = 640 * 170 / 256;
+/// Before it is known what segments take, half is offered, one segment less.
+const LINUX_UNKNOWN: u64 = 64 << 10;
 /// The most that a window may be before it is scaled: with this Linux begins.
 const UNSCALED: u64 = 65_535;
 
@@ -121,11 +132,14 @@ impl Receiver {
     /// A receiver whose windows will be scaled by `scale`, and which may send SACK blocks if `selective`.
     pub fn new(config: &Config, mss: u64, scale: u8, selective: bool) -> Self {
         let linux = config.host == Host::Linux;
-        let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1, most: linux.then_some(10 * mss) };
+        let most = linux.then_some(10 * mss);
+        let (since, arrived) = (Time::ZERO, Time::ZERO);
+        let tuning = Tuning { rtt: Duration::MAX, since, from: 1, arrived, most, echo: None };
         let start = if linux { LINUX_BUFFER } else { AUTO_BUFFER.start };
         let buffer = config.receive_buffer.unwrap_or(start);
         let grows = linux && config.receive_buffer.is_none();
-        let offer = if grows { UNSCALED / mss * mss } else { u64::MAX };
+        let offer = if grows { LINUX_UNKNOWN - mss } else { u64::MAX };
+        let first = if grows { UNSCALED / mss * mss } else { u64::MAX };
         Receiver {
             nxt: 1,
             read: 1,
@@ -135,7 +149,7 @@ impl Receiver {
             duplicate: None,
             fin: None,
             acknowledged: 1,
-            edge: 1 + offer.min(buffer),
+            edge: 1 + first.min(buffer),
             buffer,
             offer,
             granule: 1 << scale,
@@ -160,7 +174,7 @@ impl Receiver {
     /// The handshake's round-trip time, which paces the auto-tuning and the compression of SACK.
     pub fn set_rtt(&mut self, rtt: Duration, now: Time) {
         if let Some(compression) = &mut self.compression {
-            compression.delay = Compression::LONGEST.min(rtt / Compression::RTT_PART);
+            compression.delay = Compression::LONGEST.min(rtt / Compression::RTT_PART) + Compression::SLACK;
         }
         if let Some(tuning) = &mut self.tuning {
             tuning.rtt = rtt;
@@ -168,12 +182,15 @@ impl Receiver {
         }
     }
 
-    /// Data came that answers an acknowledgement sent so long ago: Linux's rule paces the auto-tuning by that, queues
-    /// included.
+    /// Data came that answers an acknowledgement sent so long ago, at `echo`: Linux's rule paces the auto-tuning by that,
+    /// queues included. The first segment of those that answer it tells; a shorter time counts at once, a longer one as an
+    /// eighth.
     #[inline]
-    pub fn on_echo(&mut self, rtt: Duration) {
-        if let Some(tuning) = self.tuning.as_mut().filter(|tuning| tuning.most.is_some()) {
-            tuning.rtt = if tuning.rtt == Duration::MAX { rtt } else { (tuning.rtt * 7 + rtt) / 8 };
+    pub fn on_echo(&mut self, echo: u32, rtt: Duration) {
+        if let Some(tuning) = self.tuning.as_mut().filter(|tuning| tuning.most.is_some() && tuning.echo != Some(echo)) {
+            let shorter = tuning.echo.is_none() || rtt < tuning.rtt;
+            tuning.rtt = if shorter { rtt } else { (tuning.rtt * 7 + rtt) / 8 };
+            tuning.echo = Some(echo);
         }
     }
 
@@ -183,8 +200,8 @@ impl Receiver {
         let end = start + span;
         if start == self.nxt && self.ranges.is_empty() && end <= self.edge && !fin {
             self.nxt = end;
-            self.tune(now);
             self.note_in_order(now);
+            self.note_arrival(now);
             return Arrival::InOrder;
         }
         self.on_irregular_data(now, start, end, fin)
@@ -217,19 +234,22 @@ impl Receiver {
             }
             self.ranges.remove_below(self.nxt);
             self.beyond = if self.ranges.is_empty() { 0 } else { self.beyond.saturating_sub(self.nxt - end) };
-            self.tune(now);
+            self.note_in_order(now);
             // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once; so is FIN.
             if had_holes || self.fin_reached() {
                 self.due = AckDue::Now;
-            } else {
-                self.note_in_order(now);
             }
+            self.note_arrival(now);
             return Arrival::InOrder;
         }
         let place = self.place_of(start, end);
+        // What begins a block is not accounted for yet when Linux lets its window grow.
+        let begins = self.ranges.range_at(start - 1).is_none();
+        let early = begins && self.is_quick_beyond();
         let beyond = &mut self.beyond;
         self.ranges.insert(start, end, |from, to| *beyond += to - from);
-        self.note_out_of_order(now, start, place);
+        let quick = early || !begins && self.is_quick_beyond();
+        self.note_out_of_order(now, start, place, quick);
         Arrival::OutOfOrder
     }
 
@@ -253,9 +273,16 @@ impl Receiver {
         self.recent = recent;
     }
 
+    /// What is left of the buffer, as Linux counts it.
+    fn room(&self) -> u64 {
+        let (takes, of) = JOINED;
+        let beyond = self.beyond * takes / of + self.ranges.len() as u64 * NOTED;
+        self.buffer.saturating_sub(self.nxt - self.read + beyond)
+    }
+
     /// Whether a segment that came is to be acknowledged at once because the connection is new or its window grows.
     fn is_quick(&mut self) -> bool {
-        let room = self.buffer.saturating_sub(self.beyond);
+        let room = self.room();
         if self.offer < room {
             // As Linux does: room for two more for each that came, and the sender is told at once.
             self.offer = (self.offer + 2 * self.mss).min(room);
@@ -273,8 +300,12 @@ impl Receiver {
         blocks().position(|(s, e)| start <= e && s <= end).unwrap_or_else(|| blocks().count())
     }
 
-    fn note_out_of_order(&mut self, now: Time, start: u64, place: usize) {
-        let quick = self.compression.is_some() && self.is_quick();
+    /// The same of one beyond a hole: without SACK the window stays, so that duplicates can be told.
+    fn is_quick_beyond(&mut self) -> bool {
+        self.compression.is_some() && self.is_quick()
+    }
+
+    fn note_out_of_order(&mut self, now: Time, start: u64, place: usize, quick: bool) {
         if self.compression.is_some_and(|compression| place >= Compression::BLOCKS && compression.waiting > 0) {
             self.late = Some(start);
             self.due = AckDue::Now;
@@ -299,8 +330,17 @@ impl Receiver {
     }
 
     #[inline]
-    fn tune(&mut self, now: Time) {
+    fn note_arrival(&mut self, now: Time) {
         let Some(tuning) = &mut self.tuning else { return };
+        tuning.arrived = now;
+        if tuning.most.is_none() {
+            self.tune();
+        }
+    }
+
+    fn tune(&mut self) {
+        let Some(tuning) = &mut self.tuning else { return };
+        let now = tuning.arrived;
         if now.since(tuning.since) < tuning.rtt {
             return;
         }
@@ -381,9 +421,15 @@ impl Receiver {
             compression.waiting = 0;
         }
         self.acknowledged = self.nxt;
-        let edge = self.read + self.offer.min(self.buffer);
-        if edge >= self.edge + self.step() {
-            self.edge = edge;
+        if self.offer == u64::MAX {
+            let edge = self.read + self.buffer;
+            if edge >= self.edge + self.step() {
+                self.edge = edge;
+            }
+        } else {
+            // Linux rounds up, lest the scale cut a part off.
+            let window = self.offer.min(self.room()).max(self.edge.saturating_sub(self.nxt));
+            self.edge = self.nxt + window.next_multiple_of(if self.nxt > 1 { self.granule } else { 1 });
         }
         // FIN occupies an octet that no buffer holds.
         self.edge.saturating_sub(self.nxt)
@@ -425,6 +471,9 @@ impl Receiver {
         }
         let start = self.read - 1;
         self.read += count;
+        if self.tuning.is_some_and(|tuning| tuning.most.is_some()) {
+            self.tune();
+        }
         // The window opens again: tell a sender that may be waiting.
         let step = self.step();
         if self.nxt + step.max(self.mss) > self.edge && self.read + self.offer.min(self.buffer) >= self.edge + step {

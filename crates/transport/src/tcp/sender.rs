@@ -56,6 +56,7 @@ struct Report {
     blocks: bool,
     flight: u64,
     rtt: Option<Duration>,
+    echo_rtt: Option<Duration>,
     in_recovery: bool,
 }
 
@@ -431,7 +432,8 @@ impl Sender {
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_news().map(|at| now.since(at));
                 let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
-                let report = Report { delivered, advance: 0, same_window, blocks, flight, rtt, in_recovery };
+                let report =
+                    Report { delivered, advance: 0, same_window, blocks, flight, rtt, echo_rtt: None, in_recovery };
                 self.inform(now, report);
             }
             self.on_duplicate_ack(now);
@@ -481,7 +483,8 @@ impl Sender {
         // Linux grows also on the acknowledgement that ends a recovery.
         let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
-        self.inform(now, Report { delivered, advance: newly, same_window, blocks, flight, rtt, in_recovery });
+        let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
+        self.inform(now, Report { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery });
         if self.watched > 0 {
             self.watch(now);
         }
@@ -490,7 +493,7 @@ impl Sender {
     /// Tells the congestion control of an acknowledgement.
     #[inline]
     fn inform(&mut self, now: Time, report: Report) {
-        let Report { delivered, advance, same_window, blocks, flight, rtt, in_recovery } = report;
+        let Report { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
         // Linux grows by what was delivered, on an acknowledgement that moves.
         let acked = if self.modern.is_some() && advance > 0 { delivered } else { advance };
         // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
@@ -510,6 +513,7 @@ impl Sender {
             same_window,
             flight,
             rtt,
+            echo_rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,

@@ -310,7 +310,8 @@ impl Connection {
             return; // There is nothing beyond FIN.
         }
         if self.config.host == Host::Linux && self.agreed.timestamps && segment.length >= self.config.mss {
-            self.rx.on_echo(Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo))));
+            let rtt = Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)));
+            self.rx.on_echo(segment.echo, rtt);
         }
         if self.agreed.ecn && segment.length > 0 {
             self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
