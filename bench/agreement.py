@@ -171,6 +171,12 @@ MECHANISMS = (
         theirs={"sysctl": {"net.ipv4.tcp_sack": 0}},
     ),
     Mechanism(
+        "time stamps and waiting for more to send at once, together",
+        "RFC 7323 section 4, net/ipv4/tcp_output.c",
+        ours={"timestamps": False, "bursts": "prompt"},
+        theirs={"timestamps": False, "sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
+    ),
+    Mechanism(
         "the receiver: when it acknowledges, what window it offers",
         "our sender with Linux's receiver",
         ours={"stack": {"client": "vazao", "server": "linux"}},

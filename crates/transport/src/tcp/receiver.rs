@@ -429,7 +429,8 @@ impl Receiver {
         } else {
             // Linux rounds up, lest the scale cut a part off.
             let window = self.offer.min(self.room()).max(self.edge.saturating_sub(self.nxt));
-            self.edge = self.nxt + window.next_multiple_of(if self.nxt > 1 { self.granule } else { 1 });
+            let below = if self.nxt > 1 { self.granule - 1 } else { 0 };
+            self.edge = self.nxt + ((window + below) & !below);
         }
         // FIN occupies an octet that no buffer holds.
         self.edge.saturating_sub(self.nxt)
