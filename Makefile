@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement help setup kernel demo test lint bench docs studies lock clean tools
+.PHONY: agreement references help setup kernel demo test lint bench docs studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -23,6 +23,7 @@ help:
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP beside the Linux kernel, scenario by scenario'
+	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
 	@echo 'make clean    remove the environment and everything built'
@@ -86,6 +87,10 @@ bench: setup
 # Our TCP beside the Linux kernel's over a grid of paths, losses and sizes; needs a kernel (make kernel).
 agreement: setup
 	$(BIN)/python bench/agreement.py
+
+# Our transports beside other people's measurements (bench/README.md says how to read the table).
+references: setup
+	$(BIN)/python bench/references.py
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -151,7 +151,8 @@ impl<W: Window> CongestionControl for Controller<W> {
             state.ssthresh = state.cwnd;
         } else {
             let grown = self.window.slow_start(state, ack).unwrap_or_else(|| self.slow_start.grow(state, ack));
-            state.cwnd = grown.max(state.mss);
+            // One acknowledgement may cover much: beyond the threshold it adds RFC 3465's two segments at most.
+            state.cwnd = grown.min(state.ssthresh.max(state.cwnd + 2.0 * state.mss)).max(state.mss);
         }
     }
 

@@ -241,3 +241,22 @@ fn yeah_gives_up_its_queue_on_loss() {
         }
     }
 }
+
+/// ns-3's Vegas (tcp-vegas.cc) gives up one segment on a first loss, whatever its window, and after that what it has grown
+/// by, up to a quarter; Linux's gives up half.
+#[test]
+fn ns3_vegas_hardly_answers_a_loss() {
+    for (name, kept) in [("ns3", 39.0), ("linux", 20.0)] {
+        let mut flow = avoiding("vegas", &profile(name), 40.0, QUEUED);
+        flow.lose();
+        assert_close(flow.window(), kept, 1e-9, name);
+    }
+    let mut flow = avoiding("vegas", &profile("ns3"), 40.0, QUEUED);
+    flow.lose();
+    grow_to(&mut flow, 44.0);
+    flow.lose();
+    assert_close(flow.window(), 39.0, 1e-9, "grown by five");
+    grow_to(&mut flow, 60.0);
+    flow.lose();
+    assert_close(flow.window(), 45.0, 1e-9, "three quarters of 60");
+}

@@ -19,19 +19,21 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
         ),
         Parameter::new("low_window", Kind::Number(0.0, 1e6), "16", "window in segments below which nothing ends it"),
         Parameter::new("spacing", SPAN, "2 ms", "acknowledgements at most so far apart belong to one train"),
-        Parameter::new("least_rise", SPAN, "4 ms", "rise in delay that ends it at least; between: RTT/8"),
-        Parameter::new("most_rise", SPAN, "16 ms", "rise in delay that ends it at most"),
+        Parameter::new("train", PART, "0.5", "length of a train that ends it, in least RTTs (ns-3: 1)"),
+        Parameter::new("batching", SPAN, "1 ms", "what the host's card may add to the least RTT for that (ns-3: 0)"),
+        Parameter::new("rise", PART, "0.125", "rise in delay that ends it, in least RTTs (ns-3: 1)"),
+        Parameter::new("least_rise", SPAN, "4 ms", "the rise is at least this"),
+        Parameter::new("most_rise", SPAN, "16 ms", "and at most this (ns-3: 1 s)"),
     ],
     build: |p, limit| Box::new(HyStart::from(p, limit)),
 };
 
 /// A span that is compared with round-trip times.
-const SPAN: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(60));
+const SPAN: Kind = Kind::Duration(Duration::ZERO, Duration::from_secs(60));
+/// A part of the least round-trip time, or so many of them.
+const PART: Kind = Kind::Number(0.01, 10.0);
 /// Samples a round trip must have before its least RTT counts (Ha and Rhee 2011 and Linux: 8).
 const MIN_SAMPLES: u32 = 8;
-/// Linux adds to the least RTT what batching may add, four of the largest segments it would hand to a network card at
-/// once: more than this millisecond, its most, below 2 Gbit/s, so always this millisecond here.
-const BATCHING: Duration = Duration::from_millis(1);
 
 /// HyStart, hybrid slow start (Ha and Rhee, *Taming the elephants: new TCP slow start*, Computer Networks 55(9), 2011;
 /// constants and rounding of it as in Linux since 5.6, net/ipv4/tcp_cubic.c): standard slow start that ends, with the
@@ -40,7 +42,8 @@ const BATCHING: Duration = Duration::from_millis(1);
 /// *ACK train*: the packets of a round trip left in one burst, so their acknowledgements come as closely spaced as the
 /// bottleneck let the packets through. A train as long as the forward delay (half the least RTT) means that the window
 /// is as large as what the path holds. *Delay*: the least RTT of a round trip's first samples lies above the least RTT
-/// of all by an eighth (4 to 16 ms): a queue stands.
+/// of all by an eighth (4 to 16 ms): a queue stands. To the train's RTT Linux adds what batching may add, four of the
+/// largest segments that it would hand to a network card at once: more than a millisecond, its most, below 2 Gbit/s.
 ///
 /// Where it errs: acknowledgements thinned or bunched on the way back break trains or forge them; a path shared with
 /// others queues before the window is of any size.
@@ -53,6 +56,10 @@ pub struct HyStart {
     delay: bool,
     /// Acknowledgements at most so far apart belong to one train.
     spacing: Duration,
+    /// The length of a train that ends slow start, and the rise in delay, in least RTTs.
+    parts: (f64, f64),
+    /// What is added to the least RTT for the train.
+    batching: Duration,
     /// Bounds of the rise in delay that ends slow start.
     rise: (Duration, Duration),
     /// The least RTT of data.
@@ -78,6 +85,10 @@ impl Round {
     }
 }
 
+fn part(whole: Duration, part: f64) -> Duration {
+    Duration::from_nanos((whole.as_nanos() as f64 * part) as u64)
+}
+
 impl HyStart {
     /// HyStart with the registry's parameters; `limit` is RFC 3465's L.
     pub fn from(p: &Parameters, limit: f64) -> Self {
@@ -88,6 +99,8 @@ impl HyStart {
             train: p.text("detect") != "delay",
             delay: p.text("detect") != "train",
             spacing: duration("spacing"),
+            parts: (p.number("train"), p.number("rise")),
+            batching: duration("batching"),
             rise: (duration("least_rise"), duration("most_rise")),
             base: Duration::MAX,
             found: false,
@@ -95,13 +108,13 @@ impl HyStart {
         }
     }
 
-    /// Whether acknowledgements that follow each other closely span half the least RTT.
+    /// Whether acknowledgements that follow each other closely span the part of the least RTT that ends slow start.
     fn train_fills_path(&mut self, now: Time) -> bool {
         if now.since(self.round.train) > self.spacing {
             return false;
         }
         self.round.train = now;
-        now.since(self.round.start) > (self.base + BATCHING) / 2
+        now.since(self.round.start) > part(self.base + self.batching, self.parts.0)
     }
 
     /// Whether this round trip's least RTT is well above the least of all.
@@ -111,7 +124,7 @@ impl HyStart {
             self.round.samples += 1;
             return false;
         }
-        self.round.least > self.base + (self.base / 8).max(self.rise.0).min(self.rise.1)
+        self.round.least > self.base + part(self.base, self.parts.1).max(self.rise.0).min(self.rise.1)
     }
 }
 

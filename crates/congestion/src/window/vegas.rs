@@ -1,5 +1,5 @@
 use super::round::Round;
-use super::{PROFILE, WholeSegments, Window, windowed};
+use super::{WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::Duration;
@@ -12,18 +12,23 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Brakmo, Peterson, JSAC 13(8), 1995",
     help: "keeps alpha to beta segments of its own in queues, seen from the round-trip time, without loss",
     parameters: &[
-        PROFILE,
+        Parameter::new(
+            "profile",
+            Kind::Choice(&["rfc", "linux", "ns3"]),
+            "rfc",
+            "whose rules where implementations differ: the paper's as in ns-2, Linux 6's, ns-3's",
+        ),
         Parameter::new(
             "alpha",
             Kind::Number(0.0, 1000.0),
             "",
-            "segments in queues below which the window grows; default: 1, Linux 2 (the paper uses both)",
+            "segments in queues below which the window grows; default: 1, Linux and ns-3 2 (the paper uses both)",
         ),
         Parameter::new(
             "beta",
             Kind::Number(0.0, 1000.0),
             "",
-            "segments in queues above which it shrinks; default: 3, Linux 4 (the paper uses both)",
+            "segments in queues above which it shrinks; default: 3, Linux and ns-3 4 (the paper uses both)",
         ),
         Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
     ],
@@ -54,14 +59,15 @@ pub struct Vegas {
     queued: Option<f64>,
     /// Whether slow start keeps the window this round trip, so that it can be compared.
     hold: bool,
-    linux: Option<Linux>,
+    kernel: Option<Kernel>,
 }
 
-/// What Linux (net/ipv4/tcp_vegas.c) does otherwise: the least RTT of a round trip counts, not the mean, and not fewer than
-/// three samples; slow start doubles every round trip and ends at what the path was seen to carry; loss is Reno's.
+/// What Linux (net/ipv4/tcp_vegas.c) and ns-3 (tcp-vegas.cc), which took it over, do otherwise: the least RTT of a round
+/// trip counts, not the mean, and not fewer than three samples; slow start doubles every round trip and ends at what the
+/// path was seen to carry.
 #[derive(Debug)]
-struct Linux {
-    whole: WholeSegments,
+struct Kernel {
+    rules: Rules,
     /// The least RTT of data, in seconds; the handshake's small packets do not count.
     base: f64,
     /// A recovery has just ended: what this round trip saw of it is not to be compared.
@@ -70,23 +76,79 @@ struct Linux {
     carried: f64,
 }
 
-impl Linux {
-    /// Segments in queues over a round trip with these samples: the difference over the least RTT, not over the current
-    /// one, in whole segments.
+/// Where those two part.
+#[derive(Debug)]
+enum Rules {
+    /// The difference is taken over the least RTT, not over the current one; loss is Reno's.
+    Linux(WholeSegments),
+    /// What it takes for a sample is the smoothed RTT, which hides a queue for some round trips and shows it for some after
+    /// it is gone. A loss leaves a threshold in bytes that lies below the window by a segment when that shrinks, and by a
+    /// quarter at most when it grows.
+    Ns3 { threshold: f64 },
+}
+
+impl Kernel {
+    /// Segments in queues over a round trip with these samples, a whole number.
     fn queued(&mut self, w: f64, round: &Round) -> Option<f64> {
         let stale = std::mem::take(&mut self.stale);
         let rtt = round.least.as_secs();
-        self.carried = (w * self.base / rtt).floor() + 1.0;
-        (round.count > 2 && !stale).then(|| (w * (rtt - self.base) / self.base).floor())
+        let carried = (w * self.base / rtt).floor();
+        self.carried = carried + 1.0;
+        (round.count > 2 && !stale).then(|| match self.rules {
+            Rules::Linux(_) => (w * (rtt - self.base) / self.base).floor(),
+            Rules::Ns3 { .. } => w - carried,
+        })
+    }
+
+    /// The window when nothing can be compared.
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        match &mut self.rules {
+            Rules::Linux(whole) => whole.grow(state, ack, WholeSegments::window(state)),
+            Rules::Ns3 { .. } => state.cwnd + state.mss * state.mss / state.cwnd,
+        }
+    }
+
+    /// What is kept on loss.
+    fn shrink(&mut self, state: &State) -> f64 {
+        match &mut self.rules {
+            Rules::Linux(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
+            Rules::Ns3 { threshold } => {
+                *threshold = threshold.min(state.cwnd - state.mss).max(2.0 * state.mss);
+                *threshold
+            }
+        }
+    }
+
+    /// A comparison has set the window, or left it.
+    fn on_compared(&mut self, state: &State, window: f64) {
+        if let Rules::Ns3 { threshold } = &mut self.rules {
+            if window < state.cwnd {
+                *threshold = threshold.min(window - state.mss);
+            }
+            *threshold = threshold.max(0.75 * window);
+        }
+    }
+
+    /// The sample that an acknowledgement brings.
+    fn sample(&self, ack: &Ack) -> Option<Duration> {
+        match self.rules {
+            Rules::Linux(_) => ack.rtt,
+            Rules::Ns3 { .. } => (ack.srtt > Duration::ZERO).then_some(ack.srtt),
+        }
     }
 }
 
 impl Vegas {
     /// Vegas with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, base: f64::MAX, stale: false, carried: 0.0 });
+        let rules = match p.text("profile") {
+            "linux" => Some(Rules::Linux(WholeSegments::default())),
+            "ns3" => Some(Rules::Ns3 { threshold: f64::INFINITY }),
+            _ => None,
+        };
+        let kernel = rules.map(|rules| Kernel { rules, base: f64::MAX, stale: false, carried: 0.0 });
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
-        let (alpha, beta) = if linux.is_some() { (2.0, 4.0) } else { (1.0, 3.0) };
+        let (alpha, beta) = if kernel.is_some() { (2.0, 4.0) } else { (1.0, 3.0) };
         Vegas {
             alpha: own("alpha", alpha),
             beta: own("beta", beta),
@@ -95,22 +157,23 @@ impl Vegas {
             timeout: FineTimeout::default(),
             queued: None,
             hold: false,
-            linux,
+            kernel,
         }
     }
 }
 
 impl Window for Vegas {
     fn observe(&mut self, state: &State, ack: &Ack) {
-        if let (Some(linux), Some(rtt)) = (&mut self.linux, ack.rtt) {
-            linux.base = linux.base.min(rtt.as_secs());
-        }
-        if ack.round
-            && let Some(linux) = &mut self.linux
-        {
-            // The acknowledgement that begins a round trip also counts as the last sample of the one before.
-            ack.rtt.into_iter().for_each(|rtt| self.round.add(rtt));
-            self.queued = linux.queued(WholeSegments::window(state), &std::mem::take(&mut self.round));
+        if let Some(kernel) = &mut self.kernel {
+            let sample = kernel.sample(ack);
+            if let Some(rtt) = sample {
+                kernel.base = kernel.base.min(rtt.as_secs());
+                // The acknowledgement that begins a round trip also counts as the last sample of the one before.
+                self.round.add(rtt);
+            }
+            if ack.round {
+                self.queued = kernel.queued(WholeSegments::window(state), &std::mem::take(&mut self.round));
+            }
             return;
         }
         if ack.round {
@@ -127,20 +190,26 @@ impl Window for Vegas {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         if ack.round
             && self.queued.is_none()
-            && let Some(linux) = &mut self.linux
+            && let Some(kernel) = &mut self.kernel
         {
-            return linux.whole.grow(state, ack, WholeSegments::window(state));
+            return kernel.grow(state, ack);
         }
-        match self.queued {
+        let window = match self.queued {
             Some(queued) if ack.round && queued < self.alpha => state.cwnd + state.mss,
             Some(queued) if ack.round && queued > self.beta => (state.cwnd - state.mss).max(2.0 * state.mss),
             _ => state.cwnd,
+        };
+        if ack.round
+            && let Some(kernel) = &mut self.kernel
+        {
+            kernel.on_compared(state, window);
         }
+        window
     }
 
     /// Section III-C: the window doubles only every other round trip and stays fixed in between.
     fn slow_start(&mut self, state: &State, ack: &Ack) -> Option<f64> {
-        if self.linux.is_some() {
+        if self.kernel.is_some() {
             return None;
         }
         self.hold ^= ack.round;
@@ -148,38 +217,39 @@ impl Window for Vegas {
     }
 
     fn leave_slow_start(&mut self, _: &State, ack: &Ack) -> bool {
-        ack.round && (self.hold || self.linux.is_some()) && self.queued.is_some_and(|queued| queued > self.gamma)
+        ack.round && (self.hold || self.kernel.is_some()) && self.queued.is_some_and(|queued| queued > self.gamma)
     }
 
     /// An eighth less drains what slow start queued (the authors' implementation, as ported to ns-2).
     fn after_slow_start(&mut self, state: &State) -> f64 {
-        let kept = match &self.linux {
-            Some(linux) => state.cwnd.min(linux.carried * state.mss),
-            None => state.cwnd * 7.0 / 8.0,
-        };
-        kept.max(2.0 * state.mss)
+        let Some(kernel) = &mut self.kernel else { return (state.cwnd * 7.0 / 8.0).max(2.0 * state.mss) };
+        let window = state.cwnd.min(kernel.carried * state.mss).max(2.0 * state.mss);
+        if let Rules::Ns3 { threshold } = &mut kernel.rules {
+            *threshold = window - state.mss;
+        }
+        window
     }
 
     /// Section III-A: a quarter less after a fast retransmit, for it comes early; half after a timeout, as in Reno.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
         self.hold = false;
-        if let Some(linux) = &mut self.linux {
-            return linux.whole.keep(state, WholeSegments::window(state) / 2.0);
+        if let Some(kernel) = &mut self.kernel {
+            return kernel.shrink(state);
         }
         let kept = if congestion.signal == Signal::Timeout { 0.5 } else { 0.75 };
         kept * state.in_use(congestion)
     }
 
     fn recovered(&mut self, _: &State) -> Option<f64> {
-        if let Some(linux) = &mut self.linux {
-            linux.stale = true;
+        if let Some(kernel) = &mut self.kernel {
+            kernel.stale = true;
             self.round = Round::default();
         }
         None
     }
 
     fn retransmit_early(&self, age: Duration) -> bool {
-        self.linux.is_none() && self.timeout.expired(age.as_nanos() as f64)
+        self.kernel.is_none() && self.timeout.expired(age.as_nanos() as f64)
     }
 }
 

@@ -1,4 +1,5 @@
 use super::codel::{CE_THRESHOLD, INTERVAL, Settings, State, TARGET};
+use super::device::{DEVICE, above_device};
 use super::{Constructor, Discipline, Drops, ECN, Fifo, Limit, Queued, Setting};
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::Time;
@@ -28,9 +29,10 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
         TARGET,
         INTERVAL,
         CE_THRESHOLD,
+        DEVICE,
         ECN,
     ],
-    build: |p, setting| Box::new(FqCoDel::from(p, setting)),
+    build: |p, setting| above_device(FqCoDel::from(p, setting), p, setting),
 };
 
 /// How many packets of the longest queue make room at a time: finding it takes a look at each (section 4.1).

@@ -4,6 +4,7 @@
 //! is known on arrival. One that decides on departure, marks, or reorders implements [`Discipline`] and costs two.
 
 mod codel;
+mod device;
 mod drop_tail;
 mod fifo;
 mod fq_codel;

@@ -241,3 +241,23 @@ fn pie_may_sleep() {
     (5_001..9_000u64).for_each(|ms| lab.send(ms * 1_000_000, 1000));
     assert!(!lab.refused().is_empty());
 }
+
+/// Two queues in series (traffic control above a device's ring): what the device's queue holds is out of the discipline's
+/// sight. A standing queue of 60 ms that fits below is never seen; of one that reaches 20 ms above, the first drop comes
+/// an interval after a packet had waited above for the target, as with CoDel alone.
+#[test]
+fn what_waits_below_the_discipline_is_out_of_its_sight() {
+    for (device, first) in [("100 packets", None), ("40 packets", Some(105_000_000))] {
+        let mut lab = Lab::queued(8_000_000, "fq-codel", &[("exact", Raw::Flag(true)), ("device", text(device))]);
+        (0..60).for_each(|_| lab.send(0, 1000));
+        (1..=800u64).for_each(|ms| lab.send(ms * 1_000_000, 1000));
+        lab.finish();
+        let mut drops = lab.log.iter().filter_map(|e| if let Event::Refused(_, at) = e { Some(*at) } else { None });
+        assert_eq!(drops.next(), first, "{device}");
+        // One flow, so nothing overtakes; and nothing is forgotten below when no more comes.
+        let arrived: Vec<u32> =
+            lab.log.iter().filter_map(|e| if let Event::Arrived(n, _) = e { Some(*n) } else { None }).collect();
+        assert!(arrived.is_sorted(), "{device}");
+        assert_eq!(arrived.len() + drops.count() + usize::from(first.is_some()), 860, "{device}");
+    }
+}

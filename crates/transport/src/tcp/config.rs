@@ -53,6 +53,9 @@ pub struct Config {
     pub mss: u16,
     /// How losses are found and repaired.
     pub recovery: Recovery,
+    /// Whether the window comes down in proportion to what is delivered (PRR, RFC 9937) in a fast recovery by SACK, as it
+    /// always does in one by time.
+    pub prr: bool,
     /// Whether a reduction that D-SACK or timestamps show to be needless is taken back (RFC 3708, RFC 4015).
     pub undo: bool,
     /// Whether what arrives after a timeout may show it to be needless (F-RTO, RFC 5682).
@@ -69,6 +72,9 @@ pub struct Config {
     pub ecn: Option<bool>,
     /// How long an acknowledgement may wait for a second segment.
     pub delayed_ack_timeout: Duration,
+    /// Whether the echo of timestamps, to the millisecond, measures the round-trip time that is smoothed (RFC 7323 section 4),
+    /// not when a segment was sent.
+    pub rtt_by_timestamps: bool,
     /// Segments acknowledged at once at the start of a connection.
     pub quick_acks: u32,
     /// Least retransmission timeout.

@@ -13,6 +13,7 @@ mod rack_tlp;
 mod rate;
 mod receiver;
 mod recovery;
+mod reduction;
 mod scoreboard;
 mod segment;
 mod sender;

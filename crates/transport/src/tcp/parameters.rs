@@ -55,6 +55,13 @@ pub const PARAMETERS: &[Parameter] = &[
          linux, else restart",
     ),
     Parameter::new(
+        "prr",
+        Kind::Flag,
+        "false",
+        "with recovery sack: bring the window of a fast recovery down in proportion to what is delivered (PRR, RFC 9937), as \
+         recovery rack always does",
+    ),
+    Parameter::new(
         "undo",
         Kind::Flag,
         "",
@@ -81,6 +88,13 @@ pub const PARAMETERS: &[Parameter] = &[
         Kind::Integer(0, 1000),
         "16",
         "segments acknowledged at once when a connection is new, as Linux does",
+    ),
+    Parameter::new(
+        "rtt",
+        Kind::Choice(&["segments", "timestamps"]),
+        "segments",
+        "what measures the smoothed round-trip time: when a segment was sent (Linux), or the echo of its timestamp, to the \
+         millisecond (RFC 7323 section 4; FreeBSD, ns-3)",
     ),
     Parameter::new("min_rto", ANY, "200 ms", "least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms)"),
     Parameter::new(
@@ -137,6 +151,7 @@ impl Config {
         };
         Config {
             undo: given("undo").unwrap_or(modern),
+            prr: parameters.flag("prr"),
             frto: given("frto").unwrap_or(modern),
             mss: parameters.integer("mss") as u16,
             recovery,
@@ -146,6 +161,7 @@ impl Config {
             delayed_ack: parameters.integer("delayed_ack") as u32,
             delayed_ack_timeout: duration("delayed_ack_timeout"),
             ecn: given("ecn"),
+            rtt_by_timestamps: parameters.text("rtt") == "timestamps",
             quick_acks: parameters.integer("quick_acks") as u32,
             min_rto: duration("min_rto"),
             host,

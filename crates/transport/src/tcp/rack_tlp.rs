@@ -5,7 +5,7 @@ use super::recovery::Episode;
 use super::scoreboard::Mark;
 use super::sender::{Acknowledgement, Chunk, Purpose, Sender};
 use super::tlp::{Answer, LossProbe};
-use vazao_congestion::{Prr, Signal};
+use vazao_congestion::Signal;
 use vazao_engine::{Duration, Time};
 
 /// What `recovery = "rack"` keeps of a connection.
@@ -13,22 +13,13 @@ use vazao_engine::{Duration, Time};
 pub(crate) struct RackTlp {
     pub rack: Rack,
     pub probe: LossProbe,
-    /// Paces a fast recovery.
-    pub prr: Option<Prr>,
     /// Needless resends that the peer had reported (RFC 2883) when last looked at.
     reports: u64,
 }
 
 impl RackTlp {
     pub fn new() -> Self {
-        RackTlp { rack: Rack::new(), probe: LossProbe::default(), prr: None, reports: 0 }
-    }
-
-    /// `span` octets leave.
-    pub fn on_sent(&mut self, span: u32) {
-        if let Some(prr) = &mut self.prr {
-            prr.on_sent(u64::from(span));
-        }
+        RackTlp { rack: Rack::new(), probe: LossProbe::default(), reports: 0 }
     }
 }
 
@@ -95,11 +86,7 @@ impl Sender {
         if again < self.timer {
             (self.timer, self.purpose) = (again, Purpose::Reordering);
         }
-        let Some(modern) = &mut self.modern else { return };
-        if let (Some(prr), true) = (&mut modern.prr, self.episode.is_fast()) {
-            let delivered = (self.una + self.board.sacked()).saturating_sub(before.una + before.sacked);
-            self.cwnd = prr.on_ack(delivered, self.board.pipe(), self.una > before.una && !further);
-        }
+        self.reduce_in_proportion(before, further);
     }
 
     /// A recovery begins. The window comes down to the threshold in proportion to what arrives.
@@ -108,28 +95,26 @@ impl Sender {
         self.episode = Episode::Fast { recover: self.nxt, inflation: 0, first_partial: false };
         self.stats.recoveries += 1;
         let flight = self.nxt - before.una - before.sacked;
-        // A control with a rate has a window of its own for recoveries.
-        let prr = (!self.rated).then(|| Prr::new(self.mss, self.control.ssthresh(), flight));
+        self.reduction.begin(self.mss, self.control.ssthresh(), flight);
         if let Some(modern) = &mut self.modern {
-            modern.prr = prr;
             modern.probe.forget();
         }
     }
 
     /// The recovery is over; the flight has come down by itself.
     pub(super) fn end_reduction(&mut self) {
+        self.reduction.end();
         if let Some(modern) = &mut self.modern {
-            modern.prr = None;
             modern.rack.on_recovered();
         }
     }
 
     /// The retransmission timer has expired: only what was sent long enough ago counts as lost (RFC 8985 section 6.3).
     pub(super) fn lose_by_timeout(&mut self, now: Time) {
+        self.reduction.end();
         let Some(modern) = &mut self.modern else { return self.board.lose_all(true) };
         let window = modern.rack.window(&self.board, true, &self.rtt);
         self.board.lose_sent_by(modern.rack.lost_by_timeout(now, window), true);
-        modern.prr = None;
         modern.probe.forget();
     }
 

@@ -10,6 +10,7 @@ use super::ecn::Marks;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
+use super::reduction::Reduction;
 use super::scoreboard::{Mark, Scoreboard, Sent};
 use super::stats::Stats;
 use super::undo::Undo;
@@ -71,6 +72,8 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     recovery: Recovery,
     limited_transmit: bool,
+    /// Whether the echo of a timestamp measures the round-trip time.
+    rtt_by_timestamps: bool,
     /// Whether SACK blocks count: a recovery that goes by duplicate ACKs alone must not see them too.
     pub selective: bool,
     pub(super) mss: u64,
@@ -108,6 +111,8 @@ pub(crate) struct Sender {
     round_end: u64,
     /// New ACKs since the last resend that Vegas still watches.
     watched: u8,
+    /// How the window comes down in a fast recovery.
+    pub(super) reduction: Reduction,
     /// What only a recovery by time needs.
     pub(super) modern: Option<Box<RackTlp>>,
     /// Whether the control wants delivery rates; it hears of an acknowledgement after losses were looked for.
@@ -156,6 +161,7 @@ impl Sender {
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
+            reduction: Reduction::new(config, recovery, &*control),
             release: Time::NEVER,
             wants_one_way: control.wants_one_way(),
             one_way: None,
@@ -164,6 +170,7 @@ impl Sender {
             board,
             recovery,
             limited_transmit: config.limited_transmit,
+            rtt_by_timestamps: config.rtt_by_timestamps,
             selective: recovery.is_selective(),
             mss,
             una: 1,
@@ -319,12 +326,10 @@ impl Sender {
         self.undo.on_resent(sent.start, now);
         self.note_sent(now);
         match &mut self.modern {
-            Some(modern) => {
-                modern.rack.on_resent(number, now);
-                modern.on_sent(sent.span);
-            }
+            Some(modern) => modern.rack.on_resent(number, now),
             None => self.watched = 2,
         }
+        self.reduction.on_sent(sent.span);
         if self.paced.is_some() {
             self.pace(now, sent.span);
         }
@@ -380,8 +385,8 @@ impl Sender {
         if self.timer == Time::NEVER {
             self.restart_timer(now);
         }
-        if let Some(modern) = &mut self.modern {
-            modern.on_sent(span as u32);
+        self.reduction.on_sent(span as u32);
+        if self.modern.is_some() {
             self.arm_probe(now);
         }
         Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
@@ -443,8 +448,8 @@ impl Sender {
         }
         if self.modern.is_some() {
             self.repair_by_time(now, ack, before);
-        } else if self.selective && (ack.sacked > 0 || self.board.has_pending()) {
-            self.judge(now);
+        } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {
+            self.judge(now, before);
         }
         if self.rated {
             self.conclude(now, losses);
@@ -539,32 +544,6 @@ impl Sender {
         self.lenient && self.cwnd < 2 * flight && self.control.in_slow_start()
     }
 
-    /// RFC 6298 measures from the first segment an ACK covers (a delayed one's wait is part of it); congestion controls
-    /// and statistics from the last.
-    #[inline]
-    fn sample_rtt(
-        &mut self,
-        now: Time,
-        first: Option<Time>,
-        last: Option<Time>,
-        echo: Option<Duration>,
-    ) -> Option<Duration> {
-        if let Some(first) = first {
-            self.rtt.sample(now.since(first));
-            let latest = last.map(|last| now.since(last));
-            if let Some(latest) = latest {
-                self.stats.rtt.record(latest);
-            }
-            return latest;
-        }
-        // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
-        // millisecond. That is good enough for the timer, and for nothing else.
-        if let Some(rtt) = echo {
-            self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)));
-        }
-        None
-    }
-
     /// Moves the episode on after `newly` octets were acknowledged. Whether the timer is to be restarted.
     #[inline]
     fn progress(&mut self, newly: u64) -> bool {
@@ -577,7 +556,11 @@ impl Sender {
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
             // Written for NewReno; a burst is no better after the others that do not come down by themselves.
-            self.control.on_recovered(if self.modern.is_some() { u64::MAX } else { self.flight() });
+            self.control.on_recovered(if self.modern.is_some() || self.reduction.is_under_way() {
+                u64::MAX
+            } else {
+                self.flight()
+            });
             self.end_reduction();
             self.cwnd = self.control.cwnd();
             return true;

@@ -192,8 +192,8 @@ impl Sender {
         if early {
             self.board.recall_losses();
         }
+        self.reduction.end();
         if let Some(modern) = &mut self.modern {
-            modern.prr = None;
             modern.rack.reconsider();
         }
         self.control.on_spurious(now);

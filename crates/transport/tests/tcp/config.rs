@@ -31,6 +31,8 @@ pub fn plain() -> Config {
         cwv: Validation::None,
         ecn: Some(false),
         undo: false,
+        prr: false,
+        rtt_by_timestamps: false,
         frto: false,
         limited_transmit: false,
         sack: false,

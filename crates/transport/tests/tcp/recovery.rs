@@ -366,3 +366,25 @@ fn vegas_retransmits_early() {
     assert_eq!(t.acks(3, &[]), [3], "srtt + 4 rttvar is at most 300 ms");
     assert_eq!(t.tcp.stats().fast_retransmissions, 1);
 }
+
+/// RFC 9937 section 6.2: while the flight is above the threshold, of n segments that arrive ceil(n ssthresh / RecoverFS)
+/// are made up for. Ten are in flight, two more leave by limited transmit: RecoverFS is 12, the threshold 5. Without it
+/// (RFC 6675) nothing leaves until the flight is below the threshold, and then a segment for each.
+#[test]
+fn prr_spreads_a_sack_recovery() {
+    let sent_after = |prr| {
+        let control = control("reno", 10, Some(10));
+        let mut t = Trace::established(Config { recovery: Sack, sack: true, prr, control, ..plain() });
+        t.writes_segments(60);
+        assert_eq!((t.acks(1, &[(2, 2)]), t.acks(1, &[(2, 3)])), (vec![11], vec![12]));
+        let mut sent = 0;
+        let mut sums = Vec::new();
+        for last in 4..=9 {
+            sent += t.acks(1, &[(2, last)]).len();
+            sums.push(sent);
+        }
+        sums
+    };
+    assert_eq!(sent_after(true), (1..=6).map(|n: usize| (5 * n).div_ceil(12)).collect::<Vec<_>>());
+    assert_eq!(sent_after(false), [1, 1, 1, 1, 1, 2]);
+}

@@ -133,3 +133,19 @@ fn ssthresh_goes_by_flight() {
     t.times_out();
     assert_eq!((t.cwnd(), t.ssthresh()), (1, 5));
 }
+
+/// RFC 7323 section 4: where timestamps measure, the echo counts, whenever the segment left: here it says 40 ms, of the
+/// 100 ms since then. The handshake took 100 ms, so SRTT is 7/8 of that and 1/8 of the sample.
+#[test]
+fn the_echo_of_a_timestamp_may_measure() {
+    for (rtt_by_timestamps, srtt) in [(false, 100_000), (true, 92_500)] {
+        let mut t = Trace::client(Config { timestamps: true, rtt_by_timestamps, ..plain() });
+        t.sent();
+        t.wait(100);
+        t.gets("SYN 0:1 ack 1 mss 1012 sackok wscale 0 ts 500 1");
+        t.writes_segments(2);
+        t.wait(100);
+        t.gets("1:1 ack 2001 ts 600 161");
+        assert_eq!(t.tcp.rtt().srtt(), Duration::from_micros(srtt), "{rtt_by_timestamps}");
+    }
+}

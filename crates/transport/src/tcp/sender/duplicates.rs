@@ -1,6 +1,7 @@
 //! Losses that duplicate acknowledgements and SACK blocks show, and the repair that they start.
 
 use super::Sender;
+use crate::tcp::rack_tlp::Before;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use crate::tcp::scoreboard::Mark;
 use vazao_congestion::Signal;
@@ -33,10 +34,14 @@ impl Sender {
     }
 
     /// Marks what the scoreboard shows to be lost, and starts an episode if that is news.
-    pub(super) fn judge(&mut self, now: Time) {
+    pub(super) fn judge(&mut self, now: Time, before: Before) {
+        let pending = self.board.has_pending();
         self.board.judge(self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
             self.start_recovery(now, true);
+        }
+        if self.reduction.is_under_way() {
+            self.reduce_in_proportion(before, !pending && self.board.has_pending());
         }
     }
 
@@ -51,6 +56,7 @@ impl Sender {
             self.board.lose_front(once);
             let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
             self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
+            self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
         }
         if self.recovery != Recovery::Reno {
             self.guard = self.nxt;

@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::tcp::recovery::Episode;
 use vazao_congestion::Signal;
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
 
 /// What the timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,34 @@ pub(crate) enum Purpose {
 }
 
 impl Sender {
+    /// RFC 6298 measures from the first segment an ACK covers (a delayed one's wait is part of it); congestion controls
+    /// and statistics from the last.
+    #[inline]
+    pub(super) fn sample_rtt(
+        &mut self,
+        now: Time,
+        first: Option<Time>,
+        last: Option<Time>,
+        echo: Option<Duration>,
+    ) -> Option<Duration> {
+        if let Some(first) = first {
+            let exact = now.since(first);
+            let coarse = if self.rtt_by_timestamps { echo } else { None };
+            self.rtt.sample(coarse.unwrap_or(exact).max(Duration::from_micros(1)));
+            let latest = last.map(|last| now.since(last));
+            if let Some(latest) = latest {
+                self.stats.rtt.record(latest);
+            }
+            return latest;
+        }
+        // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
+        // millisecond. That is good enough for the timer, and for nothing else.
+        if let Some(rtt) = echo {
+            self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)));
+        }
+        None
+    }
+
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         self.timer = now + self.rtt.rto();

@@ -1,0 +1,235 @@
+"""Rows of other people's measurements, each with the scenario that is our counterpart of it.
+
+`tests/python/reference/README.md` says how they measured. Here stands what follows from that: links, queues, losses and
+hosts' settings. A setting is that of the other's documentation or source; none depends on what a row says came out.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import vazao as vz
+from vazao.catalogue import of_kind
+
+DIRECTORY = Path(__file__).parents[1] / "tests" / "python" / "reference"
+
+Row = Mapping[str, str]
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One row: what was measured where, and how to measure the same here."""
+
+    source: str
+    variant: str
+    condition: str
+    """Everything else: variants are compared under the same condition."""
+    loss: float
+    mean_s: float
+    sd_s: float
+    n: int
+    network: vz.Network
+    flows: tuple[vz.Flow, ...]
+    until_closed: bool = False
+    """Whether it took the time until both sides had closed, not until the last byte was read."""
+    needless: float = 0.0
+    """What it resent beyond what was lost, where it tells."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.source}, {self.variant}, {self.condition}"
+
+    @property
+    def needs(self) -> str | None:
+        """What the counterpart asks for and is not there, if anything."""
+        for flow in self.flows:
+            cc = flow["transport"].get("cc")
+            if cc is None:
+                continue
+            entry = CONTROLS.get(cc["kind"])
+            if entry is None:
+                return f"congestion control {cc['kind']}"
+        return None
+
+
+CONTROLS = {name: entry for entry in of_kind("congestion control") for name in (entry.name, *entry.aliases)}
+
+
+def control(name: str, profile: str) -> Settings:
+    """A congestion control, in somebody's variant where it has one."""
+    entry = CONTROLS.get(name)
+    expected = next((p.expected for p in entry.parameters if p.name == "profile"), "") if entry else ""
+    return {"kind": name, "profile": profile} if profile in re.findall(r"\w+", expected) else {"kind": name}
+
+
+# ---- Linux ---------------------------------------------------------------------------------------------------------
+
+
+def linux_tcp(cc: str) -> Settings:
+    """Linux's TCP as a distribution ships it: window growth by what is acknowledged, HyStart in CUBIC alone."""
+    slow_start = "hystart" if cc == "cubic" else "standard"
+    return {"cc": control(cc, "linux"), "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack"}
+
+
+LOSS_MADE = 0.95
+"""The ten loss sequences of the emulator lose about 5 % less than nominal."""
+
+
+def linux618(row: Row) -> Reference:
+    """A user-space link emulator: queue, serialisation, loss of what goes to the server, half the RTT each way."""
+    loss, rtt_ms = float(row["loss"]), float(row["rtt_ms"])
+    forward = vz.link(loss=loss * LOSS_MADE) if loss else None
+    link = vz.link(
+        f"{row['rate_mbit']} Mbps", f"{rtt_ms / 2} ms", queue=f"{row['queue_pkts']} packets", forward=forward
+    )
+    flow = vz.flow(vz.upload(f"{row['bytes']} B"), vz.tcp(**linux_tcp(row["cc"])))
+    condition = f"{row['rate_mbit']} Mbit/s, {rtt_ms:g} ms, loss {loss:g}, {int(row['bytes']):,} B"
+    return Reference("Linux 6.18", row["cc"], condition, loss, *outcome(row), vz.point_to_point(link), (flow,))
+
+
+NETEM_LIMIT = 1000
+NETEM_HEADER = 14
+IP_PACKET = 1500
+UDP_PAYLOAD = 1472
+
+
+def netem(row: Row) -> vz.Network:
+    """The sender's netem loses packets before they are sent at its rate, and its limit counts those on the wire."""
+    rate, loss = float(row["rate_mbit"]), float(row["loss_pct"]) / 100
+    forward_ms, reverse_ms = row["delay_fwd/rev_ms"].split("/")
+    wire = int(rate * 1e3 * float(forward_ms) / (8 * (IP_PACKET + NETEM_HEADER)))
+    loses = vz.link("100 Gbps", forward=vz.link(loss=loss) if loss else None)
+    sends = vz.link(
+        "100 Gbps",
+        reverse=vz.link(delay=f"{reverse_ms} ms"),
+        forward=vz.link(
+            f"{rate} Mbps",
+            f"{forward_ms} ms",
+            queue=f"{NETEM_LIMIT - wire} packets",
+            overhead=f"{NETEM_HEADER} B",
+        ),
+    )
+    return vz.path(loses, sends)
+
+
+def linux61(row: Row) -> Reference:
+    """Two hosts in virtual time with netem between them."""
+    size = f"{row['bytes']} B"
+    if row["proto"] == "udp":
+        # At the rate of IP packets; ours is told that of their payload.
+        payload = round(float(row["cc"]) * 1e6 * UDP_PAYLOAD / IP_PACKET)
+        flow = vz.flow(vz.upload(size), vz.Transport(kind="udp", rate=f"{payload} bps", payload=UDP_PAYLOAD))
+        variant = "udp"
+    else:
+        flow = vz.flow(vz.upload(size), vz.tcp(**linux_tcp(row["cc"])))
+        variant = row["cc"]
+    loss = float(row["loss_pct"]) / 100
+    condition = f"{row['rate_mbit']} Mbit/s, {row['delay_fwd/rev_ms']} ms, loss {loss:g}, {int(row['bytes']):,} B"
+    return Reference("Linux 6.1", variant, condition, loss, *outcome(row), netem(row), (flow,))
+
+
+def outcome(row: Row) -> tuple[float, float, int]:
+    """Mean, standard deviation and number of runs."""
+    return float(row["mean_s"]), float(row["sd_s"]), int(row["n"])
+
+
+# ---- ns-3 ----------------------------------------------------------------------------------------------------------
+
+NS3_HEADER = 2
+"""PPP: ns-3's point-to-point devices add it to each packet."""
+
+NS3_TCP = {
+    "initial_window": 10,
+    "delayed_ack": 2,
+    "delayed_ack_timeout": "200 ms",
+    "quick_acks": 1,
+    "min_rto": "1 s",
+    "host": "rfc",
+    "recovery": "sack",
+    "prr": True,
+    "rtt": "timestamps",
+}
+"""TcpSocketBase's defaults."""
+
+
+@dataclass(frozen=True)
+class Ns3Variant:
+    """A congestion control of ns-3 by ours."""
+
+    cc: str
+    abc_limit: float
+    """TcpNewReno, from which others inherit slow start, adds a segment for an acknowledgement (RFC 5681's least)."""
+    more: Settings = field(default_factory=dict)
+
+
+NS3_VARIANTS = {
+    "NewReno": Ns3Variant("reno", 1),
+    "LinuxReno": Ns3Variant("reno", 1000),
+    "HighSpeed": Ns3Variant("highspeed", 1),
+    "Illinois": Ns3Variant("illinois", 1),
+    "Vegas": Ns3Variant("vegas", 1),
+    "Cubic": Ns3Variant("cubic", 1000, {"slow_start": "hystart"}),
+}
+
+
+def ns3_tcp(variant: str, tuned: bool) -> Settings:
+    """ns-3's TCP in one of the two sets of settings."""
+    theirs = NS3_VARIANTS[variant]
+    profile = "linux" if variant == "LinuxReno" else "ns3"
+    sizes = {"mss": 1448, "receive_buffer": "64 MiB"} if tuned else {"mss": 536, "receive_buffer": "128 KiB"}
+    send = {"send_buffer": sizes["receive_buffer"]}
+    cc = {"cc": control(theirs.cc, profile), "abc_limit": theirs.abc_limit}
+    return NS3_TCP | sizes | send | cc | theirs.more
+
+
+def ns3_link(rate: str, delay: str, queue: Any, loss: float = 0.0) -> vz.Link:
+    """A point-to-point channel; losses come at the far device."""
+    forward = vz.link(loss=loss) if loss else None
+    return vz.link(rate, delay, queue=queue, overhead=f"{NS3_HEADER} B", forward=forward)
+
+
+ACCESS_MS = 10
+
+
+def ns3(row: Row) -> Reference:
+    """One flow over one link, or two over a dumbbell of which the later counts."""
+    tuned, dumbbell = row["set"] == "tuned", row["topology"] == "dumbbell"
+    loss, rate, delay_ms = float(row["loss"]), float(row["bandwidth_mbps"]), float(row["delay_ms"])
+    queue = f"{row['droptail_pkts']} packets" if tuned else {"kind": "fq-codel", "device": "100 packets"}
+    link = ns3_link(f"{rate} Mbps", f"{delay_ms} ms", queue, loss)
+    if dumbbell:
+        access = ns3_link("1 Gbps", f"{ACCESS_MS} ms", queue)
+        network = vz.dumbbell(bottleneck=link, access=access, pairs=2)
+    else:
+        network = vz.point_to_point(link)
+    flow = vz.flow(vz.upload(f"{row['bytes']} B"), vz.tcp(**ns3_tcp(row["variant"], tuned)))
+    condition = (
+        f"{row['set']}, {row['topology']}, {rate:g} Mbit/s, {delay_ms:g} ms, loss {loss:g}, {int(row['bytes']):,} B"
+    )
+    measured = float(row["completion_mean_s"]), float(row["completion_sd_s"]), int(row["n"])
+    needless = float(row["retransmissions_mean"]) - float(row["lost_mean"])
+    flows = (flow,) * (2 if dumbbell else 1)
+    # FlowMonitor's last packet acknowledges the receiver's FIN: with it both sides have closed.
+    return Reference("ns-3.37", row["variant"], condition, loss, *measured, network, flows, True, needless)
+
+
+FILES: Mapping[str, Callable[[Row], Reference]] = {
+    "linux618_tcp.csv": linux618,
+    "linux61_netem_cc.csv": linux61,
+    "linux61_netem_lossy.csv": linux61,
+    "ns3_tcp.csv": ns3,
+}
+
+
+def read() -> Iterator[Reference]:
+    """Every row that has a counterpart here."""
+    for name, counterpart in FILES.items():
+        with (DIRECTORY / name).open(newline="") as file:
+            yield from (counterpart(row) for row in csv.DictReader(file) if row.get("proto") != "sctp")

@@ -1,0 +1,319 @@
+"""How near our transports are to other people's measurements: each row of theirs beside our counterpart of it.
+
+.venv/bin/python bench/references.py [--source NAME] [--variant NAME] [--rows] [--jobs N] [--json FILE]
+
+README.md says how to read the table, `counterparts.py` what is run for a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from counterparts import Reference, read
+from rich.console import Console
+from rich.table import Table
+
+import vazao as vz
+from vazao.statistics import Interval, t_interval, t_quantile
+
+GOALS = {"Linux": 0.05, "ns-3": 0.10}
+"""Median errors to reach without loss."""
+
+RANKED = 0.90
+"""The part of pairs to rank alike."""
+
+APART = 0.10
+"""Variants whose times differ by less are not ranked."""
+
+REPLICATIONS = 30
+"""Runs of a row with loss: each with losses of its own."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where we differ on purpose, and why: a mechanism of theirs that ours does not have."""
+
+    source: str
+    variant: str
+    """A regular expression for all of it."""
+    condition: str
+    """The same for a part of the row's condition."""
+    reason: str
+    needless: bool = False
+    """Only rows in which theirs resent what was not lost."""
+
+    def explains(self, reference: Reference) -> bool:
+        """Whether it is about this row."""
+        return (
+            self.source == reference.source
+            and re.fullmatch(self.variant, reference.variant) is not None
+            and re.search(self.condition, reference.condition) is not None
+            and (reference.needless > 0 or not self.needless)
+        )
+
+
+DIFFERENCES = (
+    Difference(
+        "ns-3.37",
+        ".*",
+        "loss 0,",
+        "Theirs resent what was not lost. TcpTxBuffer::NextSeg offers by rule (3) of RFC 6675 all that was neither "
+        "reported nor resent, also beyond the highest octet reported, against criterion (1.b): at the end of the data "
+        "a recovery resends what is on its way. That queues before the FIN, and FlowMonitor counts till it is through.",
+        needless=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row beside its counterpart."""
+
+    reference: Reference
+    times: tuple[float, ...]
+    """Ours: one, or one a replication where there is loss."""
+
+    @property
+    def ours(self) -> Interval:
+        """Our mean with its confidence interval."""
+        return t_interval(self.times)
+
+    @property
+    def theirs(self) -> Interval:
+        """Their mean with its confidence interval, from the deviation that they tell."""
+        mean, n = self.reference.mean_s, self.reference.n
+        half = t_quantile(n - 1) * self.reference.sd_s / math.sqrt(n) if n > 1 else 0.0
+        return Interval(mean, mean - half, mean + half, n)
+
+    @property
+    def error(self) -> float:
+        """How much longer ours takes."""
+        return self.ours.mean / self.theirs.mean - 1
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the two confidence intervals do."""
+        return self.ours.low <= self.theirs.high and self.theirs.low <= self.ours.high
+
+    @property
+    def difference(self) -> Difference | None:
+        """Why it differs, where that is on purpose."""
+        return next((known for known in DIFFERENCES if known.explains(self.reference)), None)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of a source, or of a variant of it."""
+
+    source: str
+    variant: str
+    rows: tuple[Comparison, ...]
+
+    @property
+    def free(self) -> list[Comparison]:
+        """Those without loss."""
+        return [row for row in self.rows if row.reference.loss == 0]
+
+    @property
+    def lossy(self) -> list[Comparison]:
+        """Those with loss."""
+        return [row for row in self.rows if row.reference.loss > 0]
+
+    @property
+    def error(self) -> float:
+        """Median completion-time error without loss; NaN where there is no such row."""
+        return median(abs(row.error) for row in self.free) if self.free else math.nan
+
+    @property
+    def overlapping(self) -> int:
+        """How many rows with loss have means within confidence intervals."""
+        return sum(row.overlaps for row in self.lossy)
+
+
+def compare(reference: Reference) -> Comparison:
+    """Runs our counterpart of a row."""
+    seeds = range(1, REPLICATIONS + 1) if reference.loss else (1,)
+    return Comparison(reference, tuple(completion(reference, seed) for seed in seeds))
+
+
+def measure(references: Sequence[Reference], jobs: int | None = None) -> list[Comparison]:
+    """Runs the counterparts of all rows, so many at a time. Processes are started afresh: a fork would copy locks."""
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(compare, references, chunksize=4))
+
+
+def completion(reference: Reference, seed: int) -> float:
+    """Seconds until the last of the flows is done, by the other's definition of that."""
+    try:
+        result = vz.run(reference.network, list(reference.flows), seed=seed)
+    except vz.VazaoError as error:
+        # What crosses from one process to another must not carry the engine's own exception.
+        raise RuntimeError(f"{reference.name}: {error}") from None
+    # A run ends when every connection has closed on both sides.
+    return float(result.runs["sim_s"][0] if reference.until_closed else max(result.flows["last_byte_s"]))
+
+
+def pairs(rows: Iterable[Comparison]) -> list[tuple[Comparison, Comparison]]:
+    """Pairs of variants under the same condition that clearly differ in the reference."""
+    return [
+        (a, b)
+        for a, b in combinations(rows, 2)
+        if (a.reference.source, a.reference.condition) == (b.reference.source, b.reference.condition)
+        and abs(math.log(a.theirs.mean / b.theirs.mean)) > math.log(1 + APART)
+    ]
+
+
+def ranked_alike(pair: tuple[Comparison, Comparison]) -> bool:
+    """Whether ours are in the order of theirs."""
+    a, b = pair
+    return (a.theirs.mean < b.theirs.mean) == (a.ours.mean < b.ours.mean)
+
+
+def groups(rows: Sequence[Comparison]) -> list[Group]:
+    """All of each source, then each variant of it."""
+    found = []
+    for source in dict.fromkeys(row.reference.source for row in rows):
+        of_source = tuple(row for row in rows if row.reference.source == source)
+        found.append(Group(source, "all", of_source))
+        for variant in dict.fromkeys(row.reference.variant for row in of_source):
+            found.append(Group(source, variant, tuple(row for row in of_source if row.reference.variant == variant)))
+    return found
+
+
+def percent(value: float) -> str:
+    """For people."""
+    return "" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def share(part: int, whole: int) -> str:
+    """For people."""
+    return f"{part} of {whole}" if whole else ""
+
+
+def columns(title: str, *names: str, words: int = 2) -> Table:
+    """An empty table: the first columns are words, the others numbers."""
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place < words else "right", overflow="fold")
+    return table
+
+
+def show_rows(console: Console, rows: Iterable[Comparison]) -> None:
+    """One line a row; times with half the confidence interval's width."""
+    table = columns("ours beside theirs", "row", "ours (s)", "theirs (s)", "error", "agrees", words=1)
+    for row in rows:
+        agrees = ("yes" if row.overlaps else "no") if row.reference.loss else ""
+        table.add_row(row.reference.name, spread(row.ours), spread(row.theirs), f"{100 * row.error:+.1f} %", agrees)
+    console.print(table)
+
+
+def spread(interval: Interval) -> str:
+    """For people."""
+    return f"{interval.mean:.3f}" + (f" ± {interval.half:.3f}" if interval.half else "")
+
+
+def show_groups(console: Console, found: Sequence[Group]) -> None:
+    """One line for each source and variant."""
+    names = ("source", "variant", "rows", "loss-free", "median |error|", "lossy", "means agree", "pairs ranked alike")
+    table = columns("agreement by source and variant", *names)
+    for group in found:
+        apart = pairs(group.rows) if group.variant == "all" else []
+        table.add_row(
+            group.source,
+            group.variant,
+            str(len(group.rows)),
+            str(len(group.free)),
+            percent(group.error),
+            str(len(group.lossy)),
+            share(group.overlapping, len(group.lossy)),
+            share(sum(map(ranked_alike, apart)), len(apart)),
+            style="bold" if group.variant == "all" else None,
+        )
+    console.print(table)
+
+
+def show_differences(console: Console, rows: Sequence[Comparison]) -> None:
+    """Where we differ on purpose, by how much, and why."""
+    for known in DIFFERENCES:
+        explained = [row for row in rows if row.difference is known]
+        if explained:
+            errors = [row.error for row in explained]
+            extent = f"{len(explained)} rows, {100 * min(errors):+.0f} % to {100 * max(errors):+.0f} %"
+            console.print(
+                f"\n{known.source}, {known.variant}, {known.condition or 'everywhere'}: {extent}", markup=False
+            )
+            console.print(f"  {known.reason}", markup=False)
+
+
+def record(row: Comparison) -> dict[str, Any]:
+    """A row as data."""
+    reference, known = row.reference, row.difference
+    return {
+        "source": reference.source,
+        "variant": reference.variant,
+        "condition": reference.condition,
+        "loss": reference.loss,
+        "ours_s": list(row.times),
+        "theirs_mean_s": reference.mean_s,
+        "theirs_sd_s": reference.sd_s,
+        "theirs_n": reference.n,
+        "error": row.error,
+        "overlaps": row.overlaps,
+        "on_purpose": known.reason if known else None,
+    }
+
+
+def chosen(source: str | None, variant: str | None) -> list[Reference]:
+    """The rows of a source (or all whose name begins so) and of a variant."""
+    rows = list(read())
+    exact = any(row.source == source for row in rows)
+    return [
+        row
+        for row in rows
+        if (source is None or row.source == source or (row.source.startswith(source) and not exact))
+        and (variant is None or row.variant.lower() == variant.lower())
+    ]
+
+
+def main() -> int:
+    """Runs the counterparts, prints how they agree."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", help="only this one: Linux 6.18, Linux 6.1, ns-3")
+    parser.add_argument("--variant", help="only this congestion control, as the source calls it")
+    parser.add_argument("--rows", action="store_true", help="print every row, too")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--json", type=Path, help="where to keep the numbers")
+    given = parser.parse_args()
+    console = Console()
+    references = chosen(given.source, given.variant)
+    if not references:
+        parser.error("no row is of that source and variant")
+    ready = [reference for reference in references if reference.needs is None]
+    with console.status(f"{len(ready)} rows"):
+        rows = measure(ready, given.jobs)
+    if given.rows:
+        show_rows(console, rows)
+    show_groups(console, groups(rows))
+    show_differences(console, rows)
+    for missing in sorted({reference.needs for reference in references if reference.needs}):
+        count = sum(reference.needs == missing for reference in references)
+        console.print(f"\n{count} rows were not run: there is no {missing}", markup=False)
+    if given.json:
+        given.json.write_text(json.dumps([record(row) for row in rows], indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
