@@ -198,14 +198,14 @@ def test_what_a_stack_refuses_is_left_out_or_keeps_its_stack() -> None:
     second = """
 [[flow]]
 app = { kind = "upload", size = "10 kB" }
-transport = { kind = "sctp", stack = "linux" }
+transport = { kind = "mptcp", stack = "linux" }
 """
     changes = [("flow.0.app.size", "50 kB"), ("network.link.delay", "5 ms")]
     ours, linux = variants(text + second, overrides=changes)
     assert ours.scenario
     assert linux.scenario
     assert len(ours.notes) == 1
-    assert ours.notes[0].startswith("flow 1 keeps its stack (there is no sctp")
+    assert ours.notes[0].startswith("flow 1 keeps its stack (there is no mptcp")
     assert [note.split(" (")[0] for note in linux.notes] == [
         "flow 0: recovery is left out",
         "flow 0: cc.profile is left out",
@@ -219,8 +219,8 @@ transport = { kind = "sctp", stack = "linux" }
 
 
 def test_one_stack_alone_is_nothing_to_compare() -> None:
-    with pytest.raises(vz.ScenarioError, match=r"nothing to compare.*there is no sctp"):
-        variants(SCENARIO.replace('kind = "tcp", cc = "reno"', 'kind = "sctp", stack = "linux"'))
+    with pytest.raises(vz.ScenarioError, match=r"nothing to compare.*there is no mptcp"):
+        variants(SCENARIO.replace('kind = "tcp", cc = "reno"', 'kind = "mptcp", stack = "linux"'))
     with pytest.raises(vz.ScenarioError, match=r"here\.toml:\d+: network.link.rate"):
         variants(SCENARIO.replace("10 Mbps", "10 Mbs"), file="here.toml")
 

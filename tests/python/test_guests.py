@@ -433,7 +433,7 @@ def test_a_setting_that_the_kernel_refuses(more: dict[str, object], message: str
         ({"stack": "windows"}, r'stack.*"windows"'),
         ({"stack": "linux", "recovery": "reno"}, r"recovery.*the kernel's own decision"),
         ({"stack": "linux", "cc": "copa"}, r'"copa"'),
-        ({"kind": "sctp", "stack": "vazao", "cc": None}, r'stack = "linux"'),
+        ({"kind": "mptcp", "stack": "vazao", "cc": None}, r'stack = "linux"'),
         ({"stack": "linux", "sysctl": "net.x=1"}, r"sysctl.*is not a table"),
         ({"stack": "linux", "sysctl": {"kernel.panic": 1}}, r"is not the name of a setting"),
         ({"stack": "linux", "moderation": "50"}, r"moderation"),

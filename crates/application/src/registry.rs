@@ -72,11 +72,14 @@ const DURATION: Parameter = Parameter::new(
 );
 const READ_RATE: Parameter =
     Parameter::new("read_rate", Kind::Rate, "", "how fast the receiving application reads; without it, at once");
-const BULK: &[Parameter] = &[SIZE, DURATION, READ_RATE];
+const MESSAGE: Parameter =
+    Parameter::new("message", Kind::Size(1), "", "bytes of a message over sctp; without it, what fits a packet");
+const BULK: &[Parameter] = &[SIZE, DURATION, READ_RATE, MESSAGE];
 const DOWNLOAD: &[Parameter] = &[
     SIZE,
     DURATION,
     READ_RATE,
+    MESSAGE,
     Parameter::new(
         "request",
         Kind::Size(1),

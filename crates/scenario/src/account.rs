@@ -8,6 +8,7 @@ use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
 use vazao_application::Sides;
 use vazao_engine::{Duration, Histogram, Time};
+use vazao_transport::sctp::Association;
 use vazao_transport::tcp::Connection;
 use vazao_transport::udp;
 
@@ -125,6 +126,10 @@ impl<'a> Account<'a> {
                 self.conclude(Ends { written, closed, in_order });
             }
             Machine::Udp(_) => self.conclude_datagrams(Ends { written, closed, in_order: !sink.is_disordered() }),
+            Machine::Sctp(end) => {
+                let in_order = !sink.is_disordered() && end.association.stats().misplaced == 0;
+                self.conclude(Ends { written, closed, in_order });
+            }
         }
     }
 
@@ -184,7 +189,7 @@ impl<'a> Account<'a> {
 fn message_latency<'a>(sender: &'a Endpoint, receiver: &'a Endpoint) -> Option<&'a Histogram> {
     let messages = sender.application.messages().or(receiver.application.messages())?;
     match &receiver.machine {
-        Machine::Tcp(_) => Some(messages.latency()),
+        Machine::Tcp(_) | Machine::Sctp(_) => Some(messages.latency()),
         Machine::Udp(endpoint) => Some(&endpoint.stats().latency),
     }
 }
@@ -195,6 +200,9 @@ impl Arrivals {
         match (receiver, ledger) {
             (Some(Machine::Tcp(connection)), _) => {
                 Arrivals { duplicates: Some(connection.stats().duplicates_received), ..dropped }
+            }
+            (Some(Machine::Sctp(end)), _) => {
+                Arrivals { duplicates: Some(end.association.stats().duplicates_received), ..dropped }
             }
             (Some(Machine::Udp(endpoint)), _) => {
                 let stats = endpoint.stats();
@@ -216,6 +224,7 @@ impl<'a> Counts<'a> {
         match sender {
             Machine::Tcp(connection) => Counts::of_connection(connection),
             Machine::Udp(endpoint) => Counts::of_datagrams(endpoint.sent()),
+            Machine::Sctp(end) => Counts::of_association(&end.association),
         }
     }
 
@@ -239,6 +248,26 @@ impl<'a> Counts<'a> {
             mark_reductions: Some(stats.mark_reductions),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
+            is_over: sender.is_over(),
+        }
+    }
+
+    /// Retransmissions are chunks, of all paths together.
+    fn of_association(sender: &'a Association) -> Counts<'a> {
+        let stats = sender.stats();
+        Counts {
+            packets: stats.packets,
+            retransmissions: Some(sender.sum(|path| path.retransmissions)),
+            fast_retransmissions: Some(sender.sum(|path| path.fast_retransmissions)),
+            timeout_retransmissions: Some(sender.sum(|path| path.timeout_retransmissions)),
+            timeouts: Some(sender.sum(|path| path.timeouts)),
+            recoveries: Some(sender.sum(|path| path.recoveries)),
+            duplicate_acks: None,
+            spurious_retransmissions: Some(stats.duplicate_reports),
+            spurious_timeouts: None,
+            mark_reductions: None,
+            rtt: Cow::Borrowed(&stats.rtt),
+            srtt: sender.srtt(),
             is_over: sender.is_over(),
         }
     }

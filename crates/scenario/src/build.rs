@@ -5,12 +5,13 @@ use crate::flow::{FlowSpec, Routes};
 use crate::guests::{Guests, Way};
 use crate::machine::Machine;
 use crate::measure::FlowMeasure;
+use crate::multihomed::Multihomed;
 use crate::plan::{Planned, plan};
 use crate::probe::Probe;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
 use crate::transport::{Protocol, TransportSpec, udp_rate};
-use crate::world::{Side, World};
+use crate::world::{Body, Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_congestion::Setup;
@@ -18,6 +19,7 @@ use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Graph, Network, RouteId, Routing, Step};
+use vazao_transport::sctp::{self, Association};
 use vazao_transport::tcp::{Config, Connection, ControlFactory, Cookies};
 use vazao_transport::tls;
 use vazao_transport::udp;
@@ -76,6 +78,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     // Flows described together share their settings, as 10 000 copies would be most of a run's memory.
     let mut configs: Vec<(*const TransportSpec, Arc<Config>)> = Vec::new();
     let mut cookies = CookieJar::default();
+    let mut associations = Associations::default();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
         let sides = flow.sides();
@@ -92,6 +95,10 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             }
             if spec.entry.build == Protocol::Udp {
                 return Side::Machine(Box::new(udp_machine(spec, paced)), application, None, ids[number][side]);
+            }
+            if spec.entry.build == Protocol::Sctp {
+                let machine = associations.machine(scenario, number, side, &mut world.network);
+                return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             let config = match configs.last() {
                 Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
@@ -131,6 +138,60 @@ impl CookieJar {
         self.0.entry((client, server)).or_insert_with(make).clone()
     }
 }
+
+/// The settings that associations described together share.
+#[derive(Default)]
+struct Associations(Vec<(*const TransportSpec, Arc<sctp::Config>)>);
+
+impl Associations {
+    /// One side of a flow.
+    fn machine(&mut self, scenario: &Scenario, number: usize, side: usize, network: &mut Network<Body>) -> Machine {
+        let flow = &scenario.flows[number];
+        let spec = &flow.transport;
+        let config = match self.0.last() {
+            Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
+            _ => {
+                let control = (spec.control.name != "sctp").then(|| control_factory(spec));
+                let message = flow.application.1.size("message");
+                let config = Arc::new(sctp::Config::new(&spec.parameters, message, control));
+                self.0.push((Arc::as_ptr(spec), config.clone()));
+                config
+            }
+        };
+        let ways: Vec<_> = association_ways(&scenario.graph, flow)
+            .iter()
+            .map(|routes| add_route(network, if side == 0 { &routes.out } else { &routes.back }))
+            .collect();
+        let tag = initial_sequences(scenario.seed, number)[side];
+        let tsn = Stream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
+        let open = if side == 0 { Association::connect } else { Association::listen };
+        Machine::Sctp(Box::new(Multihomed::new(open(config, ways.len(), tag, tsn), ways)))
+    }
+}
+
+/// The paths of an association: pairs of interfaces that reach each other, each interface in one of them. The first is
+/// the flow's own route.
+pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = vec![flow.routes.clone()];
+    if flow.transport.parameters.flag("multihomed") {
+        for way in every_way(graph, flow) {
+            let ends = |routes: &Routes| {
+                let last = |steps: &[Step]| steps.last().expect("a route has links").0;
+                [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)]
+            };
+            let [leaves, arrives, answers, returns] = ends(&way);
+            let is_pair = leaves == returns && arrives == answers;
+            let is_new = ways.iter().map(ends).all(|known| known[0] != leaves && known[1] != arrives);
+            if is_pair && is_new && ways.len() < MOST_PATHS {
+                ways.push(way);
+            }
+        }
+    }
+    ways
+}
+
+/// Paths of an association at most.
+const MOST_PATHS: usize = 8;
 
 fn udp_machine(spec: &TransportSpec, paced: bool) -> Machine {
     let payload = spec.parameters.integer("payload") as u16;
@@ -224,13 +285,17 @@ fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
     let spec = spec.clone();
     Arc::new(move |mss, seed| {
-        let tcp = &spec.parameters;
-        let slow_start =
-            vazao_congestion::build_slow_start(spec.slow_start.0, &spec.slow_start.1, tcp.number("abc_limit"));
+        let given = &spec.parameters;
+        let (abc_limit, initial_window) = match spec.entry.build {
+            // RFC 9260 section 7.2.1: one segment for a SACK, and about as much at the start as RFC 3390 allows TCP.
+            Protocol::Sctp => (1.0, given.size("initial_window").unwrap_or(3 * mss)),
+            _ => (given.number("abc_limit"), mss * given.integer("initial_window")),
+        };
+        let slow_start = vazao_congestion::build_slow_start(spec.slow_start.0, &spec.slow_start.1, abc_limit);
         let setup = Setup {
             mss,
-            initial_window: mss * tcp.integer("initial_window"),
-            initial_ssthresh: tcp.size("initial_ssthresh"),
+            initial_window,
+            initial_ssthresh: given.size("initial_ssthresh"),
             slow_start: slow_start.expect("a slow start from the registry"),
             seed,
         };

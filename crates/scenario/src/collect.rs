@@ -3,6 +3,8 @@
 use crate::account::Account;
 use crate::build::link_id;
 use crate::flow::FlowSpec;
+use crate::machine::Machine;
+use crate::multihomed::{PathView, watched};
 use crate::probe::Probe;
 use crate::scenario::{MEASURES, Scenario};
 use crate::stack::{Kernel, Stack};
@@ -64,7 +66,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
             ("kernel_hz", hz.map(|kernel| u64::from(kernel.hz)).into()),
         ]]),
         flows: table(accounts.iter().enumerate().map(|(i, a)| flow_row(id, i, &scenario.flows[i], a, world))),
-        paths: table(accounts.iter().enumerate().map(|(i, a)| path_row(id, i, a, world))),
+        paths: table(accounts.iter().enumerate().flat_map(|(i, a)| path_rows(id, i, a, world))),
         links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
         samples: sample_table(id, scenario, samples),
     }
@@ -197,6 +199,38 @@ fn flow_row<P>(
 /// One word for both sides where they agree.
 fn stack_name([client, server]: [Stack; 2]) -> String {
     if client == server { client.name().into() } else { format!("{}-{}", client.name(), server.name()) }
+}
+
+/// A row for each path of an association, one for every other flow.
+fn path_rows<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<Vec<(&'static str, Cell)>> {
+    let flow = &world.flows[number];
+    let machine = |end| match end {
+        End::Machine(index) => Some(&world.endpoints[index as usize].machine),
+        End::Guest(_) => None,
+    };
+    let (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) =
+        (machine(flow.sender()), machine(flow.receiver()))
+    else {
+        return vec![path_row(id, number, account, world)];
+    };
+    let span = watched(account.sender.is_over, flow.measure.last_event(), world.now, flow.start);
+    let row = |(i, path): (usize, PathView)| {
+        vec![
+            ("run_id", id.into()),
+            ("flow", (number as u64).into()),
+            ("path", (i as u64).into()),
+            ("bytes", path.stats.bytes.into()),
+            ("packets_sent", path.stats.packets.into()),
+            ("packets_lost", receiver.lost[i].into()),
+            ("retransmissions", Some(path.stats.retransmissions).into()),
+            ("fast_retransmissions", Some(path.stats.fast_retransmissions).into()),
+            ("timeout_retransmissions", Some(path.stats.timeout_retransmissions).into()),
+            ("timeouts", Some(path.stats.timeouts).into()),
+            ("srtt_s", path.srtt.map(Duration::as_secs).into()),
+            ("cwnd_mean_bytes", path.cwnd_mean.into()),
+        ]
+    };
+    sender.paths(span).enumerate().map(row).collect()
 }
 
 fn path_row<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<(&'static str, Cell)> {

@@ -15,6 +15,7 @@ mod link;
 mod machine;
 mod measure;
 mod meter;
+mod multihomed;
 mod network;
 mod plan;
 mod probe;

@@ -3,6 +3,7 @@
 //! An enum and no trait object: each protocol's packets keep a type of their own in [`Body`](crate::world::Body), so the
 //! world hands them over and sends them in an arm of its own, and the inner loop is one branch away from TCP.
 
+use crate::multihomed::Multihomed;
 use vazao_application::Application;
 use vazao_engine::Time;
 use vazao_transport::tcp::Connection;
@@ -15,6 +16,7 @@ use vazao_transport::udp;
 pub(crate) enum Machine {
     Tcp(Connection),
     Udp(udp::Endpoint),
+    Sctp(Box<Multihomed>),
 }
 
 impl Machine {
@@ -24,6 +26,7 @@ impl Machine {
         match self {
             Machine::Tcp(connection) => connection.next_timeout(),
             Machine::Udp(endpoint) => endpoint.next_timeout(),
+            Machine::Sctp(end) => end.association.next_timeout(),
         }
     }
 
@@ -33,6 +36,7 @@ impl Machine {
         match self {
             Machine::Tcp(connection) => application.drive(now, connection),
             Machine::Udp(endpoint) => drive_datagrams(application, now, endpoint),
+            Machine::Sctp(end) => drive_messages(application, now, end),
         }
     }
 
@@ -51,6 +55,7 @@ impl Machine {
         match self {
             Machine::Tcp(connection) => connection.is_over(),
             Machine::Udp(endpoint) => endpoint.is_over(),
+            Machine::Sctp(end) => end.association.is_over(),
         }
     }
 
@@ -59,6 +64,7 @@ impl Machine {
         match self {
             Machine::Tcp(connection) => connection.failure().is_some(),
             Machine::Udp(_) => false,
+            Machine::Sctp(end) => end.association.failure().is_some(),
         }
     }
 
@@ -67,6 +73,7 @@ impl Machine {
         match self {
             Machine::Tcp(connection) => connection.stats().ready,
             Machine::Udp(_) => None,
+            Machine::Sctp(end) => end.association.stats().established,
         }
     }
 }
@@ -75,4 +82,9 @@ impl Machine {
 #[cold]
 fn drive_datagrams(application: &mut Application, now: Time, endpoint: &mut udp::Endpoint) {
     application.drive(now, endpoint);
+}
+
+#[cold]
+fn drive_messages(application: &mut Application, now: Time, end: &mut Multihomed) {
+    application.drive(now, &mut end.association);
 }

@@ -4,6 +4,7 @@ use crate::measure::SenderState;
 use crate::world::Body;
 use vazao_engine::Time;
 use vazao_network::{Cause, Network};
+use vazao_transport::sctp;
 use vazao_transport::tcp::Extra;
 use vazao_wire::pcapng::Direction;
 
@@ -19,6 +20,8 @@ pub(crate) trait Probe {
     fn on_send(&mut self, _now: Time, _end: FlowEnd, _body: &Body, _extra: &Extra) {}
     /// One of our machines receives a packet.
     fn on_receive(&mut self, _now: Time, _end: FlowEnd, _body: &Body, _extra: Option<&Extra>) {}
+    /// One of our associations sends or receives a packet by a path.
+    fn on_parcel(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _path: u8, _packet: &sctp::Packet) {}
     /// A guest sends or receives an IP packet at an interface.
     fn on_bytes(&mut self, _now: Time, _interface: usize, _direction: Direction, _packet: &[u8]) {}
     /// A packet was dropped.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
 use vazao_engine::Rate;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, unknown};
-use vazao_transport::{tcp, tls};
+use vazao_transport::{sctp, tcp, tls};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -28,8 +28,8 @@ impl Protocol {
     /// The stacks that have it.
     fn stacks(self) -> &'static [Stack] {
         match self {
-            Protocol::Tcp | Protocol::Udp => &[Stack::Vazao, Stack::Linux],
-            Protocol::Sctp | Protocol::Mptcp => &[Stack::Linux],
+            Protocol::Tcp | Protocol::Udp | Protocol::Sctp => &[Stack::Vazao, Stack::Linux],
+            Protocol::Mptcp => &[Stack::Linux],
         }
     }
 }
@@ -172,9 +172,6 @@ const UDP: &[Parameter] = &[
     ),
 ];
 
-const SCTP: &[Parameter] =
-    &[Parameter::new("multihomed", Kind::Flag, "true", "use every interface of both hosts, the first as primary path")];
-
 const MPTCP: &[Parameter] = &[
     Parameter::new("cc", Kind::Entry("congestion control"), "cubic", "congestion control of each subflow"),
     Parameter::new(
@@ -188,7 +185,7 @@ const MPTCP: &[Parameter] = &[
 const STACKS: usize = stack::PARAMETERS.len();
 const TCP_ALL: &[Parameter] = &with_stack::<{ TCP.len() + STACKS }>(TCP);
 const UDP_ALL: &[Parameter] = &with_stack::<{ UDP.len() + STACKS }>(UDP);
-const SCTP_ALL: &[Parameter] = &with_stack::<{ SCTP.len() + STACKS }>(SCTP);
+const SCTP_ALL: &[Parameter] = &with_stack::<{ sctp::PARAMETERS.len() + STACKS }>(sctp::PARAMETERS);
 const MPTCP_ALL: &[Parameter] = &with_stack::<{ MPTCP.len() + STACKS }>(MPTCP);
 
 /// All transports.
@@ -216,7 +213,7 @@ pub const TRANSPORTS: &[Entry<Protocol>] = &[
         aliases: &[],
         title: "Stream Control Transmission Protocol",
         source: "RFC 9260",
-        help: "reliable messages over one or several paths; with stack = \"linux\" only so far",
+        help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt)",
         parameters: SCTP_ALL,
         build: Protocol::Sctp,
     },
@@ -244,19 +241,27 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         );
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Tcp {
-        refuse_own(&table)?;
+        refuse_own(&table, TCP, LINUX_PARAMETERS)?;
     }
-    if stacks[0] != stacks[1] && entry.build == Protocol::Udp {
-        return Err(whole.error("has two stacks, but over udp both sides have the same so far"));
+    if stacks == [Stack::Linux; 2] && entry.build == Protocol::Sctp {
+        refuse_own(&table, sctp::PARAMETERS, &["multihomed"])?;
     }
-    let cc = if matches!(entry.build, Protocol::Tcp | Protocol::Mptcp) { table.take("cc") } else { None };
+    if stacks[0] != stacks[1] && matches!(entry.build, Protocol::Udp | Protocol::Sctp) {
+        return Err(whole.error(format!("has two stacks, but over {} both sides have the same so far", entry.name)));
+    }
+    let cc = if entry.build == Protocol::Udp { None } else { table.take("cc") };
     let sender = stacks[usize::from(!client_sends)];
     let control = match entry.build {
         Protocol::Tcp | Protocol::Mptcp => {
             let cc = cc.unwrap_or_else(|| Item::named("cubic"));
             if sender == Stack::Linux { read_linux_control(&cc)? } else { read_control(cc, &extensions.controls)? }
         }
-        Protocol::Udp | Protocol::Sctp => ControlSpec::bare("none"),
+        Protocol::Sctp => match cc {
+            Some(cc) => read_control(cc, &extensions.controls)?,
+            // RFC 9260 section 7's own, or the kernel's.
+            None => ControlSpec::bare("sctp"),
+        },
+        Protocol::Udp => ControlSpec::bare("none"),
     };
     let slow_start = match entry.build {
         Protocol::Tcp => {
@@ -264,7 +269,8 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
             let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
             (entry.name, parameters.parameters(entry.parameters)?)
         }
-        Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => ("none", Parameters::default()),
+        Protocol::Sctp => ("standard", Parameters::default()),
+        Protocol::Udp | Protocol::Mptcp => ("none", Parameters::default()),
     };
     let parameters = table.parameters(entry.parameters)?;
     let tls = match entry.build {
@@ -287,14 +293,14 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
 }
 
 /// A setting that nobody would heed is a mistake.
-fn refuse_own(table: &Table) -> Result<()> {
-    for parameter in TCP.iter().filter(|p| !LINUX_PARAMETERS.contains(&p.name)) {
+fn refuse_own(table: &Table, all: &[Parameter], told: &[&str]) -> Result<()> {
+    for parameter in all.iter().filter(|p| !told.contains(&p.name)) {
         if let Some(error) = table.error_at(
             parameter.name,
             format!(
                 "is the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module. \
                  What a guest can be told: {}",
-                LINUX_PARAMETERS.join(", ")
+                told.join(", ")
             ),
         ) {
             return Err(error);

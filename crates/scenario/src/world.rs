@@ -3,6 +3,7 @@
 use crate::guests::Guests;
 use crate::machine::Machine;
 use crate::measure::FlowMeasure;
+use crate::multihomed::{Parcel, Parcels};
 use crate::probe::Probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
@@ -11,6 +12,7 @@ use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, Route
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_transport::tls;
 use vazao_transport::udp::{self, Datagram};
+use vazao_wire::pcapng::Direction;
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IP_HEADER: u32 = 20;
@@ -22,6 +24,8 @@ pub(crate) enum Body {
     Tcp(Segment),
     /// A datagram of one of our machines.
     Udp(Datagram),
+    /// A packet of an association of ours.
+    Sctp(Parcel),
     /// Bytes of a guest's: the number of a frame that [`Guests`] keeps.
     Bytes(u32),
 }
@@ -172,6 +176,7 @@ pub(crate) struct World<P> {
     /// When the run ends at the latest.
     pub end: Time,
     pub extras: Extras,
+    parcels: Parcels,
     open: usize,
     sampler: Option<(Slot, Duration)>,
     pub guests: Guests,
@@ -192,6 +197,7 @@ impl<P: Probe> World<P> {
             events: 0,
             end: Time::NEVER,
             extras: Extras::default(),
+            parcels: Parcels::default(),
             open: 0,
             sampler: None,
             guests: Guests::default(),
@@ -315,6 +321,7 @@ impl<P: Probe> World<P> {
                     }
                     Body::Tcp(segment) => self.deliver_to_guest(&packet, segment),
                     Body::Udp(datagram) => self.deliver_datagram(packet.to as usize, &packet, datagram),
+                    Body::Sctp(parcel) => self.deliver_parcel(packet.to as usize, &packet, *parcel),
                     Body::Bytes(frame) => self.deliver_bytes(&packet, *frame),
                 }
             }
@@ -330,6 +337,7 @@ impl<P: Probe> World<P> {
                 Body::Tcp(Segment { extra: self.extras.copy(segment.extra), ..segment })
             }
             Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
+            Body::Sctp(parcel) => Body::Sctp(Parcel { packet: self.parcels.copy(parcel.packet), ..parcel }),
             // Everything else is in the packet.
             body => body,
         };
@@ -387,6 +395,27 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
+    /// Hands a packet to one of our associations.
+    fn deliver_parcel(&mut self, index: usize, packet: &Packet<Body>, parcel: Parcel) {
+        let content = self.parcels.get(parcel.packet);
+        let endpoint = &mut self.endpoints[index];
+        let flow = &mut self.flows[endpoint.flow as usize];
+        if P::ON {
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            self.probe.on_parcel(self.now, end, Direction::Inbound, parcel.path, content);
+        }
+        let Machine::Sctp(end) = &mut endpoint.machine else { unreachable!("a packet goes to an association") };
+        end.association.handle(self.now, usize::from(parcel.path), content);
+        if endpoint.sends {
+            end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
+            flow.measure.on_sender_event(self.now, &end.association);
+        } else if !content.data.is_empty() {
+            flow.measure.on_data(self.now.since(packet.sent), packet.size);
+        }
+        self.parcels.discard(parcel.packet);
+        self.service(index);
+    }
+
     fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
         let (flow, from_sender) = match packet.body {
             Body::Bytes(frame) => match self.guests.drop_frame(frame) {
@@ -407,6 +436,14 @@ impl<P: Probe> World<P> {
                 }
             }
             Body::Udp(_) => (self.endpoints[packet.to as usize].flow as usize, true),
+            Body::Sctp(parcel) => {
+                self.parcels.discard(parcel.packet);
+                let endpoint = &mut self.endpoints[packet.to as usize];
+                if let Machine::Sctp(end) = &mut endpoint.machine {
+                    end.lost[usize::from(parcel.path)] += 1;
+                }
+                (endpoint.flow as usize, !endpoint.sends)
+            }
         };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);
@@ -444,7 +481,25 @@ impl<P: Probe> World<P> {
                 flow.measure.on_sender_event(self.now, connection);
             }
         }
+        if let Machine::Sctp(_) = &endpoint.machine {
+            self.wake_association(index);
+        }
         self.service(index);
+    }
+
+    #[cold]
+    fn wake_association(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let flow = &mut self.flows[endpoint.flow as usize];
+        if let Machine::Sctp(end) = &mut endpoint.machine
+            && end.association.next_timeout() <= self.now
+        {
+            end.association.handle_timeout(self.now);
+            if endpoint.sends {
+                end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
+                flow.measure.on_sender_event(self.now, &end.association);
+            }
+        }
     }
 
     /// Lets an endpoint's application act, sends what it has to send, and sets its alarm.
@@ -460,11 +515,12 @@ impl<P: Probe> World<P> {
         }
         self.transmit(index);
         let endpoint = &mut self.endpoints[index];
-        if P::ON
-            && endpoint.sends
-            && let Machine::Tcp(connection) = &endpoint.machine
-        {
-            self.probe.on_sender(self.now, endpoint.flow, connection);
+        if P::ON && endpoint.sends {
+            match &endpoint.machine {
+                Machine::Tcp(connection) => self.probe.on_sender(self.now, endpoint.flow, connection),
+                Machine::Sctp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.association),
+                Machine::Udp(_) => {}
+            }
         }
         let mut due = endpoint.machine.next_timeout();
         if endpoint.machine.is_over() {
@@ -487,7 +543,7 @@ impl<P: Probe> World<P> {
     #[cold]
     fn credit(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
-        if let (Machine::Tcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+        if let (Machine::Tcp(_) | Machine::Sctp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }
@@ -499,7 +555,7 @@ impl<P: Probe> World<P> {
     fn transmit(&mut self, index: usize) {
         loop {
             let Machine::Tcp(connection) = &mut self.endpoints[index].machine else {
-                return self.transmit_datagrams(index);
+                return self.transmit_others(index);
             };
             let extras = &mut self.extras;
             let Some(mut segment) = connection.poll_transmit(self.now, &mut extras.scratch) else { return };
@@ -512,11 +568,34 @@ impl<P: Probe> World<P> {
     }
 
     #[cold]
-    fn transmit_datagrams(&mut self, index: usize) {
+    fn transmit_others(&mut self, index: usize) {
+        if let Machine::Sctp(_) = &self.endpoints[index].machine {
+            return self.transmit_parcels(index);
+        }
         while let Machine::Udp(endpoint) = &mut self.endpoints[index].machine
             && let Some(datagram) = endpoint.poll_transmit(self.now)
         {
             self.emit(index, IP_HEADER + udp::HEADER + u32::from(datagram.payload), Ecn::NotEct, Body::Udp(datagram));
+        }
+    }
+
+    fn transmit_parcels(&mut self, index: usize) {
+        loop {
+            let endpoint = &mut self.endpoints[index];
+            let Machine::Sctp(end) = &mut endpoint.machine else { return };
+            let packet = self.parcels.fresh();
+            let content = self.parcels.get_mut(packet);
+            let Some(path) = end.association.poll_transmit(self.now, content) else {
+                return self.parcels.discard(packet);
+            };
+            let size = IP_HEADER + content.bytes();
+            let (route, to) = (end.ways[path], endpoint.peer);
+            if P::ON {
+                let end = (endpoint.flow as usize, usize::from(endpoint.side));
+                self.probe.on_parcel(self.now, end, Direction::Outbound, path as u8, self.parcels.get(packet));
+            }
+            let body = Body::Sctp(Parcel { packet, path: path as u8 });
+            self.send(Outgoing { route, to, size, ecn: Ecn::NotEct, body });
         }
     }
 

@@ -8,6 +8,7 @@ mod delivery_rate;
 mod pacer;
 mod ranges;
 mod rtt;
+pub mod sctp;
 pub mod tcp;
 pub mod tls;
 pub mod udp;

@@ -1,6 +1,7 @@
 //! Whole runs, from TOML to tables, against closed forms and published numbers.
 
 mod applications;
+mod associations;
 mod bbr;
 mod datagrams;
 mod delays;

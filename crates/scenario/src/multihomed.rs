@@ -1,0 +1,142 @@
+//! SCTP as the world moves it: associations whose packets go by several ways, and the packets on those.
+
+use crate::measure::SenderState;
+use vazao_engine::{Duration, Time};
+use vazao_network::RouteId;
+use vazao_transport::sctp::{Association, Packet, PathStats};
+
+/// What the network carries of an SCTP packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel {
+    /// Where [`Parcels`] keeps it.
+    pub packet: u32,
+    /// The path it goes by: the same number at both ends.
+    pub path: u8,
+}
+
+/// The packets under way. Their room is used again.
+#[derive(Default)]
+pub(crate) struct Parcels {
+    slots: Vec<Packet>,
+    free: Vec<u32>,
+}
+
+impl Parcels {
+    /// An empty packet to fill.
+    #[inline]
+    pub fn fresh(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Packet::default());
+            self.slots.len() as u32 - 1
+        })
+    }
+    #[inline]
+    pub fn get(&self, index: u32) -> &Packet {
+        &self.slots[index as usize]
+    }
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> &mut Packet {
+        &mut self.slots[index as usize]
+    }
+    /// It has arrived, or was dropped, or was not needed.
+    #[inline]
+    pub fn discard(&mut self, index: u32) {
+        self.slots[index as usize].clear();
+        self.free.push(index);
+    }
+    /// Another one like it.
+    pub fn copy(&mut self, index: u32) -> u32 {
+        let copy = self.slots[index as usize].clone();
+        let fresh = self.fresh();
+        self.slots[fresh as usize] = copy;
+        fresh
+    }
+}
+
+/// One end of an association.
+pub(crate) struct Multihomed {
+    pub association: Association,
+    /// The way of each path's packets.
+    pub ways: Vec<RouteId>,
+    /// Packets of each path to this end that were dropped.
+    pub lost: Vec<u64>,
+    windows: Vec<Mean>,
+}
+
+/// A mean over time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    area: f64,
+    value: u64,
+}
+
+/// A path as results show it.
+pub(crate) struct PathView {
+    pub stats: PathStats,
+    pub srtt: Option<Duration>,
+    pub cwnd_mean: Option<f64>,
+}
+
+impl Multihomed {
+    pub fn new(association: Association, ways: Vec<RouteId>) -> Multihomed {
+        Multihomed { lost: vec![0; ways.len()], windows: vec![Mean::default(); ways.len()], association, ways }
+    }
+
+    /// `span` has passed since the windows were looked at last.
+    #[inline]
+    pub fn watch(&mut self, span: Duration) {
+        for (mean, path) in self.windows.iter_mut().zip(self.association.paths()) {
+            mean.area += mean.value as f64 * span.as_nanos() as f64;
+            mean.value = path.cwnd();
+        }
+    }
+
+    /// Its paths, over whose windows it was watched for `span`.
+    pub fn paths(&self, span: Duration) -> impl Iterator<Item = PathView> {
+        self.association.paths().iter().zip(&self.windows).map(move |(path, mean)| PathView {
+            stats: *path.stats(),
+            srtt: Some(path.rtt().srtt()).filter(|&srtt| srtt > Duration::ZERO),
+            cwnd_mean: (span > Duration::ZERO).then(|| mean.area / span.as_nanos() as f64),
+        })
+    }
+}
+
+/// An association's window is the sum of those of its usable paths; it is in slow start while its primary path is.
+impl SenderState for Association {
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        self.paths().iter().filter(|path| path.is_usable()).map(|path| path.cwnd()).sum()
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        Some(self.paths()[0].ssthresh()).filter(|&threshold| threshold < u64::MAX)
+    }
+    fn in_slow_start(&self) -> bool {
+        self.paths()[0].in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        (0..self.paths().len()).any(|path| self.is_recovering(path))
+    }
+    fn cuts(&self) -> u64 {
+        self.sum(|path| path.recoveries + path.timeouts)
+    }
+    fn segments(&self) -> u64 {
+        self.stats().packets
+    }
+    fn srtt(&self) -> Option<Duration> {
+        Some(self.paths()[0].rtt().srtt()).filter(|&span| span > Duration::ZERO)
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        Some(self.paths()[0].rtt().latest()).filter(|&span| span > Duration::ZERO)
+    }
+    fn flight(&self) -> u64 {
+        Association::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        Association::sent_bytes(self)
+    }
+}
+
+/// From the start of a flow to its sender's last event, or to the end of the run if it goes on.
+pub(crate) fn watched(is_over: bool, last_event: Time, now: Time, start: Time) -> Duration {
+    (if is_over { last_event } else { now }).since(start)
+}

@@ -1,0 +1,98 @@
+//! SCTP over the whole way.
+
+use crate::lab::{column, number, play};
+use vazao_scenario::Column;
+
+/// An upload in messages over paths of 45 Mbps, as the study of CMT has them.
+fn upload(bytes: u64, delays: &[u64], losses: &[f64], transport: &str) -> String {
+    let path = |(delay, loss): (&u64, &f64)| {
+        format!(
+            "[[network.path]]\nrate = \"45 Mbps\"\ndelay = \"{delay} ms\"\nqueue = \"1000 packets\"\nforward.loss = {loss}\n"
+        )
+    };
+    let paths: String = delays.iter().zip(losses).map(path).collect();
+    format!(
+        "[network]\ntopology = \"multipath\"\n{paths}\n[[flow]]\nclient = \"a.1\"\nserver = \"b.1\"\n\
+         app = {{ kind = \"upload\", size = \"{bytes} B\", message = \"1452 B\" }}\n\
+         transport = {{ kind = \"sctp\", {transport} }}\n"
+    )
+}
+
+/// One path, by hand: INIT and COOKIE ECHO take a round trip each. The windows grow by a packet a SACK, each SACK answers
+/// two, so round trips send 4, 6, 9, ... packets; once the path is full the rest takes 1500 bytes at 45 Mbps each. From
+/// below: as if it were full at once; from above: with all packets at that rate after ten idle round trips.
+#[test]
+fn a_transfer_takes_its_handshake_its_slow_start_and_its_bytes() {
+    let outcome = play(&upload(8 << 20, &[12], &[0.0], "initial_ssthresh = \"1 MB\", max_burst = 0"), 1);
+    let packets = f64::from(8_u32 << 20) / 1452.0;
+    let at_full_rate = packets * 1500.0 * 8.0 / 45e6;
+    let taken = number(&outcome.flows, "completion_s", 0);
+    let (least, most) = (0.048 + at_full_rate, 0.048 + 0.24 + at_full_rate);
+    assert!((least..most).contains(&taken), "{taken} not in {least}..{most}");
+    for (name, expected) in [("retransmissions", 0.0), ("intact", 1.0), ("completed", 1.0), ("handshake_s", 0.048)] {
+        assert!((number(&outcome.flows, name, 0) - expected).abs() < 0.001, "{name}");
+    }
+}
+
+/// Both paths carry half each, and the transfer takes little more than half of the time of one.
+#[test]
+fn two_paths_are_nearly_twice_as_fast_as_one() {
+    let time = |delays: &[u64], cmt: &str| {
+        let losses = vec![0.0; delays.len()];
+        // The threshold lies where the path is full and its queue is not.
+        let transport = format!("{cmt}, initial_ssthresh = \"250 kB\"");
+        let outcome = play(&upload(32 << 20, delays, &losses, &transport), 1);
+        assert_eq!(number(&outcome.flows, "intact", 0), 1.0);
+        let Column::Integer(paths) = column(&outcome.paths, "path") else { panic!("paths are numbered") };
+        let share = number(&outcome.paths, "bytes", 0) / number(&outcome.flows, "app_bytes", 0);
+        (number(&outcome.flows, "completion_s", 0), paths.len(), share)
+    };
+    let (one, paths, share) = time(&[12], "cmt = true");
+    assert_eq!((paths, share), (1, 1.0));
+    let (two, paths, share) = time(&[12, 12], "cmt = true");
+    assert_eq!(paths, 2);
+    assert!((0.5..0.6).contains(&(two / one)), "{two} s with two, {one} s with one");
+    assert!((share - 0.5).abs() < 0.05, "{share}");
+    // Without CMT the second path only waits.
+    let (idle, _, share) = time(&[12, 12], "cmt = false");
+    assert_eq!(share, 1.0);
+    assert!((idle / one - 1.0).abs() < 0.01);
+}
+
+/// What was sent and did not arrive adds up, path by path.
+#[test]
+fn paths_account_for_the_flow() {
+    let outcome = play(&upload(8 << 20, &[12, 45], &[0.02, 0.05], "cmt = true"), 3);
+    let (flows, paths) = (&outcome.flows, &outcome.paths);
+    let sum = |name| number(paths, name, 0) + number(paths, name, 1);
+    for name in [
+        "packets_sent",
+        "packets_lost",
+        "retransmissions",
+        "fast_retransmissions",
+        "timeout_retransmissions",
+        "timeouts",
+    ] {
+        assert_eq!(sum(name), number(flows, name, 0), "{name}");
+    }
+    assert!(sum("bytes") > number(flows, "app_bytes", 0));
+    assert!(number(paths, "packets_lost", 1) / number(paths, "packets_sent", 1) > 0.02);
+    assert_eq!(
+        number(flows, "fast_retransmissions", 0) + number(flows, "timeout_retransmissions", 0),
+        sum("retransmissions")
+    );
+    assert!(number(flows, "retransmissions", 0) >= number(flows, "packets_lost", 0) - 5.0);
+    assert_eq!((number(flows, "intact", 0), number(flows, "completed", 0)), (1.0, 1.0));
+}
+
+/// The primary path dies in mid-transfer; the other one finishes it.
+#[test]
+fn a_transfer_outlives_its_primary_path() {
+    let text = upload(8 << 20, &[12, 12], &[0.0, 0.0], "path_retries = 1, initial_ssthresh = \"250 kB\"");
+    let text = text.replacen("forward.loss = 0", "outages = [{ at = \"500 ms\", for = \"3000 s\" }]", 1);
+    let outcome = play(&text, 1);
+    assert_eq!((number(&outcome.flows, "intact", 0), number(&outcome.flows, "completed", 0)), (1.0, 1.0));
+    // Two timeouts, 1 s and 2 s, and then the rest.
+    let taken = number(&outcome.flows, "completion_s", 0);
+    assert!((3.5..6.0).contains(&taken), "{taken}");
+}

@@ -1,0 +1,304 @@
+//! One end of an association: RFC 9260's states (section 4) around a [`Sender`] and a [`Receiver`].
+
+mod incoming;
+mod outgoing;
+
+use super::chunk::{Control, Init};
+use super::config::Config;
+use super::cookie::Cookie;
+use super::path::Path;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::stats::{PathStats, Stats};
+use crate::{RtoFloor, RttEstimator, Stream};
+use std::ops::Range;
+use std::sync::Arc;
+use vazao_engine::{Duration, Time};
+
+/// The states of RFC 9260 section 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum State {
+    Closed,
+    CookieWait,
+    CookieEchoed,
+    Established,
+    ShutdownPending,
+    ShutdownSent,
+    ShutdownReceived,
+    ShutdownAckSent,
+}
+
+/// How an association ended, if not by a shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer aborted it.
+    Aborted,
+    /// Nothing was acknowledged however often it was sent again.
+    TimedOut,
+}
+
+/// One end of an association.
+pub struct Association {
+    config: Arc<Config>,
+    state: State,
+    /// What we say of ourselves, and what the peer does.
+    own: Init,
+    peer: Init,
+    /// Signs cookies.
+    secret: u64,
+    cookie: Option<Cookie>,
+    tx: Sender,
+    rx: Receiver,
+    /// Chunks that are to leave, and by which path.
+    outbox: Vec<(usize, u32, Control)>,
+    /// T1-init, T1-cookie, T2-shutdown: one of them at a time.
+    timer: Time,
+    /// How often it has expired, and what it waits at most.
+    attempts: u32,
+    rto: RttEstimator,
+    /// The application has closed.
+    closing: bool,
+    /// It was set up once, so that `Closed` means over.
+    was_open: bool,
+    peer_shut: bool,
+    failure: Option<Failure>,
+    /// When INIT left, and when it was last called.
+    opened: Time,
+    clock: Time,
+}
+
+impl Association {
+    fn new(config: Arc<Config>, paths: usize, tag: u32, tsn: u32, state: State) -> Association {
+        let seed = u64::from(tag) << 32 | u64::from(tsn);
+        let [initial, min, max] = config.rto;
+        let window = u32::try_from(config.receive_buffer).unwrap_or(u32::MAX);
+        let paths = paths.clamp(1, 8);
+        Association {
+            state,
+            // A tag of zero means an INIT (section 3.3.2).
+            own: Init { tag: tag.max(1), window, streams: (config.streams, u16::MAX), tsn, addresses: paths as u8 },
+            peer: Init::default(),
+            secret: seed.rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,
+            cookie: None,
+            tx: Sender::new(&config, paths, tsn, seed),
+            rx: Receiver::new(&config, 0),
+            outbox: Vec::new(),
+            timer: Time::NEVER,
+            attempts: 0,
+            rto: RttEstimator::new(initial, min, max, RtoFloor::Total),
+            closing: false,
+            was_open: false,
+            peer_shut: false,
+            failure: None,
+            opened: Time::ZERO,
+            clock: Time::ZERO,
+            config,
+        }
+    }
+
+    /// An association that is being opened over as many paths as there are addresses of the peer's, up to eight. `tag`
+    /// and `tsn` are its verification tag and first TSN.
+    pub fn connect(config: Arc<Config>, paths: usize, tag: u32, tsn: u32) -> Association {
+        let mut new = Association::new(config, paths, tag, tsn, State::CookieWait);
+        new.outbox.push((0, 0, Control::Init(new.own)));
+        new
+    }
+
+    /// One that waits for its peer's INIT.
+    pub fn listen(config: Arc<Config>, paths: usize, tag: u32, tsn: u32) -> Association {
+        Association::new(config, paths, tag, tsn, State::Closed)
+    }
+
+    // ---- what the outside can see -------------------------------------------------------------------------------
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// How it failed, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+    /// Whether all is done: it was shut down, or it failed.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Closed && (self.was_open || self.failure.is_some() || self.closing)
+    }
+    /// What it counted.
+    pub fn stats(&self) -> &Stats {
+        &self.tx.stats
+    }
+    /// Its paths, the primary first.
+    pub fn paths(&self) -> &[Path] {
+        &self.tx.paths
+    }
+    /// A count of its paths', summed.
+    pub fn sum(&self, count: impl Fn(&PathStats) -> u64) -> u64 {
+        self.tx.paths.iter().map(|path| count(path.stats())).sum()
+    }
+    /// Bytes in flight by all paths.
+    pub fn flight(&self) -> u64 {
+        self.tx.flight
+    }
+    /// Bytes of messages that were sent at least once.
+    pub fn sent_bytes(&self) -> u64 {
+        self.tx.cut
+    }
+    /// Whether a fast recovery stops a path's window.
+    pub fn is_recovering(&self, path: usize) -> bool {
+        self.tx.is_recovering(path)
+    }
+
+    /// Gives the association up and tells the peer.
+    pub fn abort(&mut self) {
+        if !matches!(self.state, State::Closed | State::CookieWait) {
+            self.send(0, Control::Abort(false));
+        }
+        self.enter_closed();
+    }
+
+    // ---- time ---------------------------------------------------------------------------------------------------
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        self.timer.min(self.rx.due()).min(if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER })
+    }
+
+    /// Whether data, and with it heartbeats, may be under way.
+    fn has_data_timers(&self) -> bool {
+        matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
+    }
+
+    /// Handles every timer due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.clock = now;
+        let mut alive = true;
+        if self.timer <= now {
+            alive = self.on_handshake_timeout(now);
+        }
+        if self.has_data_timers() {
+            alive &= self.tx.handle_timeout(now);
+        }
+        if !alive {
+            self.failure = Some(Failure::TimedOut);
+            self.abort();
+        }
+    }
+
+    /// T1 or T2 expired: what waits for its answer is sent again, by the next path.
+    fn on_handshake_timeout(&mut self, now: Time) -> bool {
+        self.attempts += 1;
+        self.tx.stats.handshake_timeouts += 1;
+        self.rto.back_off();
+        self.timer = now + self.rto.rto();
+        let path = self.attempts as usize % self.tx.paths.len();
+        let (chunk, limit) = match self.state {
+            State::CookieWait => (Control::Init(self.own), self.config.init_retries),
+            State::CookieEchoed => (Control::CookieEcho(self.cookie.expect("it is echoed")), self.config.init_retries),
+            State::ShutdownSent => (Control::Shutdown(self.rx.cumulative()), self.config.association_retries),
+            _ => (Control::ShutdownAck, self.config.association_retries),
+        };
+        if self.attempts <= limit {
+            self.send(path, chunk);
+        }
+        self.attempts <= limit
+    }
+
+    /// Starts T1 or T2.
+    fn start_timer(&mut self, now: Time) {
+        self.attempts = 0;
+        self.rto.forget_back_off();
+        self.timer = now + self.rto.rto();
+    }
+
+    /// A chunk is to leave, with the peer's tag.
+    fn send(&mut self, path: usize, chunk: Control) {
+        let tag = if matches!(chunk, Control::Init(_)) { 0 } else { self.peer.tag };
+        self.outbox.push((path, tag, chunk));
+    }
+
+    fn enter_closed(&mut self) {
+        self.state = State::Closed;
+        self.timer = Time::NEVER;
+        self.was_open = true;
+        self.rx.fall_silent();
+    }
+
+    /// The path that answers are sent by: the one that data came by last.
+    fn answer_path(&self) -> usize {
+        self.rx.path
+    }
+
+    /// Goes on with a shutdown where everything was acknowledged (section 9.2).
+    fn advance_shutdown(&mut self, now: Time) {
+        if self.closing && self.state == State::Established {
+            self.state = State::ShutdownPending;
+        }
+        if !self.tx.is_drained() {
+            return;
+        }
+        let chunk = match self.state {
+            State::ShutdownPending => {
+                self.state = State::ShutdownSent;
+                Control::Shutdown(self.rx.cumulative())
+            }
+            State::ShutdownReceived => {
+                self.state = State::ShutdownAckSent;
+                Control::ShutdownAck
+            }
+            _ => return,
+        };
+        let path = self.tx.paths.iter().position(Path::is_usable).unwrap_or(0);
+        self.send(path, chunk);
+        self.start_timer(now);
+    }
+}
+
+/// Messages have boundaries and streams, which the settings tell; what is read counts their bytes, each once.
+impl Stream for Association {
+    fn write(&mut self, bytes: u64) -> u64 {
+        if self.closing { 0 } else { self.tx.write(bytes) }
+    }
+
+    fn discard_unsent(&mut self) -> u64 {
+        if !self.closing {
+            self.tx.written = self.tx.cut;
+        }
+        self.tx.cut
+    }
+
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.rx.take(self.clock, u64::MAX)
+    }
+
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        self.rx.take(self.clock, limit)
+    }
+
+    fn close(&mut self) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        self.tx.closing = true;
+        match self.state {
+            State::CookieWait | State::CookieEchoed => self.enter_closed(),
+            State::Closed => {}
+            _ => self.advance_shutdown(self.clock),
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        !matches!(self.state, State::Closed | State::CookieWait | State::CookieEchoed)
+    }
+
+    fn peer_closed(&self) -> bool {
+        self.peer_shut && self.rx.is_drained()
+    }
+}
+
+/// How late a cookie is, as the error that says so counts: in microseconds.
+fn staleness_us(late: Duration) -> u32 {
+    u32::try_from(late.as_nanos() / 1000).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,47 @@
+//! Packets out: control chunks first, then a SACK, then data, as much as fits (RFC 9260 section 6.10).
+
+use super::*;
+use crate::sctp::chunk::Packet;
+
+impl Association {
+    /// Puts the next packet to send into `out`, which was cleared, and says by which path it goes; call again until there
+    /// is none.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Packet) -> Option<usize> {
+        self.clock = now;
+        let path = self.fill(now, out)?;
+        self.tx.stats.packets += 1;
+        self.tx.paths[path].stats.packets += 1;
+        Some(path)
+    }
+
+    fn fill(&mut self, now: Time, out: &mut Packet) -> Option<usize> {
+        if !self.outbox.is_empty() {
+            let (path, tag, chunk) = self.outbox.remove(0);
+            if matches!(chunk, Control::Init(_)) && self.timer == Time::NEVER {
+                self.opened = now;
+                self.start_timer(now);
+            }
+            out.tag = tag;
+            out.control.push(chunk);
+            return Some(path);
+        }
+        if !self.is_connected() {
+            return None;
+        }
+        out.tag = self.peer.tag;
+        if self.has_data_timers()
+            && let Some((path, beat)) = self.tx.next_heartbeat(now)
+        {
+            out.control.push(beat);
+            return Some(path);
+        }
+        let room = self.config.room();
+        let may_send = self.has_data_timers();
+        if self.rx.due() > now {
+            return if may_send { self.tx.next(now, room, out) } else { None };
+        }
+        // By itself, as it goes where data came from.
+        self.rx.sack(room, out);
+        Some(self.answer_path())
+    }
+}

@@ -1,0 +1,188 @@
+//! What two SCTP endpoints exchange: packets of bundled chunks (RFC 9260 section 3).
+
+use super::cookie::Cookie;
+use vazao_engine::Time;
+
+/// Bytes of the common header: ports, verification tag, checksum.
+pub const COMMON_HEADER: u32 = 12;
+/// Bytes of a DATA chunk before its payload.
+pub const DATA_HEADER: u32 = 16;
+
+/// One packet. Vectors keep their room when it is [cleared](Packet::clear), so that one in use allocates nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packet {
+    /// Verification tag.
+    pub tag: u32,
+    /// Chunks of the association's own business, which go first.
+    pub control: Vec<Control>,
+    /// A selective acknowledgement.
+    pub sack: Option<Sack>,
+    /// Its gap ack blocks: first and last TSN of each, as offsets from the cumulative one.
+    pub gaps: Vec<(u16, u16)>,
+    /// TSNs that arrived again, as the SACK reports them.
+    pub duplicates: Vec<u32>,
+    /// User data.
+    pub data: Vec<Data>,
+}
+
+/// A DATA chunk (section 3.3.1). Its payload is not there: a digest of its place stands for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// Transmission sequence number.
+    pub tsn: u32,
+    /// Stream identifier.
+    pub stream: u16,
+    /// Stream sequence number.
+    pub ssn: u16,
+    /// Bytes of payload.
+    pub length: u16,
+    /// Control bits.
+    pub flags: DataFlags,
+    /// [Digest](stamp) of the payload's place, with which the receiver verifies that it delivers it there.
+    pub stamp: u32,
+}
+
+/// Control bits of a DATA chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataFlags(pub u8);
+
+impl DataFlags {
+    /// E: the last fragment of a message.
+    pub const END: DataFlags = DataFlags(1);
+    /// B: the first fragment of a message.
+    pub const BEGIN: DataFlags = DataFlags(2);
+    /// U: the message has no place in its stream's order.
+    pub const UNORDERED: DataFlags = DataFlags(4);
+    /// A whole message in one chunk.
+    pub const WHOLE: DataFlags = DataFlags(3);
+
+    /// Whether all of `bits` are set.
+    pub fn has(self, bits: DataFlags) -> bool {
+        self.0 & bits.0 == bits.0
+    }
+    /// These and `bits`.
+    #[must_use]
+    pub fn with(self, bits: DataFlags) -> DataFlags {
+        DataFlags(self.0 | bits.0)
+    }
+}
+
+/// The fixed part of a SACK chunk (section 3.3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    /// The last TSN before the first gap.
+    pub cumulative: u32,
+    /// Receive buffer that is left, in bytes (a_rwnd).
+    pub window: u32,
+    /// Packets with data that it answers, as CMT's delayed acknowledgements report in the chunk's flags; 0: not said.
+    pub packets: u8,
+}
+
+/// What both sides say of themselves in INIT and INIT ACK (section 3.3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Init {
+    /// The verification tag that its sender wants to see.
+    pub tag: u32,
+    /// Its receive buffer in bytes (a_rwnd).
+    pub window: u32,
+    /// Streams that it wants to send, and the most that it can receive.
+    pub streams: (u16, u16),
+    /// Its first TSN.
+    pub tsn: u32,
+    /// How many addresses it has.
+    pub addresses: u8,
+}
+
+/// What a HEARTBEAT carries there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The path that it probes, by its sender's number.
+    pub path: u8,
+    /// When it left.
+    pub sent: Time,
+    /// Which one of its path it is.
+    pub nonce: u32,
+}
+
+/// Any other chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Control {
+    Init(Init),
+    InitAck(Init, Cookie),
+    CookieEcho(Cookie),
+    CookieAck,
+    /// The cookie came back too late, by so many microseconds.
+    StaleCookie(u32),
+    Heartbeat(Probe),
+    HeartbeatAck(Probe),
+    /// Its sender has received everything up to this TSN.
+    Shutdown(u32),
+    ShutdownAck,
+    /// Whether the tag is the peer's own (bit T), as its sender no longer knows a better one; likewise for ABORT.
+    ShutdownComplete(bool),
+    Abort(bool),
+}
+
+impl Packet {
+    /// Takes everything out.
+    pub fn clear(&mut self) {
+        self.control.clear();
+        self.sack = None;
+        self.gaps.clear();
+        self.duplicates.clear();
+        self.data.clear();
+    }
+
+    /// Whether it carries nothing.
+    pub fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.sack.is_none() && self.data.is_empty()
+    }
+
+    /// Bytes of all of it, the common header among them.
+    pub fn bytes(&self) -> u32 {
+        let control: u32 = self.control.iter().map(Control::bytes).sum();
+        let sack = self.sack.map_or(0, |_| sack_bytes(self.gaps.len(), self.duplicates.len()));
+        let data: u32 = self.data.iter().map(Data::bytes).sum();
+        COMMON_HEADER + control + sack + data
+    }
+}
+
+/// Bytes of a SACK chunk.
+pub(super) fn sack_bytes(gaps: usize, duplicates: usize) -> u32 {
+    16 + 4 * (gaps + duplicates) as u32
+}
+
+impl Data {
+    /// Bytes of the chunk, padded.
+    pub fn bytes(&self) -> u32 {
+        DATA_HEADER + u32::from(self.length).next_multiple_of(4)
+    }
+}
+
+/// Bytes of an INIT: the fixed part and an IPv4 address parameter for each address, if there are several.
+fn init_bytes(init: &Init) -> u32 {
+    20 + if init.addresses > 1 { 8 * u32::from(init.addresses) } else { 0 }
+}
+
+impl Control {
+    /// Bytes of the chunk, padded.
+    pub fn bytes(&self) -> u32 {
+        match self {
+            Control::Init(init) => init_bytes(init),
+            Control::InitAck(init, _) => init_bytes(init) + 4 + Cookie::BYTES,
+            Control::CookieEcho(_) => 4 + Cookie::BYTES,
+            Control::CookieAck | Control::ShutdownAck | Control::ShutdownComplete(_) | Control::Abort(_) => 4,
+            Control::StaleCookie(_) => 12,
+            Control::Heartbeat(_) | Control::HeartbeatAck(_) => 4 + 4 + 16,
+            Control::Shutdown(_) => 8,
+        }
+    }
+}
+
+/// The digest of a fragment's place: its stream, the message's number among the stream's, and the offset in the message.
+#[inline]
+pub fn stamp(stream: u16, message: u64, offset: u64) -> u32 {
+    let place = (message ^ u64::from(stream) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset;
+    ((place ^ place >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32
+}

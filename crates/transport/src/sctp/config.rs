@@ -1,0 +1,106 @@
+//! What an SCTP endpoint can be told.
+
+use super::{Growth, PathChoice, Policy, Scope};
+use crate::tcp::ControlFactory;
+use vazao_engine::Duration;
+
+/// Whose text rules where the two differ: the unit of windows, their start, and what a new association assumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Semantics {
+    /// RFC 9260: windows count in what a packet holds of DATA chunks (PMDCS).
+    Rfc9260,
+    /// RFC 4960: windows count in packets (PMTU).
+    Rfc4960,
+}
+
+/// The settings of an SCTP endpoint. Protocol parameters bear RFC 9260 section 16's names.
+#[derive(Clone)]
+pub struct Config {
+    /// Whose text rules.
+    pub semantics: Semantics,
+    /// Bytes of the largest packet, the IP header among them.
+    pub mtu: u32,
+    /// Bytes of a message; `None`: as many as fit one packet.
+    pub message: Option<u64>,
+    /// Outgoing streams; messages take turns among them.
+    pub streams: u16,
+    /// Whether messages are delivered as they come (bit U).
+    pub unordered: bool,
+    /// Whether new data goes by all paths at once.
+    pub cmt: bool,
+    /// What lets a window grow.
+    pub growth: Growth,
+    /// Whether fast recovery is the association's or a path's.
+    pub scope: Scope,
+    /// Whether missing reports count for each destination by itself (split fast retransmit).
+    pub sfr: bool,
+    /// Whether gaps do not make acknowledgements hasty, and those say how many packets they answer.
+    pub dac: bool,
+    /// Which path a chunk is sent again by.
+    pub retransmission: Policy,
+    /// Which path new data goes by.
+    pub path_choice: PathChoice,
+    /// Packets with data per SACK.
+    pub sack_frequency: u32,
+    /// How long a SACK may wait.
+    pub sack_delay: Duration,
+    /// Initial window in bytes; `None`: RFC 9260 section 7.2.1's.
+    pub initial_window: Option<u64>,
+    /// Initial slow-start threshold in bytes; `None`: the peer's receive buffer.
+    pub initial_ssthresh: Option<u64>,
+    /// RTO.Initial, RTO.Min, RTO.Max.
+    pub rto: [Duration; 3],
+    /// Max.Burst in packets; 0: no limit.
+    pub max_burst: u32,
+    /// HB.interval; `None`: no heartbeats on idle paths.
+    pub heartbeat: Option<Duration>,
+    /// Path.Max.Retrans.
+    pub path_retries: u32,
+    /// Association.Max.Retrans.
+    pub association_retries: u32,
+    /// Max.Init.Retransmits.
+    pub init_retries: u32,
+    /// Valid.Cookie.Life.
+    pub cookie_life: Duration,
+    /// Bytes that may wait for the application.
+    pub receive_buffer: u64,
+    /// Bytes that may be unacknowledged or unsent; `None`: no limit.
+    pub send_buffer: Option<u64>,
+    /// Makes each path's congestion control; `None`: SCTP's own.
+    pub control: Option<ControlFactory>,
+}
+
+/// Bytes of an IPv4 header.
+const IP_HEADER: u32 = 20;
+
+impl Config {
+    /// Bytes that a packet has for chunks.
+    pub fn room(&self) -> u32 {
+        self.mtu - IP_HEADER - super::COMMON_HEADER
+    }
+    /// Bytes of payload that fit a packet of one DATA chunk.
+    pub fn largest_fragment(&self) -> u32 {
+        (self.room() - super::DATA_HEADER) & !3
+    }
+    /// The unit in which windows count.
+    pub fn segment(&self) -> u64 {
+        u64::from(match self.semantics {
+            Semantics::Rfc9260 => self.room(),
+            Semantics::Rfc4960 => self.mtu,
+        })
+    }
+    /// Section 7.2.1: three or four packets, as RFC 3390 allows TCP.
+    pub fn first_window(&self) -> u64 {
+        let floor = match self.semantics {
+            Semantics::Rfc9260 => 4404,
+            Semantics::Rfc4960 => 4380,
+        };
+        self.initial_window.unwrap_or((4 * self.segment()).min((2 * self.segment()).max(floor)))
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("cmt", &self.cmt).field("growth", &self.growth).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,39 @@
+//! SCTP (RFC 9260; RFC 4960 by option) as a machine, with concurrent multipath transfer (CMT): hand it packets and
+//! timeouts, ask it what to send by which path and when to wake it.
+//!
+//! ```text
+//!  application ── messages ── Sender ── Outstanding ── Path (one a destination: window, timers, errors)
+//!                               │         SACKs: growth, recovery, retransmission, path choice
+//!  Association (states, cookie) ┤
+//!                               │
+//!  application ── messages ── Receiver (TSNs, SACKs) ── Inbound (reassembly, streams in order)
+//! ```
+
+mod association;
+mod chunk;
+mod config;
+mod cookie;
+mod growth;
+mod order;
+mod outstanding;
+mod parameters;
+mod path;
+mod path_choice;
+mod receiver;
+mod recovery;
+mod retransmission;
+mod sender;
+mod stats;
+mod stream;
+
+pub use association::{Association, Failure, State};
+pub use chunk::{COMMON_HEADER, Control, DATA_HEADER, Data, DataFlags, Init, Packet, Probe, Sack, stamp};
+pub use config::{Config, Semantics};
+pub use cookie::Cookie;
+pub use growth::Growth;
+pub use parameters::PARAMETERS;
+pub use path::Path;
+pub use path_choice::PathChoice;
+pub use recovery::Scope;
+pub use retransmission::Policy;
+pub use stats::{PathStats, Stats};

@@ -1,0 +1,94 @@
+//! What was sent and not cumulatively acknowledged: a record for each TSN, in a ring.
+
+use super::chunk::{Data, DataFlags};
+use std::collections::VecDeque;
+use vazao_engine::Time;
+
+/// Where a chunk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In flight, in the [order](super::order::Order) of its path, or waiting there to be sent again.
+    Ahead,
+    Suspect,
+    Again,
+    Marked,
+    /// A gap report acknowledged it.
+    Acked,
+}
+
+/// A chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// When it was sent, the last time.
+    pub sent: Time,
+    /// Its message's number among those of its stream.
+    pub message: u64,
+    pub stamp: u32,
+    pub length: u16,
+    pub stream: u16,
+    pub transmissions: u16,
+    pub flags: DataFlags,
+    /// The path by which it was sent, the last time.
+    pub path: u8,
+    pub place: Place,
+    /// Missing reports.
+    pub missing: u8,
+    /// Whether it has had its fast retransmission, so that another loss of it is the timer's to find.
+    pub fast: bool,
+    /// Whether a timeout, not missing reports, marked it.
+    pub timed_out: bool,
+}
+
+impl Record {
+    pub fn data(&self, tsn: u32) -> Data {
+        let ssn = self.message as u16;
+        Data { tsn, stream: self.stream, ssn, length: self.length, flags: self.flags, stamp: self.stamp }
+    }
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.length)
+    }
+}
+
+/// Records of `first..next`. TSNs count from 0 in 64 bits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outstanding {
+    pub first: u64,
+    records: VecDeque<Record>,
+}
+
+impl Outstanding {
+    pub fn next(&self) -> u64 {
+        self.first + self.records.len() as u64
+    }
+    pub fn push(&mut self, record: Record) {
+        self.records.push_back(record);
+    }
+    #[inline]
+    pub fn get(&self, tsn: u64) -> &Record {
+        &self.records[(tsn - self.first) as usize]
+    }
+    #[inline]
+    pub fn get_mut(&mut self, tsn: u64) -> &mut Record {
+        &mut self.records[(tsn - self.first) as usize]
+    }
+    /// Whether a chunk is at a place of a path's order.
+    #[inline]
+    pub fn is_at(&self, tsn: u64, path: u8, place: Place) -> bool {
+        tsn >= self.first && {
+            let record = self.get(tsn);
+            record.place == place && record.path == path
+        }
+    }
+    /// Whether a chunk is in flight by a path.
+    pub fn is_in_flight(&self, tsn: u64, path: u8) -> bool {
+        tsn >= self.first && {
+            let record = self.get(tsn);
+            record.path == path && !matches!(record.place, Place::Acked | Place::Marked)
+        }
+    }
+    /// Forgets everything below `next`.
+    pub fn advance(&mut self, next: u64) {
+        self.records.drain(..(next - self.first) as usize);
+        self.first = next;
+    }
+}

@@ -1,0 +1,154 @@
+//! What a user can say of an SCTP endpoint.
+
+use super::{Config, Growth, PathChoice, Policy, Scope, Semantics};
+use crate::tcp::ControlFactory;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
+
+const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
+
+/// The names of a table's entries.
+const fn names<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut i = 0;
+    while i < N {
+        names[i] = table[i].0;
+        i += 1;
+    }
+    names
+}
+
+const GROWTHS: &[&str] = &names(&Growth::ALL);
+const SCOPES: &[&str] = &names(&Scope::ALL);
+const POLICIES: &[&str] = &names(&Policy::ALL);
+const CHOICES: &[&str] = &names(&PathChoice::ALL);
+
+/// SCTP's parameters.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new("multihomed", Kind::Flag, "true", "use every interface of both hosts, the first as primary path"),
+    Parameter::new(
+        "semantics",
+        Kind::Choice(&["rfc9260", "rfc4960"]),
+        "rfc9260",
+        "whose text rules: rfc4960 counts windows in whole packets, starts from an RTO of 3 s, and grows windows by rfc4960",
+    ),
+    Parameter::new("cmt", Kind::Flag, "false", "send new data by all paths at once (concurrent multipath transfer)"),
+    Parameter::new(
+        "cc",
+        Kind::Entry("congestion control"),
+        "",
+        "congestion control of each path; without it SCTP's own (RFC 9260 section 7)",
+    ),
+    Parameter::new(
+        "cwnd_growth",
+        Kind::Choice(GROWTHS),
+        "",
+        "what lets a window grow; default: cuc-v2 with cmt, else rfc8540, or rfc4960 with those semantics",
+    ),
+    Parameter::new(
+        "fast_recovery",
+        Kind::Choice(SCOPES),
+        "per-association",
+        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss",
+    ),
+    Parameter::new("sfr", Kind::Flag, "", "count missing reports for each path by itself; default: with cmt"),
+    Parameter::new(
+        "dac",
+        Kind::Flag,
+        "",
+        "delay acknowledgements in spite of gaps, and say how many packets each answers; default: with cmt",
+    ),
+    Parameter::new(
+        "retransmission",
+        Kind::Choice(POLICIES),
+        "",
+        "which path a chunk is sent again by; default: same with cmt, else alternate (RFC 9260 section 6.4.1)",
+    ),
+    Parameter::new("path_choice", Kind::Choice(CHOICES), "largest-free-cwnd", "which path new data goes by with cmt"),
+    Parameter::new("streams", Kind::Integer(1, 65_535), "1", "outgoing streams; messages take turns among them"),
+    Parameter::new("unordered", Kind::Flag, "false", "deliver messages as they come"),
+    Parameter::new("mtu", Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them"),
+    Parameter::new("delayed_sack", Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once"),
+    Parameter::new("delayed_sack_timeout", ANY, "200 ms", "how long a SACK waits for a second packet"),
+    Parameter::new("initial_window", Kind::Size(1), "", "initial window; default: min(4 PMTU, max(2 PMTU, 4404 B))"),
+    Parameter::new(
+        "initial_ssthresh",
+        Kind::SizeOrAuto(1),
+        "auto",
+        "initial slow-start threshold; auto: the peer's receive buffer",
+    ),
+    Parameter::new("initial_rto", ANY, "", "RTO.Initial; default: 1 s, or 3 s with semantics rfc4960"),
+    Parameter::new("min_rto", ANY, "1 s", "RTO.Min"),
+    Parameter::new("max_rto", ANY, "60 s", "RTO.Max"),
+    Parameter::new("max_burst", Kind::Integer(0, 1000), "4", "packets sent in one go at most (Max.Burst); 0: no limit"),
+    Parameter::new(
+        "heartbeat",
+        Kind::Duration(Duration::ZERO, Duration::from_secs(3600)),
+        "30 s",
+        "HB.interval; 0 s: off",
+    ),
+    Parameter::new("path_retries", Kind::Integer(0, 100), "5", "Path.Max.Retrans: more failures make a path inactive"),
+    Parameter::new(
+        "retries",
+        Kind::Integer(0, 100),
+        "10",
+        "Association.Max.Retrans: more failures end the association",
+    ),
+    Parameter::new("init_retries", Kind::Integer(0, 100), "8", "Max.Init.Retransmits"),
+    Parameter::new("cookie_life", ANY, "60 s", "Valid.Cookie.Life"),
+    Parameter::new("receive_buffer", Kind::Size(1500), "8 MiB", "bytes that may wait for the application or for order"),
+    Parameter::new("send_buffer", Kind::SizeOrAuto(1500), "auto", "unacknowledged and unsent bytes; auto: no limit"),
+];
+
+/// The entry of a table that a user named.
+fn find<T: Copy>(table: &[(&'static str, T)], name: &str) -> T {
+    table.iter().find(|entry| entry.0 == name).expect("a choice among these").1
+}
+
+impl Config {
+    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe; with messages of so many bytes.
+    pub fn new(parameters: &Parameters, message: Option<u64>, control: Option<ControlFactory>) -> Config {
+        let duration = |name| parameters.duration(name).expect("a duration with a default");
+        let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
+        let flag = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
+        let old = parameters.text("semantics") == "rfc4960";
+        let cmt = parameters.flag("cmt");
+        let growth = match (cmt, old) {
+            (true, _) => "cuc-v2",
+            (false, true) => "rfc4960",
+            (false, false) => "rfc8540",
+        };
+        let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
+        Config {
+            semantics: if old { Semantics::Rfc4960 } else { Semantics::Rfc9260 },
+            mtu: parameters.integer("mtu") as u32,
+            message,
+            streams: parameters.integer("streams") as u16,
+            unordered: parameters.flag("unordered"),
+            cmt,
+            growth: find(&Growth::ALL, text("cwnd_growth").unwrap_or(growth)),
+            scope: find(&Scope::ALL, parameters.text("fast_recovery")),
+            sfr: flag("sfr").unwrap_or(cmt),
+            dac: flag("dac").unwrap_or(cmt),
+            retransmission: find(
+                &Policy::ALL,
+                text("retransmission").unwrap_or(if cmt { "same" } else { "alternate" }),
+            ),
+            path_choice: find(&PathChoice::ALL, parameters.text("path_choice")),
+            sack_frequency: parameters.integer("delayed_sack") as u32,
+            sack_delay: duration("delayed_sack_timeout"),
+            initial_window: parameters.size("initial_window"),
+            initial_ssthresh: parameters.size("initial_ssthresh"),
+            rto: [initial_rto, duration("min_rto"), duration("max_rto")],
+            max_burst: parameters.integer("max_burst") as u32,
+            heartbeat: Some(duration("heartbeat")).filter(|&interval| interval > Duration::ZERO),
+            path_retries: parameters.integer("path_retries") as u32,
+            association_retries: parameters.integer("retries") as u32,
+            init_retries: parameters.integer("init_retries") as u32,
+            cookie_life: duration("cookie_life"),
+            receive_buffer: parameters.size("receive_buffer").expect("a size with a default"),
+            send_buffer: parameters.size("send_buffer"),
+            control,
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The sending half: messages cut into chunks, chunks put on paths, and what becomes of them.
+
+mod sack;
+#[cfg(test)]
+mod tests;
+mod timeout;
+
+use super::chunk::{DATA_HEADER, DataFlags, Packet, stamp};
+use super::config::Config;
+use super::outstanding::{Outstanding, Place, Record};
+use super::path::Path;
+use super::retransmission::View;
+use super::stats::Stats;
+use std::sync::Arc;
+use vazao_engine::{Stream, Time};
+
+pub(super) struct Sender {
+    config: Arc<Config>,
+    pub paths: Vec<Path>,
+    pub records: Outstanding,
+    /// The first TSN on the wire.
+    initial: u32,
+    /// What gap reports have acknowledged, as TSNs.
+    gaps: crate::RangeSet,
+    /// Newly acknowledged TSNs of the SACK under way; kept for its room.
+    scratch: Vec<(u64, u64)>,
+    views: Vec<View>,
+    /// Bytes written, and cut into chunks.
+    pub written: u64,
+    pub cut: u64,
+    /// The message being cut: its number, and how much of it was.
+    message: u64,
+    offset: u64,
+    /// Bytes cumulatively acknowledged.
+    pub acknowledged: u64,
+    pub closing: bool,
+    streams: u16,
+    /// Bytes in flight by all paths.
+    pub flight: u64,
+    /// The peer's a_rwnd as last heard, less what has left since.
+    peer_window: u64,
+    /// The TSN that ends the association's fast recovery.
+    exit: Option<u64>,
+    /// Timeouts and lost heartbeats in a row, of all paths.
+    pub errors: u32,
+    /// The path of the last packet with new data.
+    last: usize,
+    lots: Stream,
+    pub stats: Stats,
+}
+
+impl Sender {
+    pub fn new(config: &Arc<Config>, paths: usize, initial: u32, seed: u64) -> Sender {
+        Sender {
+            paths: (0..paths).map(|i| Path::new(config, i as u8, seed ^ i as u64)).collect(),
+            records: Outstanding::default(),
+            initial,
+            gaps: crate::RangeSet::default(),
+            scratch: Vec::new(),
+            views: Vec::new(),
+            written: 0,
+            cut: 0,
+            message: 0,
+            offset: 0,
+            acknowledged: 0,
+            closing: false,
+            streams: config.streams,
+            flight: 0,
+            peer_window: 0,
+            exit: None,
+            errors: 0,
+            last: paths - 1,
+            lots: Stream::new(seed, "sctp retransmission"),
+            stats: Stats::default(),
+            config: config.clone(),
+        }
+    }
+
+    /// The association stands: the peer's receive buffer, and the most streams that it can receive.
+    pub fn establish(&mut self, now: Time, window: u32, streams: u16) {
+        self.peer_window = u64::from(window);
+        self.streams = self.config.streams.min(streams.max(1));
+        self.stats.established = Some(now);
+        for path in &mut self.paths {
+            path.set_peer_window(u64::from(window));
+            path.used = now;
+            path.heartbeat.wanted = !path.confirmed;
+            let interval = self.config.heartbeat.map(|interval| interval + path.rtt.rto());
+            path.heartbeat.due = interval.map_or(Time::NEVER, |interval| now + interval);
+        }
+        self.refill();
+    }
+
+    // ---- what the application writes ----------------------------------------------------------------------------
+
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        let room =
+            self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(self.written - self.acknowledged));
+        let taken = bytes.min(room);
+        if self.cut == self.written {
+            self.refill();
+        }
+        self.written += taken;
+        taken
+    }
+
+    /// Whether everything written was cumulatively acknowledged.
+    pub fn is_drained(&self) -> bool {
+        self.acknowledged == self.written
+    }
+
+    /// Bytes and flags of the next fragment, if enough was written of it. Messages without a size of their own are what
+    /// is there and fits a packet.
+    fn next_fragment(&self) -> Option<(u64, DataFlags)> {
+        let ready = self.written - self.cut;
+        let largest = u64::from(self.config.largest_fragment());
+        let rest = self.config.message.map_or(ready.min(largest), |size| size - self.offset);
+        let whole = rest.min(largest);
+        if ready == 0 || (ready < whole && !self.closing) {
+            return None;
+        }
+        let length = whole.min(ready);
+        let mut flags = if self.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
+        if length == rest || (self.closing && length == ready) {
+            flags = flags.with(DataFlags::END);
+        }
+        if self.config.unordered {
+            flags = flags.with(DataFlags::UNORDERED);
+        }
+        Some((length, flags))
+    }
+
+    // ---- what is sent -------------------------------------------------------------------------------------------
+
+    /// A new occasion to send: Max.Burst counts from here (section 6.1 rule D).
+    pub fn refill(&mut self) {
+        let burst = u64::from(self.config.max_burst) * self.config.segment();
+        for path in &mut self.paths {
+            path.allowance = if burst == 0 { u64::MAX } else { path.flight + burst };
+        }
+    }
+
+    /// Fills `out`, which has `room` bytes left for chunks, with data to send; says by which path.
+    pub fn next(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+        self.next_again(now, room, out).or_else(|| self.next_new(now, room, out))
+    }
+
+    /// What is to be sent again goes first (section 6.1 rule C).
+    fn next_again(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+        if self.paths.iter().all(|path| path.order.marked.is_empty()) {
+            return None;
+        }
+        self.views.clear();
+        self.views.extend(self.paths.iter().map(View::from));
+        let mut found: Option<(u64, usize, usize)> = None;
+        for (from, path) in self.paths.iter().enumerate() {
+            let Some(&tsn) = path.order.marked.first() else { continue };
+            if found.is_some_and(|(lowest, ..)| lowest < tsn) {
+                continue;
+            }
+            let timed_out = self.records.get(tsn).timed_out;
+            let target = self.config.retransmission.target(from, timed_out, &self.views, &mut self.lots);
+            if let Some(target) = target.filter(|&target| path.pass || self.views[target].room) {
+                found = Some((tsn, from, target));
+            }
+        }
+        let (_, from, target) = found?;
+        self.paths[from].pass = false;
+        let mut left = room;
+        while let Some(&tsn) = self.paths[from].order.marked.first() {
+            let size = DATA_HEADER + u32::from(self.records.get(tsn).length).next_multiple_of(4);
+            if size > left {
+                break;
+            }
+            left -= size;
+            self.send_again(now, tsn, from, target, out);
+        }
+        // Chunks of another size may not fit beside what is in the packet already.
+        (left < room).then_some(target)
+    }
+
+    fn send_again(&mut self, now: Time, tsn: u64, from: usize, target: usize, out: &mut Packet) {
+        self.paths[from].order.remove(tsn, Place::Marked);
+        let path = &mut self.paths[target];
+        let first = path.order.lowest_in_flight(&self.records).is_none_or(|lowest| tsn < lowest);
+        let record = self.records.get_mut(tsn);
+        record.fast |= !record.timed_out;
+        record.place = path.order.send_again(tsn, record.fast);
+        record.path = target as u8;
+        record.missing = 0;
+        record.sent = now;
+        record.transmissions = record.transmissions.saturating_add(1);
+        path.stats.retransmissions += 1;
+        let cause = if record.timed_out {
+            &mut path.stats.timeout_retransmissions
+        } else {
+            &mut path.stats.fast_retransmissions
+        };
+        *cause += 1;
+        let (data, bytes) = (record.data(self.initial.wrapping_add(tsn as u32)), record.bytes());
+        out.data.push(data);
+        self.count(now, target, bytes);
+        // Sections 6.3.2 rule R1 and 7.2.4 step 4.
+        let path = &mut self.paths[target];
+        if first || path.timer == Time::NEVER {
+            path.timer = now + path.rtt.rto();
+        }
+    }
+
+    fn count(&mut self, now: Time, path: usize, bytes: u64) {
+        self.flight += bytes;
+        self.peer_window = self.peer_window.saturating_sub(bytes);
+        let path = &mut self.paths[path];
+        path.flight += bytes;
+        path.used = now;
+        path.stats.chunks += 1;
+        path.stats.bytes += bytes;
+    }
+
+    fn next_new(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+        let (mut length, mut flags) = self.next_fragment()?;
+        if !self.admits(length) {
+            return None;
+        }
+        let target = self.choose(now)?;
+        let mut left = room;
+        loop {
+            let size = DATA_HEADER + (length as u32).next_multiple_of(4);
+            if size > left {
+                break;
+            }
+            left -= size;
+            self.send_new(now, target, length, flags, out);
+            match self.next_fragment() {
+                Some(next) if self.admits(next.0) && self.paths[target].has_room() => (length, flags) = next,
+                _ => break,
+            }
+        }
+        if left == room {
+            return None;
+        }
+        self.last = target;
+        Some(target)
+    }
+
+    /// Section 6.1 rule A: the peer has room, or nothing is under way and so this may ask for it. More than half of what a
+    /// gap report or a stream sequence number can tell apart is never outstanding.
+    fn admits(&self, bytes: u64) -> bool {
+        (bytes <= self.peer_window || self.flight == 0) && self.records.next() - self.records.first < 1 << 15
+    }
+
+    fn choose(&mut self, now: Time) -> Option<usize> {
+        if self.flight == 0 {
+            self.paths.iter_mut().for_each(|path| path.decay(now));
+        }
+        if self.config.cmt {
+            return self.config.path_choice.choose(&self.paths, self.last);
+        }
+        // The primary path, or while it is inactive the next one that is not; the primary again if there is none.
+        let active = self.paths.iter().position(Path::is_usable).unwrap_or(0);
+        self.paths[active].has_room().then_some(active)
+    }
+
+    fn send_new(&mut self, now: Time, target: usize, length: u64, flags: DataFlags, out: &mut Packet) {
+        let tsn = self.records.next();
+        let streams = u64::from(self.streams);
+        let (stream, message) = ((self.message % streams) as u16, self.message / streams);
+        // The order that the stamp vouches for is the stream's, or that of TSNs where there is none.
+        let place = if flags.has(DataFlags::UNORDERED) { (tsn, 0) } else { (message, self.offset) };
+        let record = Record {
+            sent: now,
+            message,
+            stamp: stamp(stream, place.0, place.1),
+            length: length as u16,
+            stream,
+            transmissions: 1,
+            flags,
+            path: target as u8,
+            place: Place::Ahead,
+            missing: 0,
+            fast: false,
+            timed_out: false,
+        };
+        out.data.push(record.data(self.initial.wrapping_add(tsn as u32)));
+        self.records.push(record);
+        self.cut += length;
+        self.offset += length;
+        if flags.has(DataFlags::END) {
+            self.message += 1;
+            self.offset = 0;
+            self.stats.messages_sent += 1;
+        }
+        self.count(now, target, length);
+        let path = &mut self.paths[target];
+        path.order.send(tsn);
+        path.timed.get_or_insert((tsn, now));
+        if path.timer == Time::NEVER {
+            path.timer = now + path.rtt.rto();
+        }
+    }
+}

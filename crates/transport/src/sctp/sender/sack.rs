@@ -1,0 +1,276 @@
+//! SACKs (RFC 9260 sections 6.2.1 and 7.2): what is newly acknowledged, what grows, what is missing. The cost goes with
+//! the blocks of the SACK and with what is new in them, not with what is outstanding.
+
+use super::Sender;
+use crate::sctp::chunk::Packet;
+use crate::sctp::outstanding::Place;
+use crate::sctp::recovery::{MISSING, Newly, Scope, reports};
+use vazao_engine::Time;
+
+impl Sender {
+    /// The TSN nearest to the cumulative one that has this number on the wire.
+    fn tsn(&self, wire: u32) -> Option<u64> {
+        let near = self.records.first;
+        let distance = wire.wrapping_sub(self.initial).wrapping_sub(near as u32) as i32;
+        near.checked_add_signed(i64::from(distance))
+    }
+
+    /// The chunks up to `wire` have arrived, says a SHUTDOWN.
+    pub fn on_cumulative(&mut self, now: Time, wire: u32) {
+        let sack = Packet { sack: None, ..Packet::default() };
+        let window = self.peer_window + self.flight;
+        self.acknowledge(now, wire, u32::try_from(window).unwrap_or(u32::MAX), 0, &sack);
+    }
+
+    /// Handles the SACK of a packet.
+    pub fn on_sack(&mut self, now: Time, packet: &Packet) {
+        let Some(sack) = packet.sack else { return };
+        self.stats.sacks += 1;
+        self.stats.duplicate_reports += packet.duplicates.len() as u64;
+        self.acknowledge(now, sack.cumulative, sack.window, sack.packets, packet);
+    }
+
+    fn acknowledge(&mut self, now: Time, cumulative: u32, window: u32, packets: u8, packet: &Packet) {
+        // Section 6.2.1 (i): an old one, or one of what was never sent.
+        let Some(cumulative) = self.tsn(cumulative.wrapping_add(1)) else { return };
+        if cumulative < self.records.first || cumulative > self.records.next() {
+            return;
+        }
+        let advances = cumulative > self.records.first;
+        let earliest = self.begin(advances);
+        let mut newly = Newly::NOTHING;
+        for tsn in self.records.first..cumulative {
+            self.acknowledged += self.records.get(tsn).bytes();
+            self.on_acknowledged(now, tsn, true, &mut newly);
+        }
+        self.records.advance(cumulative);
+        self.gaps.remove_below(cumulative);
+        self.take_back(cumulative);
+        let highest_reported = self.read_gaps(now, cumulative, packet, &mut newly);
+        self.peer_window = u64::from(window).saturating_sub(self.flight);
+        if window == 0 {
+            // Section 6.1 rule A: who answers probes of a closed window is alive.
+            self.errors = 0;
+            self.paths.iter_mut().for_each(|path| path.errors = 0);
+        }
+        self.leave_recovery(cumulative);
+        self.grow(now);
+        self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
+        self.set_timers(now, earliest);
+        self.refill();
+    }
+
+    /// Step 1 of everything: what each path has earliest in flight.
+    fn begin(&mut self, advances: bool) -> [Option<u64>; 8] {
+        let mut earliest = [None; 8];
+        for (i, path) in self.paths.iter_mut().enumerate() {
+            path.begin_sack(advances);
+            if let Some(place) = earliest.get_mut(i) {
+                *place = path.order.lowest_in_flight(&self.records);
+            }
+        }
+        earliest
+    }
+
+    /// A chunk is acknowledged, cumulatively or by a gap report, perhaps not for the first time.
+    #[inline]
+    fn on_acknowledged(&mut self, now: Time, tsn: u64, cumulatively: bool, newly: &mut Newly) {
+        let record = *self.records.get(tsn);
+        if record.place == Place::Acked {
+            return;
+        }
+        let number = usize::from(record.path);
+        let path = &mut self.paths[number];
+        for (cumack, &chunks) in path.cumacks.iter_mut().zip(self.config.growth.follows()) {
+            if cumulatively {
+                cumack.on_cumulative();
+            } else {
+                cumack.seek(|from| path.order.lowest(&self.records, chunks, from));
+                cumack.on_gap(tsn);
+            }
+        }
+        path.order.remove(tsn, record.place);
+        self.records.get_mut(tsn).place = Place::Acked;
+        if record.place != Place::Marked {
+            path.flight -= record.bytes();
+            self.flight -= record.bytes();
+        }
+        path.news.acked += record.bytes();
+        path.newly.add(tsn);
+        newly.add(tsn);
+        if path.timed.is_some_and(|(timed, _)| timed == tsn) {
+            let (_, sent) = path.timed.take().expect("it is there");
+            path.rtt.sample(now.since(sent));
+            self.stats.rtt.record(now.since(sent));
+        }
+        self.errors = 0;
+        path.silent = false;
+        if record.place != Place::Marked {
+            // What waits to be sent again says nothing of the path by which it is late or lost.
+            path.on_sign_of_life();
+        }
+    }
+
+    /// A receiver that has the next TSN would acknowledge it cumulatively: one that reported it before has dropped it,
+    /// and perhaps what came later (section 6.2.1 iv).
+    #[cold]
+    fn forget_reports(&mut self, from: u64) {
+        let all: Vec<_> = self.gaps.iter().collect();
+        self.gaps.clear();
+        for tsn in all.into_iter().flat_map(|(start, end)| start.max(from)..end) {
+            let record = self.records.get_mut(tsn);
+            (record.place, record.timed_out, record.missing) = (Place::Marked, true, 0);
+            self.paths[usize::from(record.path)].order.marked.insert(tsn);
+        }
+    }
+
+    fn take_back(&mut self, cumulative: u64) {
+        if cumulative < self.records.next() && self.records.get(cumulative).place == Place::Acked {
+            self.forget_reports(cumulative);
+        }
+    }
+
+    /// Takes what the gap ack blocks newly acknowledge. Says the end of the highest block.
+    fn read_gaps(&mut self, now: Time, cumulative: u64, packet: &Packet, newly: &mut Newly) -> u64 {
+        let mut highest = 0;
+        let mut fresh = std::mem::take(&mut self.scratch);
+        fresh.clear();
+        for &(first, last) in &packet.gaps {
+            // Offsets count from the cumulative TSN, which is one below `cumulative`.
+            let (start, end) = ((cumulative + u64::from(first)).saturating_sub(1), cumulative + u64::from(last));
+            if first > 0 && start < end && end <= self.records.next() {
+                self.gaps.insert(start, end, |a, b| fresh.push((a, b)));
+                highest = highest.max(end);
+            }
+        }
+        for tsn in fresh.iter().flat_map(|&(start, end)| start..end) {
+            self.on_acknowledged(now, tsn, false, newly);
+        }
+        self.scratch = fresh;
+        if !packet.gaps.is_empty() {
+            for path in &mut self.paths {
+                for (cumack, &chunks) in path.cumacks.iter_mut().zip(self.config.growth.follows()) {
+                    cumack.seek(|from| path.order.lowest(&self.records, chunks, from));
+                }
+            }
+        }
+        highest
+    }
+
+    /// Section 7.2.4: a recovery ends when everything up to its exit point is acknowledged.
+    fn leave_recovery(&mut self, cumulative: u64) {
+        let over = |exit: &mut Option<u64>| {
+            if exit.is_some_and(|exit| cumulative > exit) {
+                *exit = None;
+            }
+        };
+        over(&mut self.exit);
+        self.paths.iter_mut().for_each(|path| over(&mut path.exit));
+    }
+
+    /// Whether a path's window is stopped by a fast recovery.
+    pub fn is_recovering(&self, path: usize) -> bool {
+        self.exit.is_some() || self.paths[path].exit.is_some()
+    }
+
+    /// What was acknowledged lets windows grow, before losses cut them (section 7.2.4's note).
+    fn grow(&mut self, now: Time) {
+        let next = self.records.next();
+        let stopped = self.exit.is_some();
+        for path in self.paths.iter_mut().filter(|path| path.news.acked > 0) {
+            for i in 0..self.config.growth.follows().len() {
+                path.news.pseudo[i] = path.cumacks[i].new;
+            }
+            let counted = self.config.growth.counts(&path.news, path.in_slow_start());
+            path.grow(now, counted, stopped || path.exit.is_some(), next);
+        }
+    }
+
+    /// Missing reports. `highest_reported`: the end of the highest gap ack block if the SACK advances the cumulative TSN,
+    /// below which in a fast recovery everything is reported (section 7.2.4), split fast retransmit aside.
+    fn find_missing(&mut self, now: Time, packets: u8, newly: &Newly, highest_reported: u64) {
+        if newly.is_nothing() && highest_reported == 0 {
+            return;
+        }
+        let mixed = self.paths.iter().filter(|path| !path.newly.is_nothing()).count() > 1;
+        let packets = if self.config.dac { packets } else { 1 };
+        let mut exit = None;
+        for i in 0..self.paths.len() {
+            let mut seen = if self.config.sfr { self.paths[i].newly } else { *newly };
+            if !self.config.sfr && self.is_recovering(i) {
+                seen.highest = seen.highest.max(highest_reported);
+            }
+            // The last of `highest` is itself acknowledged.
+            let below = seen.highest.saturating_sub(1);
+            let mut lost = Vec::new();
+            self.paths[i].order.report_missing(&mut self.records, below, |tsn, records| {
+                let record = records.get_mut(tsn);
+                record.missing += reports(packets, mixed, seen, tsn);
+                let is_lost = record.missing >= MISSING;
+                if is_lost {
+                    lost.push(tsn);
+                }
+                is_lost
+            });
+            if !lost.is_empty() {
+                exit = self.retransmit_fast(now, i, &lost).or(exit);
+            }
+        }
+        // Only now, so that one SACK cuts the window of each path on which it shows a loss.
+        self.exit = self.exit.or(exit);
+    }
+
+    /// Section 7.2.4 steps 1, 2 and 6. Says where a recovery of the association's that begins with it ends.
+    fn retransmit_fast(&mut self, now: Time, number: usize, lost: &[u64]) -> Option<u64> {
+        let flight = self.paths[number].flight;
+        let recovering = self.is_recovering(number);
+        // The highest outstanding: of the association, or of the path.
+        let exit = match self.config.scope {
+            Scope::PerAssociation => self.records.next() - 1,
+            Scope::PerPath => self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]),
+        };
+        for &tsn in lost {
+            self.mark(tsn, false);
+        }
+        let path = &mut self.paths[number];
+        path.pass = true;
+        if recovering {
+            return None;
+        }
+        path.cut(now, flight);
+        match self.config.scope {
+            Scope::PerAssociation => Some(exit),
+            Scope::PerPath => {
+                path.exit = Some(exit);
+                None
+            }
+        }
+    }
+
+    /// A chunk in flight is taken for lost.
+    pub(super) fn mark(&mut self, tsn: u64, timed_out: bool) {
+        let record = self.records.get_mut(tsn);
+        (record.place, record.timed_out, record.missing) = (Place::Marked, timed_out, 0);
+        let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
+        path.order.marked.insert(tsn);
+        path.flight -= bytes;
+        path.stats.losses += 1;
+        if path.timed.is_some_and(|(timed, _)| timed == tsn) {
+            path.timed = None;
+        }
+        self.flight -= bytes;
+        self.peer_window += bytes;
+    }
+
+    /// Section 6.3.2 rules R2 and R3.
+    fn set_timers(&mut self, now: Time, earliest: [Option<u64>; 8]) {
+        for (i, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| !path.newly.is_nothing()) {
+            let first = earliest.get(i).copied().flatten();
+            if path.flight == 0 {
+                path.timer = Time::NEVER;
+            } else if first.is_none_or(|tsn| !self.records.is_in_flight(tsn, i as u8)) {
+                path.timer = now + path.rtt.rto();
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Hand-made SACKs against the definitions of the papers.
+
+use super::*;
+use crate::sctp::chunk::Sack;
+use crate::sctp::growth::Chunks;
+use crate::sctp::{Growth, Scope, Semantics};
+use proptest::prelude::*;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Parameters, Raw};
+
+const CHUNK: u64 = 1452;
+
+/// A sender whose application has written enough, over so many paths with wide windows.
+fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
+    let given = given.iter().map(|(name, value)| {
+        let raw = match *value {
+            "true" => Raw::Flag(true),
+            "false" => Raw::Flag(false),
+            text => Raw::Text(text.into()),
+        };
+        ((*name).to_owned(), raw)
+    });
+    let all = given.chain([("initial_window".to_owned(), Raw::Text("29040 B".into()))]).collect();
+    let parameters = Parameters::resolve(crate::sctp::PARAMETERS, &all).expect("settings that exist");
+    let config = Arc::new(Config::new(&parameters, Some(CHUNK), None));
+    let mut sender = Sender::new(&config, paths, 1, 9);
+    sender.write(1_000_000);
+    sender.establish(at(0), 1 << 30, 1);
+    sender.paths.iter_mut().for_each(|path| path.confirmed = true);
+    sender
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+/// A receiver that says what it has, after each packet or when it is asked.
+#[derive(Default)]
+struct Arrived(std::collections::BTreeSet<u64>);
+
+impl Arrived {
+    /// Its SACK. TSNs count from 0 and are 1 higher on the wire.
+    fn sack(&self, packets: u8) -> Packet {
+        let next = (0..).find(|tsn| !self.0.contains(tsn)).expect("some TSN is missing");
+        let mut packet =
+            Packet { sack: Some(Sack { cumulative: next as u32, window: 1 << 30, packets }), ..Packet::default() };
+        for &tsn in self.0.range(next..) {
+            let offset = (tsn + 1 - next) as u16;
+            match packet.gaps.last_mut() {
+                Some(gap) if gap.1 + 1 == offset => gap.1 = offset,
+                _ => packet.gaps.push((offset, offset)),
+            }
+        }
+        packet
+    }
+}
+
+/// Sends new chunks by the paths given, one packet each.
+fn send(sender: &mut Sender, paths: &[usize]) {
+    for &path in paths {
+        sender.send_new(at(0), path, CHUNK, DataFlags::WHOLE, &mut Packet::default());
+    }
+}
+
+/// The TSNs, counted from 1, whose arrival lets a window grow: figure 6 of the CMT-SCTP thesis. TSNs 1, 2, 4, 5, 8, 9, 12
+/// go by path 1 and 3, 6, 7, 10, 11 by path 2; 6 is lost and 3 is late. More is in flight, so that windows are in use.
+fn growing(growth: &str, scope: &str) -> Vec<u64> {
+    let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("cwnd_growth", growth), ("fast_recovery", scope)]);
+    send(&mut sender, &[0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0]);
+    send(&mut sender, &[0; 40]);
+    send(&mut sender, &[1; 40]);
+    let mut arrived = Arrived::default();
+    let mut growing = Vec::new();
+    // TSN 11 makes the third missing report of 6; 13 comes by path 1 afterwards.
+    for tsn in [1, 2, 4, 5, 3, 8, 7, 9, 10, 12, 11, 13] {
+        let before = [sender.paths[0].cwnd(), sender.paths[1].cwnd()];
+        arrived.0.insert(tsn - 1);
+        sender.on_sack(at(tsn), &arrived.sack(0));
+        for (path, before) in sender.paths.iter().zip(before) {
+            // A recovery has halved what had grown before.
+            let reached = if path.cwnd() < before { 2 * path.cwnd() } else { path.cwnd() };
+            if reached > before {
+                assert_eq!(reached - before, CHUNK);
+                growing.push(tsn);
+            }
+        }
+    }
+    assert_eq!(sender.paths[1].stats.recoveries, 1);
+    growing
+}
+
+#[test]
+fn figure_6() {
+    assert_eq!(growing("rfc4960", "per-association"), [1, 2, 3]);
+    assert_eq!(growing("rfc8540", "per-association"), [1, 2, 3], "in slow start");
+    for cuc in ["cuc", "cuc-v2"] {
+        assert_eq!(growing(cuc, "per-association"), [1, 2, 4, 5, 3, 8, 9, 12]);
+        assert_eq!(growing(cuc, "per-path"), [1, 2, 4, 5, 3, 8, 9, 12, 13]);
+    }
+    let proposal = [1, 2, 4, 5, 3, 8, 7, 9, 10, 12, 11];
+    assert_eq!(growing("gap-acked", "per-association"), proposal);
+    assert_eq!(growing("gap-acked", "per-path"), [&proposal[..], &[13]].concat());
+}
+
+/// RFC 4960 section 7.2.2 and RFC 8540 section 3.22: in congestion avoidance a window grows by a segment for each window's
+/// worth acknowledged, at the cumulative TSN only or by gap reports too.
+#[test]
+fn congestion_avoidance_counts_what_the_rule_says() {
+    // A window of 20 chunks and a threshold below it; chunk 0 is lost, but split fast retransmit keeps its path from
+    // hearing of it: everything else goes by the other.
+    for (growth, grown) in [("rfc4960", 0), ("rfc8540", 1), ("gap-acked", 1)] {
+        let given = [("cmt", "true"), ("dac", "false"), ("cwnd_growth", growth), ("initial_ssthresh", "1500 B")];
+        let mut sender = sender(2, &given);
+        send(&mut sender, &[1]);
+        send(&mut sender, &[0; 60]);
+        let mut arrived = Arrived::default();
+        for tsn in 1..=20 {
+            assert_eq!(sender.paths[0].cwnd(), 29_040, "{growth}, TSN {tsn}");
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+        }
+        let unit = sender.config.segment();
+        assert_eq!(sender.config.semantics, Semantics::Rfc9260);
+        assert_eq!(sender.paths[0].cwnd(), 29_040 + grown * unit, "{growth}");
+    }
+}
+
+/// Section 7.2.4: the third report marks a chunk, halves the window, and lasts until everything sent before is
+/// acknowledged.
+#[test]
+fn three_reports_start_a_recovery() {
+    let mut sender = sender(1, &[]);
+    send(&mut sender, &[0; 20]);
+    let mut arrived = Arrived::default();
+    for (tsn, marked) in [(1, 0), (2, 0), (3, 1), (4, 1)] {
+        arrived.0.insert(tsn);
+        sender.on_sack(at(tsn), &arrived.sack(0));
+        assert_eq!(sender.paths[0].order.marked.len(), marked, "after TSN {tsn}");
+    }
+    assert_eq!((sender.paths[0].cwnd(), sender.paths[0].ssthresh()), (29_040 / 2, 29_040 / 2));
+    // It leaves at once, whatever the window, and has no second fast retransmission.
+    let mut packet = Packet::default();
+    assert_eq!(sender.next(at(5), 1468, &mut packet), Some(0));
+    assert_eq!(packet.data[0].tsn, 1);
+    for tsn in 5..19 {
+        arrived.0.insert(tsn);
+        sender.on_sack(at(tsn), &arrived.sack(0));
+    }
+    assert!(sender.paths[0].order.marked.is_empty() && sender.is_recovering(0));
+    arrived.0.insert(0);
+    sender.on_sack(at(30), &arrived.sack(0));
+    assert!(sender.is_recovering(0), "TSN 19 was outstanding when it began");
+    arrived.0.insert(19);
+    sender.on_sack(at(31), &arrived.sack(0));
+    assert!(!sender.is_recovering(0));
+    assert_eq!(sender.paths[0].stats.recoveries, 1);
+}
+
+/// What arrives by one path says nothing of another's chunks with split fast retransmit, and everything without.
+#[test]
+fn reports_count_for_their_own_path_only_if_split() {
+    for (sfr, recoveries) in [("true", 0), ("false", 1)] {
+        let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("sfr", sfr)]);
+        send(&mut sender, &[1, 0, 0, 0, 0]);
+        let mut arrived = Arrived::default();
+        for tsn in 1..5 {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+        }
+        assert_eq!(sender.paths[1].stats.recoveries, recoveries, "sfr = {sfr}");
+    }
+}
+
+/// Losses on both paths cut both windows; a second loss on a path that recovers cuts nothing. With a recovery of its own
+/// each path begins when its loss shows; an association's holds both, so that the later one's window stays whole.
+#[test]
+fn a_recovery_reaches_as_far_as_its_scope() {
+    for (scope, recoveries) in [("per-association", [1, 0]), ("per-path", [1, 1])] {
+        let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("fast_recovery", scope)]);
+        send(&mut sender, &[0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0]);
+        let mut arrived = Arrived::default();
+        // TSN 0 of path 1 is lost, then TSN 1 of path 2.
+        for tsn in [2, 3, 4, 5, 6, 7] {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+        }
+        let got = [0, 1].map(|path: usize| sender.paths[path].stats.recoveries);
+        assert_eq!(got, recoveries, "{scope}");
+        assert_eq!(sender.config.scope == Scope::PerPath, sender.paths[1].exit.is_some());
+        // Either way both are to be sent again.
+        assert_eq!(sender.paths.iter().map(|path| path.order.marked.len()).sum::<usize>(), 2, "{scope}");
+    }
+}
+
+/// DAC: a SACK that answers two packets of one path makes two reports; of two paths, one each.
+#[test]
+fn delayed_acknowledgements_report_twice() {
+    let mut sender = sender(2, &[("cmt", "true")]);
+    send(&mut sender, &[0, 0, 0, 0, 0, 1]);
+    let mut arrived = Arrived::default();
+    for (tsns, marked) in [([1, 2], 0), ([3, 5], 1)] {
+        arrived.0.extend(tsns);
+        sender.on_sack(at(1), &arrived.sack(2));
+        assert_eq!(sender.paths[0].order.marked.len(), marked, "after {tsns:?}");
+    }
+}
+
+/// Section 6.2.1 (iv): a receiver that drops what it has reported gets it again.
+#[test]
+fn what_the_receiver_takes_back_is_sent_again() {
+    let mut sender = sender(1, &[]);
+    send(&mut sender, &[0; 4]);
+    let mut arrived = Arrived([1, 2].into());
+    sender.on_sack(at(1), &arrived.sack(0));
+    arrived.0 = [0].into();
+    sender.on_sack(at(2), &arrived.sack(0));
+    assert_eq!(sender.paths[0].order.marked, [1, 2].into());
+    arrived.0 = [0, 1, 2, 3].into();
+    sender.on_sack(at(3), &arrived.sack(0));
+    assert_eq!(sender.flight, 0);
+}
+
+/// CUC and CUC version 2 as their figures write them: loops over all of the retransmission queue.
+#[derive(Default, Clone)]
+struct Figure {
+    pseudo: Option<u64>,
+    find: bool,
+    new: bool,
+}
+
+/// One SACK by the figures. `queue`: what is outstanding, with destination, transmissions, and whether it was
+/// acknowledged before; `cumulative`: below it everything is; `gap`: whether a gap report has it.
+fn by_the_figure(
+    figures: &mut [Figure],
+    chunks: Chunks,
+    queue: &[(u64, usize, u16, bool)],
+    cumulative: u64,
+    gap: impl Fn(u64) -> bool,
+) {
+    figures.iter_mut().for_each(|d| d.new = false);
+    for &(_, d, _, acked) in queue.iter().filter(|entry| entry.0 < cumulative) {
+        if !acked {
+            (figures[d].find, figures[d].new) = (true, true);
+        }
+    }
+    let rest = || queue.iter().filter(|entry| entry.0 >= cumulative);
+    if !rest().any(|entry| gap(entry.0)) {
+        return;
+    }
+    for &(tsn, d, transmissions, acked) in rest() {
+        let d = &mut figures[d];
+        if d.find && !acked && chunks.include(transmissions) {
+            d.pseudo = Some(tsn);
+            d.find = false;
+        }
+        if !acked && gap(tsn) && d.pseudo == Some(tsn) {
+            (d.new, d.find) = (true, true);
+        }
+    }
+}
+
+proptest! {
+    /// Whatever is sent by whichever path, lost, sent again elsewhere and acknowledged in whatever order: the windows may
+    /// grow exactly where the figures' loops say so.
+    #[test]
+    fn pseudo_cumacks_are_the_figures(
+        version in 1_u8..=2,
+        events in prop::collection::vec((0_u8..8, 0_usize..3, any::<prop::sample::Index>(), any::<bool>()), 1..150),
+    ) {
+        let growth = if version == 1 { "cuc" } else { "cuc-v2" };
+        let mut sender = sender(3, &[("cmt", "true"), ("cwnd_growth", growth), ("retransmission", "cwnd")]);
+        let follows = sender.config.growth.follows();
+        let fresh = vec![Figure { find: true, ..Figure::default() }; 3];
+        let mut figures: Vec<(Chunks, Vec<Figure>)> = follows.iter().map(|&chunks| (chunks, fresh.clone())).collect();
+        let mut arrived = Arrived::default();
+        for (kind, path, index, more) in events {
+            let (first, next) = (sender.records.first, sender.records.next());
+            let open: Vec<u64> = (first..next).filter(|tsn| !arrived.0.contains(tsn)).collect();
+            match kind {
+                0..3 if next - first < 60 => send(&mut sender, &[path]),
+                _ if open.is_empty() => continue,
+                // A loss is found, and the chunk goes by another path.
+                3 => {
+                    let tsn = open[index.index(open.len())];
+                    let record = *sender.records.get(tsn);
+                    if record.place != Place::Marked {
+                        let from = usize::from(record.path);
+                        sender.paths[from].order.remove(tsn, record.place);
+                        sender.mark(tsn, more);
+                        sender.send_again(at(1), tsn, from, path, &mut Packet::default());
+                    }
+                }
+                _ => {
+                    let queue: Vec<_> = (first..next)
+                        .map(|tsn| {
+                            let record = sender.records.get(tsn);
+                            (tsn, usize::from(record.path), record.transmissions, record.place == Place::Acked)
+                        })
+                        .collect();
+                    arrived.0.insert(open[index.index(open.len())]);
+                    if more {
+                        arrived.0.insert(open[0]);
+                    }
+                    let packet = arrived.sack(1);
+                    let cumulative = u64::from(packet.sack.expect("it is one").cumulative);
+                    for (chunks, figures) in &mut figures {
+                        by_the_figure(figures, *chunks, &queue, cumulative, |tsn| arrived.0.contains(&tsn));
+                    }
+                    sender.on_sack(at(1), &packet);
+                    for (i, (_, figures)) in figures.iter().enumerate() {
+                        for (path, figure) in sender.paths.iter().zip(figures) {
+                            prop_assert_eq!(path.cumacks[i].new, figure.new);
+                            prop_assert_eq!(path.cumacks[i].find, figure.find);
+                        }
+                    }
+                }
+            }
+        }
+        let _ = Growth::ALL;
+    }
+}

@@ -1,0 +1,98 @@
+//! Timers of the paths: T3-rtx (RFC 9260 section 6.3.3) and heartbeats (section 8.3).
+
+use super::Sender;
+use crate::sctp::chunk::{Control, Probe};
+use crate::sctp::path::Path;
+use vazao_engine::Time;
+
+impl Sender {
+    pub fn next_timeout(&self) -> Time {
+        let due = |path: &Path| path.timer.min(path.heartbeat.due);
+        self.paths.iter().map(due).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Handles every timer that is due. False: the association has failed too often.
+    pub fn handle_timeout(&mut self, now: Time) -> bool {
+        for i in 0..self.paths.len() {
+            if self.paths[i].timer <= now {
+                self.on_t3(now, i);
+            }
+            if self.paths[i].heartbeat.due <= now {
+                self.on_heartbeat_due(now, i);
+            }
+        }
+        self.refill();
+        self.errors <= self.config.association_retries
+    }
+
+    /// Everything in flight by the path is taken for lost, and leaves again as the window of one packet admits.
+    fn on_t3(&mut self, now: Time, number: usize) {
+        let path = &mut self.paths[number];
+        path.timer = Time::NEVER;
+        if path.flight == 0 {
+            return;
+        }
+        let flight = path.flight;
+        path.stats.timeouts += 1;
+        path.collapse(now, flight);
+        path.rtt.back_off();
+        path.on_error(self.config.path_retries);
+        path.timed = None;
+        path.pass = false;
+        // Slow start begins anew: no recovery is to hold it.
+        path.exit = None;
+        self.exit = None;
+        self.errors += 1;
+        for tsn in self.paths[number].order.drain_in_flight(&self.records) {
+            self.mark(tsn, true);
+        }
+    }
+
+    /// A heartbeat was not answered, or it is time for one on an idle path.
+    fn on_heartbeat_due(&mut self, now: Time, number: usize) {
+        let config = &self.config;
+        let path = &mut self.paths[number];
+        if path.heartbeat.pending.take().is_some() {
+            path.rtt.back_off();
+            path.on_error(config.path_retries);
+            self.errors += 1;
+            if path.confirmed
+                && let Some(interval) = config.heartbeat
+            {
+                path.heartbeat.due = now + interval;
+                return;
+            }
+        } else if path.confirmed && path.active {
+            let idle = path.used.saturating_add(config.heartbeat.unwrap_or_default() + path.rtt.rto());
+            if idle > now {
+                path.heartbeat.due = idle;
+                return;
+            }
+        }
+        path.heartbeat.due = Time::NEVER;
+        path.heartbeat.wanted = true;
+    }
+
+    /// A heartbeat that is to leave, and by which path.
+    pub fn next_heartbeat(&mut self, now: Time) -> Option<(usize, Control)> {
+        let number = self.paths.iter().position(|path| path.heartbeat.wanted)?;
+        let path = &mut self.paths[number];
+        let beat = &mut path.heartbeat;
+        beat.wanted = false;
+        beat.nonce += 1;
+        beat.pending = Some(beat.nonce);
+        beat.due = now + path.rtt.rto();
+        path.stats.heartbeats += 1;
+        Some((number, Control::Heartbeat(Probe { path: number as u8, sent: now, nonce: beat.nonce })))
+    }
+
+    pub fn on_heartbeat_ack(&mut self, now: Time, probe: &Probe) {
+        let interval = self.config.heartbeat;
+        if let Some(path) = self.paths.get_mut(usize::from(probe.path))
+            && path.on_heartbeat_ack(now, probe, interval)
+        {
+            self.errors = 0;
+            self.refill();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Every message once and in order within its stream, whatever the network does.
+
+use crate::lab::{Lab, Weather, config, text};
+use proptest::prelude::*;
+use vazao_engine::registry::Raw;
+
+#[test]
+fn a_transfer_over_one_path() {
+    let mut lab = Lab::new(config(Some(1452), &[]), 8 << 20, vec![Weather::fair(12)], 1);
+    lab.run(60);
+    lab.assert_delivered(8 << 20);
+    // 8 MiB in messages of 1452 bytes are 5778 chunks, one a packet.
+    assert_eq!(lab.sender().sum(|path| path.chunks), 5778);
+    assert_eq!(lab.sender().sum(|path| path.retransmissions), 0);
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    let outages = prop::collection::vec((0_u64..4_000, 1_u64..3_000), 0..2);
+    (1_u64..60, 0_u64..40, 0_u64..30, 0_u64..10, outages).prop_map(|(delay, jitter, loss, duplication, outages)| {
+        let outages = outages.into_iter().map(|(start, length)| start..start + length).collect();
+        Weather { delay, jitter, loss, duplication, outages }
+    })
+}
+
+fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
+    prop::sample::select(names).prop_map(text)
+}
+
+prop_compose! {
+    /// Any combination of what CMT can be told.
+    fn treatment()(
+        cmt: bool, sfr: bool, dac: bool, unordered in prop::bool::weighted(0.2), streams in 1_u16..6,
+        growth in choice(&["rfc4960", "rfc8540", "gap-acked", "cuc", "cuc-v2"]),
+        scope in choice(&["per-association", "per-path"]),
+        policy in choice(&["same", "asap", "cwnd", "ssthresh", "loss-rate", "alternate"]),
+        path_choice in choice(&["largest-free-cwnd", "round-robin", "lowest-rtt"]),
+        buffer in choice(&["16 kB", "64 kB", "8 MB"]),
+    ) -> Vec<(&'static str, Raw)> {
+        vec![
+            ("cmt", Raw::Flag(cmt)),
+            ("sfr", Raw::Flag(sfr)),
+            ("dac", Raw::Flag(dac)),
+            ("unordered", Raw::Flag(unordered)),
+            ("streams", Raw::Number(f64::from(streams))),
+            ("cwnd_growth", growth),
+            ("fast_recovery", scope),
+            ("retransmission", policy),
+            ("path_choice", path_choice),
+            ("receive_buffer", buffer),
+            ("retries", Raw::Number(100.0)),
+            ("path_retries", Raw::Number(6.0)),
+        ]
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #[test]
+    fn every_message_arrives_once_and_in_order(
+        seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,
+        message in prop::option::of(1_u64..9_000), slow in prop::option::of(2_000_u64..20_000),
+    ) {
+        // Tiny messages are many: fewer bytes of them.
+        let bytes = bytes.min(message.unwrap_or(1452) * 2_000);
+        let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
+        lab.ends[1].slow = slow;
+        lab.calm_after = 3_000;
+        lab.run(200_000);
+        lab.assert_delivered(bytes);
+    }
+}

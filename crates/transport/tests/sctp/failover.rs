@@ -1,0 +1,46 @@
+//! Multihoming without concurrent transfer: the primary path fails (RFC 9260 sections 6.4, 8.2, 8.3).
+
+use crate::lab::{Lab, Weather, config, text};
+use vazao_engine::registry::Raw;
+
+fn weather(outage: std::ops::Range<u64>) -> Vec<Weather> {
+    vec![Weather { outages: vec![outage], ..Weather::fair(10) }, Weather::fair(20)]
+}
+
+/// Path.Max.Retrans is 5: the sixth timeout in a row makes the primary inactive. What was lost is sent again by the other
+/// path at once, so every timeout concerns new data, or a heartbeat; nothing is lost in the end.
+#[test]
+fn the_other_path_takes_over() {
+    let mut lab = Lab::new(config(Some(1000), &[]), 20_000_000, weather(100..1_000_000), 3);
+    lab.run(1_000);
+    lab.assert_delivered(20_000_000);
+    let paths = lab.sender().paths();
+    assert_eq!(paths[0].stats().failures, 1);
+    assert!(!paths[0].is_active() && paths[1].is_active());
+    assert!(paths[1].stats().chunks > 10 * paths[0].stats().timeouts);
+}
+
+#[test]
+fn fewer_retries_fail_over_sooner() {
+    let time = |retries: f64| {
+        let given = [("path_retries", Raw::Number(retries))];
+        let mut lab = Lab::new(config(Some(1000), &given), 20_000_000, weather(100..1_000_000), 3);
+        lab.run_until(1_000, |lab| !lab.sender().paths()[0].is_active());
+        lab.now.as_secs()
+    };
+    // Timeouts 1, 2, 4, ... s apart, but for what the windows' last round trips take.
+    let (none, one, five) = (time(0.0), time(1.0), time(5.0));
+    assert!((none - 1.1).abs() < 0.1 && (one - none - 2.0).abs() < 0.1, "{none}, {one}");
+    assert!((five - one - (4.0 + 8.0 + 16.0 + 32.0)).abs() < 0.5, "{one}, {five}");
+}
+
+/// Heartbeats find that the primary is back, and new data returns to it.
+#[test]
+fn the_primary_comes_back() {
+    let given = [("path_retries", Raw::Number(0.0)), ("heartbeat", text("1 s"))];
+    let mut lab = Lab::new(config(Some(1000), &given), 200_000_000, weather(100..6_000), 3);
+    lab.run_until(100, |lab| lab.now.as_secs() > 4.0);
+    assert!(!lab.sender().paths()[0].is_active());
+    lab.run_until(100, |lab| lab.sender().paths()[0].is_active());
+    assert!(lab.now.as_secs() < 6.0 + 1.0 + 8.0, "{}", lab.now.as_secs());
+}

@@ -1,0 +1,99 @@
+//! Setting up an association (RFC 9260 section 5).
+
+use crate::lab::{Lab, Weather, at, config, text};
+use vazao_transport::sctp::{Control, Failure, State};
+
+fn lab(given: &[(&str, vazao_engine::registry::Raw)], paths: usize) -> Lab {
+    Lab::new(config(Some(1000), given), 10_000, vec![Weather::fair(50); paths], 3)
+}
+
+#[test]
+fn four_messages_in_two_round_trips() {
+    let mut lab = lab(&[], 1);
+    lab.ends[0].closes = false;
+    let mut seen = Vec::new();
+    lab.run_until(10, |lab| {
+        seen.push(lab.ends.each_ref().map(|end| end.sctp.state()));
+        lab.sender().stats().established.is_some()
+    });
+    seen.dedup();
+    let [closed, wait, echoed, open] = [State::Closed, State::CookieWait, State::CookieEchoed, State::Established];
+    assert_eq!(seen, [[wait, closed], [echoed, closed], [echoed, open], [open, open]]);
+    assert_eq!(lab.sender().stats().established, Some(at(200)));
+    assert_eq!(lab.ends[1].sctp.stats().established, Some(at(150)));
+}
+
+/// Any one of the four may be lost, or any two: T1 sends it again after RTO.Initial, or after what INIT measured (1 s at
+/// least), and the answers come again.
+#[test]
+fn whatever_is_lost_comes_again() {
+    for first in 0..4 {
+        for second in first..5 {
+            let mut lab = lab(&[], 1);
+            let mut number = 0;
+            lab.lose = Box::new(move |_, _, packet| {
+                let setup = packet.data.is_empty() && packet.sack.is_none();
+                number += u32::from(setup);
+                setup && (number == first + 1 || number == second + 1)
+            });
+            lab.run(100);
+            lab.assert_delivered(10_000);
+        }
+    }
+}
+
+#[test]
+fn a_cookie_that_comes_back_too_late_is_not_taken() {
+    // The first COOKIE ECHO is lost; the second comes 1 s later, when the cookie is no longer good.
+    let mut lab = lab(&[("cookie_life", text("500 ms"))], 1);
+    let mut lost = false;
+    lab.lose = Box::new(move |_, _, packet| {
+        let echo = matches!(packet.control.first(), Some(Control::CookieEcho(_)));
+        echo && !std::mem::replace(&mut lost, true)
+    });
+    lab.run(100);
+    lab.assert_delivered(10_000);
+    assert_eq!(lab.ends.each_ref().map(|end| end.sctp.stats().stale_cookies), [1, 1]);
+}
+
+#[test]
+fn a_changed_cookie_sets_up_nothing() {
+    use std::sync::Arc;
+    use vazao_transport::sctp::{Association, Init, Packet};
+    let config = Arc::new(config(None, &[]));
+    let (mut client, mut server) =
+        (Association::connect(config.clone(), 1, 5, 100), Association::listen(config, 1, 9, 200));
+    let mut packet = Packet::default();
+    let carry = |from: &mut Association, to: &mut Association, packet: &mut Packet, change: bool| {
+        packet.clear();
+        from.poll_transmit(at(0), packet).expect("a packet");
+        if let (true, Some(Control::CookieEcho(cookie))) = (change, packet.control.first_mut()) {
+            cookie.peer = Init { window: 1 << 30, ..cookie.peer };
+        }
+        to.handle(at(0), 0, packet);
+    };
+    carry(&mut client, &mut server, &mut packet, false);
+    carry(&mut server, &mut client, &mut packet, false);
+    carry(&mut client, &mut server, &mut packet, true);
+    assert_eq!(server.state(), State::Closed);
+}
+
+#[test]
+fn nobody_answers() {
+    let mut lab = lab(&[], 2);
+    lab.lose = Box::new(|_, _, _| true);
+    lab.run(10_000);
+    assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));
+    // Max.Init.Retransmits is 8: INIT leaves nine times, after 1, 2, 4, ... 60 s; the ninth wait ends it.
+    assert_eq!(lab.packets, 9);
+    assert_eq!(lab.now, at(1000 * (1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 + 60)));
+}
+
+/// Section 5.4: an address counts once it has answered a heartbeat, one round trip after the association stands.
+#[test]
+fn other_paths_are_probed_first() {
+    let mut lab = lab(&[("cmt", vazao_engine::registry::Raw::Flag(true))], 3);
+    lab.run_until(10, |lab| lab.sender().paths().iter().all(|path| path.is_usable()));
+    assert_eq!(lab.now, at(300));
+    assert_eq!(lab.sender().sum(|path| path.heartbeats), 2);
+}

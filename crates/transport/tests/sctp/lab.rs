@@ -1,0 +1,220 @@
+//! Two endpoints joined by disjoint paths that lose, delay, reorder, duplicate and corrupt as they are told, in virtual
+//! time, with applications at both ends; and what must hold at every event.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use vazao_engine::registry::{Parameters, Raw};
+use vazao_engine::{Duration, Time};
+use vazao_transport::Stream;
+use vazao_transport::sctp::{Association, Config, PARAMETERS, Packet, State};
+
+/// How a path treats packets, both ways.
+#[derive(Clone, Debug)]
+pub struct Weather {
+    /// One way, without jitter, in milliseconds.
+    pub delay: u64,
+    /// Most that a packet may be late, which reorders, in milliseconds.
+    pub jitter: u64,
+    /// Probability of each fate, in per cent. A corrupted packet fails its checksum at the host: it is a lost one.
+    pub loss: u64,
+    pub duplication: u64,
+    /// Nothing passes in these milliseconds.
+    pub outages: Vec<Range<u64>>,
+}
+
+impl Weather {
+    pub fn fair(delay: u64) -> Weather {
+        Weather { delay, jitter: 0, loss: 0, duplication: 0, outages: Vec::new() }
+    }
+}
+
+/// Settings by name, as a scenario gives them; the rest are defaults.
+pub fn config(message: Option<u64>, given: &[(&str, Raw)]) -> Config {
+    let given = given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    Config::new(&Parameters::resolve(PARAMETERS, &given).expect("settings that exist"), message, None)
+}
+
+pub fn text(text: &str) -> Raw {
+    Raw::Text(text.into())
+}
+
+/// One end.
+pub struct End {
+    pub sctp: Association,
+    sends: u64,
+    written: u64,
+    pub received: u64,
+    /// It reads so many bytes each 5 ms; none: all at once.
+    pub slow: Option<u64>,
+    next_read: Time,
+    pub closes: bool,
+}
+
+impl End {
+    fn act(&mut self, now: Time) {
+        if now >= self.next_read {
+            self.next_read = if self.slow.is_some() { now + Duration::from_millis(5) } else { Time::ZERO };
+            if let Some(range) = self.sctp.read_at_most(self.slow.unwrap_or(u64::MAX)) {
+                assert_eq!(range.start, self.received, "every byte once");
+                self.received = range.end;
+            }
+        }
+        if self.sctp.is_connected() {
+            self.written += self.sctp.write(self.sends - self.written);
+            if self.closes && self.written == self.sends {
+                self.closes = false;
+                self.sctp.close();
+            }
+        }
+    }
+}
+
+/// Whether a packet is lost: which end sends it, by which path.
+pub type Losses = dyn FnMut(usize, usize, &Packet) -> bool;
+
+pub struct Lab {
+    pub now: Time,
+    pub ends: [End; 2],
+    paths: Vec<Weather>,
+    /// After so many packets everything passes, so that every run ends.
+    pub calm_after: u64,
+    random: vazao_engine::Stream,
+    under_way: BTreeMap<(Time, u64), (usize, usize, Packet)>,
+    pub packets: u64,
+    /// Packets of one end that are lost whatever the weather: a predicate.
+    pub lose: Box<Losses>,
+}
+
+impl Lab {
+    /// The client sends so many bytes and closes.
+    pub fn new(config: Config, sends: u64, paths: Vec<Weather>, seed: u64) -> Lab {
+        let config = Arc::new(config);
+        let end = |sctp, sends, closes| End {
+            sctp,
+            sends,
+            written: 0,
+            received: 0,
+            slow: None,
+            next_read: Time::ZERO,
+            closes,
+        };
+        let (tag, tsn) = (seed as u32 | 1, (seed.wrapping_mul(0x9e37_79b9)) as u32);
+        Lab {
+            now: Time::ZERO,
+            ends: [
+                end(Association::connect(config.clone(), paths.len(), tag, tsn), sends, true),
+                end(Association::listen(config, paths.len(), tag ^ 0xffff, u32::MAX - 3), 0, false),
+            ],
+            paths,
+            calm_after: u64::MAX,
+            random: vazao_engine::Stream::new(seed, "lab"),
+            under_way: BTreeMap::new(),
+            packets: 0,
+            lose: Box::new(|_, _, _| false),
+        }
+    }
+
+    fn service(&mut self, index: usize) {
+        self.ends[index].act(self.now);
+        let mut packet = Packet::default();
+        while let Some(path) = self.ends[index].sctp.poll_transmit(self.now, &mut packet) {
+            assert!(packet.bytes() + 20 <= 1500, "a packet of {} bytes", packet.bytes());
+            assert!(!packet.is_empty());
+            let packet = std::mem::take(&mut packet);
+            self.launch(index, path, packet);
+        }
+    }
+
+    fn launch(&mut self, from: usize, path: usize, packet: Packet) {
+        self.packets += 1;
+        let lost = (self.lose)(from, path, &packet);
+        let weather = &self.paths[path];
+        let ms = self.now.as_nanos() / 1_000_000;
+        let calm = self.packets > self.calm_after;
+        let out = weather.outages.iter().any(|outage| outage.contains(&ms));
+        if lost || out || (!calm && self.random.below(100) < weather.loss) {
+            return;
+        }
+        let copies = if !calm && self.random.below(100) < weather.duplication { 2 } else { 1 };
+        for copy in 0..copies {
+            let late = if calm { 0 } else { self.random.below(weather.jitter * 1_000_000 + 1) };
+            let at = self.now + Duration::from_millis(weather.delay) + Duration::from_nanos(late);
+            self.under_way.insert((at, 2 * self.packets + copy), (1 - from, path, packet.clone()));
+        }
+    }
+
+    /// The next event. False: there is none.
+    pub fn step(&mut self) -> bool {
+        let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+        let wake = |end: &End| {
+            let read = if end.slow.is_some() && !end.sctp.is_over() { end.next_read } else { Time::NEVER };
+            end.sctp.next_timeout().min(read)
+        };
+        let wakes = [wake(&self.ends[0]), wake(&self.ends[1])];
+        let next = arrival.min(wakes[0]).min(wakes[1]);
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = self.now.max(next);
+        if arrival == next {
+            let (_, (to, path, packet)) = self.under_way.pop_first().expect("an arrival");
+            self.ends[to].sctp.handle(self.now, path, &packet);
+            self.service(to);
+            return true;
+        }
+        for (i, wake) in wakes.into_iter().enumerate() {
+            if wake == next {
+                if self.ends[i].sctp.next_timeout() <= self.now {
+                    self.ends[i].sctp.handle_timeout(self.now);
+                }
+                self.service(i);
+            }
+        }
+        true
+    }
+
+    /// Runs until both ends are over or nothing happens any more; at most so many seconds.
+    pub fn run(&mut self, seconds: u64) {
+        self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.sctp.is_over()));
+    }
+
+    pub fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Lab) -> bool) {
+        (0..2).for_each(|i| self.service(i));
+        let mut events = 0_u64;
+        while !done(self) && self.now < Time::ZERO + Duration::from_secs(seconds) && self.step() {
+            events += 1;
+            assert!(events < 20_000_000, "it goes on for ever");
+            self.check();
+        }
+    }
+
+    /// What must hold at every event.
+    fn check(&self) {
+        for end in &self.ends {
+            let flights: u64 = end.sctp.paths().iter().map(|path| path.flight()).sum();
+            assert_eq!(flights, end.sctp.flight(), "flights of the paths add up");
+            for path in end.sctp.paths() {
+                assert!(path.cwnd() >= 1452, "a window of {}", path.cwnd());
+            }
+            assert_eq!(end.sctp.stats().misplaced, 0, "every message in its place");
+        }
+    }
+
+    /// Everything arrived once, in order, and both sides know.
+    pub fn assert_delivered(&self, bytes: u64) {
+        assert_eq!(self.ends[1].received, bytes, "bytes delivered");
+        assert_eq!(self.ends[0].sctp.failure(), None);
+        assert_eq!(self.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
+        let messages = self.ends[0].sctp.stats().messages_sent;
+        assert_eq!(self.ends[1].sctp.stats().messages_delivered, messages, "messages delivered");
+    }
+
+    pub fn sender(&self) -> &Association {
+        &self.ends[0].sctp
+    }
+}
+
+pub fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}

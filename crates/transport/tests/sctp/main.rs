@@ -1,0 +1,8 @@
+//! SCTP against its RFCs and papers.
+
+mod delivery;
+mod failover;
+mod handshake;
+mod lab;
+mod shutdown;
+mod timers;

@@ -1,0 +1,67 @@
+//! Ending an association (RFC 9260 section 9).
+
+use crate::lab::{Lab, Weather, config, text};
+use vazao_transport::sctp::{Control, Failure, State};
+
+#[test]
+fn three_messages_end_it() {
+    let mut lab = Lab::new(config(Some(1000), &[]), 3_000, vec![Weather::fair(50)], 3);
+    let mut seen = Vec::new();
+    lab.run_until(10, |lab| {
+        seen.push(lab.ends.each_ref().map(|end| end.sctp.state()));
+        lab.ends.iter().all(|end| end.sctp.is_over())
+    });
+    seen.dedup();
+    use State::{Closed, ShutdownAckSent, ShutdownPending, ShutdownSent};
+    let open = State::Established;
+    let tail = [
+        [ShutdownPending, open],
+        [ShutdownSent, open],
+        [ShutdownSent, ShutdownAckSent],
+        [Closed, ShutdownAckSent],
+        [Closed; 2],
+    ];
+    assert_eq!(seen[seen.len() - 5..], tail);
+    lab.assert_delivered(3_000);
+}
+
+/// SHUTDOWN, SHUTDOWN ACK or SHUTDOWN COMPLETE is lost; of the last the other side hears although the first has
+/// forgotten the association (section 8.4 rule 5).
+#[test]
+fn whatever_is_lost_comes_again() {
+    for lost in 0..3 {
+        let mut lab = Lab::new(config(Some(1000), &[]), 3_000, vec![Weather::fair(50)], 3);
+        let mut number = 0;
+        lab.lose = Box::new(move |_, _, packet| {
+            let chunk = packet.control.first();
+            let ending =
+                matches!(chunk, Some(Control::Shutdown(_) | Control::ShutdownAck | Control::ShutdownComplete(_)));
+            number += u32::from(ending);
+            ending && number == lost + 1
+        });
+        lab.run(100);
+        lab.assert_delivered(3_000);
+    }
+}
+
+#[test]
+fn an_abort_ends_both_sides() {
+    let mut lab = Lab::new(config(Some(1000), &[]), 1 << 20, vec![Weather::fair(50)], 3);
+    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.ends[1].sctp.abort();
+    lab.run(100);
+    assert_eq!(lab.sender().failure(), Some(Failure::Aborted));
+    assert!(lab.now.as_secs() < 10.0);
+}
+
+/// Association.Max.Retrans is 10: after eleven expiries of T3-rtx in a row the peer counts as dead (section 8.1).
+#[test]
+fn a_dead_peer_is_given_up() {
+    // Lost heartbeats would count too.
+    let mut lab = Lab::new(config(Some(1000), &[("heartbeat", text("0 s"))]), 1 << 20, vec![Weather::fair(50)], 3);
+    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.lose = Box::new(|from, _, _| from == 1);
+    lab.run(10_000);
+    assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));
+    assert_eq!(lab.sender().sum(|path| path.timeouts), 11);
+}
