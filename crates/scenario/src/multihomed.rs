@@ -1,9 +1,13 @@
 //! SCTP as the world moves it: associations whose packets go by several ways, and the packets on those.
 
+use crate::machine::Machine;
 use crate::measure::SenderState;
+use crate::probe::Probe;
+use crate::world::{Body, IP_HEADER, World};
 use vazao_engine::{Duration, Time};
-use vazao_network::RouteId;
+use vazao_network::{Ecn, Outgoing, RouteId};
 use vazao_transport::sctp::{Association, Packet, PathStats};
+use vazao_wire::pcapng::Direction;
 
 /// What the network carries of an SCTP packet.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +102,66 @@ impl Multihomed {
             srtt: Some(path.rtt().srtt()).filter(|&srtt| srtt > Duration::ZERO),
             cwnd_mean: (span > Duration::ZERO).then(|| mean.area / span.as_nanos() as f64),
         })
+    }
+}
+
+impl<P: Probe> World<P> {
+    /// Hands a packet to one of our associations.
+    pub fn deliver_parcel(&mut self, index: usize, packet: &vazao_network::Packet<Body>, parcel: Parcel) {
+        let content = self.parcels.get(parcel.packet);
+        let endpoint = &mut self.endpoints[index];
+        let flow = &mut self.flows[endpoint.flow as usize];
+        if P::ON {
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            self.probe.on_parcel(self.now, end, Direction::Inbound, parcel.path, content);
+        }
+        let Machine::Sctp(end) = &mut endpoint.machine else { unreachable!("a packet goes to an association") };
+        end.association.handle(self.now, usize::from(parcel.path), content);
+        if endpoint.sends {
+            end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
+            flow.measure.on_sender_event(self.now, &end.association);
+        } else if !content.data.is_empty() {
+            flow.measure.on_data(self.now.since(packet.sent), packet.size);
+        }
+        self.parcels.discard(parcel.packet);
+        self.service(index);
+    }
+
+    /// Handles an association's timers.
+    #[cold]
+    pub fn wake_association(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let flow = &mut self.flows[endpoint.flow as usize];
+        if let Machine::Sctp(end) = &mut endpoint.machine
+            && end.association.next_timeout() <= self.now
+        {
+            end.association.handle_timeout(self.now);
+            if endpoint.sends {
+                end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
+                flow.measure.on_sender_event(self.now, &end.association);
+            }
+        }
+    }
+
+    /// Sends every packet that an association may send now.
+    pub fn transmit_parcels(&mut self, index: usize) {
+        loop {
+            let endpoint = &mut self.endpoints[index];
+            let Machine::Sctp(end) = &mut endpoint.machine else { return };
+            let packet = self.parcels.fresh();
+            let content = self.parcels.get_mut(packet);
+            let Some(path) = end.association.poll_transmit(self.now, content) else {
+                return self.parcels.discard(packet);
+            };
+            let size = IP_HEADER + content.bytes();
+            let (route, to) = (end.ways[path], endpoint.peer);
+            if P::ON {
+                let end = (endpoint.flow as usize, usize::from(endpoint.side));
+                self.probe.on_parcel(self.now, end, Direction::Outbound, path as u8, self.parcels.get(packet));
+            }
+            let body = Body::Sctp(Parcel { packet, path: path as u8 });
+            self.send(Outgoing { route, to, size, ecn: Ecn::NotEct, body });
+        }
     }
 }
 

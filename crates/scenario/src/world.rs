@@ -12,7 +12,6 @@ use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, Route
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_transport::tls;
 use vazao_transport::udp::{self, Datagram};
-use vazao_wire::pcapng::Direction;
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IP_HEADER: u32 = 20;
@@ -176,7 +175,7 @@ pub(crate) struct World<P> {
     /// When the run ends at the latest.
     pub end: Time,
     pub extras: Extras,
-    parcels: Parcels,
+    pub parcels: Parcels,
     open: usize,
     sampler: Option<(Slot, Duration)>,
     pub guests: Guests,
@@ -395,27 +394,6 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
-    /// Hands a packet to one of our associations.
-    fn deliver_parcel(&mut self, index: usize, packet: &Packet<Body>, parcel: Parcel) {
-        let content = self.parcels.get(parcel.packet);
-        let endpoint = &mut self.endpoints[index];
-        let flow = &mut self.flows[endpoint.flow as usize];
-        if P::ON {
-            let end = (endpoint.flow as usize, usize::from(endpoint.side));
-            self.probe.on_parcel(self.now, end, Direction::Inbound, parcel.path, content);
-        }
-        let Machine::Sctp(end) = &mut endpoint.machine else { unreachable!("a packet goes to an association") };
-        end.association.handle(self.now, usize::from(parcel.path), content);
-        if endpoint.sends {
-            end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
-            flow.measure.on_sender_event(self.now, &end.association);
-        } else if !content.data.is_empty() {
-            flow.measure.on_data(self.now.since(packet.sent), packet.size);
-        }
-        self.parcels.discard(parcel.packet);
-        self.service(index);
-    }
-
     fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
         let (flow, from_sender) = match packet.body {
             Body::Bytes(frame) => match self.guests.drop_frame(frame) {
@@ -487,24 +465,9 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
-    #[cold]
-    fn wake_association(&mut self, index: usize) {
-        let endpoint = &mut self.endpoints[index];
-        let flow = &mut self.flows[endpoint.flow as usize];
-        if let Machine::Sctp(end) = &mut endpoint.machine
-            && end.association.next_timeout() <= self.now
-        {
-            end.association.handle_timeout(self.now);
-            if endpoint.sends {
-                end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
-                flow.measure.on_sender_event(self.now, &end.association);
-            }
-        }
-    }
-
     /// Lets an endpoint's application act, sends what it has to send, and sets its alarm.
     #[inline]
-    fn service(&mut self, index: usize) {
+    pub fn service(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
         match &mut endpoint.tls {
             None => endpoint.machine.drive(self.now, &mut endpoint.application),
@@ -576,26 +539,6 @@ impl<P: Probe> World<P> {
             && let Some(datagram) = endpoint.poll_transmit(self.now)
         {
             self.emit(index, IP_HEADER + udp::HEADER + u32::from(datagram.payload), Ecn::NotEct, Body::Udp(datagram));
-        }
-    }
-
-    fn transmit_parcels(&mut self, index: usize) {
-        loop {
-            let endpoint = &mut self.endpoints[index];
-            let Machine::Sctp(end) = &mut endpoint.machine else { return };
-            let packet = self.parcels.fresh();
-            let content = self.parcels.get_mut(packet);
-            let Some(path) = end.association.poll_transmit(self.now, content) else {
-                return self.parcels.discard(packet);
-            };
-            let size = IP_HEADER + content.bytes();
-            let (route, to) = (end.ways[path], endpoint.peer);
-            if P::ON {
-                let end = (endpoint.flow as usize, usize::from(endpoint.side));
-                self.probe.on_parcel(self.now, end, Direction::Outbound, path as u8, self.parcels.get(packet));
-            }
-            let body = Body::Sctp(Parcel { packet, path: path as u8 });
-            self.send(Outgoing { route, to, size, ecn: Ecn::NotEct, body });
         }
     }
 
