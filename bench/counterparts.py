@@ -176,6 +176,17 @@ NS3_VARIANTS = {
     "Illinois": Ns3Variant("illinois", 1),
     "Vegas": Ns3Variant("vegas", 1),
     "Cubic": Ns3Variant("cubic", 1000, {"slow_start": "hystart"}),
+    "Bbr": Ns3Variant("bbr", 1000),
+    "Bic": Ns3Variant("bic", 1),
+    "Htcp": Ns3Variant("htcp", 1),
+    "Hybla": Ns3Variant("hybla", 1),
+    "Ledbat": Ns3Variant("ledbat", 1),
+    "Lp": Ns3Variant("tcp-lp", 1),
+    "Scalable": Ns3Variant("scalable", 1),
+    "Veno": Ns3Variant("veno", 1),
+    "Westwood": Ns3Variant("westwood-plus", 1),
+    "WestwoodPlus": Ns3Variant("westwood-plus", 1),
+    "Yeah": Ns3Variant("yeah", 1),
 }
 
 

@@ -94,7 +94,8 @@ def test_a_rate_of_its_own_paces() -> None:
             pass
 
     clean = vz.point_to_point(vz.link("10 Mbps", "20 ms"))
-    row = vz.run(clean, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=Steady, initial_window=100, host="rfc"))]).flows.row(0, named=True)
+    steady = vz.tcp(cc=Steady, initial_window=100, host="rfc")
+    row = vz.run(clean, [vz.flow(vz.upload("5 MB"), steady)]).flows.row(0, named=True)
     # 5 MB at 4 Mbit/s take 10 s from the end of the handshake, less the last segment's part (at
     # most 2.9 ms), plus its way: 20 ms and 1.2 ms on the wire.
     assert row["completion_s"] == pytest.approx(0.04 + 10.0 + 0.0212, abs=0.003)
@@ -115,8 +116,8 @@ def test_delivery_rates_are_told_where_they_are_wanted() -> None:
 
     clean = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="50 packets"))
     vz.run(clean, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=Listening, slow_start="hystart"))])
-    # No faster than the link carries payload, but for one segment that a receiver acknowledged late, of the 33 that 40 ms
-    # hold; and as fast once the pipe is full.
+    # No faster than the link carries payload, but for one segment that a receiver acknowledged late, of the 33 that
+    # 40 ms hold; and as fast once the pipe is full.
     assert max(seen) <= 10e6 * 1448 / 1500 * (1 + 1 / 33)
     assert sorted(seen)[len(seen) // 2] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
 
