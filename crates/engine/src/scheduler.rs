@@ -39,6 +39,17 @@ struct Entry {
     bucket: u32,
 }
 
+/// The first and the last entry of a bucket, or `NIL` twice.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    head: u32,
+    tail: u32,
+}
+
+impl Ends {
+    const EMPTY: Ends = Ends { head: NIL, tail: NIL };
+}
+
 /// A hierarchical timing wheel over exact nanoseconds: 11 levels of 64 buckets, intrusive doubly linked lists, no
 /// allocation after the slots exist. An entry sits at the level of the highest 6-bit digit in which its time differs
 /// from the current one, so `set` and `cancel` are O(1) and an entry cascades at most once per level.
@@ -47,21 +58,13 @@ pub struct Wheel {
     now: u64,
     levels: u32,
     occupied: [u64; LEVELS],
-    head: [u32; NOW + 1],
-    tail: [u32; NOW + 1],
+    buckets: [Ends; NOW + 1],
     entries: Vec<Entry>,
 }
 
 impl Default for Wheel {
     fn default() -> Self {
-        Wheel {
-            now: 0,
-            levels: 0,
-            occupied: [0; LEVELS],
-            head: [NIL; NOW + 1],
-            tail: [NIL; NOW + 1],
-            entries: Vec::new(),
-        }
+        Wheel { now: 0, levels: 0, occupied: [0; LEVELS], buckets: [Ends::EMPTY; NOW + 1], entries: Vec::new() }
     }
 }
 
@@ -78,32 +81,32 @@ impl Wheel {
             self.levels |= 1 << level;
             level as usize * 64 + digit as usize
         };
-        let tail = self.tail[bucket];
+        let ends = &mut self.buckets[bucket];
+        let tail = std::mem::replace(&mut ends.tail, slot);
         self.entries[slot as usize] = Entry { time, next: NIL, prev: tail, bucket: bucket as u32 };
         if tail == NIL {
-            self.head[bucket] = slot;
+            ends.head = slot;
         } else {
             self.entries[tail as usize].next = slot;
         }
-        self.tail[bucket] = slot;
     }
 
     #[inline(always)]
     fn unlink(&mut self, slot: u32) {
         let Entry { next, prev, bucket, .. } = self.entries[slot as usize];
-        let b = bucket as usize;
+        let ends = &mut self.buckets[bucket as usize];
         if prev == NIL {
-            self.head[b] = next;
+            ends.head = next;
         } else {
             self.entries[prev as usize].next = next;
         }
         if next == NIL {
-            self.tail[b] = prev;
+            ends.tail = prev;
         } else {
             self.entries[next as usize].prev = prev;
         }
-        if self.head[b] == NIL && b != NOW {
-            self.clear_bit(b);
+        if ends.head == NIL && bucket as usize != NOW {
+            self.clear_bit(bucket as usize);
         }
         self.entries[slot as usize].bucket = NIL;
     }
@@ -120,7 +123,7 @@ impl Wheel {
     /// Moves the clock to the first time in `bucket` and spreads its entries, in order, over the lower levels.
     #[inline]
     fn cascade(&mut self, bucket: usize) {
-        let mut slot = self.head[bucket];
+        let mut slot = std::mem::replace(&mut self.buckets[bucket], Ends::EMPTY).head;
         let mut first = u64::MAX;
         let mut cursor = slot;
         while cursor != NIL {
@@ -128,8 +131,6 @@ impl Wheel {
             cursor = self.entries[cursor as usize].next;
         }
         self.now = first;
-        self.head[bucket] = NIL;
-        self.tail[bucket] = NIL;
         self.clear_bit(bucket);
         while slot != NIL {
             let Entry { time, next, .. } = self.entries[slot as usize];
@@ -163,37 +164,38 @@ impl Scheduler for Wheel {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<(Time, Slot)> {
-        if self.head[NOW] == NIL {
+        if self.buckets[NOW].head == NIL {
             if self.levels == 0 {
                 return None;
             }
             let level = self.levels.trailing_zeros() as usize;
             let bucket = level * 64 + self.occupied[level].trailing_zeros() as usize;
-            let head = self.head[bucket];
-            if self.tail[bucket] == head {
-                self.now = self.entries[head as usize].time;
-                self.head[bucket] = NIL;
-                self.tail[bucket] = NIL;
+            let ends = &mut self.buckets[bucket];
+            let head = ends.head;
+            if ends.tail == head {
+                *ends = Ends::EMPTY;
                 self.clear_bit(bucket);
-                self.entries[head as usize].bucket = NIL;
+                let entry = &mut self.entries[head as usize];
+                entry.bucket = NIL;
+                self.now = entry.time;
                 return Some((Time::from_nanos(self.now), head));
             }
             self.cascade(bucket);
         }
-        let head = self.head[NOW];
+        let head = self.buckets[NOW].head;
         self.unlink(head);
         Some((Time::from_nanos(self.now), head))
     }
 
     fn next_time(&self) -> Time {
-        if self.head[NOW] != NIL {
+        if self.buckets[NOW].head != NIL {
             return Time::from_nanos(self.now);
         }
         if self.levels == 0 {
             return Time::NEVER;
         }
         let level = self.levels.trailing_zeros() as usize;
-        let mut slot = self.head[level * 64 + self.occupied[level].trailing_zeros() as usize];
+        let mut slot = self.buckets[level * 64 + self.occupied[level].trailing_zeros() as usize].head;
         let mut first = u64::MAX;
         while slot != NIL {
             let entry = self.entries[slot as usize];

@@ -121,15 +121,18 @@ impl Link {
     }
 
     /// When a packet that is ready at `now` starts to be sent, and when it has been.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: u64, size: u32) -> (u64, u64) {
-        // A transmitter that is replaced knows no size.
-        if !self.transmitter.knows(size) {
-            if let Some(service) = &mut self.cold.service {
-                return service.send(now, size + self.transmitter.overhead);
-            }
-            self.transmitter.learn(size);
+        if self.transmitter.knows(size) { self.transmitter.send(now) } else { self.transmit_another(now, size) }
+    }
+
+    /// The same where the size is not the last packet's. A transmitter that is replaced knows no size.
+    #[inline(never)]
+    fn transmit_another(&mut self, now: u64, size: u32) -> (u64, u64) {
+        if let Some(service) = &mut self.cold.service {
+            return service.send(now, size + self.transmitter.overhead);
         }
+        self.transmitter.learn(size);
         self.transmitter.send(now)
     }
 
@@ -143,10 +146,10 @@ impl Link {
         self.cold.drops_corrupt += 1;
     }
 
-    /// The slot of the two-event path, if the link is on it.
+    /// Whether the link is on the two-event path.
     #[inline]
-    pub fn server_slot(&self) -> Option<u32> {
-        if self.serves { self.cold.server.as_ref().map(|server| server.slot) } else { None }
+    pub fn serves(&self) -> bool {
+        self.serves
     }
 
     /// Replaces the drop-tail queue by a discipline that needs the two-event path.
@@ -156,7 +159,7 @@ impl Link {
     }
 
     /// Lets the cursor pass every packet that has left the transmitter by `now`.
-    #[inline]
+    #[inline(always)]
     fn settle<B>(&mut self, now: u64, nodes: &[Packet<B>]) {
         while self.waiting != NIL {
             let node = &nodes[self.waiting as usize];
@@ -185,7 +188,7 @@ impl Link {
     }
 
     /// Fast path: takes a packet, or refuses it. `Some(time)` when the link's next delivery is now at `time`.
-    #[inline]
+    #[inline(always)]
     pub fn accept<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
         self.settle(now, nodes);
         let size = nodes[id as usize].size;
@@ -214,7 +217,7 @@ impl Link {
     }
 
     /// Puts a packet that leaves the transmitter at `end` on the wire.
-    #[inline]
+    #[inline(always)]
     fn launch<B>(&mut self, id: PacketId, end: u64, nodes: &mut [Packet<B>]) -> Option<u64> {
         let arrival = end + self.delay;
         let node = &mut nodes[id as usize];
@@ -236,6 +239,7 @@ impl Link {
     }
 
     /// Does to a packet what the wire does; and where packets arrive in another order, puts it on that wire.
+    #[inline(never)]
     fn harm<B>(&mut self, id: PacketId, end: u64, node: &mut Packet<B>) -> Option<Option<u64>> {
         let cold = &mut *self.cold;
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
@@ -260,7 +264,7 @@ impl Link {
     }
 
     /// Takes the packet that has reached the far end off the wire, and says when the next one will.
-    #[inline]
+    #[inline(always)]
     pub fn deliver<B>(&mut self, nodes: &[Packet<B>]) -> (PacketId, Option<u64>) {
         let id = self.head;
         if id == NIL {
@@ -281,20 +285,28 @@ impl Link {
         (id, self.cold.wire.peek().map(|Reverse((next, ..))| *next))
     }
 
-    /// Two-event path: queues a packet. `Some(time)` when the transmitter, idle until now, is busy until `time`.
-    pub fn enqueue<B>(&mut self, now: Time, id: PacketId, nodes: &mut [Packet<B>], drops: &mut Drops) -> Option<u64> {
+    /// Two-event path: queues a packet. The slot of the transmitter, and `Some(time)` when that, idle until now, is busy
+    /// until `time`.
+    pub fn enqueue<B>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        nodes: &mut [Packet<B>],
+        drops: &mut Drops,
+    ) -> (u32, Option<u64>) {
         let Packet { size, to: flow, .. } = nodes[id as usize];
         let packet = Queued { id, size, flow, ecn: nodes[id as usize].ecn(), arrival: now };
         self.backlog_bytes += u64::from(size);
         let server = self.cold.server.as_mut().expect("the two-event path has a server");
+        let slot = server.slot;
         if server.serving != NIL {
             server.discipline.enqueue(now, packet, drops);
             self.account(drops);
-            return None;
+            return (slot, None);
         }
         let next = server.discipline.pass(now, packet, drops);
         self.account(drops);
-        next.map(|packet| self.start(now, packet, nodes))
+        (slot, next.map(|packet| self.start(now, packet, nodes)))
     }
 
     /// Notes what the discipline has dropped.

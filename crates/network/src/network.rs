@@ -118,7 +118,7 @@ impl<B: Copy> Network<B> {
     }
 
     /// Sends a packet.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl Scheduler) -> Fate {
         let Outgoing { route, to, size, ecn, body } = packet;
         let hop = route | ecn_bits(ecn);
@@ -126,15 +126,11 @@ impl<B: Copy> Network<B> {
         self.enter(now, self.routes[route as usize], id, scheduler)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
         let l = &mut self.links[link as usize];
-        if let Some(slot) = l.server_slot() {
-            let wake = l.enqueue(now, id, &mut self.packets.nodes, &mut self.drops);
-            if let Some(time) = wake {
-                scheduler.set(slot, Time::from_nanos(time));
-            }
-            return self.dropped();
+        if l.serves() {
+            return self.enqueue(now, link, id, scheduler);
         }
         match l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
             Ok(Some(time)) => scheduler.set(link, Time::from_nanos(time)),
@@ -144,7 +140,18 @@ impl<B: Copy> Network<B> {
         Fate::Moving
     }
 
+    /// Hands a packet to a link's discipline. Apart, so that what most links do stays small enough to be inlined.
+    #[inline(never)]
+    fn enqueue(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+        let (slot, wake) = self.links[link as usize].enqueue(now, id, &mut self.packets.nodes, &mut self.drops);
+        if let Some(time) = wake {
+            scheduler.set(slot, Time::from_nanos(time));
+        }
+        self.dropped()
+    }
+
     /// What a queue has dropped.
+    #[inline]
     fn dropped(&mut self) -> Fate {
         self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, Cause::Queue))
     }
@@ -155,7 +162,7 @@ impl<B: Copy> Network<B> {
     }
 
     /// Handles the event of one of the network's slots.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
         if slot as usize >= self.links.len() {
             return self.serve(now, slot, scheduler);
@@ -178,19 +185,23 @@ impl<B: Copy> Network<B> {
     }
 
     /// Moves a packet that has reached the end of a link on.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
         let node = &mut self.packets.nodes[id as usize];
         node.hop += 1;
         match self.routes[(node.hop & HOP) as usize] {
-            END if node.hop & CORRUPT != 0 => {
-                let last = self.routes[(node.hop & HOP) as usize - 1];
-                self.links[last as usize].count_corrupt();
-                Fate::Dropped(id, Cause::Corruption)
-            }
+            END if node.hop & CORRUPT != 0 => self.refuse(id),
             END => Fate::Delivered(id),
             link => self.enter(now, link, id, scheduler),
         }
+    }
+
+    /// The host that a packet has reached finds its checksum wrong.
+    #[cold]
+    fn refuse(&mut self, id: PacketId) -> Fate {
+        let end = (self.packets.nodes[id as usize].hop & HOP) as usize;
+        self.links[self.routes[end - 1] as usize].count_corrupt();
+        Fate::Dropped(id, Cause::Corruption)
     }
 
     /// Makes a packet that was [doubled](Fate::Doubled) two, the second of which carries `body`. Then [`pass`](Self::pass)
@@ -201,10 +212,12 @@ impl<B: Copy> Network<B> {
     }
 
     /// Moves a packet that was [doubled](Fate::Doubled), or its copy, on from where it is.
+    #[cold]
     pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
         self.forward(now, id, scheduler)
     }
 
+    #[inline(never)]
     fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
         let id = self.servers[slot as usize - self.links.len()];
         let (first, free) = self.links[id as usize].sent(now, &mut self.packets.nodes, &mut self.drops);
@@ -226,7 +239,9 @@ impl<B: Copy> Network<B> {
     /// Takes a delivered or dropped packet out.
     #[inline]
     pub fn take(&mut self, id: PacketId) -> Packet<B> {
-        let packet = self.packets.nodes[id as usize];
+        let node = &self.packets.nodes[id as usize];
+        // Field by field where the network has just written: a copy of the whole would wait for what it wrote.
+        let packet = Packet { arrival: 0, hop: node.hop, next: NIL, ..*node };
         self.packets.remove(id);
         packet
     }

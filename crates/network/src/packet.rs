@@ -23,8 +23,9 @@ pub struct Outgoing<B> {
     pub body: B,
 }
 
-/// A packet: what the network needs to move it, and a body it does not look into.
+/// A packet: what the network needs to move it, and a body it does not look into. One cache line, not parts of two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Packet<B> {
     /// What it carries.
     pub body: B,

@@ -251,6 +251,7 @@ impl<P: Probe> World<P> {
     }
 
     /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`.
+    #[inline(never)]
     pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
@@ -296,14 +297,15 @@ impl<P: Probe> World<P> {
         self.open = 0;
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, slot: Slot) {
         let fate = self.network.advance(self.now, slot, &mut self.scheduler);
-        self.heed_fate(fate);
+        if fate != Fate::Moving {
+            self.heed_fate(fate);
+        }
     }
 
     /// Does what is to be done about a packet.
-    #[inline]
     fn heed_fate(&mut self, fate: Fate) {
         match fate {
             Fate::Moving => {}
@@ -359,7 +361,7 @@ impl<P: Probe> World<P> {
     }
 
     /// Hands a segment to one of our machines.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, index: usize, packet: &Packet<Body>, segment: &Segment, extra: Option<&Extra>) {
         let endpoint = &mut self.endpoints[index];
         let flow = &mut self.flows[endpoint.flow as usize];
@@ -466,7 +468,7 @@ impl<P: Probe> World<P> {
     }
 
     /// Lets an endpoint's application act, sends what it has to send, and sets its alarm.
-    #[inline]
+    #[inline(never)]
     pub fn service(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
         match &mut endpoint.tls {
@@ -514,7 +516,7 @@ impl<P: Probe> World<P> {
 
     /// Sends everything that an endpoint may send now. A segment is made where it is sent: as a value handed on it is
     /// copied once more, which shows.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, index: usize) {
         loop {
             let Machine::Tcp(connection) = &mut self.endpoints[index].machine else {
@@ -543,7 +545,7 @@ impl<P: Probe> World<P> {
     }
 
     /// Sends a packet of one of our machines.
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, index: usize, size: u32, ecn: Ecn, body: Body) {
         let endpoint = &self.endpoints[index];
         if P::ON {
@@ -554,7 +556,7 @@ impl<P: Probe> World<P> {
     }
 
     /// Puts a packet onto its way.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, packet: Outgoing<Body>) {
         let fate = self.network.send(self.now, packet, &mut self.scheduler);
         if let Fate::Dropped(id, cause) = fate {

@@ -58,13 +58,13 @@ impl Sender {
     }
 
     /// `span` octets leave.
-    #[cold]
+    #[inline(never)]
     pub(super) fn pace(&mut self, now: Time, span: u32) {
         let own = self.control.pacing_rate();
-        let derived = self.derived_rate();
+        let derives = self.paced.as_ref().is_some_and(|paced| paced.derive);
+        let Some(rate) = own.or_else(|| self.derived_rate().filter(|_| derives)) else { return };
         let (mss, min_rtt) = (self.mss, self.rtt.min());
         let Some(paced) = &mut self.paced else { return };
-        let Some(rate) = own.or(derived.filter(|_| paced.derive)) else { return };
         let catches_up = paced.host == Host::Linux;
         let quantum = if catches_up { linux_burst(rate, own.is_some(), mss, min_rtt) } else { 0 };
         paced.pacer.on_sent(now, u64::from(span), &Spread { rate, quantum, catches_up });

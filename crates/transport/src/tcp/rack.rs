@@ -64,7 +64,9 @@ impl Rack {
     #[inline]
     fn on_arrival(&mut self, now: Time, sent: (Time, u64)) {
         self.rtt = now.since(sent.0);
-        self.newest = self.newest.max(sent);
+        if sent > self.newest {
+            self.newest = sent;
+        }
     }
 
     /// Step 4: a segment that was not lost was sent again, so the reordering window was too short; it grows once a round
@@ -141,7 +143,7 @@ impl Rack {
 
     /// When a segment counts as lost: never, before something arrives that was sent after it.
     fn due(&self, sent: &Sent, window: Duration) -> Time {
-        if (sent.at, sent.start + u64::from(sent.span)) >= self.newest {
+        if sent.order() >= self.newest {
             return Time::NEVER;
         }
         sent.at + self.rtt + window

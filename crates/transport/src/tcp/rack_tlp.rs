@@ -35,8 +35,10 @@ impl Sender {
     #[inline]
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Acknowledgement, before: Before) {
         let Some(modern) = &mut self.modern else { return };
-        let news = self.board.take_news(self.una);
-        modern.rack.on_arrivals(now, &news, self.rtt.min());
+        if let Some(news) = self.board.news() {
+            modern.rack.on_arrivals(now, news, self.rtt.min());
+            self.board.forget_news(self.una);
+        }
         let reported = self.stats.duplicate_reports > modern.reports;
         modern.reports = self.stats.duplicate_reports;
         if reported {

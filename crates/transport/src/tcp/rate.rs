@@ -1,11 +1,12 @@
 //! What a sender does for a congestion control that wants delivery rates: it remembers a little of each packet, and tells
 //! of an acknowledgement once losses have been looked for.
 
+use super::recovery::Episode;
 use super::scoreboard::Sent;
 use super::sender::Sender;
 use crate::{DeliveryRate, PacketState};
 use std::collections::VecDeque;
-use vazao_congestion::{Ack, Sending};
+use vazao_congestion::Sending;
 use vazao_engine::Time;
 
 /// The sampler and what it wants to know of each segment on the scoreboard, in the same order.
@@ -51,7 +52,7 @@ impl Rates {
 
 impl Sender {
     /// Data is about to leave.
-    #[cold]
+    #[inline(never)]
     pub(super) fn announce(&mut self, now: Time) {
         let losses = self.board.losses();
         let Some(rates) = self.board.rates() else { return };
@@ -64,17 +65,21 @@ impl Sender {
 
     /// Losses have been looked for after an acknowledgement, `losses` octets having been lost before: the control is told of
     /// it now.
-    #[cold]
+    #[inline(never)]
     pub(super) fn conclude(&mut self, now: Time, losses: u64) {
         let (pipe, min_rtt, total) = (self.board.pipe(), self.rtt.min(), self.board.losses());
         let lost = total - losses;
         let Some(rates) = self.board.rates() else { return };
         rates.count_losses(total);
-        let Some(ack) = self.untold.take() else { return };
-        let rate = rates.sampler.sample(now, ack.delivered, min_rtt);
-        let (in_recovery, after_timeout) = (self.in_recovery(), self.is_repairing() && !self.in_recovery());
+        let (in_recovery, is_repairing) = (self.episode.is_fast(), self.episode != Episode::None);
         let held = self.held(now);
-        self.control.on_ack(&Ack { pipe, lost, rate, in_recovery, after_timeout, held, ..ack });
+        let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.untold) else { return };
+        // Where it lies: it is too large to be copied for nothing.
+        ack.rate = rates.sampler.sample(now, ack.delivered, min_rtt);
+        (ack.pipe, ack.lost, ack.held) = (pipe, lost, held);
+        (ack.in_recovery, ack.after_timeout) = (in_recovery, is_repairing && !in_recovery);
+        self.control.on_ack(ack);
+        self.untold = None;
         self.cwnd = self.control.cwnd();
     }
 

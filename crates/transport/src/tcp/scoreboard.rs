@@ -15,6 +15,14 @@ pub(crate) struct Sent {
     pub state: Mark,
 }
 
+impl Sent {
+    /// What orders segments by when they were sent: the time, and of those that left together the end.
+    #[inline]
+    pub fn order(&self) -> (Time, u64) {
+        (self.at, self.start + u64::from(self.span))
+    }
+}
+
 /// What is known of a segment in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(u8);
@@ -56,7 +64,7 @@ pub(crate) struct Acked {
     pub sacked: u64,
 }
 
-/// What has arrived since it was last asked, as RACK wants to know it.
+/// What has arrived since it was last forgotten, as RACK wants to know it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     /// Of the segments sent once, and of those sent again, the one sent last: when, and its end.
@@ -64,15 +72,26 @@ pub(crate) struct News {
     pub again: Option<(Time, u64)>,
     /// A segment that was sent once came later than one that was sent after it.
     pub reordered: bool,
-    /// One beyond the highest octet that had arrived when it was last asked (RACK.fack).
+    /// One beyond the highest octet that had arrived when it was last forgotten (RACK.fack).
     highest: u64,
 }
 
 impl News {
     fn note(&mut self, sent: &Sent) {
-        self.reordered |= !sent.state.has(Mark::AMBIGUOUS) && sent.start < self.highest;
-        let slot = if sent.state.has(Mark::AMBIGUOUS) { &mut self.again } else { &mut self.once };
-        *slot = (*slot).max(Some((sent.at, sent.start + u64::from(sent.span))));
+        if sent.state.has(Mark::AMBIGUOUS) {
+            self.again = self.again.max(Some(sent.order()));
+        } else {
+            self.note_row(sent, sent);
+        }
+    }
+
+    /// Segments have arrived that were sent once and one after the other.
+    #[inline]
+    fn note_row(&mut self, first: &Sent, last: &Sent) {
+        self.reordered |= first.start < self.highest;
+        if self.once.is_none_or(|sent| sent < last.order()) {
+            self.once = Some(last.order());
+        }
     }
 }
 
@@ -165,7 +184,7 @@ impl Scoreboard {
         self.segments.get(number.checked_sub(self.base)? as usize)
     }
 
-    /// From now on, what arrives is noted for [`take_news`](Self::take_news).
+    /// From now on, what arrives is noted as [`news`](Self::news).
     pub fn note_news(&mut self) {
         self.news = Some(Box::default());
     }
@@ -205,14 +224,19 @@ impl Scoreboard {
         self.late.1 |= sent.start < self.late.0 && !sent.state.has(Mark::AMBIGUOUS);
     }
 
-    /// What has arrived since this was last asked.
+    /// What has arrived since it was last forgotten, where that is noted.
     #[inline]
-    pub fn take_news(&mut self, una: u64) -> News {
+    pub fn news(&self) -> Option<&News> {
+        self.news.as_deref()
+    }
+
+    /// Forgets the news, with everything before `una` acknowledged.
+    #[inline]
+    pub fn forget_news(&mut self, una: u64) {
         let highest = self.ranges.end().max(una);
-        self.news
-            .as_mut()
-            .map(|news| std::mem::replace(&mut **news, News { highest, ..News::default() }))
-            .unwrap_or_default()
+        if let Some(news) = &mut self.news {
+            **news = News { highest, ..News::default() };
+        }
     }
 
     /// Counts everything anew. Only where debug assertions are on, and only short boards: it costs what it checks.
@@ -237,7 +261,7 @@ impl Scoreboard {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         let sacked = self.sacked;
-        let (mut first, mut last) = (None, None);
+        let (mut first, mut last): (Option<Sent>, Option<Sent>) = (None, None);
         while let Some(front) = self.segments.front_mut() {
             let span = u64::from(front.span);
             if front.start + span > offset {
@@ -265,8 +289,8 @@ impl Scoreboard {
             self.ranges.remove_below(offset);
         }
         acked.sacked = sacked - self.sacked;
-        if let Some(news) = &mut self.news {
-            first.iter().chain(&last).for_each(|sent| news.note(sent));
+        if let (Some(news), Some(first), Some(last)) = (&mut self.news, &first, &last) {
+            news.note_row(first, last);
         }
         self.late.1 |= first.is_some_and(|sent| sent.start < self.late.0);
         // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.

@@ -273,6 +273,10 @@ impl Sender {
         if self.paced.is_some() && self.is_held(now) {
             return None;
         }
+        if self.board.outstanding() == 0 && self.nxt == self.finish() {
+            self.window_limited = false;
+            return None; // As a receiver's sender is all the time.
+        }
         let allowed = self.allowance();
         if self.board.has_pending() {
             return self.next_lost(now, allowed);

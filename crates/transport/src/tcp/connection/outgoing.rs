@@ -9,7 +9,7 @@ use vazao_engine::Ecn;
 impl Connection {
     /// The next segment to send, if there is one; call again until there is none. Its rare options are put into `extra`
     /// when it [has any](Segment::has_extra).
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         match self.state {
             State::Established
@@ -134,7 +134,7 @@ impl Connection {
         length
     }
 
-    #[inline]
+    #[inline(always)]
     fn data_segment(&mut self, now: Time, chunk: Chunk, extra: &mut Extra) -> Segment {
         let length = chunk.span - u32::from(chunk.fin);
         let mut flags = Flags::ACK;
