@@ -1,6 +1,9 @@
 //! Addresses, ports and initial sequence numbers: for whoever needs packets as bytes, captures and guests.
 
+use crate::build::association_ways;
+use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
+use crate::transport::Protocol;
 use std::collections::BTreeMap;
 use vazao_engine::Stream;
 use vazao_network::{Routing, Step};
@@ -43,6 +46,8 @@ pub(crate) struct Addresses {
     pub interfaces: Vec<Interface>,
     /// Client and server of each flow.
     pub sockets: Vec<[Socket; 2]>,
+    /// The interfaces of client and server at the ends of each path of an association; other flows have none.
+    pub paths: Vec<Vec<[usize; 2]>>,
     by_place: BTreeMap<(usize, usize), usize>,
 }
 
@@ -61,7 +66,7 @@ impl Addresses {
                 let links = scenario.graph.interfaces(node);
                 let used = links.iter().position(|&l| l == route[0].0).expect("a route leaves here");
                 let interface = all.interface(&scenario.graph.nodes[node].name, node, used);
-                if flow.transport.has_guest() {
+                if flow.transport.has_guest() || flow.transport.entry.build == Protocol::Sctp {
                     for other in 0..links.len() {
                         all.interface(&scenario.graph.nodes[node].name, node, other);
                     }
@@ -72,8 +77,24 @@ impl Addresses {
             let client = end(&flow.client, &flow.routes.out, CLIENT_PORT + (number % 16_384) as u16, iss[0]);
             let server = end(&flow.server, &flow.routes.back, SERVER_PORT + (number % 44_000) as u16, iss[1]);
             all.sockets.push([client, server]);
+            let paths =
+                if flow.transport.entry.build == Protocol::Sctp { all.paths(scenario, flow) } else { Vec::new() };
+            all.paths.push(paths);
         }
         all
+    }
+
+    /// The interfaces at the ends of an association's paths.
+    fn paths(&self, scenario: &Scenario, flow: &FlowSpec) -> Vec<[usize; 2]> {
+        let graph = &scenario.graph;
+        let sockets = self.sockets.last().expect("the flow's were added");
+        let end = |side: usize, link: usize| {
+            let node = self.interfaces[sockets[side].interface].node;
+            let number = graph.interfaces(node).iter().position(|&l| l == link).expect("a way leaves here");
+            self.at(node, number).expect("all interfaces of its hosts have addresses")
+        };
+        let ways = association_ways(graph, flow);
+        ways.iter().map(|way| [end(0, way.out[0].0), end(1, way.back[0].0)]).collect()
     }
 
     /// The interface at a place, new or known.

@@ -1,9 +1,11 @@
 //! Captures: every packet that a host sends or receives, as bytes, one pcapng a host interface.
 
 use crate::address::{Addresses, Socket};
+use crate::chunks::{Place, encode_chunks};
 use crate::codec::{Offsets, encode, encode_datagram};
 use crate::world::Body;
 use vazao_engine::Time;
+use vazao_transport::sctp;
 use vazao_transport::tcp::Extra;
 use vazao_wire::pcapng::{self, Direction};
 
@@ -17,6 +19,8 @@ pub(crate) struct Capture {
     interfaces: Vec<(String, Vec<u8>)>,
     /// Client and server of each flow.
     sockets: Vec<[(Socket, Offsets); 2]>,
+    /// The interfaces and addresses at the ends of each path of an association.
+    paths: Vec<Vec<[(usize, [u8; 4]); 2]>>,
     packet: Vec<u8>,
 }
 
@@ -35,6 +39,11 @@ impl Capture {
         Capture {
             interfaces: addresses.interfaces.iter().map(|i| start(&i.name)).collect(),
             sockets: addresses.sockets.iter().map(|ends| ends.map(socket)).collect(),
+            paths: addresses
+                .paths
+                .iter()
+                .map(|paths| paths.iter().map(|ends| ends.map(|i| (i, addresses.interfaces[i].address))).collect())
+                .collect(),
             packet: Vec::new(),
         }
     }
@@ -62,10 +71,27 @@ impl Capture {
             Body::Bytes(_) => unreachable!("guests' packets are bytes already"),
         }
         let interface = sockets[at].0.interface;
-        pcapng::packet(
-            &pcapng::Packet::new(0, now.as_nanos(), direction, &self.packet),
-            &mut self.interfaces[interface].1,
-        );
+        self.bytes_at(now, interface, direction);
+    }
+
+    /// Records a packet of one of our associations where side `at` of a flow sends or receives it by a path.
+    pub fn parcel(&mut self, now: Time, end: (usize, usize), direction: Direction, path: u8, packet: &sctp::Packet) {
+        let (flow, at) = end;
+        let from = if direction == Direction::Outbound { at } else { 1 - at };
+        let paths = &self.paths[flow];
+        let ends = &paths[usize::from(path)];
+        let place = |side: usize| Place { address: ends[side].1, port: self.sockets[flow][side].0.port };
+        let addresses: Vec<_> = paths.iter().map(|ends| ends[from].1).collect();
+        self.packet.clear();
+        encode_chunks(packet, (place(from), place(1 - from)), &addresses, &mut self.packet);
+        let interface = ends[at].0;
+        self.bytes_at(now, interface, direction);
+    }
+
+    /// Records what was encoded last.
+    fn bytes_at(&mut self, now: Time, interface: usize, direction: Direction) {
+        let packet = pcapng::Packet::new(0, now.as_nanos(), direction, &self.packet);
+        pcapng::packet(&packet, &mut self.interfaces[interface].1);
     }
 
     /// Records an IP packet that a guest sends or receives at an interface.

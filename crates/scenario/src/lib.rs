@@ -4,6 +4,7 @@ mod account;
 mod address;
 mod build;
 mod capture;
+mod chunks;
 mod codec;
 mod collect;
 mod document;

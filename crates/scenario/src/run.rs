@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_engine::Time;
 use vazao_network::{Host, Network};
+use vazao_transport::sctp;
 use vazao_transport::tcp::Extra;
 use vazao_wire::pcapng::Direction;
 
@@ -115,6 +116,11 @@ impl Probe for Recorder<'_> {
     fn on_receive(&mut self, now: Time, end: FlowEnd, body: &Body, extra: Option<&Extra>) {
         if let Some((capture, _)) = &mut self.output {
             capture.body(now, end, Direction::Inbound, body, extra);
+        }
+    }
+    fn on_parcel(&mut self, now: Time, end: FlowEnd, way: Direction, path: u8, packet: &sctp::Packet) {
+        if let Some((capture, _)) = &mut self.output {
+            capture.parcel(now, end, way, path, packet);
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {

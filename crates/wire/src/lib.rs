@@ -23,6 +23,7 @@ pub mod checksum;
 pub mod content;
 pub mod ipv4;
 pub mod pcapng;
+pub mod sctp;
 pub mod tcp;
 pub mod udp;
 

@@ -1,0 +1,112 @@
+//! Packets of our associations as bytes, for captures.
+
+use vazao_transport::sctp::{Control, Cookie, Init, Packet};
+use vazao_wire::sctp::{Header, Writer, kind, parameter};
+use vazao_wire::{content, ipv4};
+
+/// One end of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub address: [u8; 4],
+    pub port: u16,
+}
+
+/// Appends the IP packet that carries `packet` from `source` to `target`; `addresses` are all of the source's.
+pub(crate) fn encode_chunks(
+    packet: &Packet,
+    (source, target): (Place, Place),
+    addresses: &[[u8; 4]],
+    out: &mut Vec<u8>,
+) {
+    let length = ipv4::HEADER_LENGTH + packet.bytes() as usize;
+    let ip = ipv4::Header::new(source.address, target.address, vazao_wire::sctp::PROTOCOL, length as u16);
+    ipv4::encode(&ip, out);
+    let header = Header { source_port: source.port, destination_port: target.port, verification_tag: packet.tag };
+    let mut writer = Writer::new(&header, out);
+    for chunk in &packet.control {
+        write_control(chunk, addresses, &mut writer);
+    }
+    if let Some(sack) = packet.sack {
+        // The flags say how many packets it answers where acknowledgements are CMT's.
+        writer.chunk(kind::SACK, sack.packets << 6, |out| {
+            words(out, &[sack.cumulative, sack.window]);
+            halves(out, &[packet.gaps.len() as u16, packet.duplicates.len() as u16]);
+            packet.gaps.iter().for_each(|&(first, last)| halves(out, &[first, last]));
+            words(out, &packet.duplicates);
+        });
+    }
+    for data in &packet.data {
+        writer.chunk(kind::DATA, data.flags.0, |out| {
+            words(out, &[data.tsn]);
+            halves(out, &[data.stream, data.ssn]);
+            words(out, &[0]);
+            let start = out.len();
+            out.resize(start + usize::from(data.length), 0);
+            content::fill(u64::from(data.stamp), &mut out[start..]);
+        });
+    }
+    writer.finish();
+}
+
+fn words(out: &mut Vec<u8>, words: &[u32]) {
+    words.iter().for_each(|word| out.extend(word.to_be_bytes()));
+}
+
+fn halves(out: &mut Vec<u8>, halves: &[u16]) {
+    halves.iter().for_each(|half| out.extend(half.to_be_bytes()));
+}
+
+fn write_control(chunk: &Control, addresses: &[[u8; 4]], writer: &mut Writer<'_>) {
+    match chunk {
+        Control::Init(init) => writer.chunk(kind::INIT, 0, |out| write_init(init, addresses, out)),
+        Control::InitAck(init, cookie) => writer.chunk(kind::INIT_ACK, 0, |out| {
+            write_init(init, addresses, out);
+            vazao_wire::sctp::parameter(parameter::STATE_COOKIE, out, |out| write_cookie(cookie, out));
+        }),
+        Control::CookieEcho(cookie) => writer.chunk(kind::COOKIE_ECHO, 0, |out| write_cookie(cookie, out)),
+        Control::CookieAck => writer.chunk(kind::COOKIE_ACK, 0, |_| {}),
+        // Section 3.3.10.3: the cause's code and length, and by how much.
+        Control::StaleCookie(late) => writer.chunk(kind::ERROR, 0, |out| {
+            halves(out, &[3, 8]);
+            words(out, &[*late]);
+        }),
+        Control::Heartbeat(probe) | Control::HeartbeatAck(probe) => {
+            let answer = matches!(chunk, Control::HeartbeatAck(_));
+            writer.chunk(if answer { kind::HEARTBEAT_ACK } else { kind::HEARTBEAT }, 0, |out| {
+                vazao_wire::sctp::parameter(parameter::HEARTBEAT_INFO, out, |out| {
+                    out.extend(probe.sent.as_nanos().to_be_bytes());
+                    words(out, &[probe.nonce, u32::from(probe.path)]);
+                });
+            });
+        }
+        Control::Shutdown(cumulative) => writer.chunk(kind::SHUTDOWN, 0, |out| words(out, &[*cumulative])),
+        Control::ShutdownAck => writer.chunk(kind::SHUTDOWN_ACK, 0, |_| {}),
+        Control::ShutdownComplete(reflected) => writer.chunk(kind::SHUTDOWN_COMPLETE, u8::from(*reflected), |_| {}),
+        Control::Abort(reflected) => writer.chunk(kind::ABORT, u8::from(*reflected), |_| {}),
+    }
+}
+
+fn fixed(init: &Init, out: &mut Vec<u8>) {
+    words(out, &[init.tag, init.window]);
+    halves(out, &[init.streams.0, init.streams.1]);
+    words(out, &[init.tsn]);
+}
+
+fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
+    fixed(init, out);
+    if addresses.len() > 1 {
+        for address in addresses {
+            vazao_wire::sctp::parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
+        }
+    }
+}
+
+fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {
+    for init in [&cookie.own, &cookie.peer] {
+        fixed(init, out);
+        words(out, &[u32::from(init.addresses)]);
+    }
+    for word in [cookie.created.as_nanos(), cookie.life.as_nanos(), cookie.signature] {
+        out.extend(word.to_be_bytes());
+    }
+}
