@@ -12,6 +12,9 @@ use vazao_wire::pcapng::{self, Direction};
 /// Where captured bytes go: the interface's name and what to append. Says why it cannot.
 pub type Output<'a> = &'a mut dyn FnMut(&str, &[u8]) -> Result<(), String>;
 
+/// The interface and the address at each end of a path.
+type Ends = [(usize, [u8; 4]); 2];
+
 /// All interfaces and flows of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
@@ -20,7 +23,7 @@ pub(crate) struct Capture {
     /// Client and server of each flow.
     sockets: Vec<[(Socket, Offsets); 2]>,
     /// The interfaces and addresses at the ends of each path of an association.
-    paths: Vec<Vec<[(usize, [u8; 4]); 2]>>,
+    paths: Vec<Vec<Ends>>,
     packet: Vec<u8>,
 }
 
