@@ -4,13 +4,15 @@ use super::{Growth, PathChoice, Policy, Scope};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 
-/// Whose text rules where the two differ: the unit of windows, their start, and what a new association assumes.
+/// Whose text rules where they differ: the unit of windows, their start and their floor, and how many reports make a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Semantics {
     /// RFC 9260: windows count in what a packet holds of DATA chunks (PMDCS).
     Rfc9260,
     /// RFC 4960: windows count in packets (PMTU).
     Rfc4960,
+    /// RFC 2960: windows begin with two packets and thresholds may fall to two; a chunk is lost at its fourth report.
+    Rfc2960,
 }
 
 /// The settings of an SCTP endpoint. Protocol parameters bear RFC 9260 section 16's names.
@@ -86,16 +88,25 @@ impl Config {
     pub fn segment(&self) -> u64 {
         u64::from(match self.semantics {
             Semantics::Rfc9260 => self.room(),
-            Semantics::Rfc4960 => self.mtu,
+            Semantics::Rfc4960 | Semantics::Rfc2960 => self.mtu,
         })
     }
-    /// Section 7.2.1: three or four packets, as RFC 3390 allows TCP.
+    /// Section 7.2.1: three or four packets, as RFC 3390 allows TCP; two in RFC 2960.
     pub fn first_window(&self) -> u64 {
         let floor = match self.semantics {
             Semantics::Rfc9260 => 4404,
             Semantics::Rfc4960 => 4380,
+            Semantics::Rfc2960 => 0,
         };
         self.initial_window.unwrap_or((4 * self.segment()).min((2 * self.segment()).max(floor)))
+    }
+    /// Section 7.2.3: the least slow-start threshold.
+    pub fn least_threshold(&self) -> u64 {
+        self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
+    }
+    /// Section 7.2.4: missing reports that make a fast retransmission.
+    pub fn reports(&self) -> u8 {
+        if self.semantics == Semantics::Rfc2960 { 4 } else { 3 }
     }
 }
 

@@ -1,4 +1,4 @@
-//! SCTP (RFC 9260; RFC 4960 by option) as a machine, with concurrent multipath transfer (CMT): hand it packets and
+//! SCTP (RFC 9260; RFC 4960 and 2960 by option) as a machine, with concurrent multipath transfer (CMT): hand it packets and
 //! timeouts, ask it what to send by which path and when to wake it.
 //!
 //! ```text

@@ -28,9 +28,10 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("multihomed", Kind::Flag, "true", "use every interface of both hosts, the first as primary path"),
     Parameter::new(
         "semantics",
-        Kind::Choice(&["rfc9260", "rfc4960"]),
+        Kind::Choice(&["rfc9260", "rfc4960", "rfc2960"]),
         "rfc9260",
-        "whose text rules: rfc4960 counts windows in whole packets, starts from an RTO of 3 s, and grows windows by rfc4960",
+        "whose text rules: rfc4960 counts windows in whole packets, starts from an RTO of 3 s, and grows windows by rfc4960; \
+         rfc2960 also starts with two packets, halves down to two, and waits for a fourth missing report",
     ),
     Parameter::new("cmt", Kind::Flag, "false", "send new data by all paths at once (concurrent multipath transfer)"),
     Parameter::new(
@@ -43,7 +44,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "cwnd_growth",
         Kind::Choice(GROWTHS),
         "",
-        "what lets a window grow; default: cuc-v2 with cmt, else rfc8540, or rfc4960 with those semantics",
+        "what lets a window grow; default: cuc-v2 with cmt, else rfc8540, or rfc4960 with older semantics",
     ),
     Parameter::new(
         "fast_recovery",
@@ -77,7 +78,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "auto",
         "initial slow-start threshold; auto: the peer's receive buffer",
     ),
-    Parameter::new("initial_rto", ANY, "", "RTO.Initial; default: 1 s, or 3 s with semantics rfc4960"),
+    Parameter::new("initial_rto", ANY, "", "RTO.Initial; default: 1 s, or 3 s with older semantics"),
     Parameter::new("min_rto", ANY, "1 s", "RTO.Min"),
     Parameter::new("max_rto", ANY, "60 s", "RTO.Max"),
     Parameter::new("max_burst", Kind::Integer(0, 1000), "4", "packets sent in one go at most (Max.Burst); 0: no limit"),
@@ -111,7 +112,12 @@ impl Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
         let flag = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
-        let old = parameters.text("semantics") == "rfc4960";
+        let semantics = match parameters.text("semantics") {
+            "rfc4960" => Semantics::Rfc4960,
+            "rfc2960" => Semantics::Rfc2960,
+            _ => Semantics::Rfc9260,
+        };
+        let old = semantics != Semantics::Rfc9260;
         let cmt = parameters.flag("cmt");
         let growth = match (cmt, old) {
             (true, _) => "cuc-v2",
@@ -120,7 +126,7 @@ impl Config {
         };
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
         Config {
-            semantics: if old { Semantics::Rfc4960 } else { Semantics::Rfc9260 },
+            semantics,
             mtu: parameters.integer("mtu") as u32,
             message,
             streams: parameters.integer("streams") as u16,

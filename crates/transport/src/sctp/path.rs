@@ -18,6 +18,8 @@ pub(super) struct OwnWindow {
     /// partial_bytes_acked.
     pub partial: u64,
     pub segment: u64,
+    /// The least threshold.
+    pub floor: u64,
 }
 
 impl OwnWindow {
@@ -44,9 +46,9 @@ impl OwnWindow {
         self.cwnd <= self.ssthresh
     }
 
-    /// Section 7.2.3: half of the window, and not less than four segments.
+    /// Section 7.2.3: half of the window, and not less than four segments (two in RFC 2960).
     pub fn shrink(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(4 * self.segment);
+        self.ssthresh = (self.cwnd / 2).max(self.floor);
         self.cwnd = self.ssthresh;
         self.partial = 0;
     }
@@ -120,6 +122,7 @@ impl Path {
                 ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
                 partial: 0,
                 segment: config.segment(),
+                floor: config.least_threshold(),
             }),
             Some(control) => Window::Common(control(u64::from(config.largest_fragment()), seed)),
         };

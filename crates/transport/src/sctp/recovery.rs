@@ -15,9 +15,6 @@ impl Scope {
         [("per-association", Scope::PerAssociation), ("per-path", Scope::PerPath)];
 }
 
-/// Missing reports that make a fast retransmission.
-pub(super) const MISSING: u8 = 3;
-
 /// What a SACK newly acknowledges, as far as missing reports go. TSNs are below `highest`, at or above `lowest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Newly {

@@ -4,7 +4,7 @@
 use super::Sender;
 use crate::sctp::chunk::Packet;
 use crate::sctp::outstanding::Place;
-use crate::sctp::recovery::{MISSING, Newly, Scope, reports};
+use crate::sctp::recovery::{Newly, Scope, reports};
 use vazao_engine::Time;
 
 impl Sender {
@@ -194,6 +194,7 @@ impl Sender {
         }
         let mixed = self.paths.iter().filter(|path| !path.newly.is_nothing()).count() > 1;
         let packets = if self.config.dac { packets } else { 1 };
+        let enough = self.config.reports();
         let mut exit = None;
         for i in 0..self.paths.len() {
             let mut seen = if self.config.sfr { self.paths[i].newly } else { *newly };
@@ -206,7 +207,7 @@ impl Sender {
             self.paths[i].order.report_missing(&mut self.records, below, |tsn, records| {
                 let record = records.get_mut(tsn);
                 record.missing += reports(packets, mixed, seen, tsn);
-                let is_lost = record.missing >= MISSING;
+                let is_lost = record.missing >= enough;
                 if is_lost {
                     lost.push(tsn);
                 }

@@ -156,6 +156,28 @@ fn three_reports_start_a_recovery() {
     assert_eq!(sender.paths[0].stats.recoveries, 1);
 }
 
+/// RFC 2960 section 7.2.4 waits for three further indications, and section 7.2.3 halves down to two packets.
+#[test]
+fn rfc_2960_waits_for_a_fourth_report_and_halves_further() {
+    for (semantics, third, fourth, window) in [("rfc2960", 0, 1, 3_000), ("rfc4960", 1, 1, 6_000)] {
+        let mut sender = sender(1, &[("semantics", semantics)]);
+        send(&mut sender, &[0; 8]);
+        sender.paths[0].window = crate::sctp::path::Window::Own(crate::sctp::path::OwnWindow {
+            cwnd: 4_500,
+            ssthresh: 3_000,
+            partial: 0,
+            segment: 1_500,
+            floor: sender.config.least_threshold(),
+        });
+        let arrived = |last: u64| Arrived((1..=last).collect()).sack(0);
+        for (tsn, marked) in [(1, 0), (2, 0), (3, third), (4, fourth)] {
+            sender.on_sack(at(tsn), &arrived(tsn));
+            assert_eq!(sender.paths[0].order.marked.len(), marked, "{semantics}, TSN {tsn}");
+        }
+        assert_eq!(sender.paths[0].cwnd(), window, "{semantics}");
+    }
+}
+
 /// What arrives by one path says nothing of another's chunks with split fast retransmit, and everything without.
 #[test]
 fn reports_count_for_their_own_path_only_if_split() {
