@@ -23,8 +23,9 @@ def test_hops_are_three_a_packet() -> None:
     app = '{ kind = "upload", size = "1 MB" }'
     result = run.measured(run.path(app=app))
     segments = -(-1_000_000 // 1448)
-    # One ACK for two segments, but for the first 16 and a few when a timer fires; SYN, FIN and their ACKs.
-    assert 3 * (segments * 1.5) <= result["hops"] <= 3 * (segments * 1.5 + 40)
+    # An ACK for two segments at least and for each at most: like Linux's, the receiver acknowledges at once what comes
+    # while it is new or has told of a larger window (627 ACKs with Linux at both ends); SYN, FIN and their ACKs.
+    assert 3 * (segments * 1.5) <= result["hops"] <= 3 * (segments * 2 + 8)
     assert result["cpu_s"] > 0
     assert 0 < result["peak_bytes"] < 50e6
 
