@@ -132,6 +132,12 @@ impl Source {
             paced.messages.read(offset, now);
         }
     }
+    /// A message has been read there, by its number.
+    pub(crate) fn deliver_message(&mut self, now: Time, number: u32) {
+        if let Some(paced) = &mut self.paced {
+            paced.messages.read_message(number, now);
+        }
+    }
 }
 
 impl Paced {
@@ -142,7 +148,9 @@ impl Paced {
         *written += stream.write(self.offered - *written);
         while self.next <= now {
             let (bytes, gap) = self.pattern.next();
-            self.offered = size.map_or(self.offered + bytes, |size| size.min(self.offered + bytes));
+            let bytes = size.map_or(bytes, |size| bytes.min(size - self.offered));
+            stream.begin_message(bytes);
+            self.offered += bytes;
             self.come += 1;
             self.messages.write(self.offered, self.next);
             *written += stream.write(self.offered - *written);

@@ -65,6 +65,14 @@ impl Application {
         }
     }
 
+    /// Whoever measures has seen that the other end read a message, by its number among all that were written here, from
+    /// 0 in 32 bits.
+    pub fn deliver_message(&mut self, now: Time, number: u32) {
+        if let Application::Source(source) = self {
+            source.deliver_message(now, number);
+        }
+    }
+
     /// How it reads, and what it has read.
     pub fn sink(&self) -> Option<&Sink> {
         match self {

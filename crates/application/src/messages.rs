@@ -3,31 +3,46 @@
 use std::collections::VecDeque;
 use vazao_engine::{Histogram, Time};
 
-/// The messages of a byte stream that are under way, and the latency of those that have arrived.
+/// The messages of a stream that are under way, and the latency of those that have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// Where each ends in the stream, and when it was written.
-    waiting: VecDeque<(u64, Time)>,
+    /// Where each ends in the stream, and when it was written; no time: it has arrived before an earlier one.
+    waiting: VecDeque<(u64, Option<Time>)>,
+    /// How many came before the first of these.
+    gone: u64,
     latency: Histogram,
 }
 
 impl Messages {
     /// A message that ends at a stream offset was written.
     pub(crate) fn write(&mut self, end: u64, now: Time) {
-        self.waiting.push_back((end, now));
+        self.waiting.push_back((end, Some(now)));
     }
 
     /// Everything before a stream offset has been read in order. Says how many messages that completed.
     pub(crate) fn read(&mut self, offset: u64, now: Time) -> usize {
         let mut completed = 0;
-        while let Some(&(end, written)) = self.waiting.front()
-            && end <= offset
-        {
-            self.latency.record(now.since(written));
-            self.waiting.pop_front();
+        while self.waiting.front().is_some_and(|&(end, _)| end <= offset) {
+            self.read_one(self.gone, now);
             completed += 1;
         }
         completed
+    }
+
+    /// A message has been read, by its number among all, counted from 0 in 32 bits.
+    pub(crate) fn read_message(&mut self, number: u32, now: Time) {
+        self.read_one(self.gone + u64::from(number.wrapping_sub(self.gone as u32)), now);
+    }
+
+    fn read_one(&mut self, number: u64, now: Time) {
+        let place = number.checked_sub(self.gone).and_then(|index| self.waiting.get_mut(index as usize));
+        if let Some(written) = place.and_then(|(_, written)| written.take()) {
+            self.latency.record(now.since(written));
+        }
+        while self.waiting.front().is_some_and(|(_, written)| written.is_none()) {
+            self.waiting.pop_front();
+            self.gone += 1;
+        }
     }
 
     pub(crate) fn are_under_way(&self) -> bool {

@@ -215,6 +215,11 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     if transport.entry.build == Protocol::Udp {
         return unfit_for_datagrams(sides, parameters, transport);
     }
+    let mixes = |sctp: &Parameters| sctp.integer("streams") > 1 || sctp.flag("unordered");
+    let pipelined = parameters.get("pipeline").is_some() && parameters.integer("pipeline") > 1;
+    if transport.entry.build == Protocol::Sctp && pipelined && mixes(&transport.parameters) {
+        return Some("has several requests under way, whose order the transport would not keep; write pipeline = 1");
+    }
     let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
     if varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest()) {
         return Some(

@@ -143,6 +143,17 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Tells a sender's application which of its messages were read: with several streams, not in their order.
+    #[cold]
+    pub fn credit_messages(&mut self, index: usize) {
+        let peer = self.endpoints[index].peer as usize;
+        while let Machine::Sctp(end) = &mut self.endpoints[index].machine
+            && let Some(message) = end.association.next_read()
+        {
+            self.endpoints[peer].application.deliver_message(self.now, message);
+        }
+    }
+
     /// Sends every packet that an association may send now.
     pub fn transmit_parcels(&mut self, index: usize) {
         loop {

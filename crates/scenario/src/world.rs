@@ -215,10 +215,14 @@ impl<P: Probe> World<P> {
         let ends = sides.map(|side| {
             let is_client = index == 0;
             index += 1;
-            let (machine, application, tls, route) = match side {
+            let (mut machine, application, tls, route) = match side {
                 Side::Guest(guest) => return End::Guest(guest),
                 Side::Machine(machine, application, tls, route) => (*machine, application, tls, route),
             };
+            let delivers = delivers && is_client != client_sends;
+            if let (Machine::Sctp(end), true) = (&mut machine, delivers) {
+                end.association.watch_messages();
+            }
             let slot = self.scheduler.add_slot();
             if is_client {
                 self.scheduler.set(slot, start);
@@ -232,7 +236,7 @@ impl<P: Probe> World<P> {
                 flow: number,
                 side: u8::from(!is_client),
                 sends: is_client == client_sends,
-                delivers: delivers && is_client != client_sends,
+                delivers,
                 over: false,
                 slot,
                 due: if is_client { start } else { Time::NEVER },
@@ -508,7 +512,10 @@ impl<P: Probe> World<P> {
     #[cold]
     fn credit(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
-        if let (Machine::Tcp(_) | Machine::Sctp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+        if let Machine::Sctp(_) = &endpoint.machine {
+            return self.credit_messages(index);
+        }
+        if let (Machine::Tcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }

@@ -20,11 +20,13 @@ pub use rtt::{RtoFloor, RttEstimator};
 
 use std::ops::Range;
 
-/// A reliable byte stream as an application sees it. Bytes are counted, not moved: a receiver reads ranges of stream
+/// A reliable stream as an application sees it. Bytes are counted, not moved: a receiver reads ranges of stream
 /// offsets, and the endpoint has verified that each lies where its sender put it.
 pub trait Stream {
     /// Offers `bytes` more to send; returns how many the send buffer took.
     fn write(&mut self, bytes: u64) -> u64;
+    /// What is offered next is a message of so many bytes: for protocols that know messages.
+    fn begin_message(&mut self, _bytes: u64) {}
     /// Takes back what was written and not yet sent; returns how many bytes were written in all.
     fn discard_unsent(&mut self) -> u64;
     /// Takes everything that has arrived in order, as a range of stream offsets; `None` when there is nothing.

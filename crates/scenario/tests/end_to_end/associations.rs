@@ -163,3 +163,28 @@ fn tshark_reads_an_association() {
     }
     std::fs::remove_file(&file).expect("it was written");
 }
+
+/// Head-of-line blocking by hand. A message of 1000 bytes each 10 ms takes its packet of 1048 bytes at 10 Mbps and 20 ms;
+/// one is lost. The third message after it makes the third missing report, whose SACK, of 52 bytes with a gap, takes it
+/// 20 ms to come back, and the lost one as long as any to go again. Until then those of its own stream wait, and no others.
+#[test]
+fn only_the_stream_with_the_loss_waits() {
+    let [way, back] = [1048.0, 52.0].map(|bytes| 0.020 + 8.0 * bytes / 10e6);
+    let repaired = 0.030 + way + back + way;
+    // INIT and COOKIE ECHO are packets 1 and 2.
+    for (transport, every) in [("streams = 1", 1), ("streams = 4", 4), ("streams = 16", 16), ("unordered = true", 100)]
+    {
+        let text = format!(
+            "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"10 Mbps\", delay = \"20 ms\", \
+             forward.loss = {{ kind = \"list\", packets = [43] }} }}\n[[flow]]\n\
+             app = {{ kind = \"messages\", message = \"1000 B\", interval = \"10 ms\", count = 100 }}\n\
+             transport = {{ kind = \"sctp\", initial_window = \"20 kB\", {transport} }}\n"
+        );
+        let outcome = play(&text, 1);
+        let waits = (0..).map(|later| repaired - 0.010 * f64::from(every * later)).take_while(|&wait| wait > way);
+        let excess: f64 = waits.map(|wait| wait - way).sum();
+        let mean = number(&outcome.flows, "message_latency_mean_s", 0);
+        assert_eq!(number(&outcome.flows, "messages_delivered", 0), 100.0);
+        assert!((mean - (way + excess / 100.0)).abs() < 1e-6, "{transport}: {mean}, not {}", way + excess / 100.0);
+    }
+}

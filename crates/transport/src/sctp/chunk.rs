@@ -38,6 +38,8 @@ pub struct Data {
     pub length: u16,
     /// Control bits.
     pub flags: DataFlags,
+    /// Which of all the messages that its sender wrote it is a part of, as the payload itself would say.
+    pub message: u32,
     /// [Digest](stamp) of the payload's place, with which the receiver verifies that it delivers it there.
     pub stamp: u32,
 }

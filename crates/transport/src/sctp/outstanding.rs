@@ -21,8 +21,9 @@ pub(super) enum Place {
 pub(super) struct Record {
     /// When it was sent, the last time.
     pub sent: Time,
-    /// Its message's number among those of its stream.
-    pub message: u64,
+    /// Its message's number among those of its stream, and among all.
+    pub number: u64,
+    pub message: u32,
     pub stamp: u32,
     pub length: u16,
     pub stream: u16,
@@ -41,8 +42,8 @@ pub(super) struct Record {
 
 impl Record {
     pub fn data(&self, tsn: u32) -> Data {
-        let ssn = self.message as u16;
-        Data { tsn, stream: self.stream, ssn, length: self.length, flags: self.flags, stamp: self.stamp }
+        let Record { stream, length, flags, message, stamp, number, .. } = *self;
+        Data { tsn, stream, ssn: number as u16, length, flags, message, stamp }
     }
     pub fn bytes(&self) -> u64 {
         u64::from(self.length)

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::stats::Stats;
 use super::stream::Inbound;
 use crate::RangeSet;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::Time;
@@ -13,7 +14,7 @@ use vazao_engine::Time;
 pub(super) struct Receiver {
     config: Arc<Config>,
     /// The first TSN on the wire.
-    initial: u32,
+    pub initial: u32,
     /// The TSN after the cumulative one, counted from 0.
     next: u64,
     above: RangeSet,
@@ -25,18 +26,17 @@ pub(super) struct Receiver {
     due: Time,
     /// The path by which data came last: SACKs go there.
     pub path: usize,
-    /// Bytes delivered, and read by the application.
-    delivered: u64,
+    /// Bytes read by the application.
     read: u64,
     /// The window that the peer was last told of.
     told: u64,
 }
 
 impl Receiver {
-    pub fn new(config: &Arc<Config>, initial: u32) -> Receiver {
+    pub fn new(config: &Arc<Config>) -> Receiver {
         Receiver {
             config: config.clone(),
-            initial,
+            initial: 0,
             next: 0,
             above: RangeSet::default(),
             inbound: Inbound::default(),
@@ -44,7 +44,6 @@ impl Receiver {
             packets: 0,
             due: Time::NEVER,
             path: 0,
-            delivered: 0,
             read: 0,
             told: config.receive_buffer,
         }
@@ -66,7 +65,7 @@ impl Receiver {
         self.due = Time::NEVER;
     }
     pub fn is_drained(&self) -> bool {
-        self.read == self.delivered && self.inbound.held == 0
+        self.read == self.inbound.delivered && self.inbound.held == 0
     }
     pub fn report(&self, stats: &mut Stats) {
         stats.messages_delivered = self.inbound.messages;
@@ -75,7 +74,7 @@ impl Receiver {
 
     /// What is left of the buffer.
     fn window(&self) -> u64 {
-        self.config.receive_buffer.saturating_sub(self.inbound.held + self.delivered - self.read)
+        self.config.receive_buffer.saturating_sub(self.inbound.held + self.inbound.delivered - self.read)
     }
 
     /// The chunks of a packet arrive by `path`.
@@ -117,7 +116,7 @@ impl Receiver {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }
         stats.chunks_received += 1;
-        self.delivered += self.inbound.take(tsn, data);
+        self.inbound.take(tsn, data);
         true
     }
 
@@ -144,10 +143,22 @@ impl Receiver {
         self.due = Time::NEVER;
     }
 
+    /// From now on it can be asked which messages were read.
+    pub fn watch_messages(&mut self) {
+        self.inbound.unread = Some(VecDeque::new());
+    }
+
+    /// A message that was read as a whole, by its number among all of its sender's; each is said once.
+    pub fn next_read(&mut self) -> Option<u32> {
+        let unread = self.inbound.unread.as_mut()?;
+        unread.front().filter(|&&(_, end)| end <= self.read)?;
+        unread.pop_front().map(|(message, _)| message)
+    }
+
     /// Takes at most `limit` bytes that were delivered.
     pub fn take(&mut self, now: Time, limit: u64) -> Option<Range<u64>> {
         let start = self.read;
-        self.read += limit.min(self.delivered - start);
+        self.read += limit.min(self.inbound.delivered - start);
         // A peer that was told of no room waits to hear of some (silly window avoidance).
         let enough = self.config.segment().min(self.config.receive_buffer / 2);
         if self.told < enough && self.window() >= enough {

@@ -1,7 +1,7 @@
 //! Messages in: fragments put together (RFC 9260 section 6.9), streams put in order (section 6.6).
 
 use super::chunk::{Data, DataFlags, stamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Fragments of one message that follow each other.
 #[derive(Clone, Debug)]
@@ -12,13 +12,16 @@ struct Run {
     fragments: Vec<(u16, u32)>,
 }
 
+/// A whole message: its number among all of its sender's, and its bytes.
+type Message = (u32, u64);
+
 /// One stream.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     /// The number of the next message to deliver.
     next: u64,
-    /// Whole messages that came too early, and their bytes.
-    early: BTreeMap<u64, u64>,
+    /// Whole messages that came too early.
+    early: BTreeMap<u64, Message>,
 }
 
 /// What has arrived and is not delivered yet.
@@ -29,24 +32,27 @@ pub(super) struct Inbound {
     runs: BTreeMap<u64, Run>,
     /// Bytes of all of it.
     pub held: u64,
-    /// Messages delivered, and chunks that were not what belongs at their place.
+    /// Messages delivered, their bytes, and chunks that were not what belongs at their place.
     pub messages: u64,
+    pub delivered: u64,
     pub misplaced: u64,
+    /// Messages delivered and not read yet, each with where it ends among the bytes delivered; if someone wants to know.
+    pub unread: Option<VecDeque<Message>>,
 }
 
 impl Inbound {
-    /// Takes a chunk that arrives for the first time. Says how many bytes can be delivered now.
-    pub fn take(&mut self, tsn: u64, data: &Data) -> u64 {
+    /// Takes a chunk that arrives for the first time.
+    pub fn take(&mut self, tsn: u64, data: &Data) {
         self.held += u64::from(data.length);
         if data.flags.has(DataFlags::WHOLE) {
-            return self.complete(tsn, data, &[(data.length, data.stamp)]);
+            self.complete(data, &[(data.length, data.stamp)]);
+        } else if let Some(fragments) = self.join(tsn, data) {
+            self.complete(data, &fragments);
         }
-        let Some(run) = self.join(tsn, data) else { return 0 };
-        self.complete(run.0, data, &run.1)
     }
 
-    /// Puts a fragment beside its neighbours. Says the message's first TSN and its fragments if that was the last one.
-    fn join(&mut self, tsn: u64, data: &Data) -> Option<(u64, Vec<(u16, u32)>)> {
+    /// Puts a fragment beside its neighbours. Says the message's fragments if that was the last one.
+    fn join(&mut self, tsn: u64, data: &Data) -> Option<Vec<(u16, u32)>> {
         let mut start = tsn;
         let mut run = Run { end: tsn + 1, flags: data.flags, fragments: vec![(data.length, data.stamp)] };
         let before = self.runs.range(..tsn).next_back();
@@ -63,14 +69,14 @@ impl Inbound {
             run = Run { end: right.end, flags: run.flags.with(right.flags), fragments: run.fragments };
         }
         if run.flags.has(DataFlags::WHOLE) {
-            return Some((start, run.fragments));
+            return Some(run.fragments);
         }
         self.runs.insert(start, run);
         None
     }
 
     /// A whole message is there.
-    fn complete(&mut self, tsn: u64, data: &Data, fragments: &[(u16, u32)]) -> u64 {
+    fn complete(&mut self, data: &Data, fragments: &[(u16, u32)]) {
         let unordered = data.flags.has(DataFlags::UNORDERED);
         let index = usize::from(data.stream);
         if index >= self.lanes.len() {
@@ -78,34 +84,44 @@ impl Inbound {
         }
         let lane = &mut self.lanes[index];
         // The sequence number has 16 bits: of all messages that it can stand for, the next one.
-        let message = lane.next + u64::from(data.ssn.wrapping_sub(lane.next as u16));
+        let number = lane.next + u64::from(data.ssn.wrapping_sub(lane.next as u16));
+        let place = if unordered { u64::from(data.message) } else { number };
         let mut bytes = 0;
-        for (i, &(length, seen)) in (0..).zip(fragments) {
-            let place = if unordered { (tsn + i, 0) } else { (message, bytes) };
-            self.misplaced += u64::from(seen != stamp(data.stream, place.0, place.1));
+        for &(length, seen) in fragments {
+            self.misplaced += u64::from(seen != stamp(data.stream, place, bytes));
             bytes += u64::from(length);
         }
+        let message = (data.message, bytes);
         if unordered {
-            return self.deliver(1, bytes);
+            return self.deliver(message);
         }
-        if message != lane.next {
-            self.misplaced += u64::from(lane.early.insert(message, bytes).is_some());
-            return 0;
+        if number != lane.next {
+            self.misplaced += u64::from(lane.early.insert(number, message).is_some());
+            return;
         }
-        let mut messages = 1;
         lane.next += 1;
-        while let Some(more) = lane.early.remove(&lane.next) {
-            bytes += more;
-            messages += 1;
-            lane.next += 1;
+        self.deliver(message);
+        while let Some(message) = self.lanes[index].next_early() {
+            self.deliver(message);
         }
-        self.deliver(messages, bytes)
     }
 
-    fn deliver(&mut self, messages: u64, bytes: u64) -> u64 {
-        self.messages += messages;
+    fn deliver(&mut self, (message, bytes): Message) {
+        self.messages += 1;
         self.held -= bytes;
-        bytes
+        self.delivered += bytes;
+        if let Some(unread) = &mut self.unread {
+            unread.push_back((message, self.delivered));
+        }
+    }
+}
+
+impl Lane {
+    /// The next message, if it came early.
+    fn next_early(&mut self) -> Option<Message> {
+        let message = self.early.remove(&self.next)?;
+        self.next += 1;
+        Some(message)
     }
 }
 
@@ -115,17 +131,26 @@ mod tests {
 
     fn fragment(stream: u16, ssn: u16, offset: u64, flags: u8) -> Data {
         let stamp = stamp(stream, u64::from(ssn), offset);
-        Data { tsn: 0, stream, ssn, length: 100, flags: DataFlags(flags), stamp }
+        Data { tsn: 0, stream, ssn, length: 100, flags: DataFlags(flags), message: 0, stamp }
+    }
+
+    impl Inbound {
+        /// Takes a chunk; says how many bytes that delivers.
+        fn delivers(&mut self, tsn: u64, data: &Data) -> u64 {
+            let before = self.delivered;
+            self.take(tsn, data);
+            self.delivered - before
+        }
     }
 
     #[test]
     fn streams_do_not_wait_for_each_other() {
         let mut inbound = Inbound::default();
         // Message 0 of stream 0 is late; stream 1 goes on, stream 0 waits.
-        assert_eq!(inbound.take(1, &fragment(1, 0, 0, 3)), 100);
-        assert_eq!(inbound.take(2, &fragment(0, 1, 0, 3)), 0);
-        assert_eq!(inbound.take(3, &fragment(1, 1, 0, 3)), 100);
-        assert_eq!((inbound.held, inbound.take(0, &fragment(0, 0, 0, 3))), (100, 200));
+        assert_eq!(inbound.delivers(1, &fragment(1, 0, 0, 3)), 100);
+        assert_eq!(inbound.delivers(2, &fragment(0, 1, 0, 3)), 0);
+        assert_eq!(inbound.delivers(3, &fragment(1, 1, 0, 3)), 100);
+        assert_eq!((inbound.held, inbound.delivers(0, &fragment(0, 0, 0, 3))), (100, 200));
         assert_eq!((inbound.held, inbound.messages, inbound.misplaced), (0, 4, 0));
     }
 
@@ -137,8 +162,10 @@ mod tests {
             let mut left = vec![0, 1, 2, 3];
             let order: Vec<usize> = [order / 6, order / 2 % 3, order % 2, 0].iter().map(|&i| left.remove(i)).collect();
             let mut inbound = Inbound::default();
-            let delivered: Vec<u64> =
-                order.iter().map(|&i| inbound.take(10 + i as u64, &fragment(0, 0, 100 * i as u64, flags[i]))).collect();
+            let delivered: Vec<u64> = order
+                .iter()
+                .map(|&i| inbound.delivers(10 + i as u64, &fragment(0, 0, 100 * i as u64, flags[i])))
+                .collect();
             assert_eq!(delivered, [0, 0, 0, 400], "{order:?}");
             assert_eq!((inbound.misplaced, inbound.held), (0, 0));
         }
@@ -148,17 +175,17 @@ mod tests {
     #[test]
     fn messages_stay_apart() {
         let mut inbound = Inbound::default();
-        assert_eq!(inbound.take(1, &fragment(0, 0, 100, 1)), 0);
-        assert_eq!(inbound.take(2, &fragment(0, 1, 0, 2)), 0);
-        assert_eq!(inbound.take(0, &fragment(0, 0, 0, 2)), 200);
-        assert_eq!(inbound.take(3, &fragment(0, 1, 100, 1)), 200);
+        assert_eq!(inbound.delivers(1, &fragment(0, 0, 100, 1)), 0);
+        assert_eq!(inbound.delivers(2, &fragment(0, 1, 0, 2)), 0);
+        assert_eq!(inbound.delivers(0, &fragment(0, 0, 0, 2)), 200);
+        assert_eq!(inbound.delivers(3, &fragment(0, 1, 100, 1)), 200);
         assert_eq!(inbound.misplaced, 0);
     }
 
     #[test]
     fn a_payload_at_another_place_is_noticed() {
         let mut inbound = Inbound::default();
-        inbound.take(0, &Data { stamp: stamp(0, 1, 0), ..fragment(0, 0, 0, 3) });
+        inbound.delivers(0, &Data { stamp: stamp(0, 1, 0), ..fragment(0, 0, 0, 3) });
         assert_eq!(inbound.misplaced, 1);
     }
 }

@@ -125,7 +125,7 @@ impl Association {
         self.state = State::Established;
         self.was_open = true;
         self.timer = Time::NEVER;
-        self.rx = Receiver::new(&self.config, self.peer.tsn);
+        self.rx.initial = self.peer.tsn;
         self.tx.establish(now, self.peer.window, self.peer.streams.1);
     }
 

@@ -82,7 +82,7 @@ impl Association {
             secret: seed.rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,
             cookie: None,
             tx: Sender::new(&config, paths, tsn, seed),
-            rx: Receiver::new(&config, 0),
+            rx: Receiver::new(&config),
             outbox: Vec::new(),
             timer: Time::NEVER,
             attempts: 0,
@@ -147,6 +147,15 @@ impl Association {
     /// Whether a fast recovery stops a path's window.
     pub fn is_recovering(&self, path: usize) -> bool {
         self.tx.is_recovering(path)
+    }
+
+    /// From now on [`next_read`](Self::next_read) tells which messages the application has read.
+    pub fn watch_messages(&mut self) {
+        self.rx.watch_messages();
+    }
+    /// The next message that the application has read as a whole, by its number among all that the peer's has written.
+    pub fn next_read(&mut self) -> Option<u32> {
+        self.rx.next_read()
     }
 
     /// Gives the association up and tells the peer.
@@ -259,6 +268,10 @@ impl Association {
 impl Stream for Association {
     fn write(&mut self, bytes: u64) -> u64 {
         if self.closing { 0 } else { self.tx.write(bytes) }
+    }
+
+    fn begin_message(&mut self, bytes: u64) {
+        self.tx.begin_message(bytes);
     }
 
     fn discard_unsent(&mut self) -> u64 {

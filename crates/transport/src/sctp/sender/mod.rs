@@ -11,6 +11,7 @@ use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;
 use super::retransmission::View;
 use super::stats::Stats;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use vazao_engine::{Stream, Time};
 
@@ -28,6 +29,8 @@ pub(super) struct Sender {
     /// Bytes written, and cut into chunks.
     pub written: u64,
     pub cut: u64,
+    /// Sizes of the messages from the one being cut on, where the application says them one by one.
+    sizes: VecDeque<u64>,
     /// The message being cut: its number, and how much of it was.
     message: u64,
     offset: u64,
@@ -60,6 +63,7 @@ impl Sender {
             views: Vec::new(),
             written: 0,
             cut: 0,
+            sizes: VecDeque::new(),
             message: 0,
             offset: 0,
             acknowledged: 0,
@@ -104,6 +108,12 @@ impl Sender {
         taken
     }
 
+    pub fn begin_message(&mut self, bytes: u64) {
+        if self.config.message.is_none() {
+            self.sizes.push_back(bytes);
+        }
+    }
+
     /// Whether everything written was cumulatively acknowledged.
     pub fn is_drained(&self) -> bool {
         self.acknowledged == self.written
@@ -114,7 +124,8 @@ impl Sender {
     fn next_fragment(&self) -> Option<(u64, DataFlags)> {
         let ready = self.written - self.cut;
         let largest = u64::from(self.config.largest_fragment());
-        let rest = self.config.message.map_or(ready.min(largest), |size| size - self.offset);
+        let size = self.config.message.or(self.sizes.front().copied());
+        let rest = size.map_or(ready.min(largest), |size| size - self.offset);
         let whole = rest.min(largest);
         if ready == 0 || (ready < whole && !self.closing) {
             return None;
@@ -264,13 +275,14 @@ impl Sender {
     fn send_new(&mut self, now: Time, target: usize, length: u64, flags: DataFlags, out: &mut Packet) {
         let tsn = self.records.next();
         let streams = u64::from(self.streams);
-        let (stream, message) = ((self.message % streams) as u16, self.message / streams);
-        // The order that the stamp vouches for is the stream's, or that of TSNs where there is none.
-        let place = if flags.has(DataFlags::UNORDERED) { (tsn, 0) } else { (message, self.offset) };
+        let (stream, number) = ((self.message % streams) as u16, self.message / streams);
+        // The order that the stamp vouches for is the stream's; where there is none, only that of a message's fragments.
+        let place = if flags.has(DataFlags::UNORDERED) { u64::from(self.message as u32) } else { number };
         let record = Record {
             sent: now,
-            message,
-            stamp: stamp(stream, place.0, place.1),
+            number,
+            message: self.message as u32,
+            stamp: stamp(stream, place, self.offset),
             length: length as u16,
             stream,
             transmissions: 1,
@@ -288,6 +300,7 @@ impl Sender {
         if flags.has(DataFlags::END) {
             self.message += 1;
             self.offset = 0;
+            self.sizes.pop_front();
             self.stats.messages_sent += 1;
         }
         self.count(now, target, length);
