@@ -155,6 +155,10 @@ impl Scoreboard {
     pub fn has_resent(&self) -> bool {
         self.resent > 0
     }
+    /// Whether a repair is under way: something was sent again, or the first segment was.
+    pub fn is_repairing(&self) -> bool {
+        self.has_resent() || self.front().is_some_and(|front| front.state.has(Mark::AMBIGUOUS))
+    }
     /// Whether something lost has not arrived yet, resent or not.
     pub fn has_lost(&self) -> bool {
         self.lost > 0

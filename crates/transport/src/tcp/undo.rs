@@ -37,7 +37,7 @@ pub(crate) struct Detects {
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     by_timeout: bool,
-    /// When the first segment was sent again because of it.
+    /// When the first segment was sent again because of it, or because of one before whose repair was not over.
     resent: Option<Time>,
 }
 
@@ -62,9 +62,10 @@ impl Undo {
         self.news
     }
 
-    /// The window comes down for a loss, with everything before `una` acknowledged.
-    pub fn on_loss(&mut self, una: u64) {
-        self.begin(una, false);
+    /// The window comes down for a loss, with everything before `una` acknowledged. `repairing`: something that was sent
+    /// again before is still under way.
+    pub fn on_loss(&mut self, una: u64, repairing: bool) {
+        self.begin(una, false, repairing);
     }
 
     /// The window comes down for a reason that nothing will take back.
@@ -74,14 +75,16 @@ impl Undo {
     }
 
     /// The retransmission timer expired. `afresh`: no repair was under way, or this very segment was given up before.
-    pub fn on_timeout(&mut self, una: u64, afresh: bool) {
-        self.begin(una, true);
+    pub fn on_timeout(&mut self, una: u64, afresh: bool, repairing: bool) {
+        self.begin(una, true, repairing);
         self.frto = if self.detects.frto && afresh { Frto::FirstAnswer } else { Frto::Off };
     }
 
-    fn begin(&mut self, una: u64, by_timeout: bool) {
+    fn begin(&mut self, una: u64, by_timeout: bool, repairing: bool) {
         self.unreported = self.unreported.split_off(&una);
-        self.reduction = Some(Reduction { by_timeout, resent: None });
+        // What is under way from before will be acknowledged too, with a timestamp from after it was sent again.
+        let resent = self.reduction.filter(|_| repairing).and_then(|before| before.resent);
+        self.reduction = Some(Reduction { by_timeout, resent });
         self.frto = Frto::Off;
     }
 
@@ -208,11 +211,12 @@ impl Sender {
 
     /// Tells the congestion control of a loss or a timeout, and remembers it as one that may prove needless.
     pub(super) fn reduce(&mut self, now: Time, signal: Signal) {
+        let repairing = self.board.is_repairing();
         match signal {
-            Signal::Loss | Signal::Restart => self.undo.on_loss(self.una),
+            Signal::Loss | Signal::Restart => self.undo.on_loss(self.una, repairing),
             Signal::Timeout | Signal::RepeatedTimeout => {
                 let afresh = self.episode == Episode::None || signal == Signal::RepeatedTimeout;
-                self.undo.on_timeout(self.una, afresh && !self.episode.is_fast());
+                self.undo.on_timeout(self.una, afresh && !self.episode.is_fast(), repairing);
                 self.board.watch_below(self.nxt);
             }
             Signal::Mark => self.undo.forget(),

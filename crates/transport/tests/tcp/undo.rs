@@ -161,6 +161,24 @@ fn an_old_echo_takes_a_recovery_back() {
     }
 }
 
+/// One recovery ends while what it sent again is under way, so that the next begins at once with nothing to send again. The
+/// acknowledgement of that was caused by the resend of before: the loss was real (as Linux's tcp_retrans_stamp_cleanup).
+#[test]
+fn a_recovery_that_takes_over_resends_stands() {
+    let mut t = stamped(Rack);
+    t.wait(100);
+    for last in 2..=10 {
+        t.gets(&format!("1:1 ack 1 ts 501 101 sack 1001:{last}001"));
+    }
+    // 1 is on its way again; of what came out meanwhile, 11 was lost.
+    t.wait(100);
+    assert_eq!(t.gets("1:1 ack 1 ts 501 201 sack 11001:13001 1001:10001")[0], "10001:11001 ack 1 ts 301 501");
+    t.gets("1:1 ack 10001 ts 502 201 sack 11001:13001");
+    assert_eq!((t.tcp.stats().recoveries, t.ssthresh()), (2, 2));
+    t.gets("1:1 ack 13001 ts 502 301");
+    assert_eq!((t.tcp.stats().spurious_recoveries, t.ssthresh()), (0, 2));
+}
+
 // ---- D-SACK ---------------------------------------------------------------------------------------------------------
 
 /// RFC 3708 section 2: all that was sent again had arrived.
