@@ -1,6 +1,6 @@
 //! What an SCTP endpoint can be told.
 
-use super::{Growth, PathChoice, Policy, Scope};
+use super::{Growth, PathChoice, Policy, Scheduler, Scope};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 
@@ -26,6 +26,14 @@ pub struct Config {
     pub message: Option<u64>,
     /// Outgoing streams; messages take turns among them.
     pub streams: u16,
+    /// Which stream may send next.
+    pub scheduler: Scheduler,
+    /// The streams' priorities from 1, the highest, on; those not named go by their numbers.
+    pub priorities: Vec<u64>,
+    /// The streams' weights; those not named have 1.
+    pub weights: Vec<u64>,
+    /// Whether I-DATA chunks are offered, with which one message need not wait for the end of another.
+    pub interleaving: bool,
     /// Whether messages are delivered as they come (bit U).
     pub unordered: bool,
     /// Whether new data goes by all paths at once.
@@ -80,9 +88,18 @@ impl Config {
     pub fn room(&self) -> u32 {
         self.mtu - IP_HEADER - super::COMMON_HEADER
     }
-    /// Bytes of payload that fit a packet of one DATA chunk.
-    pub fn largest_fragment(&self) -> u32 {
-        (self.room() - super::DATA_HEADER) & !3
+    /// Bytes of payload that fit a packet of one DATA chunk, or I-DATA chunk.
+    pub fn largest_fragment(&self, interleaved: bool) -> u32 {
+        (self.room() - super::data_header(interleaved)) & !3
+    }
+    /// A stream's priority, 1 being the highest.
+    pub fn priority(&self, stream: usize) -> u64 {
+        self.priorities.get(stream).copied().unwrap_or(stream as u64 + 1)
+    }
+    /// A stream's weight: where bandwidth is shared fairly, all have the same.
+    pub fn weight(&self, stream: usize) -> u64 {
+        let weights = if self.scheduler == Scheduler::FairBandwidth { &[][..] } else { &self.weights };
+        weights.get(stream).copied().unwrap_or(1)
     }
     /// The unit in which windows count.
     pub fn segment(&self) -> u64 {

@@ -124,7 +124,7 @@ impl Path {
                 segment: config.segment(),
                 floor: config.least_threshold(),
             }),
-            Some(control) => Window::Common(control(u64::from(config.largest_fragment()), seed)),
+            Some(control) => Window::Common(control(u64::from(config.largest_fragment(false)), seed)),
         };
         Path {
             window,

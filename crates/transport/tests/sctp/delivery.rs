@@ -27,7 +27,7 @@ fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
 }
 
 prop_compose! {
-    /// Any combination of what CMT can be told.
+    /// Any combination of what CMT and the schedulers can be told.
     fn treatment()(
         cmt: bool, sfr: bool, dac: bool, unordered in prop::bool::weighted(0.2), streams in 1_u16..6,
         growth in choice(&["rfc4960", "rfc8540", "gap-acked", "cuc", "cuc-v2"]),
@@ -35,6 +35,12 @@ prop_compose! {
         policy in choice(&["same", "asap", "cwnd", "ssthresh", "loss-rate", "alternate"]),
         path_choice in choice(&["largest-free-cwnd", "round-robin", "lowest-rtt"]),
         buffer in choice(&["16 kB", "64 kB", "8 MB"]),
+        (scheduler, interleaving) in (
+            choice(&[
+                "fcfs", "round-robin", "round-robin-per-packet", "priority", "fair-bandwidth", "weighted-fair-queueing",
+            ]),
+            any::<bool>(),
+        ),
     ) -> Vec<(&'static str, Raw)> {
         vec![
             ("cmt", Raw::Flag(cmt)),
@@ -47,6 +53,8 @@ prop_compose! {
             ("retransmission", policy),
             ("path_choice", path_choice),
             ("receive_buffer", buffer),
+            ("scheduler", scheduler),
+            ("interleaving", Raw::Flag(interleaving)),
             ("retries", Raw::Number(100.0)),
             ("path_retries", Raw::Number(6.0)),
         ]

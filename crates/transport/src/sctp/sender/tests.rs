@@ -1,7 +1,7 @@
 //! Hand-made SACKs against the definitions of the papers.
 
 use super::*;
-use crate::sctp::chunk::Sack;
+use crate::sctp::chunk::{Extensions, Sack};
 use crate::sctp::growth::Chunks;
 use crate::sctp::{Growth, Scope, Semantics};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
     let config = Arc::new(Config::new(&parameters, Some(CHUNK), None));
     let mut sender = Sender::new(&config, paths, 1, 9);
     sender.write(1_000_000);
-    sender.establish(at(0), 1 << 30, 1);
+    sender.establish(at(0), 1 << 30, 1, Extensions::default());
     sender.paths.iter_mut().for_each(|path| path.confirmed = true);
     sender
 }
@@ -58,7 +58,8 @@ impl Arrived {
 /// Sends new chunks by the paths given, one packet each.
 fn send(sender: &mut Sender, paths: &[usize]) {
     for &path in paths {
-        sender.send_new(at(0), path, CHUNK, DataFlags::WHOLE, &mut Packet::default());
+        let whole = sender.backlog.peek(true).expect("enough was written");
+        sender.send_new(at(0), path, &whole, &mut Packet::default());
     }
 }
 
