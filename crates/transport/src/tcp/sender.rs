@@ -337,7 +337,11 @@ impl Sender {
         if self.paced.is_some() {
             self.pace(now, sent.span);
         }
-        if self.timer == Time::NEVER {
+        let overdue =
+            self.modern.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
+        if self.timer == Time::NEVER || overdue {
+            // The first segment, sent again, gets its time to arrive, and the tail is not probed in a recovery (RFC 8985
+            // section 7.2; tcp_xmit_retransmit_queue in Linux).
             self.restart_timer(now);
         }
         Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
