@@ -42,6 +42,8 @@ pub struct Config {
     pub growth: Growth,
     /// Whether fast recovery is the association's or a path's.
     pub scope: Scope,
+    /// Missing reports that make a fast retransmission (section 7.2.4).
+    pub missing_reports: u8,
     /// Whether missing reports count for each destination by itself (split fast retransmit).
     pub sfr: bool,
     /// Whether gaps do not make acknowledgements hasty, and those say how many packets they answer.
@@ -120,10 +122,6 @@ impl Config {
     /// Section 7.2.3: the least slow-start threshold.
     pub fn least_threshold(&self) -> u64 {
         self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
-    }
-    /// Section 7.2.4: missing reports that make a fast retransmission.
-    pub fn reports(&self) -> u8 {
-        if self.semantics == Semantics::Rfc2960 { 4 } else { 3 }
     }
 }
 

@@ -51,7 +51,14 @@ pub const PARAMETERS: &[Parameter] = &[
         "fast_recovery",
         Kind::Choice(SCOPES),
         "per-association",
-        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss",
+        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss; none: each \
+         SACK that shows a loss cuts the path's window",
+    ),
+    Parameter::new(
+        "missing_reports",
+        Kind::Integer(1, 100),
+        "",
+        "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
     ),
     Parameter::new("sfr", Kind::Flag, "", "count missing reports for each path by itself; default: with cmt"),
     Parameter::new(
@@ -159,6 +166,11 @@ impl Config {
             cmt,
             growth: find(&Growth::ALL, text("cwnd_growth").unwrap_or(growth)),
             scope: find(&Scope::ALL, parameters.text("fast_recovery")),
+            missing_reports: match parameters.get("missing_reports") {
+                Some(Value::Number(reports)) => *reports as u8,
+                _ if semantics == Semantics::Rfc2960 => 4,
+                _ => 3,
+            },
             sfr: flag("sfr").unwrap_or(cmt),
             dac: flag("dac").unwrap_or(cmt),
             retransmission: find(

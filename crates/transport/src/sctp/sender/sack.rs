@@ -194,7 +194,7 @@ impl Sender {
         }
         let mixed = self.paths.iter().filter(|path| !path.newly.is_nothing()).count() > 1;
         let packets = if self.config.dac { packets } else { 1 };
-        let enough = self.config.reports();
+        let enough = self.config.missing_reports;
         let mut exit = None;
         for i in 0..self.paths.len() {
             let mut seen = if self.config.sfr { self.paths[i].newly } else { *newly };
@@ -225,11 +225,8 @@ impl Sender {
     fn retransmit_fast(&mut self, now: Time, number: usize, lost: &[u64]) -> Option<u64> {
         let flight = self.paths[number].flight;
         let recovering = self.is_recovering(number);
-        // The highest outstanding: of the association, or of the path.
-        let exit = match self.config.scope {
-            Scope::PerAssociation => self.records.next() - 1,
-            Scope::PerPath => self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]),
-        };
+        // The highest outstanding of the path, which marking changes.
+        let highest = self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]);
         for &tsn in lost {
             self.mark(tsn, false);
         }
@@ -240,12 +237,11 @@ impl Sender {
         }
         path.cut(now, flight);
         match self.config.scope {
-            Scope::PerAssociation => Some(exit),
-            Scope::PerPath => {
-                path.exit = Some(exit);
-                None
-            }
+            Scope::PerAssociation => return Some(self.records.next() - 1),
+            Scope::PerPath => path.exit = Some(highest),
+            Scope::None => {}
         }
+        None
     }
 
     /// A chunk in flight is taken for lost.

@@ -16,6 +16,7 @@ fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
         let raw = match *value {
             "true" => Raw::Flag(true),
             "false" => Raw::Flag(false),
+            text if text.parse::<f64>().is_ok() => Raw::Number(text.parse().expect("a number")),
             text => Raw::Text(text.into()),
         };
         ((*name).to_owned(), raw)
@@ -212,6 +213,44 @@ fn a_recovery_reaches_as_far_as_its_scope() {
         assert_eq!(sender.config.scope == Scope::PerPath, sender.paths[1].exit.is_some());
         // Either way both are to be sent again.
         assert_eq!(sender.paths.iter().map(|path| path.order.marked.len()).sum::<usize>(), 2, "{scope}");
+    }
+}
+
+/// Two losses of one window, shown by different SACKs: one cut where something recovers, two where nothing does.
+#[test]
+fn without_a_recovery_each_sack_that_shows_a_loss_cuts() {
+    for (scope, recoveries) in [("per-association", 1), ("per-path", 1), ("none", 2)] {
+        let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("fast_recovery", scope)]);
+        send(&mut sender, &[0; 9]);
+        let mut arrived = Arrived::default();
+        // TSNs 0 and 4 are lost.
+        for tsn in [1, 2, 3, 5, 6, 7] {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+        }
+        assert_eq!(sender.paths[0].stats.recoveries, recoveries, "{scope}");
+        assert_eq!(sender.paths[0].stats.losses, 2, "{scope}");
+    }
+}
+
+/// RFC 2960 asks for four missing reports, its successors for three, a user for what they like.
+#[test]
+fn a_chunk_is_lost_after_so_many_reports() {
+    for (given, reports) in [
+        (&[("semantics", "rfc2960")][..], 4),
+        (&[("semantics", "rfc9260")], 3),
+        (&[("missing_reports", "1")], 1),
+        (&[("semantics", "rfc2960"), ("missing_reports", "2")], 2),
+    ] {
+        let mut sender = sender(1, given);
+        send(&mut sender, &[0; 9]);
+        let mut arrived = Arrived::default();
+        let needed = (1..9).find(|&tsn| {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+            sender.paths[0].stats.recoveries == 1
+        });
+        assert_eq!(needed, Some(reports), "{given:?}");
     }
 }
 
