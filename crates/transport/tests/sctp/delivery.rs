@@ -56,6 +56,7 @@ prop_compose! {
             ("scheduler", scheduler),
             ("interleaving", Raw::Flag(interleaving)),
             ("retries", Raw::Number(100.0)),
+            ("init_retries", Raw::Number(100.0)),
             ("path_retries", Raw::Number(6.0)),
         ]
     }

@@ -177,6 +177,11 @@ impl Lab {
     /// Runs until both ends are over or nothing happens any more; at most so many seconds.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.sctp.is_over()));
+        // What has arrived outlives the association: a slow reader takes the rest.
+        for end in &mut self.ends {
+            (end.slow, end.next_read) = (None, Time::ZERO);
+            end.act(self.now);
+        }
     }
 
     pub fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Lab) -> bool) {
