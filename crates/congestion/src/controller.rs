@@ -2,7 +2,7 @@
 
 use crate::slow_start::SlowStart;
 use crate::window::Window;
-use crate::{Ack, Congestion, Sending, Signal};
+use crate::{Ack, Congestion, Sending, Sibling, Signal};
 use vazao_engine::{Duration, Rate, Time};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
@@ -32,11 +32,6 @@ pub trait CongestionControl: Send {
     fn paces(&self) -> bool {
         self.pacing_rate().is_some()
     }
-    /// Whether a window that falls on an acknowledgement, without a loss, may come down over a round trip as it does for a
-    /// loss. Most that step back mean it at once.
-    fn falls_gradually(&self) -> bool {
-        false
-    }
     /// Whether it lives by marks (RFC 8257): ECN is offered, and the receiver is to tell of each marked byte.
     fn wants_marks(&self) -> bool {
         false
@@ -45,6 +40,12 @@ pub trait CongestionControl: Send {
     fn wants_one_way(&self) -> bool {
         false
     }
+    /// Whether it looks at the other paths of its connection, so that it wants to be [shown](Self::couple) them.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+    /// The paths of its connection as they are just before the event that follows; `own` is its own among them.
+    fn couple(&mut self, _paths: &[Sibling], _own: usize) {}
     /// The rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
     /// otherwise.
     fn pacing_rate(&self) -> Option<Rate> {
@@ -165,7 +166,8 @@ impl<W: Window> CongestionControl for Controller<W> {
         let state = &mut self.state;
         if congestion.signal != Signal::RepeatedTimeout {
             self.before = (state.cwnd, state.ssthresh);
-            state.ssthresh = self.window.shrink(state, congestion).max(2.0 * state.mss);
+            let least = self.window.least_threshold() * state.mss;
+            state.ssthresh = self.window.shrink(state, congestion).max(least);
         }
         state.cwnd = match congestion.signal {
             // A threshold may lie above the window (Westwood's); a loss never raises the window.
@@ -198,14 +200,17 @@ impl<W: Window> CongestionControl for Controller<W> {
         self.window.undo(now);
     }
 
-    fn falls_gradually(&self) -> bool {
-        self.window.falls_gradually()
-    }
     fn wants_marks(&self) -> bool {
         self.window.wants_marks()
     }
     fn wants_one_way(&self) -> bool {
         self.window.wants_one_way()
+    }
+    fn is_coupled(&self) -> bool {
+        self.window.is_coupled()
+    }
+    fn couple(&mut self, paths: &[Sibling], own: usize) {
+        self.window.couple(paths, own);
     }
     fn cwnd(&self) -> u64 {
         self.state.cwnd as u64

@@ -8,6 +8,7 @@
 mod bbr;
 mod bbr3;
 mod controller;
+pub mod coupled;
 mod event;
 mod model;
 mod prr;
@@ -16,6 +17,7 @@ pub mod slow_start;
 pub mod window;
 
 pub use controller::{CongestionControl, Controller, Setup, State};
+pub use coupled::Sibling;
 pub use event::{Ack, Congestion, RateSample, Sending, Signal};
 pub use prr::Prr;
 pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};

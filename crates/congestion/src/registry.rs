@@ -1,7 +1,7 @@
 //! Every congestion control and slow start, by name.
 
 use crate::slow_start::{self, SlowStart};
-use crate::{CongestionControl, Setup, bbr, bbr3, window};
+use crate::{CongestionControl, Setup, bbr, bbr3, coupled, window};
 use vazao_engine::registry::{Entry, Parameters};
 
 /// Makes a congestion control from its parameters and the window it starts with.
@@ -32,6 +32,9 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     window::copa::ENTRY,
     bbr::ENTRY,
     bbr3::ENTRY,
+    coupled::lia::ENTRY,
+    coupled::rpv1::ENTRY,
+    coupled::rpv2::ENTRY,
 ];
 
 /// All slow starts.

@@ -42,7 +42,7 @@ pub use westwood_plus::WestwoodPlus;
 use whole::WholeSegments;
 pub use yeah::Yeah;
 
-use crate::{Ack, Congestion, CongestionControl, Controller, Setup, State};
+use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Sibling, State};
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 use vazao_engine::{Duration, Time};
 
@@ -86,8 +86,21 @@ pub trait Window: Send + 'static {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64;
 
     /// The slow-start threshold after `congestion`; the window itself falls to it, or to one segment on a timeout.
-    /// At least two segments are kept whatever is returned (RFC 5681 equation 4).
+    /// At least [two segments](Self::least_threshold) are kept whatever is returned (RFC 5681 equation 4).
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64;
+
+    /// The least slow-start threshold after congestion, in segments.
+    fn least_threshold(&self) -> f64 {
+        2.0
+    }
+
+    /// Whether it looks at the other paths of its connection.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+
+    /// The paths of its connection as they are now, itself the one at `own`; told before each event if it is coupled.
+    fn couple(&mut self, _paths: &[Sibling], _own: usize) {}
 
     /// The window with which data transfer starts, where the algorithm does not leave that to the protocol; `rtt` is the
     /// handshake's round-trip time.
@@ -112,11 +125,6 @@ pub trait Window: Send + 'static {
     /// and whether or not the window was in use. Not asked in recovery.
     fn yield_early(&mut self, _state: &State, _ack: &Ack) -> Option<State> {
         None
-    }
-
-    /// Whether what [`yield_early`](Self::yield_early) gives up goes over a round trip, as after a loss.
-    fn falls_gradually(&self) -> bool {
-        false
     }
 
     /// The window after `ack` in slow start, where the algorithm has a slow start of its own.

@@ -1,0 +1,53 @@
+use super::{Sibling, Siblings};
+use crate::registry::Constructor;
+use crate::window::{Reno, Window, windowed};
+use crate::{Ack, Congestion, State};
+use vazao_engine::registry::Entry;
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "lia",
+    aliases: &[],
+    title: "Linked increases",
+    source: "RFC 6356",
+    help: "coupled: all paths together grow as one Reno flow would on the best of them; each halves on its own losses",
+    parameters: &[],
+    build: |_, setup| windowed(Lia::default(), setup),
+};
+
+/// The linked-increases algorithm (RFC 6356; Wischik, Raiciu, Greenhalgh, Handley, NSDI 2011): all paths together grow
+/// as one Reno flow would on the best of them, each by its part of what is acknowledged, and never faster than Reno; each
+/// halves on its own losses.
+#[derive(Debug, Default)]
+pub struct Lia {
+    siblings: Siblings,
+}
+
+impl Lia {
+    /// Equation 2's alpha: how fast all together grow, as a part of what windows of their sum would; 1 of a path alone.
+    pub fn alpha(&self, state: &State) -> f64 {
+        let (total, _) = self.siblings.sum(state, |path| path.cwnd);
+        let (rates, _) = self.siblings.sum(state, Sibling::rate);
+        let best = self.siblings.most(|path| path.rate() / path.seconds());
+        best.map_or(1.0, |best| total * best / (rates * rates))
+    }
+}
+
+impl Window for Lia {
+    /// Section 3: min(alpha / total, 1 / cwnd) segments for each segment acknowledged.
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let (total, own) = self.siblings.sum(state, |path| path.cwnd);
+        state.cwnd + Reno::increase(state, ack) * (self.alpha(state) * own / total).min(1.0)
+    }
+
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        state.in_use(congestion) / 2.0
+    }
+
+    fn is_coupled(&self) -> bool {
+        true
+    }
+
+    fn couple(&mut self, paths: &[Sibling], own: usize) {
+        self.siblings.see(paths, own);
+    }
+}

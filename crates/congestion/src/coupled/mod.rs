@@ -1,0 +1,67 @@
+//! Congestion controls that are coupled: each path of a connection has a window of its own, whose growth and decrease
+//! look at the other paths', so that all together take no more of a shared bottleneck than one flow would.
+//!
+//! A coupled control is a [`Window`](crate::window::Window) like any other. Whoever has several paths (SCTP with
+//! concurrent multipath transfer, Multipath TCP) makes one for each and shows it its [siblings](Sibling) before each event;
+//! with one path, which is shown none, it is what its source says of one path.
+
+pub(crate) mod lia;
+pub(crate) mod rpv1;
+pub(crate) mod rpv2;
+
+pub use lia::Lia;
+pub use rpv1::Rpv1;
+pub use rpv2::Rpv2;
+
+use crate::State;
+use vazao_engine::Duration;
+
+/// One path of a connection as its siblings see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sibling {
+    /// Congestion window in bytes.
+    pub cwnd: f64,
+    /// Slow-start threshold in bytes; `u64::MAX` while there is none.
+    pub ssthresh: f64,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Duration,
+}
+
+impl Sibling {
+    /// Bytes a second: the window over the round-trip time. Without a sample yet all round trips are taken for alike.
+    pub fn rate(&self) -> f64 {
+        self.cwnd / self.seconds()
+    }
+
+    fn seconds(&self) -> f64 {
+        if self.srtt == Duration::ZERO { 1.0 } else { self.srtt.as_secs() }
+    }
+}
+
+/// The paths of a connection, as a coupled control was last shown them.
+#[derive(Clone, Debug, Default)]
+pub struct Siblings {
+    paths: Vec<Sibling>,
+    own: usize,
+}
+
+impl Siblings {
+    /// Takes in what is shown.
+    pub fn see(&mut self, paths: &[Sibling], own: usize) {
+        self.paths.clear();
+        self.paths.extend_from_slice(paths);
+        self.own = own;
+    }
+
+    /// The sum of a quantity over all paths, and its value on the own one; of a window alone, that of `state`.
+    pub fn sum(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> (f64, f64) {
+        let alone = [Sibling { cwnd: state.cwnd, ssthresh: state.ssthresh.min(u64::MAX as f64), srtt: Duration::ZERO }];
+        let (paths, own) = if self.paths.is_empty() { (&alone[..], 0) } else { (&self.paths[..], self.own) };
+        (paths.iter().map(&quantity).sum(), quantity(&paths[own]))
+    }
+
+    /// The largest value of a quantity.
+    pub fn most(&self, quantity: impl Fn(&Sibling) -> f64) -> Option<f64> {
+        self.paths.iter().map(quantity).max_by(f64::total_cmp)
+    }
+}
