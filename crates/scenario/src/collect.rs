@@ -267,7 +267,7 @@ fn sample_table(id: &str, scenario: &Scenario, samples: &[Sample]) -> Table {
         ("run_id", label(&|_| Some(0), vec![id.to_owned()])),
         ("time_s", Column::Dense(samples.iter().map(|s| s.time.as_secs()).collect())),
         ("flow", integer(&|s| (!is_link(s)).then_some(i64::from(s.source)))),
-        ("path", integer(&|s| (!is_link(s)).then_some(0))),
+        ("path", integer(&|s| (!is_link(s)).then_some(i64::from(s.path)))),
         ("link", label(&|s| of_link(s, s.source / 2), links.iter().map(|l| l.name.clone()).collect())),
         ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
         ("measure", label(&|s| Some(s.measure), MEASURES.iter().map(|m| (*m).to_owned()).collect())),

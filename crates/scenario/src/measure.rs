@@ -25,6 +25,30 @@ pub(crate) trait SenderState {
     fn flight(&self) -> u64;
     /// How much of the stream was sent at least once.
     fn sent_bytes(&self) -> u64;
+    /// Over how many paths it sends.
+    fn paths(&self) -> usize {
+        1
+    }
+    /// One of them.
+    fn path(&self, _number: usize) -> PathState {
+        PathState {
+            cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            srtt: self.srtt(),
+            latest_rtt: self.latest_rtt(),
+            flight: self.flight(),
+        }
+    }
+}
+
+/// What a sender shows of one of its paths, in the same units.
+#[allow(missing_docs)]
+pub(crate) struct PathState {
+    pub cwnd: u64,
+    pub ssthresh: Option<u64>,
+    pub srtt: Option<Duration>,
+    pub latest_rtt: Option<Duration>,
+    pub flight: u64,
 }
 
 impl SenderState for Connection {

@@ -1,7 +1,7 @@
 //! SCTP as the world moves it: associations whose packets go by several ways, and the packets on those.
 
 use crate::machine::Machine;
-use crate::measure::SenderState;
+use crate::measure::{PathState, SenderState};
 use crate::probe::Probe;
 use crate::world::{Body, IP_HEADER, World};
 use vazao_engine::{Duration, Time};
@@ -180,16 +180,16 @@ impl<P: Probe> World<P> {
 impl SenderState for Association {
     #[inline]
     fn cwnd(&self) -> u64 {
-        self.paths().iter().filter(|path| path.is_usable()).map(|path| path.cwnd()).sum()
+        Association::paths(self).iter().filter(|path| path.is_usable()).map(|path| path.cwnd()).sum()
     }
     fn ssthresh(&self) -> Option<u64> {
-        Some(self.paths()[0].ssthresh()).filter(|&threshold| threshold < u64::MAX)
+        Some(Association::paths(self)[0].ssthresh()).filter(|&threshold| threshold < u64::MAX)
     }
     fn in_slow_start(&self) -> bool {
-        self.paths()[0].in_slow_start()
+        Association::paths(self)[0].in_slow_start()
     }
     fn is_repairing(&self) -> bool {
-        (0..self.paths().len()).any(|path| self.is_recovering(path))
+        (0..Association::paths(self).len()).any(|path| self.is_recovering(path))
     }
     fn cuts(&self) -> u64 {
         self.sum(|path| path.recoveries + path.timeouts)
@@ -198,16 +198,30 @@ impl SenderState for Association {
         self.stats().packets
     }
     fn srtt(&self) -> Option<Duration> {
-        Some(self.paths()[0].rtt().srtt()).filter(|&span| span > Duration::ZERO)
+        Some(Association::paths(self)[0].rtt().srtt()).filter(|&span| span > Duration::ZERO)
     }
     fn latest_rtt(&self) -> Option<Duration> {
-        Some(self.paths()[0].rtt().latest()).filter(|&span| span > Duration::ZERO)
+        Some(Association::paths(self)[0].rtt().latest()).filter(|&span| span > Duration::ZERO)
     }
     fn flight(&self) -> u64 {
         Association::flight(self)
     }
     fn sent_bytes(&self) -> u64 {
         Association::sent_bytes(self)
+    }
+    fn paths(&self) -> usize {
+        Association::paths(self).len()
+    }
+    fn path(&self, number: usize) -> PathState {
+        let path = &Association::paths(self)[number];
+        let known = |span: Duration| Some(span).filter(|&span| span > Duration::ZERO);
+        PathState {
+            cwnd: path.cwnd(),
+            ssthresh: Some(path.ssthresh()).filter(|&threshold| threshold < u64::MAX),
+            srtt: known(path.rtt().srtt()),
+            latest_rtt: known(path.rtt().latest()),
+            flight: path.flight(),
+        }
     }
 }
 

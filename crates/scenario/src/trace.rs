@@ -15,6 +15,8 @@ pub struct Sample {
     pub measure: u32,
     /// Number of the flow, or of the link's direction for measures of links.
     pub source: u32,
+    /// The path of the flow, for measures of paths; else 0.
+    pub path: u8,
     /// Bytes, seconds, or what else the measure is in.
     pub value: f64,
 }
@@ -22,6 +24,8 @@ pub struct Sample {
 /// The index of `queue`, the one measure of links; those before it are of flows.
 pub(crate) const QUEUE: usize = MEASURES.len() - 1;
 const FLOW_MEASURES: usize = QUEUE;
+/// Those before it are of each path of a flow, the others of all of them together.
+const PATH_MEASURES: usize = 5;
 
 /// How often queues are looked at when no interval is asked for.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
@@ -38,13 +42,14 @@ pub(crate) struct Trace {
 }
 
 /// What is known of a flow's measures, in the order of [`MEASURES`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct FlowTrace {
     /// When it was last looked at.
     seen: Time,
     /// When the interval under way ends.
     end: Time,
-    series: [Series; FLOW_MEASURES],
+    /// Of each path.
+    series: Vec<[Series; FLOW_MEASURES]>,
 }
 
 /// One measure of one flow. Values that do not exist yet are NaN.
@@ -95,7 +100,7 @@ impl Trace {
         for (wanted, name) in wanted.iter_mut().zip(MEASURES) {
             *wanted = spec.measures.contains(name);
         }
-        let fresh = FlowTrace { seen: Time::ZERO, end: Time::ZERO, series: [Series::EMPTY; FLOW_MEASURES] };
+        let fresh = FlowTrace { seen: Time::ZERO, end: Time::ZERO, series: Vec::new() };
         Trace {
             wanted,
             every: spec.every.unwrap_or(Duration::ZERO),
@@ -118,9 +123,11 @@ impl Trace {
         }
         let flow = &mut self.flows[number as usize];
         flow.seen = now;
-        for (measure, series) in flow.series.iter_mut().enumerate() {
-            if self.wanted[measure] {
-                series.see(now, value(measure, sender));
+        flow.series.resize(sender.paths(), [Series::EMPTY; FLOW_MEASURES]);
+        for (path, series) in flow.series.iter_mut().enumerate() {
+            let measures = if path == 0 { FLOW_MEASURES } else { PATH_MEASURES };
+            for measure in (0..measures).filter(|&measure| self.wanted[measure]) {
+                series[measure].see(now, value(measure, path, sender));
             }
         }
         if self.every == Duration::ZERO {
@@ -131,11 +138,11 @@ impl Trace {
     /// Records a flow's interval.
     fn close(&mut self, number: u32) {
         let flow = &mut self.flows[number as usize];
-        for (measure, series) in flow.series.iter_mut().enumerate() {
-            if self.wanted[measure] {
+        for (path, series) in flow.series.iter_mut().enumerate() {
+            for (measure, series) in series.iter_mut().enumerate().filter(|&(measure, _)| self.wanted[measure]) {
                 let samples = &mut self.samples;
                 series.close(|time, value| {
-                    samples.push(Sample { time, measure: measure as u32, source: number, value });
+                    samples.push(Sample { time, measure: measure as u32, source: number, path: path as u8, value });
                 });
             }
         }
@@ -145,11 +152,14 @@ impl Trace {
     pub fn finish(&mut self) {
         for number in 0..self.flows.len() as u32 {
             self.close(number);
-            let FlowTrace { seen, series, .. } = self.flows[number as usize];
-            for (measure, series) in series.iter().enumerate() {
-                let (recorded, value) = (series.recorded, series.latest);
-                if self.wanted[measure] && !value.is_nan() && (recorded.0 < seen || recorded.1 != value) {
-                    self.samples.push(Sample { time: seen, measure: measure as u32, source: number, value });
+            let FlowTrace { seen, series, .. } = &self.flows[number as usize];
+            for (path, series) in series.iter().enumerate() {
+                for (measure, series) in series.iter().enumerate().filter(|&(measure, _)| self.wanted[measure]) {
+                    let (recorded, value) = (series.recorded, series.latest);
+                    if !value.is_nan() && (recorded.0 < *seen || recorded.1 != value) {
+                        let (measure, path) = (measure as u32, path as u8);
+                        self.samples.push(Sample { time: *seen, measure, source: number, path, value });
+                    }
                 }
             }
         }
@@ -160,22 +170,23 @@ impl Trace {
             let bytes = network.queue_bytes(link as u32, now);
             if bytes != *old {
                 *old = bytes;
-                let sample = Sample { time: now, measure: QUEUE as u32, source: link as u32, value: bytes as f64 };
+                let sample =
+                    Sample { time: now, measure: QUEUE as u32, source: link as u32, path: 0, value: bytes as f64 };
                 self.samples.push(sample);
             }
         }
     }
 }
 
-/// A flow's measure, by its index in [`MEASURES`]; NaN while it does not exist.
+/// A measure of a flow, or of a path of it, by its index in [`MEASURES`]; NaN while it does not exist.
 #[inline]
-fn value(measure: usize, sender: &impl SenderState) -> f64 {
+fn value(measure: usize, path: usize, sender: &impl SenderState) -> f64 {
     match measure {
-        0 => sender.cwnd() as f64,
-        1 => sender.ssthresh().map_or(f64::NAN, |threshold| threshold as f64),
-        2 => sender.srtt().map_or(f64::NAN, Duration::as_secs),
-        3 => sender.latest_rtt().map_or(f64::NAN, Duration::as_secs),
-        4 => sender.flight() as f64,
+        0 => sender.path(path).cwnd as f64,
+        1 => sender.path(path).ssthresh.map_or(f64::NAN, |threshold| threshold as f64),
+        2 => sender.path(path).srtt.map_or(f64::NAN, Duration::as_secs),
+        3 => sender.path(path).latest_rtt.map_or(f64::NAN, Duration::as_secs),
+        4 => sender.path(path).flight as f64,
         5 => sender.sent_bytes() as f64,
         // FIN takes a place in the flight that no byte has.
         _ => sender.sent_bytes().saturating_sub(sender.flight()) as f64,
