@@ -28,25 +28,24 @@ pub(crate) fn encode_chunks(
     }
     if let Some(sack) = packet.sack {
         // The flags say how many packets it answers where acknowledgements are CMT's.
-        writer.chunk(kind::SACK, sack.packets << 6, |out| {
+        let kind = if sack.non_renegable { kind::NR_SACK } else { kind::SACK };
+        writer.chunk(kind, sack.packets << 6, |out| {
             words(out, &[sack.cumulative, sack.window]);
-            halves(out, &[packet.gaps.len() as u16, packet.duplicates.len() as u16]);
+            let (gaps, duplicates) = (packet.gaps.len() as u16, packet.duplicates.len() as u16);
+            match sack.non_renegable {
+                // None of its gap reports may be taken back.
+                true => halves(out, &[0, gaps, duplicates, 0]),
+                false => halves(out, &[gaps, duplicates]),
+            }
             packet.gaps.iter().for_each(|&(first, last)| halves(out, &[first, last]));
             words(out, &packet.duplicates);
         });
     }
     for data in &packet.data {
-        writer.chunk(if packet.interleaved { kind::I_DATA } else { kind::DATA }, data.flags.0, |out| {
+        writer.chunk(kind::DATA, data.flags.0, |out| {
             words(out, &[data.tsn]);
-            // Stream sequence number and payload protocol identifier (0: unspecified); or, in I-DATA, reserved, the message
-            // identifier, and the fragment sequence number or, in the first, again the protocol's identifier.
-            if packet.interleaved {
-                halves(out, &[data.stream, 0]);
-                words(out, &[data.number, data.fsn]);
-            } else {
-                halves(out, &[data.stream, data.number as u16]);
-                words(out, &[0]);
-            }
+            halves(out, &[data.stream, data.ssn]);
+            words(out, &[0]);
             let start = out.len();
             out.resize(start + usize::from(data.length), 0);
             content::fill(u64::from(data.stamp), &mut out[start..]);
@@ -106,17 +105,12 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
             vazao_wire::sctp::parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
         }
     }
-    let types: Vec<u8> = init.extensions.chunk_types().collect();
-    if !types.is_empty() {
-        vazao_wire::sctp::parameter(parameter::SUPPORTED_EXTENSIONS, out, |out| out.extend(types));
-    }
 }
 
 fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {
     for init in [&cookie.own, &cookie.peer] {
         fixed(init, out);
-        let bits = u32::from(init.extensions.interleaving);
-        words(out, &[bits << 8 | u32::from(init.addresses)]);
+        words(out, &[u32::from(init.addresses)]);
     }
     for word in [cookie.created.as_nanos(), cookie.life.as_nanos(), cookie.signature] {
         out.extend(word.to_be_bytes());

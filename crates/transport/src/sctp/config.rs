@@ -1,6 +1,6 @@
 //! What an SCTP endpoint can be told.
 
-use super::{Growth, PathChoice, Policy, Scheduler, Scope};
+use super::{Growth, PathChoice, Policy, Scope, Split};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 
@@ -13,6 +13,8 @@ pub enum Semantics {
     Rfc4960,
     /// RFC 2960: windows begin with two packets and thresholds may fall to two; a chunk is lost at its fourth report.
     Rfc2960,
+    /// RFC 4960 as Linux 4.18 has it: see [`Config::is_linux`].
+    Linux,
 }
 
 /// The settings of an SCTP endpoint. Protocol parameters bear RFC 9260 section 16's names.
@@ -26,14 +28,6 @@ pub struct Config {
     pub message: Option<u64>,
     /// Outgoing streams; messages take turns among them.
     pub streams: u16,
-    /// Which stream may send next.
-    pub scheduler: Scheduler,
-    /// The streams' priorities from 1, the highest, on; those not named go by their numbers.
-    pub priorities: Vec<u64>,
-    /// The streams' weights; those not named have 1.
-    pub weights: Vec<u64>,
-    /// Whether I-DATA chunks are offered, with which one message need not wait for the end of another.
-    pub interleaving: bool,
     /// Whether messages are delivered as they come (bit U).
     pub unordered: bool,
     /// Whether new data goes by all paths at once.
@@ -42,12 +36,17 @@ pub struct Config {
     pub growth: Growth,
     /// Whether fast recovery is the association's or a path's.
     pub scope: Scope,
-    /// Missing reports that make a fast retransmission (section 7.2.4).
-    pub missing_reports: u8,
     /// Whether missing reports count for each destination by itself (split fast retransmit).
     pub sfr: bool,
     /// Whether gaps do not make acknowledgements hasty, and those say how many packets they answer.
     pub dac: bool,
+    /// Whether reports are excused after new data has changed over to another path (SFR-CACC).
+    pub cacc: bool,
+    /// Whether gap reports are for good, so that what they acknowledge leaves the send buffer (NR-SACK,
+    /// draft-natarajan-tsvwg-sctp-nrsack).
+    pub nr_sack: bool,
+    /// Which buffer is split among the paths.
+    pub split: Split,
     /// Which path a chunk is sent again by.
     pub retransmission: Policy,
     /// Which path new data goes by.
@@ -90,31 +89,22 @@ impl Config {
     pub fn room(&self) -> u32 {
         self.mtu - IP_HEADER - super::COMMON_HEADER
     }
-    /// Bytes of payload that fit a packet of one DATA chunk, or I-DATA chunk.
-    pub fn largest_fragment(&self, interleaved: bool) -> u32 {
-        (self.room() - super::data_header(interleaved)) & !3
-    }
-    /// A stream's priority, 1 being the highest.
-    pub fn priority(&self, stream: usize) -> u64 {
-        self.priorities.get(stream).copied().unwrap_or(stream as u64 + 1)
-    }
-    /// A stream's weight: where bandwidth is shared fairly, all have the same.
-    pub fn weight(&self, stream: usize) -> u64 {
-        let weights = if self.scheduler == Scheduler::FairBandwidth { &[][..] } else { &self.weights };
-        weights.get(stream).copied().unwrap_or(1)
+    /// Bytes of payload that fit a packet of one DATA chunk.
+    pub fn largest_fragment(&self) -> u32 {
+        (self.room() - super::DATA_HEADER) & !3
     }
     /// The unit in which windows count.
     pub fn segment(&self) -> u64 {
         u64::from(match self.semantics {
             Semantics::Rfc9260 => self.room(),
-            Semantics::Rfc4960 | Semantics::Rfc2960 => self.mtu,
+            Semantics::Rfc4960 | Semantics::Rfc2960 | Semantics::Linux => self.mtu,
         })
     }
     /// Section 7.2.1: three or four packets, as RFC 3390 allows TCP; two in RFC 2960.
     pub fn first_window(&self) -> u64 {
         let floor = match self.semantics {
             Semantics::Rfc9260 => 4404,
-            Semantics::Rfc4960 => 4380,
+            Semantics::Rfc4960 | Semantics::Linux => 4380,
             Semantics::Rfc2960 => 0,
         };
         self.initial_window.unwrap_or((4 * self.segment()).min((2 * self.segment()).max(floor)))
@@ -122,6 +112,20 @@ impl Config {
     /// Section 7.2.3: the least slow-start threshold.
     pub fn least_threshold(&self) -> u64 {
         self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
+    }
+    /// Linux's own ways (net/sctp of version 4.18, and of its author's changes for CMT where those touch them):
+    /// - T3-rtx of a path restarts when the cumulative TSN passes a chunk of it, not when a gap report has its earliest;
+    /// - nothing new leaves by any path while anything waits to be sent again;
+    /// - fast recovery stops growth in slow start only, and lasts until all that the association had sent is acknowledged;
+    /// - split fast retransmit reports what is below the highest TSN newly acknowledged on any path, if one on its own was;
+    /// - what is acknowledged while it waits to be sent again lets no window grow;
+    /// - a SACK has 16 gap ack blocks at most.
+    pub fn is_linux(&self) -> bool {
+        self.semantics == Semantics::Linux
+    }
+    /// Section 7.2.4: missing reports that make a fast retransmission.
+    pub fn reports(&self) -> u8 {
+        if self.semantics == Semantics::Rfc2960 { 4 } else { 3 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a user can say of an SCTP endpoint.
 
-use super::{Config, Growth, PathChoice, Policy, Scheduler, Scope, Semantics};
+use super::{Config, Growth, PathChoice, Policy, Scope, Semantics, Split};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
@@ -21,18 +21,19 @@ const fn names<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'st
 const GROWTHS: &[&str] = &names(&Growth::ALL);
 const SCOPES: &[&str] = &names(&Scope::ALL);
 const POLICIES: &[&str] = &names(&Policy::ALL);
+const SPLITS: &[&str] = &names(&Split::ALL);
 const CHOICES: &[&str] = &names(&PathChoice::ALL);
-const SCHEDULERS: &[&str] = &names(&Scheduler::ALL);
 
 /// SCTP's parameters.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("multihomed", Kind::Flag, "true", "use every interface of both hosts, the first as primary path"),
     Parameter::new(
         "semantics",
-        Kind::Choice(&["rfc9260", "rfc4960", "rfc2960"]),
+        Kind::Choice(&["rfc9260", "rfc4960", "rfc2960", "linux"]),
         "rfc9260",
         "whose text rules: rfc4960 counts windows in whole packets, starts from an RTO of 3 s, and grows windows by rfc4960; \
-         rfc2960 also starts with two packets, halves down to two, and waits for a fourth missing report",
+         rfc2960 also starts with two packets, halves down to two, and waits for a fourth missing report; \
+         linux is rfc4960 with the ways of Linux 4.18",
     ),
     Parameter::new("cmt", Kind::Flag, "false", "send new data by all paths at once (concurrent multipath transfer)"),
     Parameter::new(
@@ -51,14 +52,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "fast_recovery",
         Kind::Choice(SCOPES),
         "per-association",
-        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss; none: each \
-         SACK that shows a loss cuts the path's window",
-    ),
-    Parameter::new(
-        "missing_reports",
-        Kind::Integer(1, 100),
-        "",
-        "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
+        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss",
     ),
     Parameter::new("sfr", Kind::Flag, "", "count missing reports for each path by itself; default: with cmt"),
     Parameter::new(
@@ -71,29 +65,29 @@ pub const PARAMETERS: &[Parameter] = &[
         "retransmission",
         Kind::Choice(POLICIES),
         "",
-        "which path a chunk is sent again by; default: same with cmt, else alternate (RFC 9260 section 6.4.1)",
+        "which path a chunk is sent again by; default: same with cmt, else alternate (RFC 9260 section 6.4.1); \
+         retran-path with the semantics of linux",
+    ),
+    Parameter::new(
+        "nr_sack",
+        Kind::Flag,
+        "false",
+        "gap reports are for good (NR-SACK): what they acknowledge leaves the send buffer",
+    ),
+    Parameter::new(
+        "buffer_split",
+        Kind::Choice(SPLITS),
+        "none",
+        "whose buffer is split evenly among the paths with cmt",
+    ),
+    Parameter::new(
+        "cacc",
+        Kind::Flag,
+        "false",
+        "do not take for lost what left by another path before new data changed over (SFR-CACC)",
     ),
     Parameter::new("path_choice", Kind::Choice(CHOICES), "largest-free-cwnd", "which path new data goes by with cmt"),
     Parameter::new("streams", Kind::Integer(1, 65_535), "1", "outgoing streams; messages take turns among them"),
-    Parameter::new("scheduler", Kind::Choice(SCHEDULERS), "fcfs", "which stream may send next (RFC 8260 section 3)"),
-    Parameter::new(
-        "priorities",
-        Kind::Integers,
-        "",
-        "priorities of stream 0, 1, … from 1, the highest, on; without them the lower a stream's number, the higher",
-    ),
-    Parameter::new(
-        "weights",
-        Kind::Integers,
-        "",
-        "weights of stream 0, 1, … in fair queueing; without them all have 1",
-    ),
-    Parameter::new(
-        "interleaving",
-        Kind::Flag,
-        "false",
-        "I-DATA chunks: a message of one stream may interrupt that of another (RFC 8260 section 2)",
-    ),
     Parameter::new("unordered", Kind::Flag, "false", "deliver messages as they come"),
     Parameter::new("mtu", Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them"),
     Parameter::new("delayed_sack", Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once"),
@@ -139,18 +133,24 @@ impl Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
         let flag = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
-        let list = |name| parameters.get(name).map_or(Vec::new(), |_| parameters.integers(name).to_vec());
         let semantics = match parameters.text("semantics") {
             "rfc4960" => Semantics::Rfc4960,
             "rfc2960" => Semantics::Rfc2960,
+            "linux" => Semantics::Linux,
             _ => Semantics::Rfc9260,
         };
         let old = semantics != Semantics::Rfc9260;
         let cmt = parameters.flag("cmt");
-        let growth = match (cmt, old) {
+        let growth = match (cmt, semantics) {
             (true, _) => "cuc-v2",
-            (false, true) => "rfc4960",
-            (false, false) => "rfc8540",
+            (false, Semantics::Rfc9260) => "rfc8540",
+            (false, Semantics::Linux) => "gap-acked",
+            (false, _) => "rfc4960",
+        };
+        let retransmission = match (cmt, semantics) {
+            (_, Semantics::Linux) => "retran-path",
+            (true, _) => "same",
+            (false, _) => "alternate",
         };
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
         Config {
@@ -158,25 +158,16 @@ impl Config {
             mtu: parameters.integer("mtu") as u32,
             message,
             streams: parameters.integer("streams") as u16,
-            scheduler: find(&Scheduler::ALL, parameters.text("scheduler")),
-            priorities: list("priorities"),
-            weights: list("weights"),
-            interleaving: parameters.flag("interleaving"),
             unordered: parameters.flag("unordered"),
             cmt,
             growth: find(&Growth::ALL, text("cwnd_growth").unwrap_or(growth)),
             scope: find(&Scope::ALL, parameters.text("fast_recovery")),
-            missing_reports: match parameters.get("missing_reports") {
-                Some(Value::Number(reports)) => *reports as u8,
-                _ if semantics == Semantics::Rfc2960 => 4,
-                _ => 3,
-            },
             sfr: flag("sfr").unwrap_or(cmt),
             dac: flag("dac").unwrap_or(cmt),
-            retransmission: find(
-                &Policy::ALL,
-                text("retransmission").unwrap_or(if cmt { "same" } else { "alternate" }),
-            ),
+            cacc: parameters.flag("cacc"),
+            nr_sack: parameters.flag("nr_sack"),
+            split: find(&Split::ALL, parameters.text("buffer_split")),
+            retransmission: find(&Policy::ALL, text("retransmission").unwrap_or(retransmission)),
             path_choice: find(&PathChoice::ALL, parameters.text("path_choice")),
             sack_frequency: parameters.integer("delayed_sack") as u32,
             sack_delay: duration("delayed_sack_timeout"),

@@ -1,5 +1,6 @@
 //! A path: one of the peer's addresses, with its window, its timers, and what is known of its health.
 
+use super::changeover::Changeover;
 use super::chunk::Probe;
 use super::config::Config;
 use super::growth::{News, PseudoCumack};
@@ -7,7 +8,7 @@ use super::order::Order;
 use super::recovery::Newly;
 use super::stats::PathStats;
 use crate::{RtoFloor, RttEstimator};
-use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
+use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Signal};
 use vazao_engine::{Duration, Time};
 
 /// RFC 9260 section 7.2's own window, in bytes.
@@ -81,6 +82,11 @@ pub struct Path {
     pub(super) window: Window,
     /// Bytes in flight by this path.
     pub(super) flight: u64,
+    /// Bytes last sent by it that the send buffer still holds, and how many it may with new data.
+    pub(super) held: u64,
+    /// See `held`.
+    pub(super) share: u64,
+    pub(super) changeover: Changeover,
     /// In flight before the SACK under way.
     pub(super) flight_before: u64,
     /// Max.Burst: what may be in flight until something arrives or a timer expires.
@@ -100,6 +106,8 @@ pub struct Path {
     pub(super) cumacks: [PseudoCumack; 2],
     pub(super) news: News,
     pub(super) newly: Newly,
+    /// Whether the cumulative TSN passed a chunk that was last sent by it.
+    pub(super) passed: bool,
     /// The TSN that ends the path's fast recovery once it is acknowledged, where recoveries are a path's own.
     pub(super) exit: Option<u64>,
     /// One packet may go beyond the window: a fast retransmission.
@@ -124,11 +132,14 @@ impl Path {
                 segment: config.segment(),
                 floor: config.least_threshold(),
             }),
-            Some(control) => Window::Common(control(u64::from(config.largest_fragment(false)), seed)),
+            Some(control) => Window::Common(control(u64::from(config.largest_fragment()), seed)),
         };
         Path {
             window,
             flight: 0,
+            held: 0,
+            share: u64::MAX,
+            changeover: Changeover::default(),
             flight_before: 0,
             allowance: u64::MAX,
             rtt: RttEstimator::new(initial, min, max, RtoFloor::Total),
@@ -142,6 +153,7 @@ impl Path {
             cumacks: [PseudoCumack::default(); 2],
             news: News::default(),
             newly: Newly::NOTHING,
+            passed: false,
             exit: None,
             pass: false,
             used: Time::ZERO,
@@ -199,6 +211,11 @@ impl Path {
     pub fn has_room(&self) -> bool {
         self.flight < self.cwnd().min(self.allowance)
     }
+    /// Whether new data may go by it now.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.is_usable() && self.has_room() && self.held < self.share
+    }
     /// Bytes of the window that are free.
     #[inline]
     pub fn free(&self) -> u64 {
@@ -207,6 +224,20 @@ impl Path {
     /// The part of the chunks sent by it that were taken for lost.
     pub fn loss_rate(&self) -> f64 {
         self.stats.losses as f64 / self.stats.chunks.max(1) as f64
+    }
+
+    /// Whether its control wants to see the other paths.
+    pub(super) fn is_coupled(&self) -> bool {
+        matches!(&self.window, Window::Common(control) if control.is_coupled())
+    }
+    /// What the others see of it.
+    pub(super) fn sibling(&self) -> Sibling {
+        Sibling { cwnd: self.cwnd() as f64, ssthresh: self.ssthresh() as f64, srtt: self.rtt.srtt() }
+    }
+    pub(super) fn couple(&mut self, siblings: &[Sibling], own: usize) {
+        if let Window::Common(control) = &mut self.window {
+            control.couple(siblings, own);
+        }
     }
 
     /// The peer's receive buffer is the threshold where none is set (section 7.2.1).
@@ -223,6 +254,7 @@ impl Path {
         self.flight_before = self.flight;
         self.news = News { advances, ..News::default() };
         self.newly = Newly::NOTHING;
+        self.passed = false;
         self.cumacks.iter_mut().for_each(PseudoCumack::begin);
     }
 

@@ -78,12 +78,12 @@ impl Receiver {
     }
 
     /// The chunks of a packet arrive by `path`.
-    pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
+    pub fn on_data(&mut self, now: Time, path: usize, chunks: &[Data], stats: &mut Stats) {
         self.path = path;
         let gap_before = !self.above.is_empty();
         let mut hasty = false;
-        for data in &packet.data {
-            hasty |= !self.on_chunk(data, packet.interleaved, stats);
+        for data in chunks {
+            hasty |= !self.on_chunk(data, stats);
         }
         self.packets += 1;
         let gap = gap_before || !self.above.is_empty();
@@ -96,7 +96,7 @@ impl Receiver {
     }
 
     /// False: it was here before, or there was no room for it, which the peer should hear at once.
-    fn on_chunk(&mut self, data: &Data, interleaved: bool, stats: &mut Stats) -> bool {
+    fn on_chunk(&mut self, data: &Data, stats: &mut Stats) -> bool {
         let distance = data.tsn.wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
         let Some(tsn) = self.next.checked_add_signed(i64::from(distance)).filter(|&tsn| tsn >= self.next) else {
             return self.on_duplicate(data.tsn, stats);
@@ -116,7 +116,7 @@ impl Receiver {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }
         stats.chunks_received += 1;
-        self.inbound.take(tsn, data, interleaved);
+        self.inbound.take(tsn, data);
         true
     }
 
@@ -133,8 +133,10 @@ impl Receiver {
         let packets = if self.config.dac { self.packets.min(3) as u8 } else { 0 };
         self.told = self.window();
         let window = u32::try_from(self.told).unwrap_or(u32::MAX);
-        out.sack = Some(Sack { cumulative: self.cumulative(), window, packets });
-        let most = ((room - 16) / 4) as usize - self.duplicates.len();
+        let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
+        out.sack = Some(sack);
+        let most = ((room - sack.fixed_bytes()) / 4) as usize - self.duplicates.len();
+        let most = if self.config.is_linux() { most.min(16) } else { most };
         let offset = |tsn: u64| u16::try_from(tsn + 1 - self.next);
         let blocks = self.above.iter().map_while(|(a, b)| Some((offset(a).ok()?, offset(b - 1).ok()?)));
         out.gaps.extend(blocks.take(most));

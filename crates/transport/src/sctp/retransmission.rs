@@ -19,6 +19,9 @@ pub enum Policy {
     LossRate,
     /// RFC 9260 section 6.4.1: after a timeout another than before; after missing reports the same.
     Alternate,
+    /// Linux's: one path of the association's for all that is sent again, whatever path lost it: the second at first, and
+    /// the next one whenever T3-rtx expires on it.
+    RetranPath,
 }
 
 /// What a policy looks at of a path.
@@ -50,22 +53,31 @@ impl From<&Path> for View {
 
 impl Policy {
     /// The policies by name.
-    pub const ALL: [(&'static str, Policy); 6] = [
+    pub const ALL: [(&'static str, Policy); 7] = [
         ("same", Policy::Same),
         ("asap", Policy::Asap),
         ("cwnd", Policy::Cwnd),
         ("ssthresh", Policy::Ssthresh),
         ("loss-rate", Policy::LossRate),
         ("alternate", Policy::Alternate),
+        ("retran-path", Policy::RetranPath),
     ];
 
     /// The path by which to send a chunk again that was last sent by `last`; `timed_out`: a timeout, not missing reports,
-    /// showed its loss. `None`: none for now. Paths beyond the 64th are not looked at.
-    pub fn target(self, last: usize, timed_out: bool, paths: &[View], lots: &mut Stream) -> Option<usize> {
+    /// showed its loss; `retran`: the association's path for what is sent again. `None`: none for now. Paths beyond the 64th are not looked at.
+    pub fn target(
+        self,
+        last: usize,
+        timed_out: bool,
+        retran: usize,
+        paths: &[View],
+        lots: &mut Stream,
+    ) -> Option<usize> {
         match self {
+            Policy::RetranPath if paths[retran].usable => Some(retran),
             Policy::Same if paths[last].usable => Some(last),
             Policy::Alternate if !timed_out && paths[last].usable => Some(last),
-            Policy::Same => best(paths, lots, |path| path.cwnd as f64),
+            Policy::Same | Policy::RetranPath => best(paths, lots, |path| path.cwnd as f64),
             Policy::Alternate => {
                 let others = (1..=paths.len()).map(|step| (last + step) % paths.len());
                 others.into_iter().find(|&i| paths[i].usable)
@@ -94,7 +106,7 @@ mod tests {
     const PATH: View = View { usable: true, room: true, cwnd: 10_000, ssthresh: 20_000, loss_rate: 0.01 };
 
     fn target(policy: Policy, last: usize, timed_out: bool, paths: &[View]) -> Option<usize> {
-        policy.target(last, timed_out, paths, &mut Stream::new(1, "lots"))
+        policy.target(last, timed_out, paths.len() - 1, paths, &mut Stream::new(1, "lots"))
     }
 
     #[test]
@@ -110,6 +122,7 @@ mod tests {
             (Policy::Ssthresh, 1),
             (Policy::LossRate, 2),
             (Policy::Alternate, 0),
+            (Policy::RetranPath, 2),
         ] {
             assert_eq!(target(policy, 0, false, &paths), Some(expected), "{policy:?}");
         }
@@ -138,7 +151,7 @@ mod tests {
     fn ties_are_broken_by_lot() {
         let mut lots = Stream::new(7, "lots");
         for policy in [Policy::Asap, Policy::Cwnd, Policy::Ssthresh, Policy::LossRate] {
-            let second = (0..200).filter(|_| policy.target(0, false, &[PATH, PATH], &mut lots) == Some(1)).count();
+            let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut lots) == Some(1)).count();
             assert!(second.abs_diff(100) <= 28, "{policy:?}: {second}");
         }
     }

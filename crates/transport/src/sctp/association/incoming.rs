@@ -126,15 +126,14 @@ impl Association {
         self.was_open = true;
         self.timer = Time::NEVER;
         self.rx.initial = self.peer.tsn;
-        let extensions = self.own.extensions.and(self.peer.extensions);
-        self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
+        self.tx.establish(now, self.peer.window, self.peer.streams.1);
     }
 
     fn on_data(&mut self, now: Time, path: usize, packet: &Packet) {
         if matches!(self.state, State::ShutdownReceived) {
             return;
         }
-        self.rx.on_data(now, path, packet, &mut self.tx.stats);
+        self.rx.on_data(now, path, &packet.data, &mut self.tx.stats);
         if self.state == State::ShutdownSent {
             // Section 9.2: data that crosses the SHUTDOWN is answered by another, and a SACK if there are gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
@@ -149,7 +148,7 @@ impl Association {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
                 self.peer_shut = true;
-                self.tx.backlog.close();
+                self.tx.closing = true;
                 self.tx.on_cumulative(now, cumulative);
             }
             State::ShutdownSent => {

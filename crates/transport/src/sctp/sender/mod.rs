@@ -5,14 +5,15 @@ mod sack;
 mod tests;
 mod timeout;
 
-use super::backlog::{Backlog, Fragment};
-use super::chunk::{DataFlags, Extensions, Packet, data_header, stamp};
+use super::chunk::{DATA_HEADER, DataFlags, Packet, stamp};
 use super::config::Config;
 use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;
 use super::retransmission::View;
 use super::stats::Stats;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use vazao_congestion::Sibling;
 use vazao_engine::{Stream, Time};
 
 pub(super) struct Sender {
@@ -26,12 +27,21 @@ pub(super) struct Sender {
     /// Newly acknowledged TSNs of the SACK under way; kept for its room.
     scratch: Vec<(u64, u64)>,
     views: Vec<View>,
-    /// What is not cut into chunks yet.
-    pub backlog: Backlog,
-    /// Whether data goes in I-DATA chunks.
-    interleaved: bool,
+    siblings: Vec<Sibling>,
+    /// Bytes written, and cut into chunks.
+    pub written: u64,
+    pub cut: u64,
+    /// Sizes of the messages from the one being cut on, where the application says them one by one.
+    sizes: VecDeque<u64>,
+    /// The message being cut: its number, and how much of it was.
+    message: u64,
+    offset: u64,
     /// Bytes cumulatively acknowledged.
     pub acknowledged: u64,
+    /// Bytes above them that the send buffer need not keep either.
+    released: u64,
+    pub closing: bool,
+    streams: u16,
     /// Bytes in flight by all paths.
     pub flight: u64,
     /// The peer's a_rwnd as last heard, less what has left since.
@@ -40,6 +50,10 @@ pub(super) struct Sender {
     exit: Option<u64>,
     /// Timeouts and lost heartbeats in a row, of all paths.
     pub errors: u32,
+    /// Linux's path for what is sent again.
+    retran: usize,
+    /// The path that new data goes by, where it goes by one.
+    current: usize,
     /// The path of the last packet with new data.
     last: usize,
     lots: Stream,
@@ -55,13 +69,22 @@ impl Sender {
             gaps: crate::RangeSet::default(),
             scratch: Vec::new(),
             views: Vec::new(),
-            backlog: Backlog::new(config),
-            interleaved: false,
+            siblings: Vec::new(),
+            written: 0,
+            cut: 0,
+            sizes: VecDeque::new(),
+            message: 0,
+            offset: 0,
             acknowledged: 0,
+            released: 0,
+            closing: false,
+            streams: config.streams,
             flight: 0,
             peer_window: 0,
             exit: None,
             errors: 0,
+            retran: 1.min(paths - 1),
+            current: 0,
             last: paths - 1,
             lots: Stream::new(seed, "sctp retransmission"),
             stats: Stats::default(),
@@ -69,11 +92,10 @@ impl Sender {
         }
     }
 
-    /// The association stands: the peer's receive buffer, the most streams that it can receive, and what both have.
-    pub fn establish(&mut self, now: Time, window: u32, streams: u16, extensions: Extensions) {
+    /// The association stands: the peer's receive buffer, and the most streams that it can receive.
+    pub fn establish(&mut self, now: Time, window: u32, streams: u16) {
         self.peer_window = u64::from(window);
-        self.interleaved = extensions.interleaving;
-        self.backlog.establish(self.config.streams.min(streams.max(1)), self.interleaved);
+        self.streams = self.config.streams.min(streams.max(1));
         self.stats.established = Some(now);
         for path in &mut self.paths {
             path.set_peer_window(u64::from(window));
@@ -88,18 +110,49 @@ impl Sender {
     // ---- what the application writes ----------------------------------------------------------------------------
 
     pub fn write(&mut self, bytes: u64) -> u64 {
-        let held = self.backlog.written - self.acknowledged - self.backlog.forgotten;
-        let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
-        if self.backlog.cut == self.backlog.written {
+        let room = self
+            .config
+            .send_buffer
+            .map_or(u64::MAX, |limit| limit.saturating_sub(self.written - self.acknowledged - self.released));
+        let taken = bytes.min(room);
+        if self.cut == self.written {
             self.refill();
         }
-        self.backlog.written += taken;
+        self.written += taken;
         taken
+    }
+
+    pub fn begin_message(&mut self, bytes: u64) {
+        if self.config.message.is_none() {
+            self.sizes.push_back(bytes);
+        }
     }
 
     /// Whether everything written was cumulatively acknowledged.
     pub fn is_drained(&self) -> bool {
-        self.acknowledged + self.backlog.forgotten == self.backlog.written
+        self.acknowledged == self.written
+    }
+
+    /// Bytes and flags of the next fragment, if enough was written of it. Messages without a size of their own are what
+    /// is there and fits a packet.
+    fn next_fragment(&self) -> Option<(u64, DataFlags)> {
+        let ready = self.written - self.cut;
+        let largest = u64::from(self.config.largest_fragment());
+        let size = self.config.message.or(self.sizes.front().copied());
+        let rest = size.map_or(ready.min(largest), |size| size - self.offset);
+        let whole = rest.min(largest);
+        if ready == 0 || (ready < whole && !self.closing) {
+            return None;
+        }
+        let length = whole.min(ready);
+        let mut flags = if self.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
+        if length == rest || (self.closing && length == ready) {
+            flags = flags.with(DataFlags::END);
+        }
+        if self.config.unordered {
+            flags = flags.with(DataFlags::UNORDERED);
+        }
+        Some((length, flags))
     }
 
     // ---- what is sent -------------------------------------------------------------------------------------------
@@ -131,7 +184,7 @@ impl Sender {
                 continue;
             }
             let timed_out = self.records.get(tsn).timed_out;
-            let target = self.config.retransmission.target(from, timed_out, &self.views, &mut self.lots);
+            let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.lots);
             if let Some(target) = target.filter(|&target| path.pass || self.views[target].room) {
                 found = Some((tsn, from, target));
             }
@@ -140,7 +193,7 @@ impl Sender {
         self.paths[from].pass = false;
         let mut left = room;
         while let Some(&tsn) = self.paths[from].order.marked.first() {
-            let size = data_header(self.interleaved) + u32::from(self.records.get(tsn).length).next_multiple_of(4);
+            let size = DATA_HEADER + u32::from(self.records.get(tsn).length).next_multiple_of(4);
             if size > left {
                 break;
             }
@@ -159,6 +212,7 @@ impl Sender {
         record.fast |= !record.timed_out;
         record.place = path.order.send_again(tsn, record.fast);
         record.path = target as u8;
+        let bytes = record.bytes();
         record.missing = 0;
         record.sent = now;
         record.transmissions = record.transmissions.saturating_add(1);
@@ -169,13 +223,13 @@ impl Sender {
             &mut path.stats.fast_retransmissions
         };
         *cause += 1;
-        let (data, bytes) = (record.data(self.initial.wrapping_add(tsn as u32)), record.bytes());
-        out.interleaved = self.interleaved;
-        out.data.push(data);
+        out.data.push(record.data(self.initial.wrapping_add(tsn as u32)));
+        self.paths[from].held -= bytes;
+        self.paths[target].held += bytes;
         self.count(now, target, bytes);
         // Sections 6.3.2 rule R1 and 7.2.4 step 4.
         let path = &mut self.paths[target];
-        if first || path.timer == Time::NEVER {
+        if (first && !self.config.is_linux()) || path.timer == Time::NEVER {
             path.timer = now + path.rtt.rto();
         }
     }
@@ -191,21 +245,28 @@ impl Sender {
     }
 
     fn next_new(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
-        let mut fragment = self.backlog.peek(true)?;
-        if !self.admits(fragment.length) {
+        let (mut length, mut flags) = self.next_fragment()?;
+        let waits = self.config.is_linux() && self.paths.iter().any(|path| !path.order.marked.is_empty());
+        if waits || !self.admits(length) {
             return None;
         }
         let target = self.choose(now)?;
         let mut left = room;
         loop {
-            let size = data_header(self.interleaved) + (fragment.length as u32).next_multiple_of(4);
+            let size = DATA_HEADER + (length as u32).next_multiple_of(4);
             if size > left {
                 break;
             }
             left -= size;
-            self.send_new(now, target, &fragment, out);
-            match self.backlog.peek(false) {
-                Some(next) if self.admits(next.length) && self.paths[target].has_room() => fragment = next,
+            self.send_new(now, target, length, flags, out);
+            match self.next_fragment() {
+                Some(next)
+                    if self.admits(next.0)
+                        && self.paths[target].has_room()
+                        && self.paths[target].held < self.paths[target].share =>
+                {
+                    (length, flags) = next
+                }
                 _ => break,
             }
         }
@@ -227,24 +288,31 @@ impl Sender {
             self.paths.iter_mut().for_each(|path| path.decay(now));
         }
         if self.config.cmt {
+            let (peer, paths) = (self.peer_window + self.flight, self.paths.len() as u64);
+            let share = self.config.split.share(self.config.send_buffer, peer, paths);
+            self.paths.iter_mut().for_each(|path| path.share = share);
             return self.config.path_choice.choose(&self.paths, self.last);
         }
         // The primary path, or while it is inactive the next one that is not; the primary again if there is none.
         let active = self.paths.iter().position(Path::is_usable).unwrap_or(0);
+        if self.current != active && self.flight > 0 {
+            self.paths[active].changeover.begin(self.records.next());
+        }
+        self.current = active;
         self.paths[active].has_room().then_some(active)
     }
 
-    fn send_new(&mut self, now: Time, target: usize, fragment: &Fragment, out: &mut Packet) {
+    fn send_new(&mut self, now: Time, target: usize, length: u64, flags: DataFlags, out: &mut Packet) {
         let tsn = self.records.next();
-        let Fragment { stream, message, number, offset, fsn, length, flags } = *fragment;
+        let streams = u64::from(self.streams);
+        let (stream, number) = ((self.message % streams) as u16, self.message / streams);
         // The order that the stamp vouches for is the stream's; where there is none, only that of a message's fragments.
-        let place = if flags.has(DataFlags::UNORDERED) { u64::from(message as u32) } else { number };
+        let place = if flags.has(DataFlags::UNORDERED) { u64::from(self.message as u32) } else { number };
         let record = Record {
             sent: now,
             number,
-            message: message as u32,
-            fsn,
-            stamp: stamp(stream, place, offset),
+            message: self.message as u32,
+            stamp: stamp(stream, place, self.offset),
             length: length as u16,
             stream,
             transmissions: 1,
@@ -254,14 +322,21 @@ impl Sender {
             missing: 0,
             fast: false,
             timed_out: false,
+            released: false,
         };
-        out.interleaved = self.interleaved;
         out.data.push(record.data(self.initial.wrapping_add(tsn as u32)));
         self.records.push(record);
-        self.backlog.take(fragment);
-        self.stats.messages_sent += u64::from(flags.has(DataFlags::END));
+        self.cut += length;
+        self.offset += length;
+        if flags.has(DataFlags::END) {
+            self.message += 1;
+            self.offset = 0;
+            self.sizes.pop_front();
+            self.stats.messages_sent += 1;
+        }
         self.count(now, target, length);
         let path = &mut self.paths[target];
+        path.held += length;
         path.order.send(tsn);
         path.timed.get_or_insert((tsn, now));
         if path.timer == Time::NEVER {

@@ -4,6 +4,7 @@
 use super::Sender;
 use crate::sctp::chunk::Packet;
 use crate::sctp::outstanding::Place;
+use crate::sctp::path::Path;
 use crate::sctp::recovery::{Newly, Scope, reports};
 use vazao_engine::Time;
 
@@ -40,7 +41,15 @@ impl Sender {
         let earliest = self.begin(advances);
         let mut newly = Newly::NOTHING;
         for tsn in self.records.first..cumulative {
-            self.acknowledged += self.records.get(tsn).bytes();
+            let record = self.records.get(tsn);
+            let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
+            self.acknowledged += bytes;
+            path.passed = true;
+            if record.released {
+                self.released -= bytes
+            } else {
+                path.held -= bytes
+            }
             self.on_acknowledged(now, tsn, true, &mut newly);
         }
         self.records.advance(cumulative);
@@ -54,6 +63,7 @@ impl Sender {
             self.paths.iter_mut().for_each(|path| path.errors = 0);
         }
         self.leave_recovery(cumulative);
+        self.leave_changeover(cumulative);
         self.grow(now);
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
         self.set_timers(now, earliest);
@@ -85,7 +95,8 @@ impl Sender {
             if cumulatively {
                 cumack.on_cumulative();
             } else {
-                cumack.seek(|from| path.order.lowest(&self.records, chunks, from));
+                // The loop has come to this chunk, not beyond.
+                cumack.seek(|from| path.order.lowest(&self.records, chunks, from).filter(|&lowest| lowest <= tsn));
                 cumack.on_gap(tsn);
             }
         }
@@ -95,7 +106,9 @@ impl Sender {
             path.flight -= record.bytes();
             self.flight -= record.bytes();
         }
-        path.news.acked += record.bytes();
+        if record.place != Place::Marked || !self.config.is_linux() {
+            path.news.acked += record.bytes();
+        }
         path.newly.add(tsn);
         newly.add(tsn);
         if path.timed.is_some_and(|(timed, _)| timed == tsn) {
@@ -146,6 +159,9 @@ impl Sender {
         for tsn in fresh.iter().flat_map(|&(start, end)| start..end) {
             self.on_acknowledged(now, tsn, false, newly);
         }
+        if packet.sack.is_some_and(|sack| sack.non_renegable) {
+            fresh.iter().flat_map(|&(start, end)| start..end).for_each(|tsn| self.release(tsn));
+        }
         self.scratch = fresh;
         if !packet.gaps.is_empty() {
             for path in &mut self.paths {
@@ -155,6 +171,24 @@ impl Sender {
             }
         }
         highest
+    }
+
+    /// A chunk need not be kept any longer, for its receiver will not drop it.
+    fn release(&mut self, tsn: u64) {
+        let record = self.records.get_mut(tsn);
+        if !std::mem::replace(&mut record.released, true) {
+            self.released += record.bytes();
+            self.paths[usize::from(record.path)].held -= record.bytes();
+        }
+    }
+
+    /// Shows a path's control its siblings, if it wants to see them.
+    pub(super) fn couple(&mut self, number: usize) {
+        if self.paths[number].is_coupled() {
+            self.siblings.clear();
+            self.siblings.extend(self.paths.iter().map(Path::sibling));
+            self.paths[number].couple(&self.siblings, number);
+        }
     }
 
     /// Section 7.2.4: a recovery ends when everything up to its exit point is acknowledged.
@@ -168,6 +202,15 @@ impl Sender {
         self.paths.iter_mut().for_each(|path| over(&mut path.exit));
     }
 
+    /// SFR-CACC: what was sent before the change is acknowledged.
+    fn leave_changeover(&mut self, cumulative: u64) {
+        let change = &mut self.paths[self.current].changeover;
+        if change.active && cumulative > change.next {
+            change.active = false;
+            self.paths.iter_mut().for_each(|path| path.changeover.cycling = false);
+        }
+    }
+
     /// Whether a path's window is stopped by a fast recovery.
     pub fn is_recovering(&self, path: usize) -> bool {
         self.exit.is_some() || self.paths[path].exit.is_some()
@@ -177,12 +220,19 @@ impl Sender {
     fn grow(&mut self, now: Time) {
         let next = self.records.next();
         let stopped = self.exit.is_some();
-        for path in self.paths.iter_mut().filter(|path| path.news.acked > 0) {
+        for number in 0..self.paths.len() {
+            if self.paths[number].news.acked == 0 {
+                continue;
+            }
+            self.couple(number);
+            let path = &mut self.paths[number];
             for i in 0..self.config.growth.follows().len() {
                 path.news.pseudo[i] = path.cumacks[i].new;
             }
             let counted = self.config.growth.counts(&path.news, path.in_slow_start());
-            path.grow(now, counted, stopped || path.exit.is_some(), next);
+            let recovering = stopped || path.exit.is_some();
+            let held = recovering && (path.in_slow_start() || !self.config.is_linux());
+            path.grow(now, counted, held, next);
         }
     }
 
@@ -192,19 +242,28 @@ impl Sender {
         if newly.is_nothing() && highest_reported == 0 {
             return;
         }
-        let mixed = self.paths.iter().filter(|path| !path.newly.is_nothing()).count() > 1;
+        let seeing = self.paths.iter().filter(|path| !path.newly.is_nothing()).count();
+        let mixed = seeing > 1;
+        let change = self.paths[self.current].changeover;
         let packets = if self.config.dac { packets } else { 1 };
-        let enough = self.config.missing_reports;
+        let enough = self.config.reports();
         let mut exit = None;
         for i in 0..self.paths.len() {
             let mut seen = if self.config.sfr { self.paths[i].newly } else { *newly };
+            if self.config.sfr && self.config.is_linux() && !seen.is_nothing() {
+                seen.highest = newly.highest;
+            }
             if !self.config.sfr && self.is_recovering(i) {
                 seen.highest = seen.highest.max(highest_reported);
             }
             // The last of `highest` is itself acknowledged.
             let below = seen.highest.saturating_sub(1);
+            let (current, saw) = (i == self.current, !self.paths[i].newly.is_nothing());
             let mut lost = Vec::new();
             self.paths[i].order.report_missing(&mut self.records, below, |tsn, records| {
+                if self.config.cacc && change.excuses(tsn, current, saw, seeing) {
+                    return false;
+                }
                 let record = records.get_mut(tsn);
                 record.missing += reports(packets, mixed, seen, tsn);
                 let is_lost = record.missing >= enough;
@@ -225,8 +284,12 @@ impl Sender {
     fn retransmit_fast(&mut self, now: Time, number: usize, lost: &[u64]) -> Option<u64> {
         let flight = self.paths[number].flight;
         let recovering = self.is_recovering(number);
-        // The highest outstanding of the path, which marking changes.
-        let highest = self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]);
+        // The highest outstanding: of the association, or of the path.
+        let exit = match self.config.scope {
+            Scope::PerAssociation => self.records.next() - 1,
+            Scope::PerPath if self.config.is_linux() => self.records.next() - 1,
+            Scope::PerPath => self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]),
+        };
         for &tsn in lost {
             self.mark(tsn, false);
         }
@@ -235,13 +298,16 @@ impl Sender {
         if recovering {
             return None;
         }
+        self.couple(number);
+        let path = &mut self.paths[number];
         path.cut(now, flight);
         match self.config.scope {
-            Scope::PerAssociation => return Some(self.records.next() - 1),
-            Scope::PerPath => path.exit = Some(highest),
-            Scope::None => {}
+            Scope::PerAssociation => Some(exit),
+            Scope::PerPath => {
+                path.exit = Some(exit);
+                None
+            }
         }
-        None
     }
 
     /// A chunk in flight is taken for lost.
@@ -261,11 +327,13 @@ impl Sender {
 
     /// Section 6.3.2 rules R2 and R3.
     fn set_timers(&mut self, now: Time, earliest: [Option<u64>; 8]) {
-        for (i, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| !path.newly.is_nothing()) {
+        let linux = self.config.is_linux();
+        for (i, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| !path.newly.is_nothing() || path.passed) {
             let first = earliest.get(i).copied().flatten();
             if path.flight == 0 {
                 path.timer = Time::NEVER;
-            } else if first.is_none_or(|tsn| !self.records.is_in_flight(tsn, i as u8)) {
+            } else if if linux { path.passed } else { first.is_none_or(|tsn| !self.records.is_in_flight(tsn, i as u8)) }
+            {
                 path.timer = now + path.rtt.rto();
             }
         }

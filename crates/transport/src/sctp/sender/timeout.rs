@@ -27,11 +27,12 @@ impl Sender {
 
     /// Everything in flight by the path is taken for lost, and leaves again as the window of one packet admits.
     fn on_t3(&mut self, now: Time, number: usize) {
-        let path = &mut self.paths[number];
-        path.timer = Time::NEVER;
-        if path.flight == 0 {
+        self.paths[number].timer = Time::NEVER;
+        if self.paths[number].flight == 0 {
             return;
         }
+        self.couple(number);
+        let path = &mut self.paths[number];
         let flight = path.flight;
         path.stats.timeouts += 1;
         path.collapse(now, flight);
@@ -43,6 +44,9 @@ impl Sender {
         path.exit = None;
         self.exit = None;
         self.errors += 1;
+        if number == self.retran {
+            self.retran = (number + 1) % self.paths.len();
+        }
         for tsn in self.paths[number].order.drain_in_flight(&self.records) {
             self.mark(tsn, true);
         }
