@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import associations
+
 import vazao as vz
 from vazao.catalogue import of_kind
 
@@ -127,6 +129,8 @@ def linux61(row: Row) -> Reference:
         payload = round(float(row["cc"]) * 1e6 * UDP_PAYLOAD / IP_PACKET)
         flow = vz.flow(vz.upload(size), vz.Transport(kind="udp", rate=f"{payload} bps", payload=UDP_PAYLOAD))
         variant = "udp"
+    elif row["proto"] == "sctp":
+        flow, variant = associations.linux(size), "sctp"
     else:
         flow = vz.flow(vz.upload(size), vz.tcp(**linux_tcp(row["cc"])))
         variant = row["cc"]
@@ -231,16 +235,39 @@ def ns3(row: Row) -> Reference:
     return Reference("ns-3.37", row["variant"], condition, loss, *measured, network, flows, True, needless)
 
 
+# ---- CMT -----------------------------------------------------------------------------------------------------------
+
+
+def ns2(row: Row) -> Reference:
+    """ns-2's concurrent multipath transfer."""
+    network, flow = associations.ns2(row)
+    losses = float(row["loss1"]), float(row["loss2"])
+    condition = f"{row['rtt_ms']} ms, loss {losses[0]:g} and {losses[1]:g}, threshold {row['ssthresh']}"
+    measured = float(row["transfer_mean_s"]), float(row["transfer_sd_s"]), int(row["n_complete"])
+    return Reference("ns-2.35", row["policy"], condition, max(losses), *measured, network, (flow,))
+
+
+def usrsctp(row: Row) -> Reference:
+    """usrsctp, by one path or both."""
+    network, flow = associations.usrsctp(row)
+    losses = float(row["loss_path1"]), float(row["loss_path2"])
+    condition = f"{row['rtt_ms']} ms, loss {losses[0]:g} and {losses[1]:g}"
+    variant = {"cmt": "CMT", "off": "one path"}[row["variant"]]
+    return Reference("usrsctp", variant, condition, max(losses), *outcome(row), network, (flow,))
+
+
 FILES: Mapping[str, Callable[[Row], Reference]] = {
     "linux618_tcp.csv": linux618,
     "linux61_netem_cc.csv": linux61,
     "linux61_netem_lossy.csv": linux61,
     "ns3_tcp.csv": ns3,
+    "ns2_cmt.csv": ns2,
+    "usrsctp_cmt.csv": usrsctp,
 }
 
 
 def read() -> Iterator[Reference]:
-    """Every row that has a counterpart here."""
+    """Every row, with its counterpart here."""
     for name, counterpart in FILES.items():
         with (DIRECTORY / name).open(newline="") as file:
-            yield from (counterpart(row) for row in csv.DictReader(file) if row.get("proto") != "sctp")
+            yield from map(counterpart, csv.DictReader(file))

@@ -280,6 +280,11 @@ def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Tra
     return Transport(_given(kind="udp", rate=rate, payload=payload) | more)
 
 
+def sctp(*, cmt: bool | None = None, streams: int | None = None, **more: Any) -> Transport:
+    """SCTP with any of its settings: `cmt` (all paths at once), `streams`, `cwnd_growth`, `retransmission`, …"""
+    return Transport(_given(kind="sctp", cmt=cmt, streams=streams) | more)
+
+
 def flow(
     app: App,
     transport: Transport | None = None,

@@ -24,7 +24,7 @@ def rows() -> list[Comparison]:
 
 
 def test_every_row_has_a_counterpart() -> None:
-    assert {row.source for row in REFERENCES} == {"Linux 6.18", "Linux 6.1", "ns-3.37"}
+    assert {row.source for row in REFERENCES} == {"Linux 6.18", "Linux 6.1", "ns-3.37", "ns-2.35", "usrsctp"}
     assert [row.name for row in REFERENCES if row.needs] == []
 
 
@@ -37,11 +37,19 @@ def test_median_errors_without_loss(rows: list[Comparison]) -> None:
 
 def test_means_with_loss_are_within_confidence_intervals(rows: list[Comparison]) -> None:
     """Two intervals of 95 % miss each other in one comparison of two hundred (their widths add, not their squares), so
-    of some sixty one may by chance; two are allowed."""
-    lossy = [row for row in rows if row.reference.loss > 0]
+    of some hundred one may by chance; two are allowed. Rows that differ on purpose are told apart by another test."""
+    lossy = [row for row in rows if row.reference.loss > 0 and row.difference is None]
     apart = [row.reference.name for row in lossy if not row.overlaps]
-    assert len(lossy) > 50
+    assert len(lossy) > 100
     assert len(apart) <= 2, apart
+
+
+def test_what_we_do_not_copy_costs_them_time(rows: list[Comparison]) -> None:
+    """Of ns-2 and usrsctp: shorter windows and longer waits, so that none of these rows is slower here."""
+    known = [row for row in rows if row.difference and row.reference.loss > 0]
+    assert {row.reference.source for row in known} == {"ns-2.35", "usrsctp"}
+    assert all(row.ours.low < row.theirs.high for row in known)
+    assert all(abs(row.error) < 0.25 for row in known)
 
 
 def test_variants_are_ranked_alike(rows: list[Comparison]) -> None:

@@ -32,6 +32,11 @@ pub trait CongestionControl: Send {
     fn paces(&self) -> bool {
         self.pacing_rate().is_some()
     }
+    /// Whether a window that falls on an acknowledgement, without a loss, may come down over a round trip as it does for a
+    /// loss. Most that step back mean it at once.
+    fn falls_gradually(&self) -> bool {
+        false
+    }
     /// Whether it lives by marks (RFC 8257): ECN is offered, and the receiver is to tell of each marked byte.
     fn wants_marks(&self) -> bool {
         false
@@ -200,6 +205,9 @@ impl<W: Window> CongestionControl for Controller<W> {
         self.window.undo(now);
     }
 
+    fn falls_gradually(&self) -> bool {
+        self.window.falls_gradually()
+    }
     fn wants_marks(&self) -> bool {
         self.window.wants_marks()
     }

@@ -42,10 +42,17 @@ pub(crate) fn encode_chunks(
         });
     }
     for data in &packet.data {
-        writer.chunk(kind::DATA, data.flags.0, |out| {
+        writer.chunk(if packet.interleaved { kind::I_DATA } else { kind::DATA }, data.flags.0, |out| {
             words(out, &[data.tsn]);
-            halves(out, &[data.stream, data.ssn]);
-            words(out, &[0]);
+            // Stream sequence number and payload protocol identifier (0: unspecified); or, in I-DATA, reserved, the message
+            // identifier, and the fragment sequence number or, in the first, again the protocol's identifier.
+            if packet.interleaved {
+                halves(out, &[data.stream, 0]);
+                words(out, &[data.number, data.fsn]);
+            } else {
+                halves(out, &[data.stream, data.number as u16]);
+                words(out, &[0]);
+            }
             let start = out.len();
             out.resize(start + usize::from(data.length), 0);
             content::fill(u64::from(data.stamp), &mut out[start..]);
@@ -105,12 +112,17 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
             vazao_wire::sctp::parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
         }
     }
+    let types: Vec<u8> = init.extensions.chunk_types().collect();
+    if !types.is_empty() {
+        vazao_wire::sctp::parameter(parameter::SUPPORTED_EXTENSIONS, out, |out| out.extend(types));
+    }
 }
 
 fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {
     for init in [&cookie.own, &cookie.peer] {
         fixed(init, out);
-        words(out, &[u32::from(init.addresses)]);
+        let bits = u32::from(init.extensions.interleaving);
+        words(out, &[bits << 8 | u32::from(init.addresses)]);
     }
     for word in [cookie.created.as_nanos(), cookie.life.as_nanos(), cookie.signature] {
         out.extend(word.to_be_bytes());

@@ -8,7 +8,7 @@ pub const PROTOCOL: u8 = 132;
 /// Bytes of the common header.
 pub const HEADER_LENGTH: usize = 12;
 
-/// Chunk types (section 3.2).
+/// Chunk types (section 3.2; RFC 8260 section 2).
 #[allow(missing_docs)]
 pub mod kind {
     pub const DATA: u8 = 0;
@@ -24,16 +24,18 @@ pub mod kind {
     pub const COOKIE_ECHO: u8 = 10;
     pub const COOKIE_ACK: u8 = 11;
     pub const SHUTDOWN_COMPLETE: u8 = 14;
+    pub const I_DATA: u8 = 64;
     /// draft-natarajan-tsvwg-sctp-nrsack.
     pub const NR_SACK: u8 = 16;
 }
 
-/// Types of the parameters in INIT, INIT ACK and HEARTBEAT (sections 3.3.2, 3.3.3, 3.3.5).
+/// Types of the parameters in INIT, INIT ACK and HEARTBEAT (sections 3.3.2, 3.3.3, 3.3.5; RFC 5061 section 4.2.7).
 #[allow(missing_docs)]
 pub mod parameter {
     pub const HEARTBEAT_INFO: u16 = 1;
     pub const IPV4_ADDRESS: u16 = 5;
     pub const STATE_COOKIE: u16 = 7;
+    pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
 }
 
 /// The common header, its checksum aside.
@@ -74,6 +76,7 @@ impl<'a> Writer<'a> {
     pub fn chunk(&mut self, kind: u8, flags: u8, fill: impl FnOnce(&mut Vec<u8>)) {
         self.out.extend([kind, flags]);
         with_length(self.out, fill);
+        pad(self.out, self.start);
     }
 
     /// Fills in the checksum.
@@ -84,20 +87,26 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Appends a parameter of a chunk: its type, its length, its value, and padding.
+/// Appends a parameter of a chunk: the padding of what is before it in `out`, where a chunk begins at a multiple of four
+/// bytes, then its type, its length and its value. The padding of the last parameter is the chunk's (section 3.2).
 pub fn parameter(kind: u16, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
+    pad(out, 0);
     out.extend(kind.to_be_bytes());
     with_length(out, fill);
 }
 
-/// A length that counts the four bytes it is a part of, and what `fill` appends; then padding, which it does not count.
+/// A length that counts the four bytes it is a part of, and what `fill` appends.
 fn with_length(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0; 2]);
     fill(out);
     let length = out.len() - at + 2;
     out[at..at + 2].copy_from_slice(&(length as u16).to_be_bytes());
-    out.resize(out.len() + length.next_multiple_of(4) - length, 0);
+}
+
+/// Makes what follows `start` a multiple of four bytes.
+fn pad(out: &mut Vec<u8>, start: usize) {
+    out.resize(start + (out.len() - start).next_multiple_of(4), 0);
 }
 
 /// Reads the packet that `bytes` are.

@@ -77,7 +77,7 @@ pub struct Cdg {
     indications: u64,
     /// The window as it might be without backing off, in bytes; zero while there is none.
     shadow: f64,
-    /// It has backed off, and the round trip that follows says nothing of it yet.
+    /// It has backed off at once, and the round trip that follows says nothing of it yet.
     pausing: bool,
     linux: Option<Linux>,
 }
@@ -109,21 +109,22 @@ impl Queue {
 }
 
 /// What Linux (net/ipv4/tcp_cdg.c) does otherwise: it measures in microseconds, takes less than 32 of them for no effect,
-/// extrapolates while it has few gradients, begins with the handshake's RTT, leaves out the round trip in which the window falls, and the delay of
-/// acknowledgements that came late. Its slow start is HyStart with `spacing = "3 ms"`, `low_window = 0`,
-/// `least_rise = "125 us"` and no `most_rise`. One thing it does that is not done here: it comes down by proportional rate
-/// reduction, so that at windows below ten segments its queue does not run empty meanwhile, as ours does.
+/// extrapolates while it has few gradients, begins with the handshake's RTT, comes down over a round trip, and leaves that
+/// out, as it does the delay of acknowledgements that came late. Its slow start is HyStart with `spacing = "3 ms"`,
+/// `low_window = 0`, `least_rise = "125 us"` and no `most_rise`.
 #[derive(Debug, Default)]
 struct Linux {
     whole: WholeSegments,
     /// How many acknowledgements of one segment may come from the receiver's timer.
     late: u32,
+    /// The window has come down, and the measurements until now are what the next round trip's are compared with.
+    recovered: bool,
 }
 
 impl Cdg {
     /// CDG with the registry's parameters, and what it draws from.
     pub fn from(p: &Parameters, random: Stream) -> Self {
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, late: 0 });
+        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ..Linux::default() });
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         let (g, beta) = if linux.is_some() { (1000.0 / 336.0, 724.0 / 1024.0) } else { (3.0, 0.7) };
         Cdg {
@@ -181,9 +182,17 @@ impl Window for Cdg {
     }
 
     fn observe(&mut self, state: &State, ack: &Ack) {
-        let Some(rtt) = ack.rtt else { return };
-        let late = self.linux.as_mut().is_some_and(|linux| linux.is_late(ack, state.mss));
-        self.gradients.add(rtt.as_secs() * 1e3, late);
+        if let Some(rtt) = ack.rtt {
+            let late = self.linux.as_mut().is_some_and(|linux| linux.is_late(ack, state.mss));
+            self.gradients.add(rtt.as_secs() * 1e3, late);
+        }
+        if self.linux.as_mut().is_some_and(|linux| std::mem::take(&mut linux.recovered)) {
+            self.gradients.skip_round();
+        }
+    }
+
+    fn falls_gradually(&self) -> bool {
+        self.linux.is_some()
     }
 
     fn yield_early(&mut self, state: &State, ack: &Ack) -> Option<State> {
@@ -193,13 +202,8 @@ impl Window for Cdg {
         if !ack.round {
             return None;
         }
-        if self.pausing && self.linux.is_some() {
-            self.pausing = false;
-            self.gradients.skip_round();
-            return None;
-        }
         let backs_off = self.backs_off();
-        self.pausing = backs_off;
+        self.pausing = backs_off && self.linux.is_none();
         if !backs_off {
             return None;
         }
@@ -214,7 +218,6 @@ impl Window for Cdg {
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let grown = match &mut self.linux {
-            Some(_) if self.pausing => state.cwnd,
             Some(linux) => linux.whole.grow(state, ack, WholeSegments::window(state)),
             None => state.cwnd + Reno::increase(state, ack),
         };
@@ -241,7 +244,10 @@ impl Window for Cdg {
     }
 
     fn recovered(&mut self, _: &State) -> Option<f64> {
-        self.gradients.skip_round();
+        match &mut self.linux {
+            Some(linux) => linux.recovered = true,
+            None => self.gradients.skip_round(),
+        }
         None
     }
 }

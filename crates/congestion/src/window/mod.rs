@@ -127,6 +127,11 @@ pub trait Window: Send + 'static {
         None
     }
 
+    /// Whether what [`yield_early`](Self::yield_early) gives up goes over a round trip, as after a loss.
+    fn falls_gradually(&self) -> bool {
+        false
+    }
+
     /// The window after `ack` in slow start, where the algorithm has a slow start of its own.
     fn slow_start(&mut self, _state: &State, _ack: &Ack) -> Option<f64> {
         None

@@ -70,8 +70,8 @@ struct Kernel {
     rules: Rules,
     /// The least RTT of data, in seconds; the handshake's small packets do not count.
     base: f64,
-    /// A recovery has just ended: what this round trip saw of it is not to be compared.
-    stale: bool,
+    /// A loss was being repaired: what was seen of that is not to be compared.
+    repairing: bool,
     /// The window that the last round trip's rate fills without a queue, in segments.
     carried: f64,
 }
@@ -90,11 +90,10 @@ enum Rules {
 impl Kernel {
     /// Segments in queues over a round trip with these samples, a whole number.
     fn queued(&mut self, w: f64, round: &Round) -> Option<f64> {
-        let stale = std::mem::take(&mut self.stale);
         let rtt = round.least.as_secs();
         let carried = (w * self.base / rtt).floor();
         self.carried = carried + 1.0;
-        (round.count > 2 && !stale).then(|| match self.rules {
+        (round.count > 2).then(|| match self.rules {
             Rules::Linux(_) => (w * (rtt - self.base) / self.base).floor(),
             Rules::Ns3 { .. } => w - carried,
         })
@@ -146,7 +145,7 @@ impl Vegas {
             "ns3" => Some(Rules::Ns3 { threshold: f64::INFINITY }),
             _ => None,
         };
-        let kernel = rules.map(|rules| Kernel { rules, base: f64::MAX, stale: false, carried: 0.0 });
+        let kernel = rules.map(|rules| Kernel { rules, base: f64::MAX, repairing: false, carried: 0.0 });
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         let (alpha, beta) = if kernel.is_some() { (2.0, 4.0) } else { (1.0, 3.0) };
         Vegas {
@@ -170,6 +169,9 @@ impl Window for Vegas {
                 kernel.base = kernel.base.min(rtt.as_secs());
                 // The acknowledgement that begins a round trip also counts as the last sample of the one before.
                 self.round.add(rtt);
+            }
+            if std::mem::replace(&mut kernel.repairing, ack.repairing()) && !ack.repairing() {
+                self.round = Round::default();
             }
             if ack.round {
                 self.queued = kernel.queued(WholeSegments::window(state), &std::mem::take(&mut self.round));
@@ -238,14 +240,6 @@ impl Window for Vegas {
         }
         let kept = if congestion.signal == Signal::Timeout { 0.5 } else { 0.75 };
         kept * state.in_use(congestion)
-    }
-
-    fn recovered(&mut self, _: &State) -> Option<f64> {
-        if let Some(kernel) = &mut self.kernel {
-            kernel.stale = true;
-            self.round = Round::default();
-        }
-        None
     }
 
     fn retransmit_early(&self, age: Duration) -> bool {

@@ -46,9 +46,8 @@ pub struct Yeah {
     /// RTTbase.
     base: Duration,
     round: Round,
-    /// Whether a round trip is over; and whether its samples are of before the end of a recovery.
+    /// Whether a round trip is over.
     due: bool,
-    stale: bool,
     repairing: bool,
     /// Q of the last round trip.
     queued: f64,
@@ -82,7 +81,6 @@ impl Yeah {
             base: Duration::MAX,
             round: Round::default(),
             due: false,
-            stale: false,
             repairing: false,
             queued: 0.0,
             drained: None,
@@ -105,7 +103,7 @@ impl Yeah {
             return None;
         }
         let round = std::mem::take(&mut self.round);
-        if std::mem::take(&mut self.stale) || round.count <= 2 {
+        if round.count <= 2 {
             return None;
         }
         let (rtt, base) = (round.least.as_secs(), self.base.as_secs());
@@ -147,8 +145,8 @@ impl Window for Yeah {
             self.round.add(rtt);
         }
         if std::mem::replace(&mut self.repairing, ack.repairing()) && !ack.repairing() {
-            // What this round trip saw of the recovery is not to be compared.
-            (self.round, self.due, self.stale) = (Round::default(), false, !ack.round);
+            // What was seen of the recovery is not to be compared.
+            (self.round, self.due) = (Round::default(), false);
         } else {
             self.due |= ack.round;
         }

@@ -101,28 +101,43 @@ fn a_transfer_outlives_its_primary_path() {
     assert!((3.5..6.0).contains(&taken), "{taken}");
 }
 
+/// What an association can be told that shows in its packets.
+const SHAPES: [&str; 3] = [
+    "cookie_life = \"1 s\"",
+    "streams = 3, scheduler = \"round-robin-per-packet\"",
+    "streams = 3, interleaving = true, scheduler = \"priority\"",
+];
+
+/// Messages of four fragments for these.
+fn shaped(delays: &[u64], losses: &[f64], shape: &str) -> String {
+    upload(1 << 20, delays, losses, &format!("cmt = true, {shape}")).replace("1452 B", "5000 B")
+}
+
 /// What the simulator counts as a packet's size is what the packet has as bytes, checksums are right, and an observer at the
 /// sender's interfaces counts the chunks sent again that the sender counted.
 #[test]
 fn bytes_counted_are_bytes_captured() {
-    let (outcome, files) = captured(&upload(1 << 20, &[12, 45], &[0.05, 0.05], "cmt = true, streams = 3"), 3);
-    let (mut seen, mut again) = (BTreeSet::new(), 0);
-    for (host, name, forward) in
-        [("a.1", "path1", true), ("b.1", "path1", false), ("a.2", "path2", true), ("b.2", "path2", false)]
-    {
-        let sent = packets(&files[host], true);
-        let bytes: usize = sent.iter().map(Vec::len).sum();
-        assert_eq!(link(&outcome, name, forward, "packets"), sent.len() as f64, "{host}");
-        assert_eq!(link(&outcome, name, forward, "bytes"), bytes as f64, "{host}");
-        for packet in &sent {
-            let (_, inside) = ipv4::decode(packet).expect("an IPv4 packet");
-            let (_, chunks) = sctp::decode(&packet[inside]).expect("an SCTP packet");
-            for chunk in chunks.iter().filter(|chunk| chunk.kind == sctp::kind::DATA) {
-                again += u64::from(!seen.insert(chunk.value[..4].to_vec()));
+    for shape in SHAPES {
+        let (outcome, files) = captured(&shaped(&[12, 45], &[0.05, 0.05], shape), 3);
+        let (mut seen, mut again) = (BTreeSet::new(), 0);
+        for (host, name, forward) in
+            [("a.1", "path1", true), ("b.1", "path1", false), ("a.2", "path2", true), ("b.2", "path2", false)]
+        {
+            let sent = packets(&files[host], true);
+            let bytes: usize = sent.iter().map(Vec::len).sum();
+            assert_eq!(link(&outcome, name, forward, "packets"), sent.len() as f64, "{host}");
+            assert_eq!(link(&outcome, name, forward, "bytes"), bytes as f64, "{host}");
+            for packet in &sent {
+                let (_, inside) = ipv4::decode(packet).expect("an IPv4 packet");
+                let (_, chunks) = sctp::decode(&packet[inside]).expect("an SCTP packet");
+                for chunk in chunks.iter().filter(|chunk| [sctp::kind::DATA, sctp::kind::I_DATA].contains(&chunk.kind))
+                {
+                    again += u64::from(!seen.insert(chunk.value[..4].to_vec()));
+                }
             }
         }
+        assert_eq!(again as f64, number(&outcome.flows, "retransmissions", 0));
     }
-    assert_eq!(again as f64, number(&outcome.flows, "retransmissions", 0));
 }
 
 /// tshark reads every packet without complaint, finds every checksum right, and takes for retransmissions what were.
@@ -132,34 +147,27 @@ fn tshark_reads_an_association() {
     if !std::path::Path::new(TSHARK).exists() {
         return;
     }
-    let (outcome, files) = captured(&upload(1 << 20, &[12], &[0.05], "cmt = true, cookie_life = \"1 s\""), 3);
     let file = std::env::temp_dir().join(format!("vazao-association-{}.pcapng", std::process::id()));
-    std::fs::write(&file, &files["a.1"]).expect("a place for captures");
-    let count = |filter: &str| {
-        let mut tshark = Command::new(TSHARK);
-        tshark.arg("-r").arg(&file).args([
-            "-o",
-            "sctp.checksum:CRC 32c",
-            "-Y",
-            filter,
-            "-T",
-            "fields",
-            "-e",
-            "frame.number",
-        ]);
-        let output = tshark.output().expect("tshark runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count() as f64
-    };
-    let sent = packets(&files["a.1"], true).len();
-    assert_eq!(count("sctp && ip.src == 10.0.0.1") as usize, sent);
-    for (filter, expected) in [
-        ("_ws.malformed || _ws.expert.severity == error", 0.0),
-        ("sctp.checksum.status != 1", 0.0),
-        ("sctp.chunk_type == 2 || sctp.chunk_type == 11", 2.0),
-        ("sctp.retransmission", number(&outcome.flows, "retransmissions", 0)),
-    ] {
-        assert_eq!(count(filter), expected, "{filter}");
+    for shape in SHAPES {
+        let (outcome, files) = captured(&shaped(&[12], &[0.05], shape), 3);
+        std::fs::write(&file, &files["a.1"]).expect("a place for captures");
+        let count = |filter: &str| {
+            let mut tshark = Command::new(TSHARK);
+            tshark.arg("-r").arg(&file).args(["-o", "sctp.checksum:CRC 32c", "-Y", filter]);
+            let output = tshark.args(["-T", "fields", "-e", "frame.number"]).output().expect("tshark runs");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count() as f64
+        };
+        let sent = packets(&files["a.1"], true).len();
+        assert_eq!(count("sctp && ip.src == 10.0.0.1") as usize, sent);
+        for (filter, expected) in [
+            ("_ws.malformed || _ws.expert.severity == error", 0.0),
+            ("sctp.checksum.status != 1", 0.0),
+            ("sctp.chunk_type == 2 || sctp.chunk_type == 11", 2.0),
+            ("sctp.retransmission", number(&outcome.flows, "retransmissions", 0)),
+        ] {
+            assert_eq!(count(filter), expected, "{shape}: {filter}");
+        }
     }
     std::fs::remove_file(&file).expect("it was written");
 }

@@ -65,14 +65,16 @@ fn copa_keeps_queues_short() {
 }
 
 /// Alizadeh et al., section 3.3: the queue swings below K plus a segment a flow. Their K > RTT C / 7 keeps the link busy:
-/// 333 / 7 segments here. Only the first mark, with alpha = 1, halves the window, which then grows for 5 s: 2 % of the time.
+/// 333 / 7 segments here. Only the first marks, with alpha = 1, halve the window: twice, for what leaves while it comes down is
+/// marked as well. From a quarter of 333 segments it then grows for 250 round trips of 40 ms, over which the link idles for
+/// three eighths of the time: 4.2 % of 90 s.
 #[test]
 fn dctcp_fills_a_link_with_a_short_queue() {
     let queue = "{ kind = 'threshold', mark = '60 packets', limit = '2000 packets' }";
     let dctcp = run(&["dctcp"], "100 Mbps", queue, 90);
     let queued = link(&dctcp, "bottleneck", true, "queue_delay_mean_s") / 0.12e-3;
     assert!(queued < 61.0, "{queued} segments");
-    assert!(utilisation(&dctcp) > 0.97, "{}", utilisation(&dctcp));
+    assert!(utilisation(&dctcp) > 0.955, "{}", utilisation(&dctcp));
     assert_eq!(link(&dctcp, "bottleneck", true, "drops_queue"), 0.0);
     assert!(link(&dctcp, "bottleneck", true, "marks") > 0.0);
 }

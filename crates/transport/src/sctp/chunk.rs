@@ -5,8 +5,11 @@ use vazao_engine::Time;
 
 /// Bytes of the common header: ports, verification tag, checksum.
 pub const COMMON_HEADER: u32 = 12;
-/// Bytes of a DATA chunk before its payload.
-pub const DATA_HEADER: u32 = 16;
+
+/// Bytes of a DATA chunk before its payload, and of an I-DATA chunk (RFC 8260 section 2.1).
+pub const fn data_header(interleaved: bool) -> u32 {
+    if interleaved { 20 } else { 16 }
+}
 
 /// One packet. Vectors keep their room when it is [cleared](Packet::clear), so that one in use allocates nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,17 +26,21 @@ pub struct Packet {
     pub duplicates: Vec<u32>,
     /// User data.
     pub data: Vec<Data>,
+    /// Whether that is in I-DATA chunks.
+    pub interleaved: bool,
 }
 
-/// A DATA chunk (section 3.3.1). Its payload is not there: a digest of its place stands for it.
+/// A DATA chunk (section 3.3.1), or an I-DATA chunk (RFC 8260 section 2.1). Its payload is not there: a digest of its place stands for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
     /// Transmission sequence number.
     pub tsn: u32,
     /// Stream identifier.
     pub stream: u16,
-    /// Stream sequence number.
-    pub ssn: u16,
+    /// Message identifier; in DATA its low 16 bits alone, the stream sequence number.
+    pub number: u32,
+    /// Fragment sequence number; DATA has none.
+    pub fsn: u32,
     /// Bytes of payload.
     pub length: u16,
     /// Control bits.
@@ -102,6 +109,32 @@ pub struct Init {
     pub tsn: u32,
     /// How many addresses it has.
     pub addresses: u8,
+    /// What it has beyond RFC 9260.
+    pub extensions: Extensions,
+}
+
+/// What an endpoint has beyond RFC 9260: used if both sides have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extensions {
+    /// User message interleaving: I-DATA chunks (RFC 8260).
+    pub interleaving: bool,
+}
+
+impl Extensions {
+    /// What both have.
+    #[must_use]
+    pub fn and(self, other: Extensions) -> Extensions {
+        Extensions { interleaving: self.interleaving && other.interleaving }
+    }
+    /// The chunk types that the Supported Extensions parameter lists (RFC 5061 section 4.2.7).
+    pub fn chunk_types(self) -> impl Iterator<Item = u8> {
+        [(self.interleaving, 64)].into_iter().filter(|&(has, _)| has).map(|(_, kind)| kind)
+    }
+    /// Bytes of the parameters that tell of them.
+    fn bytes(self) -> u32 {
+        let types = self.chunk_types().count() as u32;
+        if types > 0 { 4 + types.next_multiple_of(4) } else { 0 }
+    }
 }
 
 /// What a HEARTBEAT carries there and back.
@@ -143,6 +176,7 @@ impl Packet {
         self.gaps.clear();
         self.duplicates.clear();
         self.data.clear();
+        self.interleaved = false;
     }
 
     /// Whether it carries nothing.
@@ -155,21 +189,21 @@ impl Packet {
         let control: u32 = self.control.iter().map(Control::bytes).sum();
         let sack =
             self.sack.map_or(0, |sack| sack.fixed_bytes() + 4 * (self.gaps.len() + self.duplicates.len()) as u32);
-        let data: u32 = self.data.iter().map(Data::bytes).sum();
+        let data: u32 = self.data.iter().map(|data| data.bytes(self.interleaved)).sum();
         COMMON_HEADER + control + sack + data
     }
 }
 
 impl Data {
     /// Bytes of the chunk, padded.
-    pub fn bytes(&self) -> u32 {
-        DATA_HEADER + u32::from(self.length).next_multiple_of(4)
+    pub fn bytes(&self, interleaved: bool) -> u32 {
+        data_header(interleaved) + u32::from(self.length).next_multiple_of(4)
     }
 }
 
-/// Bytes of an INIT: the fixed part and an IPv4 address parameter for each address, if there are several.
+/// Bytes of an INIT: the fixed part, an IPv4 address parameter for each address if there are several, and extensions.
 fn init_bytes(init: &Init) -> u32 {
-    20 + if init.addresses > 1 { 8 * u32::from(init.addresses) } else { 0 }
+    20 + if init.addresses > 1 { 8 * u32::from(init.addresses) } else { 0 } + init.extensions.bytes()
 }
 
 impl Control {

@@ -1,6 +1,6 @@
 //! What an SCTP endpoint can be told.
 
-use super::{Growth, PathChoice, Policy, Scope, Split};
+use super::{Growth, PathChoice, Policy, Scheduler, Scope, Split};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 
@@ -28,6 +28,14 @@ pub struct Config {
     pub message: Option<u64>,
     /// Outgoing streams; messages take turns among them.
     pub streams: u16,
+    /// Which stream may send next.
+    pub scheduler: Scheduler,
+    /// The streams' priorities from 1, the highest, on; those not named go by their numbers.
+    pub priorities: Vec<u64>,
+    /// The streams' weights; those not named have 1.
+    pub weights: Vec<u64>,
+    /// Whether I-DATA chunks are offered, with which one message need not wait for the end of another.
+    pub interleaving: bool,
     /// Whether messages are delivered as they come (bit U).
     pub unordered: bool,
     /// Whether new data goes by all paths at once.
@@ -36,6 +44,8 @@ pub struct Config {
     pub growth: Growth,
     /// Whether fast recovery is the association's or a path's.
     pub scope: Scope,
+    /// Missing reports that make a fast retransmission (section 7.2.4).
+    pub missing_reports: u8,
     /// Whether missing reports count for each destination by itself (split fast retransmit).
     pub sfr: bool,
     /// Whether gaps do not make acknowledgements hasty, and those say how many packets they answer.
@@ -89,9 +99,18 @@ impl Config {
     pub fn room(&self) -> u32 {
         self.mtu - IP_HEADER - super::COMMON_HEADER
     }
-    /// Bytes of payload that fit a packet of one DATA chunk.
-    pub fn largest_fragment(&self) -> u32 {
-        (self.room() - super::DATA_HEADER) & !3
+    /// Bytes of payload that fit a packet of one DATA chunk, or I-DATA chunk.
+    pub fn largest_fragment(&self, interleaved: bool) -> u32 {
+        (self.room() - super::data_header(interleaved)) & !3
+    }
+    /// A stream's priority, 1 being the highest.
+    pub fn priority(&self, stream: usize) -> u64 {
+        self.priorities.get(stream).copied().unwrap_or(stream as u64 + 1)
+    }
+    /// A stream's weight: where bandwidth is shared fairly, all have the same.
+    pub fn weight(&self, stream: usize) -> u64 {
+        let weights = if self.scheduler == Scheduler::FairBandwidth { &[][..] } else { &self.weights };
+        weights.get(stream).copied().unwrap_or(1)
     }
     /// The unit in which windows count.
     pub fn segment(&self) -> u64 {
@@ -122,10 +141,6 @@ impl Config {
     /// - a SACK has 16 gap ack blocks at most.
     pub fn is_linux(&self) -> bool {
         self.semantics == Semantics::Linux
-    }
-    /// Section 7.2.4: missing reports that make a fast retransmission.
-    pub fn reports(&self) -> u8 {
-        if self.semantics == Semantics::Rfc2960 { 4 } else { 3 }
     }
 }
 

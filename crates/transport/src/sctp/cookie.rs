@@ -44,7 +44,10 @@ impl Cookie {
     /// A keyed digest. Where RFC 9260 wants HMAC this only has to notice changes: nobody attacks a simulation.
     fn sign(&self, secret: u64) -> u64 {
         let init = |i: &Init| {
-            let counts = u64::from(i.streams.0) << 32 | u64::from(i.streams.1) << 16 | u64::from(i.addresses);
+            let counts = u64::from(i.streams.0) << 32
+                | u64::from(i.streams.1) << 16
+                | u64::from(i.extensions.interleaving) << 8
+                | u64::from(i.addresses);
             [u64::from(i.tag) << 32 | u64::from(i.tsn), u64::from(i.window), counts]
         };
         let words = [init(&self.own), init(&self.peer), [self.created.as_nanos(), self.life.as_nanos(), 0]];

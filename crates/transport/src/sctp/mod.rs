@@ -10,6 +10,7 @@
 //! ```
 
 mod association;
+mod backlog;
 mod changeover;
 mod chunk;
 mod config;
@@ -23,13 +24,14 @@ mod path_choice;
 mod receiver;
 mod recovery;
 mod retransmission;
+mod scheduler;
 mod sender;
 mod split;
 mod stats;
 mod stream;
 
 pub use association::{Association, Failure, State};
-pub use chunk::{COMMON_HEADER, Control, DATA_HEADER, Data, DataFlags, Init, Packet, Probe, Sack, stamp};
+pub use chunk::{COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, data_header, stamp};
 pub use config::{Config, Semantics};
 pub use cookie::Cookie;
 pub use growth::Growth;
@@ -38,5 +40,6 @@ pub use path::Path;
 pub use path_choice::PathChoice;
 pub use recovery::Scope;
 pub use retransmission::Policy;
+pub use scheduler::{Candidate, Scheduler, Share};
 pub use split::Split;
 pub use stats::{PathStats, Stats};

@@ -24,6 +24,7 @@ pub(super) struct Record {
     /// Its message's number among those of its stream, and among all.
     pub number: u64,
     pub message: u32,
+    pub fsn: u32,
     pub stamp: u32,
     pub length: u16,
     pub stream: u16,
@@ -44,8 +45,8 @@ pub(super) struct Record {
 
 impl Record {
     pub fn data(&self, tsn: u32) -> Data {
-        let Record { stream, length, flags, message, stamp, number, .. } = *self;
-        Data { tsn, stream, ssn: number as u16, length, flags, message, stamp }
+        let Record { stream, length, flags, message, stamp, number, fsn, .. } = *self;
+        Data { tsn, stream, number: number as u32, fsn, length, flags, message, stamp }
     }
     pub fn bytes(&self) -> u64 {
         u64::from(self.length)

@@ -1,6 +1,6 @@
 //! What a user can say of an SCTP endpoint.
 
-use super::{Config, Growth, PathChoice, Policy, Scope, Semantics, Split};
+use super::{Config, Growth, PathChoice, Policy, Scheduler, Scope, Semantics, Split};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
@@ -23,6 +23,7 @@ const SCOPES: &[&str] = &names(&Scope::ALL);
 const POLICIES: &[&str] = &names(&Policy::ALL);
 const SPLITS: &[&str] = &names(&Split::ALL);
 const CHOICES: &[&str] = &names(&PathChoice::ALL);
+const SCHEDULERS: &[&str] = &names(&Scheduler::ALL);
 
 /// SCTP's parameters.
 pub const PARAMETERS: &[Parameter] = &[
@@ -52,7 +53,14 @@ pub const PARAMETERS: &[Parameter] = &[
         "fast_recovery",
         Kind::Choice(SCOPES),
         "per-association",
-        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss",
+        "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss; none: each \
+         SACK that shows a loss cuts the path's window",
+    ),
+    Parameter::new(
+        "missing_reports",
+        Kind::Integer(1, 100),
+        "",
+        "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
     ),
     Parameter::new("sfr", Kind::Flag, "", "count missing reports for each path by itself; default: with cmt"),
     Parameter::new(
@@ -88,6 +96,25 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new("path_choice", Kind::Choice(CHOICES), "largest-free-cwnd", "which path new data goes by with cmt"),
     Parameter::new("streams", Kind::Integer(1, 65_535), "1", "outgoing streams; messages take turns among them"),
+    Parameter::new("scheduler", Kind::Choice(SCHEDULERS), "fcfs", "which stream may send next (RFC 8260 section 3)"),
+    Parameter::new(
+        "priorities",
+        Kind::Integers,
+        "",
+        "priorities of stream 0, 1, … from 1, the highest, on; without them the lower a stream's number, the higher",
+    ),
+    Parameter::new(
+        "weights",
+        Kind::Integers,
+        "",
+        "weights of stream 0, 1, … in fair queueing; without them all have 1",
+    ),
+    Parameter::new(
+        "interleaving",
+        Kind::Flag,
+        "false",
+        "I-DATA chunks: a message of one stream may interrupt that of another (RFC 8260 section 2)",
+    ),
     Parameter::new("unordered", Kind::Flag, "false", "deliver messages as they come"),
     Parameter::new("mtu", Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them"),
     Parameter::new("delayed_sack", Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once"),
@@ -133,6 +160,7 @@ impl Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
         let flag = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
+        let list = |name| parameters.get(name).map_or(Vec::new(), |_| parameters.integers(name).to_vec());
         let semantics = match parameters.text("semantics") {
             "rfc4960" => Semantics::Rfc4960,
             "rfc2960" => Semantics::Rfc2960,
@@ -158,10 +186,19 @@ impl Config {
             mtu: parameters.integer("mtu") as u32,
             message,
             streams: parameters.integer("streams") as u16,
+            scheduler: find(&Scheduler::ALL, parameters.text("scheduler")),
+            priorities: list("priorities"),
+            weights: list("weights"),
+            interleaving: parameters.flag("interleaving"),
             unordered: parameters.flag("unordered"),
             cmt,
             growth: find(&Growth::ALL, text("cwnd_growth").unwrap_or(growth)),
             scope: find(&Scope::ALL, parameters.text("fast_recovery")),
+            missing_reports: match parameters.get("missing_reports") {
+                Some(Value::Number(reports)) => *reports as u8,
+                _ if semantics == Semantics::Rfc2960 => 4,
+                _ => 3,
+            },
             sfr: flag("sfr").unwrap_or(cmt),
             dac: flag("dac").unwrap_or(cmt),
             cacc: parameters.flag("cacc"),

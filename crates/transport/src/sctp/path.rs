@@ -132,7 +132,7 @@ impl Path {
                 segment: config.segment(),
                 floor: config.least_threshold(),
             }),
-            Some(control) => Window::Common(control(u64::from(config.largest_fragment()), seed)),
+            Some(control) => Window::Common(control(u64::from(config.largest_fragment(false)), seed)),
         };
         Path {
             window,
@@ -211,10 +211,10 @@ impl Path {
     pub fn has_room(&self) -> bool {
         self.flight < self.cwnd().min(self.allowance)
     }
-    /// Whether new data may go by it now.
+    /// Whether there is room for new data, in the window and in its part of the buffers.
     #[inline]
-    pub fn is_ready(&self) -> bool {
-        self.is_usable() && self.has_room() && self.held < self.share
+    pub fn takes_new(&self) -> bool {
+        self.has_room() && self.held < self.share
     }
     /// Bytes of the window that are free.
     #[inline]

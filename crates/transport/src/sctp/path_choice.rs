@@ -23,7 +23,7 @@ impl PathChoice {
 
     /// The path for the next packet of new data; `last` is the one of the last.
     pub fn choose(self, paths: &[Path], last: usize) -> Option<usize> {
-        let mut ready = paths.iter().enumerate().filter(|(_, path)| path.is_ready());
+        let mut ready = paths.iter().enumerate().filter(|(_, path)| path.is_usable() && path.takes_new());
         match self {
             // The first of those that are equal: `max_by_key` would take the last.
             PathChoice::LargestFreeCwnd => ready.min_by_key(|(_, path)| std::cmp::Reverse(path.free())).map(|(i, _)| i),

@@ -78,12 +78,12 @@ impl Receiver {
     }
 
     /// The chunks of a packet arrive by `path`.
-    pub fn on_data(&mut self, now: Time, path: usize, chunks: &[Data], stats: &mut Stats) {
+    pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
         self.path = path;
         let gap_before = !self.above.is_empty();
         let mut hasty = false;
-        for data in chunks {
-            hasty |= !self.on_chunk(data, stats);
+        for data in &packet.data {
+            hasty |= !self.on_chunk(data, packet.interleaved, stats);
         }
         self.packets += 1;
         let gap = gap_before || !self.above.is_empty();
@@ -96,7 +96,7 @@ impl Receiver {
     }
 
     /// False: it was here before, or there was no room for it, which the peer should hear at once.
-    fn on_chunk(&mut self, data: &Data, stats: &mut Stats) -> bool {
+    fn on_chunk(&mut self, data: &Data, interleaved: bool, stats: &mut Stats) -> bool {
         let distance = data.tsn.wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
         let Some(tsn) = self.next.checked_add_signed(i64::from(distance)).filter(|&tsn| tsn >= self.next) else {
             return self.on_duplicate(data.tsn, stats);
@@ -116,7 +116,7 @@ impl Receiver {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }
         stats.chunks_received += 1;
-        self.inbound.take(tsn, data);
+        self.inbound.take(tsn, data, interleaved);
         true
     }
 

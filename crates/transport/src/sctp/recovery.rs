@@ -7,12 +7,15 @@ pub enum Scope {
     PerAssociation,
     /// The window of the path with the loss, until the highest TSN outstanding there is.
     PerPath,
+    /// Nothing: each SACK that shows a loss cuts the window of its path, as usrsctp's does where CMT is on
+    /// (`sctp_cwnd_update_after_fr`).
+    None,
 }
 
 impl Scope {
     /// The scopes by name.
-    pub const ALL: [(&'static str, Scope); 2] =
-        [("per-association", Scope::PerAssociation), ("per-path", Scope::PerPath)];
+    pub const ALL: [(&'static str, Scope); 3] =
+        [("per-association", Scope::PerAssociation), ("per-path", Scope::PerPath), ("none", Scope::None)];
 }
 
 /// What a SACK newly acknowledges, as far as missing reports go. TSNs are below `highest`, at or above `lowest`.

@@ -1,4 +1,4 @@
-//! Messages in: fragments put together (RFC 9260 section 6.9), streams put in order (section 6.6).
+//! Messages in: fragments put together (RFC 9260 section 6.9, RFC 8260 section 2.2), streams put in order (section 6.6).
 
 use super::chunk::{Data, DataFlags, stamp};
 use std::collections::{BTreeMap, VecDeque};
@@ -10,6 +10,14 @@ struct Run {
     end: u64,
     flags: DataFlags,
     fragments: Vec<(u16, u32)>,
+}
+
+/// Fragments of one message that came in I-DATA chunks, by their numbers.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    /// The number of the last one, once that is there.
+    last: Option<u32>,
+    fragments: BTreeMap<u32, (u16, u32)>,
 }
 
 /// A whole message: its number among all of its sender's, and its bytes.
@@ -30,6 +38,8 @@ pub(super) struct Inbound {
     lanes: Vec<Lane>,
     /// By their first TSN.
     runs: BTreeMap<u64, Run>,
+    /// By stream and message number.
+    parts: BTreeMap<(u16, u32), Parts>,
     /// Bytes of all of it.
     pub held: u64,
     /// Messages delivered, their bytes, and chunks that were not what belongs at their place.
@@ -42,13 +52,28 @@ pub(super) struct Inbound {
 
 impl Inbound {
     /// Takes a chunk that arrives for the first time.
-    pub fn take(&mut self, tsn: u64, data: &Data) {
+    pub fn take(&mut self, tsn: u64, data: &Data, interleaved: bool) {
         self.held += u64::from(data.length);
         if data.flags.has(DataFlags::WHOLE) {
-            self.complete(data, &[(data.length, data.stamp)]);
-        } else if let Some(fragments) = self.join(tsn, data) {
-            self.complete(data, &fragments);
+            return self.complete(data, &[(data.length, data.stamp)], interleaved);
         }
+        let fragments = if interleaved { self.collect(data) } else { self.join(tsn, data) };
+        if let Some(fragments) = fragments {
+            self.complete(data, &fragments, interleaved);
+        }
+    }
+
+    /// Puts a fragment to those of its message. Says the message's fragments if that was the last one.
+    fn collect(&mut self, data: &Data) -> Option<Vec<(u16, u32)>> {
+        let key = (data.stream, data.number);
+        let parts = self.parts.entry(key).or_default();
+        parts.fragments.insert(data.fsn, (data.length, data.stamp));
+        if data.flags.has(DataFlags::END) {
+            parts.last = Some(data.fsn);
+        }
+        // All of 0 to the last are there.
+        let whole = parts.last.is_some_and(|last| parts.fragments.len() as u64 == u64::from(last) + 1);
+        if whole { self.parts.remove(&key).map(|parts| parts.fragments.into_values().collect()) } else { None }
     }
 
     /// Puts a fragment beside its neighbours. Says the message's fragments if that was the last one.
@@ -76,15 +101,14 @@ impl Inbound {
     }
 
     /// A whole message is there.
-    fn complete(&mut self, data: &Data, fragments: &[(u16, u32)]) {
+    fn complete(&mut self, data: &Data, fragments: &[(u16, u32)], interleaved: bool) {
         let unordered = data.flags.has(DataFlags::UNORDERED);
         let index = usize::from(data.stream);
         if index >= self.lanes.len() {
             self.lanes.resize_with(index + 1, Lane::default);
         }
         let lane = &mut self.lanes[index];
-        // The sequence number has 16 bits: of all messages that it can stand for, the next one.
-        let number = lane.next + u64::from(data.ssn.wrapping_sub(lane.next as u16));
+        let number = lane.next + ahead(data.number, lane.next, interleaved);
         let place = if unordered { u64::from(data.message) } else { number };
         let mut bytes = 0;
         for &(length, seen) in fragments {
@@ -116,6 +140,13 @@ impl Inbound {
     }
 }
 
+/// How far a message's number, of which 16 bits are known, or 32 with I-DATA, lies ahead: of all messages that it can stand
+/// for, the next one.
+fn ahead(number: u32, next: u64, interleaved: bool) -> u64 {
+    let distance = number.wrapping_sub(next as u32);
+    u64::from(if interleaved { distance } else { distance & 0xffff })
+}
+
 impl Lane {
     /// The next message, if it came early.
     fn next_early(&mut self) -> Option<Message> {
@@ -129,16 +160,17 @@ impl Lane {
 mod tests {
     use super::*;
 
-    fn fragment(stream: u16, ssn: u16, offset: u64, flags: u8) -> Data {
-        let stamp = stamp(stream, u64::from(ssn), offset);
-        Data { tsn: 0, stream, ssn, length: 100, flags: DataFlags(flags), message: 0, stamp }
+    fn fragment(stream: u16, number: u32, offset: u64, flags: u8) -> Data {
+        let stamp = stamp(stream, u64::from(number), offset);
+        let fsn = offset as u32 / 100;
+        Data { tsn: 0, stream, number, fsn, length: 100, flags: DataFlags(flags), message: 0, stamp }
     }
 
     impl Inbound {
         /// Takes a chunk; says how many bytes that delivers.
         fn delivers(&mut self, tsn: u64, data: &Data) -> u64 {
             let before = self.delivered;
-            self.take(tsn, data);
+            self.take(tsn, data, false);
             self.delivered - before
         }
     }
@@ -187,5 +219,30 @@ mod tests {
         let mut inbound = Inbound::default();
         inbound.delivers(0, &Data { stamp: stamp(0, 1, 0), ..fragment(0, 0, 0, 3) });
         assert_eq!(inbound.misplaced, 1);
+    }
+
+    /// RFC 8260: fragments of two messages in turn, and in any order. TSNs say nothing.
+    #[test]
+    fn interleaved_messages_are_told_apart_by_their_numbers() {
+        let (first, second) = ([2, 0, 1], [2, 1]);
+        let chunks = [(0, 0, first[0]), (1, 0, second[0]), (0, 100, first[1]), (1, 100, second[1]), (0, 200, first[2])];
+        let mut inbound = Inbound::default();
+        let delivered = [4, 0, 3, 2, 1].map(|i| {
+            let (stream, offset, flags) = chunks[i];
+            let before = inbound.delivered;
+            inbound.take(i as u64, &fragment(stream, 0, offset, flags), true);
+            inbound.delivered - before
+        });
+        assert_eq!((delivered, inbound.misplaced, inbound.held), ([0, 0, 0, 300, 200], 0, 0));
+    }
+
+    /// A sequence number of 16 bits stands for the next message that can have it; a message identifier has 32.
+    #[test]
+    fn numbers_wrap() {
+        for (interleaved, number, expected) in
+            [(false, 0x1_0002, 0x1_0002), (false, 2, 0x1_0002), (true, 2, 0x1_0000_0002), (true, 0x1_0002, 0x1_0002)]
+        {
+            assert_eq!(0xffff + ahead(number, 0xffff, interleaved), expected);
+        }
     }
 }

@@ -38,10 +38,11 @@ impl Marks {
         std::mem::take(&mut self.reduced)
     }
 
-    /// Whether a reduction for a mark, or a loss, is younger than a round trip, so that the window does not grow.
+    /// Whether a reduction for a mark, or a loss, is younger than a round trip, or an echo asks for one: the window does not
+    /// grow.
     #[inline]
     pub fn holds(&self, una: u64) -> bool {
-        self.on && una <= self.until
+        self.on && (una <= self.until || self.echoed)
     }
 }
 
@@ -51,10 +52,11 @@ impl Sender {
     #[cold]
     pub(super) fn on_echo(&mut self, now: Time, before: u64) {
         if self.episode == Episode::None && self.una > self.marks.until {
+            let flight = self.nxt - before;
             self.stats.mark_reductions += 1;
-            self.undo.forget();
             self.marks.on_reduction(self.nxt);
-            self.signal(now, Signal::Mark, self.nxt - before);
+            self.signal(now, Signal::Mark, flight);
+            self.reduce_without_loss(flight);
         }
     }
 }

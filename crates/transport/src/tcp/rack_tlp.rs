@@ -49,6 +49,7 @@ impl Sender {
             && self.episode == Episode::None
         {
             self.undo.forget();
+            self.reduction.end();
             self.signal(now, Signal::Loss, self.flight());
             self.control.on_recovered(u64::MAX);
             self.cwnd = self.control.cwnd();
@@ -56,6 +57,8 @@ impl Sender {
         // In order, and nothing sent again: nothing in flight was sent before what has arrived.
         if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
             self.find_losses(now, before);
+        } else if self.reduction.is_under_way() {
+            self.reduce_in_proportion(before, false);
         }
     }
 
@@ -91,13 +94,16 @@ impl Sender {
         self.reduce_in_proportion(before, further);
     }
 
-    /// A recovery begins. The window comes down to the threshold in proportion to what arrives.
+    /// A recovery begins. The window comes down to the threshold in proportion to what arrives, if it does not yet.
     fn begin_reduction(&mut self, now: Time, before: Before) {
-        self.reduce(now, Signal::Loss);
-        self.episode = Episode::Fast { recover: self.nxt, inflation: 0, first_partial: false };
+        let recover = self.reduction.join().unwrap_or_else(|| {
+            self.reduce(now, Signal::Loss);
+            let flight = self.nxt - before.una - before.sacked;
+            self.reduction.begin(self.mss, self.control.ssthresh(), flight);
+            self.nxt
+        });
+        self.episode = Episode::Fast { recover, inflation: 0, first_partial: false };
         self.stats.recoveries += 1;
-        let flight = self.nxt - before.una - before.sacked;
-        self.reduction.begin(self.mss, self.control.ssthresh(), flight);
         if let Some(modern) = &mut self.modern {
             modern.probe.forget();
         }

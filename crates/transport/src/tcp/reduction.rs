@@ -1,4 +1,5 @@
-//! How the window comes down in a fast recovery: in proportion to what is delivered (PRR, RFC 9937), where that is wanted.
+//! How the window comes down: in proportion to what is delivered (PRR, RFC 9937), where that is wanted; in a fast recovery,
+//! or over a round trip in which nothing need be sent again.
 
 use super::config::Config;
 use super::rack_tlp::Before;
@@ -11,17 +12,21 @@ use vazao_congestion::{CongestionControl, Prr};
 pub(crate) struct Reduction {
     /// Whether recoveries are paced so. Never where the control has a rate, and so a window of its own for them.
     wanted: bool,
-    /// The recovery under way.
+    /// The one under way.
     prr: Option<Prr>,
+    /// Of one without a loss: it is over when something beyond this octet is acknowledged, for only that left afterwards.
+    lossless_until: Option<u64>,
+    /// It begins with the next acknowledgement.
+    fresh: bool,
 }
 
 impl Reduction {
     pub fn new(config: &Config, recovery: Recovery, control: &dyn CongestionControl) -> Self {
         let paced = recovery == Recovery::Rack || recovery == Recovery::Sack && config.prr;
-        Reduction { wanted: paced && !control.wants_rate(), prr: None }
+        Reduction { wanted: paced && !control.wants_rate(), prr: None, lossless_until: None, fresh: false }
     }
 
-    /// Whether a recovery is being paced.
+    /// Whether the window is being brought down.
     #[inline]
     pub fn is_under_way(&self) -> bool {
         self.prr.is_some()
@@ -30,11 +35,24 @@ impl Reduction {
     /// A recovery begins: from what is in flight to the control's threshold.
     pub fn begin(&mut self, mss: u64, ssthresh: u64, flight: u64) {
         self.prr = self.wanted.then(|| Prr::new(mss, ssthresh, flight));
+        self.lossless_until = None;
+        self.fresh = false;
+    }
+
+    /// Whether the window comes down although nothing was lost.
+    #[inline]
+    pub fn is_lossless(&self) -> bool {
+        self.lossless_until.is_some()
+    }
+
+    /// A loss is repaired while the window comes down anyway, which is enough. Up to where.
+    pub fn join(&mut self) -> Option<u64> {
+        self.lossless_until.take()
     }
 
     /// It is over, or something else has taken its place.
     pub fn end(&mut self) {
-        self.prr = None;
+        (self.prr, self.lossless_until) = (None, None);
     }
 
     /// `span` octets leave.
@@ -50,8 +68,38 @@ impl Sender {
     /// The window after an acknowledgement in a recovery. `further`: it showed a further loss.
     pub(super) fn reduce_in_proportion(&mut self, before: Before, further: bool) {
         let delivered = (self.una + self.board.sacked()).saturating_sub(before.una + before.sacked);
-        if let (Some(prr), true) = (&mut self.reduction.prr, self.episode.is_fast()) {
+        let fresh = std::mem::take(&mut self.reduction.fresh);
+        if let (Some(prr), false) = (&mut self.reduction.prr, fresh) {
             self.cwnd = prr.on_ack(delivered, self.board.pipe(), self.una > before.una && !further);
+        }
+    }
+
+    /// The control came down to its threshold with `flight` in the network, and nothing is to be sent again: the window
+    /// follows over a round trip, in which it does not grow (Linux's state CWR, net/ipv4/tcp_input.c).
+    pub(super) fn reduce_without_loss(&mut self, flight: u64) {
+        self.undo.forget();
+        if !self.rated {
+            self.reduction.begin(self.mss, self.control.ssthresh(), flight);
+            self.reduction.lossless_until = Some(self.nxt);
+        }
+    }
+
+    /// The same for what an acknowledgement told the control. What that lets out leaves at the old window.
+    #[cold]
+    pub(super) fn reduce_for_delay(&mut self, flight: u64) {
+        self.marks.on_reduction(self.nxt);
+        self.reduce_without_loss(flight);
+        self.reduction.fresh = self.reduction.is_under_way();
+    }
+
+    /// Something has been acknowledged: it may end a reduction without loss.
+    #[cold]
+    pub(super) fn conclude_without_loss(&mut self) {
+        if self.reduction.lossless_until.is_some_and(|until| self.una > until) {
+            self.reduction.end();
+            self.control.on_recovered(u64::MAX);
+            self.cwnd = self.control.cwnd();
+            self.round_end = self.nxt;
         }
     }
 }

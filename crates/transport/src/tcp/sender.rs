@@ -108,7 +108,8 @@ pub(crate) struct Sender {
     pub(super) force: bool,
     /// The rescue retransmission of this episode is spent.
     rescued: bool,
-    round_end: u64,
+    /// A round trip ends when something beyond this octet is acknowledged; one begins when a repair is over.
+    pub(super) round_end: u64,
     /// New ACKs since the last resend that Vegas still watches.
     watched: u8,
     /// How the window comes down in a fast recovery.
@@ -337,7 +338,11 @@ impl Sender {
         if self.paced.is_some() {
             self.pace(now, sent.span);
         }
-        if self.timer == Time::NEVER {
+        let overdue =
+            self.modern.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
+        if self.timer == Time::NEVER || overdue {
+            // The first segment, sent again, gets its time to arrive, and the tail is not probed in a recovery (RFC 8985
+            // section 7.2; tcp_xmit_retransmit_queue in Linux).
             self.restart_timer(now);
         }
         Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
@@ -527,7 +532,7 @@ impl Sender {
             min_rtt: self.rtt.min(),
             round,
             window_limited: self.window_limited || self.fills_half(flight),
-            in_recovery: in_recovery || self.marks.holds(self.una),
+            in_recovery: in_recovery || self.marks.holds(self.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
             pipe: self.board.pipe(),
@@ -539,7 +544,11 @@ impl Sender {
             return;
         }
         self.control.on_ack(&ack);
-        self.cwnd = self.control.cwnd();
+        let cwnd = self.control.cwnd();
+        if cwnd < self.cwnd && !ack.in_recovery && self.control.falls_gradually() {
+            return self.reduce_for_delay(flight);
+        }
+        self.cwnd = cwnd;
     }
 
     /// Linux lets a window double that was more than half in use, though something else limited it
@@ -552,8 +561,12 @@ impl Sender {
     #[inline]
     fn progress(&mut self, newly: u64) -> bool {
         let Episode::Fast { recover, inflation, first_partial } = self.episode else {
-            if self.una >= self.episode.recover() {
+            if self.episode != Episode::None && self.una >= self.episode.recover() {
                 self.episode = Episode::None;
+                self.round_end = self.nxt;
+            }
+            if self.reduction.is_lossless() {
+                self.conclude_without_loss();
             }
             return true;
         };
@@ -567,6 +580,7 @@ impl Sender {
             });
             self.end_reduction();
             self.cwnd = self.control.cwnd();
+            self.round_end = self.nxt;
             return true;
         }
         if self.selective {

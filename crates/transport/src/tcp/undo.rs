@@ -201,6 +201,7 @@ impl Sender {
         }
         self.control.on_spurious(now);
         self.cwnd = self.control.cwnd();
+        self.round_end = self.nxt;
     }
 
     /// The peer reports octets as arrived twice (RFC 2883).

@@ -148,9 +148,7 @@ impl Lab {
     pub fn step(&mut self) -> bool {
         let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
         let wake = |end: &End| {
-            // A slow reader may have some left to read when the association is over.
-            let unread = !end.sctp.is_over() || (end.sctp.failure().is_none() && !end.sctp.peer_closed());
-            let read = if end.slow.is_some() && unread { end.next_read } else { Time::NEVER };
+            let read = if end.slow.is_some() && !end.sctp.is_over() { end.next_read } else { Time::NEVER };
             end.sctp.next_timeout().min(read)
         };
         let wakes = [wake(&self.ends[0]), wake(&self.ends[1])];
@@ -179,6 +177,11 @@ impl Lab {
     /// Runs until both ends are over or nothing happens any more; at most so many seconds.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.sctp.is_over()));
+        // What has arrived outlives the association: a slow reader takes the rest.
+        for end in &mut self.ends {
+            (end.slow, end.next_read) = (None, Time::ZERO);
+            end.act(self.now);
+        }
     }
 
     pub fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Lab) -> bool) {

@@ -21,7 +21,7 @@ fn the_timer_finds_what_no_gap_shows() {
     for (losses, expected) in [(1, 1000), (2, 3000), (3, 7000)] {
         let mut lab = Lab::new(config(Some(1000), &[]), 4_000, vec![Weather::fair(50)], 3);
         let mut left = losses;
-        let last = |packet: &Packet| packet.data.iter().any(|data| data.ssn == 3);
+        let last = |packet: &Packet| packet.data.iter().any(|data| data.number == 3);
         lab.lose = Box::new(move |_, _, packet| {
             let lost = last(packet) && left > 0;
             left -= u32::from(lost);

@@ -71,7 +71,7 @@ fn dctcp_offers_it() {
 /// An echo halves the window, once a round trip; the next new data says so. Nothing is sent again.
 #[test]
 fn an_echo_halves_once_a_round_trip() {
-    for (recovery, sack) in [(Recovery::NewReno, false), (Recovery::Sack, true), (Recovery::Rack, true)] {
+    for (recovery, sack) in [(Recovery::NewReno, false), (Recovery::Sack, true)] {
         let mut t = agreed(Config { recovery, sack, ..ecn() });
         assert_eq!(t.writes(40_000).len(), 8);
         t.wait(100);
@@ -87,6 +87,46 @@ fn an_echo_halves_once_a_round_trip() {
         t.gets("ECE 1:1 ack 9001");
         assert_eq!((t.cwnd(), t.tcp.stats().mark_reductions), (2, 2), "marked again since");
         assert_eq!((t.tcp.stats().retransmissions, t.tcp.in_recovery()), (0, false));
+    }
+}
+
+/// Where a fast recovery comes down in proportion, so does a reduction for a mark (as in Linux): RFC 9937's half of eight
+/// segments is one for every other that arrives, and none beyond the threshold of four. Something beyond what was in flight
+/// ends it.
+#[test]
+fn an_echo_lowers_the_window_over_a_round_trip() {
+    for (recovery, prr) in [(Recovery::Rack, false), (Recovery::Sack, true)] {
+        let mut t = agreed(Config { recovery, prr, sack: true, ..ecn() });
+        assert_eq!(t.writes(40_000).len(), 8);
+        t.wait(100);
+        assert_eq!(t.gets("ECE 1:1 ack 1001"), ["CWR 8001:9001 ack 1 ect"]);
+        for (ack, sent) in [(2001, 0), (3001, 1), (4001, 0), (5001, 1), (6001, 0), (7001, 0), (8001, 1)] {
+            assert_eq!(t.gets(&format!("1:1 ack {ack}")).len(), sent, "{recovery:?} {ack}");
+        }
+        assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.stats().mark_reductions), (4, 4, 1));
+        assert_eq!(t.gets("1:1 ack 9001").len(), 1);
+        assert_eq!((t.cwnd(), t.tcp.in_recovery(), t.tcp.stats().retransmissions), (4, false, 0));
+    }
+}
+
+/// One episode is one reduction (RFC 3168 section 6.1.2): a loss of the same round trip is repaired while the window
+/// comes down, and takes no more of it; nor does the timeout of what was lost with it.
+#[test]
+fn a_mark_counts_for_losses() {
+    for (recovery, prr) in [(Recovery::Rack, false), (Recovery::Sack, true), (Recovery::Sack, false)] {
+        let mut t = agreed(Config { recovery, prr, sack: true, ..ecn() });
+        assert_eq!(t.writes(40_000).len(), 8);
+        t.wait(100);
+        t.gets("ECE 1:1 ack 1001");
+        for end in [3001, 4001, 5001, 6001, 7001] {
+            t.gets(&format!("1:1 ack 1001 sack 2001:{end}"));
+        }
+        t.wait(30);
+        assert!(t.tcp.in_recovery(), "{recovery:?}");
+        assert_eq!((t.ssthresh(), t.tcp.stats().retransmissions, t.tcp.stats().mark_reductions), (4, 1, 1));
+        t.wait(5_000);
+        assert!(t.tcp.stats().timeouts > 0);
+        assert_eq!(t.ssthresh(), 4, "{recovery:?}");
     }
 }
 

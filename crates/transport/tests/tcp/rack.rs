@@ -113,6 +113,16 @@ fn new_data_probes_the_tail() {
     assert_eq!(t.tcp.stats().retransmissions, 0);
 }
 
+/// Section 7.2: a probe that was to be sent before a recovery began is not sent in it. The round-trip time is 100 ms, so it
+/// would be due at 200; the timer runs anew from the resend of the first segment.
+#[test]
+fn a_recovery_is_not_probed() {
+    let mut t = flying(8, 40);
+    t.wait(50);
+    assert_eq!(t.acks(1, &[(2, 4)]), [1]);
+    assert!(t.wait(200).is_empty());
+}
+
 /// Section 7.2: a lone segment's acknowledgement may be delayed by 200 ms. Section 7.4: one that a D-SACK reports was no
 /// loss, so the window stays.
 #[test]

@@ -126,14 +126,15 @@ impl Association {
         self.was_open = true;
         self.timer = Time::NEVER;
         self.rx.initial = self.peer.tsn;
-        self.tx.establish(now, self.peer.window, self.peer.streams.1);
+        let extensions = self.own.extensions.and(self.peer.extensions);
+        self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
     }
 
     fn on_data(&mut self, now: Time, path: usize, packet: &Packet) {
         if matches!(self.state, State::ShutdownReceived) {
             return;
         }
-        self.rx.on_data(now, path, &packet.data, &mut self.tx.stats);
+        self.rx.on_data(now, path, packet, &mut self.tx.stats);
         if self.state == State::ShutdownSent {
             // Section 9.2: data that crosses the SHUTDOWN is answered by another, and a SACK if there are gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
@@ -148,7 +149,7 @@ impl Association {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
                 self.peer_shut = true;
-                self.tx.closing = true;
+                self.tx.backlog.close();
                 self.tx.on_cumulative(now, cumulative);
             }
             State::ShutdownSent => {

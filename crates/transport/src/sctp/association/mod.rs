@@ -3,7 +3,7 @@
 mod incoming;
 mod outgoing;
 
-use super::chunk::{Control, Init};
+use super::chunk::{Control, Extensions, Init};
 use super::config::Config;
 use super::cookie::Cookie;
 use super::path::Path;
@@ -77,7 +77,14 @@ impl Association {
         Association {
             state,
             // A tag of zero means an INIT (section 3.3.2).
-            own: Init { tag: tag.max(1), window, streams: (config.streams, u16::MAX), tsn, addresses: paths as u8 },
+            own: Init {
+                tag: tag.max(1),
+                window,
+                streams: (config.streams, u16::MAX),
+                tsn,
+                addresses: paths as u8,
+                extensions: Extensions { interleaving: config.interleaving },
+            },
             peer: Init::default(),
             secret: seed.rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,
             cookie: None,
@@ -142,7 +149,7 @@ impl Association {
     }
     /// Bytes of messages that were sent at least once.
     pub fn sent_bytes(&self) -> u64 {
-        self.tx.cut
+        self.tx.backlog.cut
     }
     /// Whether a fast recovery stops a path's window.
     pub fn is_recovering(&self, path: usize) -> bool {
@@ -271,14 +278,11 @@ impl Stream for Association {
     }
 
     fn begin_message(&mut self, bytes: u64) {
-        self.tx.begin_message(bytes);
+        self.tx.backlog.begin_message(bytes);
     }
 
     fn discard_unsent(&mut self) -> u64 {
-        if !self.closing {
-            self.tx.written = self.tx.cut;
-        }
-        self.tx.cut
+        self.tx.backlog.discard()
     }
 
     fn read(&mut self) -> Option<Range<u64>> {
@@ -294,7 +298,7 @@ impl Stream for Association {
             return;
         }
         self.closing = true;
-        self.tx.closing = true;
+        self.tx.backlog.close();
         match self.state {
             State::CookieWait | State::CookieEchoed => self.enter_closed(),
             State::Closed => {}

@@ -5,13 +5,13 @@ mod sack;
 mod tests;
 mod timeout;
 
-use super::chunk::{DATA_HEADER, DataFlags, Packet, stamp};
+use super::backlog::{Backlog, Fragment};
+use super::chunk::{DataFlags, Extensions, Packet, data_header, stamp};
 use super::config::Config;
 use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;
 use super::retransmission::View;
 use super::stats::Stats;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use vazao_congestion::Sibling;
 use vazao_engine::{Stream, Time};
@@ -28,20 +28,14 @@ pub(super) struct Sender {
     scratch: Vec<(u64, u64)>,
     views: Vec<View>,
     siblings: Vec<Sibling>,
-    /// Bytes written, and cut into chunks.
-    pub written: u64,
-    pub cut: u64,
-    /// Sizes of the messages from the one being cut on, where the application says them one by one.
-    sizes: VecDeque<u64>,
-    /// The message being cut: its number, and how much of it was.
-    message: u64,
-    offset: u64,
+    /// What is not cut into chunks yet.
+    pub backlog: Backlog,
+    /// Whether data goes in I-DATA chunks.
+    interleaved: bool,
     /// Bytes cumulatively acknowledged.
     pub acknowledged: u64,
     /// Bytes above them that the send buffer need not keep either.
     released: u64,
-    pub closing: bool,
-    streams: u16,
     /// Bytes in flight by all paths.
     pub flight: u64,
     /// The peer's a_rwnd as last heard, less what has left since.
@@ -70,15 +64,10 @@ impl Sender {
             scratch: Vec::new(),
             views: Vec::new(),
             siblings: Vec::new(),
-            written: 0,
-            cut: 0,
-            sizes: VecDeque::new(),
-            message: 0,
-            offset: 0,
+            backlog: Backlog::new(config),
+            interleaved: false,
             acknowledged: 0,
             released: 0,
-            closing: false,
-            streams: config.streams,
             flight: 0,
             peer_window: 0,
             exit: None,
@@ -92,10 +81,11 @@ impl Sender {
         }
     }
 
-    /// The association stands: the peer's receive buffer, and the most streams that it can receive.
-    pub fn establish(&mut self, now: Time, window: u32, streams: u16) {
+    /// The association stands: the peer's receive buffer, the most streams that it can receive, and what both have.
+    pub fn establish(&mut self, now: Time, window: u32, streams: u16, extensions: Extensions) {
         self.peer_window = u64::from(window);
-        self.streams = self.config.streams.min(streams.max(1));
+        self.interleaved = extensions.interleaving;
+        self.backlog.establish(self.config.streams.min(streams.max(1)), self.interleaved);
         self.stats.established = Some(now);
         for path in &mut self.paths {
             path.set_peer_window(u64::from(window));
@@ -110,49 +100,18 @@ impl Sender {
     // ---- what the application writes ----------------------------------------------------------------------------
 
     pub fn write(&mut self, bytes: u64) -> u64 {
-        let room = self
-            .config
-            .send_buffer
-            .map_or(u64::MAX, |limit| limit.saturating_sub(self.written - self.acknowledged - self.released));
-        let taken = bytes.min(room);
-        if self.cut == self.written {
+        let held = self.backlog.written - self.acknowledged - self.released - self.backlog.forgotten;
+        let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
+        if self.backlog.cut == self.backlog.written {
             self.refill();
         }
-        self.written += taken;
+        self.backlog.written += taken;
         taken
-    }
-
-    pub fn begin_message(&mut self, bytes: u64) {
-        if self.config.message.is_none() {
-            self.sizes.push_back(bytes);
-        }
     }
 
     /// Whether everything written was cumulatively acknowledged.
     pub fn is_drained(&self) -> bool {
-        self.acknowledged == self.written
-    }
-
-    /// Bytes and flags of the next fragment, if enough was written of it. Messages without a size of their own are what
-    /// is there and fits a packet.
-    fn next_fragment(&self) -> Option<(u64, DataFlags)> {
-        let ready = self.written - self.cut;
-        let largest = u64::from(self.config.largest_fragment());
-        let size = self.config.message.or(self.sizes.front().copied());
-        let rest = size.map_or(ready.min(largest), |size| size - self.offset);
-        let whole = rest.min(largest);
-        if ready == 0 || (ready < whole && !self.closing) {
-            return None;
-        }
-        let length = whole.min(ready);
-        let mut flags = if self.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
-        if length == rest || (self.closing && length == ready) {
-            flags = flags.with(DataFlags::END);
-        }
-        if self.config.unordered {
-            flags = flags.with(DataFlags::UNORDERED);
-        }
-        Some((length, flags))
+        self.acknowledged + self.backlog.forgotten == self.backlog.written
     }
 
     // ---- what is sent -------------------------------------------------------------------------------------------
@@ -193,7 +152,7 @@ impl Sender {
         self.paths[from].pass = false;
         let mut left = room;
         while let Some(&tsn) = self.paths[from].order.marked.first() {
-            let size = DATA_HEADER + u32::from(self.records.get(tsn).length).next_multiple_of(4);
+            let size = data_header(self.interleaved) + u32::from(self.records.get(tsn).length).next_multiple_of(4);
             if size > left {
                 break;
             }
@@ -223,7 +182,9 @@ impl Sender {
             &mut path.stats.fast_retransmissions
         };
         *cause += 1;
-        out.data.push(record.data(self.initial.wrapping_add(tsn as u32)));
+        let data = record.data(self.initial.wrapping_add(tsn as u32));
+        out.interleaved = self.interleaved;
+        out.data.push(data);
         self.paths[from].held -= bytes;
         self.paths[target].held += bytes;
         self.count(now, target, bytes);
@@ -245,28 +206,22 @@ impl Sender {
     }
 
     fn next_new(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
-        let (mut length, mut flags) = self.next_fragment()?;
+        let mut fragment = self.backlog.peek(true)?;
         let waits = self.config.is_linux() && self.paths.iter().any(|path| !path.order.marked.is_empty());
-        if waits || !self.admits(length) {
+        if waits || !self.admits(fragment.length) {
             return None;
         }
         let target = self.choose(now)?;
         let mut left = room;
         loop {
-            let size = DATA_HEADER + (length as u32).next_multiple_of(4);
+            let size = data_header(self.interleaved) + (fragment.length as u32).next_multiple_of(4);
             if size > left {
                 break;
             }
             left -= size;
-            self.send_new(now, target, length, flags, out);
-            match self.next_fragment() {
-                Some(next)
-                    if self.admits(next.0)
-                        && self.paths[target].has_room()
-                        && self.paths[target].held < self.paths[target].share =>
-                {
-                    (length, flags) = next
-                }
+            self.send_new(now, target, &fragment, out);
+            match self.backlog.peek(false) {
+                Some(next) if self.admits(next.length) && self.paths[target].takes_new() => fragment = next,
                 _ => break,
             }
         }
@@ -302,17 +257,17 @@ impl Sender {
         self.paths[active].has_room().then_some(active)
     }
 
-    fn send_new(&mut self, now: Time, target: usize, length: u64, flags: DataFlags, out: &mut Packet) {
+    fn send_new(&mut self, now: Time, target: usize, fragment: &Fragment, out: &mut Packet) {
         let tsn = self.records.next();
-        let streams = u64::from(self.streams);
-        let (stream, number) = ((self.message % streams) as u16, self.message / streams);
+        let Fragment { stream, message, number, offset, fsn, length, flags } = *fragment;
         // The order that the stamp vouches for is the stream's; where there is none, only that of a message's fragments.
-        let place = if flags.has(DataFlags::UNORDERED) { u64::from(self.message as u32) } else { number };
+        let place = if flags.has(DataFlags::UNORDERED) { u64::from(message as u32) } else { number };
         let record = Record {
             sent: now,
             number,
-            message: self.message as u32,
-            stamp: stamp(stream, place, self.offset),
+            message: message as u32,
+            fsn,
+            stamp: stamp(stream, place, offset),
             length: length as u16,
             stream,
             transmissions: 1,
@@ -324,16 +279,11 @@ impl Sender {
             timed_out: false,
             released: false,
         };
+        out.interleaved = self.interleaved;
         out.data.push(record.data(self.initial.wrapping_add(tsn as u32)));
         self.records.push(record);
-        self.cut += length;
-        self.offset += length;
-        if flags.has(DataFlags::END) {
-            self.message += 1;
-            self.offset = 0;
-            self.sizes.pop_front();
-            self.stats.messages_sent += 1;
-        }
+        self.backlog.take(fragment);
+        self.stats.messages_sent += u64::from(flags.has(DataFlags::END));
         self.count(now, target, length);
         let path = &mut self.paths[target];
         path.held += length;

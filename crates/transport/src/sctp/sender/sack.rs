@@ -246,7 +246,7 @@ impl Sender {
         let mixed = seeing > 1;
         let change = self.paths[self.current].changeover;
         let packets = if self.config.dac { packets } else { 1 };
-        let enough = self.config.reports();
+        let enough = self.config.missing_reports;
         let mut exit = None;
         for i in 0..self.paths.len() {
             let mut seen = if self.config.sfr { self.paths[i].newly } else { *newly };
@@ -284,17 +284,12 @@ impl Sender {
     fn retransmit_fast(&mut self, now: Time, number: usize, lost: &[u64]) -> Option<u64> {
         let flight = self.paths[number].flight;
         let recovering = self.is_recovering(number);
-        // The highest outstanding: of the association, or of the path.
-        let exit = match self.config.scope {
-            Scope::PerAssociation => self.records.next() - 1,
-            Scope::PerPath if self.config.is_linux() => self.records.next() - 1,
-            Scope::PerPath => self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]),
-        };
+        // The highest outstanding of the path, which marking changes.
+        let highest = self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]);
         for &tsn in lost {
             self.mark(tsn, false);
         }
-        let path = &mut self.paths[number];
-        path.pass = true;
+        self.paths[number].pass = true;
         if recovering {
             return None;
         }
@@ -302,12 +297,12 @@ impl Sender {
         let path = &mut self.paths[number];
         path.cut(now, flight);
         match self.config.scope {
-            Scope::PerAssociation => Some(exit),
-            Scope::PerPath => {
-                path.exit = Some(exit);
-                None
-            }
+            Scope::PerAssociation => return Some(self.records.next() - 1),
+            Scope::PerPath if self.config.is_linux() => path.exit = Some(self.records.next() - 1),
+            Scope::PerPath => path.exit = Some(highest),
+            Scope::None => {}
         }
+        None
     }
 
     /// A chunk in flight is taken for lost.

@@ -1,7 +1,7 @@
 //! Hand-made SACKs against the definitions of the papers.
 
 use super::*;
-use crate::sctp::chunk::Sack;
+use crate::sctp::chunk::{Extensions, Sack};
 use crate::sctp::growth::Chunks;
 use crate::sctp::{Growth, Scope, Semantics};
 use proptest::prelude::*;
@@ -13,11 +13,11 @@ const CHUNK: u64 = 1452;
 /// A sender whose application has written enough, over so many paths with wide windows.
 fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
     let given = given.iter().map(|(name, value)| {
-        let raw = match (*value, value.parse()) {
-            ("true", _) => Raw::Flag(true),
-            ("false", _) => Raw::Flag(false),
-            (_, Ok(number)) => Raw::Number(number),
-            (text, _) => Raw::Text(text.into()),
+        let raw = match *value {
+            "true" => Raw::Flag(true),
+            "false" => Raw::Flag(false),
+            text if text.parse::<f64>().is_ok() => Raw::Number(text.parse().expect("a number")),
+            text => Raw::Text(text.into()),
         };
         ((*name).to_owned(), raw)
     });
@@ -26,7 +26,7 @@ fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
     let config = Arc::new(Config::new(&parameters, Some(CHUNK), None));
     let mut sender = Sender::new(&config, paths, 1, 9);
     sender.write(1_000_000);
-    sender.establish(at(0), 1 << 30, 1);
+    sender.establish(at(0), 1 << 30, 1, Extensions::default());
     sender.paths.iter_mut().for_each(|path| path.confirmed = true);
     sender
 }
@@ -61,7 +61,8 @@ impl Arrived {
 /// Sends new chunks by the paths given, one packet each.
 fn send(sender: &mut Sender, paths: &[usize]) {
     for &path in paths {
-        sender.send_new(at(0), path, CHUNK, DataFlags::WHOLE, &mut Packet::default());
+        let whole = sender.backlog.peek(true).expect("enough was written");
+        sender.send_new(at(0), path, &whole, &mut Packet::default());
     }
 }
 
@@ -217,6 +218,44 @@ fn a_recovery_reaches_as_far_as_its_scope() {
     }
 }
 
+/// Two losses of one window, shown by different SACKs: one cut where something recovers, two where nothing does.
+#[test]
+fn without_a_recovery_each_sack_that_shows_a_loss_cuts() {
+    for (scope, recoveries) in [("per-association", 1), ("per-path", 1), ("none", 2)] {
+        let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("fast_recovery", scope)]);
+        send(&mut sender, &[0; 9]);
+        let mut arrived = Arrived::default();
+        // TSNs 0 and 4 are lost.
+        for tsn in [1, 2, 3, 5, 6, 7] {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+        }
+        assert_eq!(sender.paths[0].stats.recoveries, recoveries, "{scope}");
+        assert_eq!(sender.paths[0].stats.losses, 2, "{scope}");
+    }
+}
+
+/// RFC 2960 asks for four missing reports, its successors for three, a user for what they like.
+#[test]
+fn a_chunk_is_lost_after_so_many_reports() {
+    for (given, reports) in [
+        (&[("semantics", "rfc2960")][..], 4),
+        (&[("semantics", "rfc9260")], 3),
+        (&[("missing_reports", "1")], 1),
+        (&[("semantics", "rfc2960"), ("missing_reports", "2")], 2),
+    ] {
+        let mut sender = sender(1, given);
+        send(&mut sender, &[0; 9]);
+        let mut arrived = Arrived::default();
+        let needed = (1..9).find(|&tsn| {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+            sender.paths[0].stats.recoveries == 1
+        });
+        assert_eq!(needed, Some(reports), "{given:?}");
+    }
+}
+
 /// DAC: a SACK that answers two packets of one path makes two reports; of two paths, one each.
 #[test]
 fn delayed_acknowledgements_report_twice() {
@@ -275,7 +314,7 @@ fn a_split_buffer_holds_each_path_to_its_part() {
     for (split, most) in [("none", 20), ("sender", 5)] {
         let given = [("cmt", "true"), ("send_buffer", "14520 B"), ("buffer_split", split), ("max_burst", "0")];
         let mut sender = sender(2, &given);
-        sender.written = 1_000_000;
+        sender.backlog.written = 1_000_000;
         let mut by = [0; 2];
         sender.paths[1].active = false;
         while let Some(path) = sender.next(at(0), 1468, &mut Packet::default()) {

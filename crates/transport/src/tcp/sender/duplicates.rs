@@ -47,16 +47,19 @@ impl Sender {
 
     /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
     fn start_recovery(&mut self, now: Time, once: bool) {
-        let restart = self.recovery == Recovery::Tahoe;
-        self.reduce(now, if restart { Signal::Restart } else { Signal::Loss });
-        if restart {
+        if self.recovery == Recovery::Tahoe {
+            self.reduction.end();
+            self.reduce(now, Signal::Restart);
             self.board.lose_all(false);
             self.episode = Episode::Restart { recover: self.nxt };
         } else {
+            if self.reduction.join().is_none() {
+                self.reduce(now, Signal::Loss);
+                self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
+            }
             self.board.lose_front(once);
             let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
             self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
-            self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
         }
         if self.recovery != Recovery::Reno {
             self.guard = self.nxt;

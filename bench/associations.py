@@ -1,0 +1,93 @@
+"""Counterparts of measurements of SCTP: ns-2's and usrsctp's concurrent multipath transfer, Linux's single path.
+
+What a counterpart is told is what the other's source does; the comments name the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import vazao as vz
+
+Settings = dict[str, Any]
+
+SIZE = "8 MiB"
+MESSAGE = "1452 B"
+
+NS2: Settings = {
+    # sctp.cc follows RFC 2960 and its implementor's guide.
+    "semantics": "rfc2960",
+    # ProcessGapAckBlocks looks for two expected pseudo-cumulative TSNs a destination, as CUC's second version does.
+    "cwnd_growth": "cuc-v2",
+    # FastRtx keeps uiRecover for each destination, so that a loss on one path does not hold the other.
+    "fast_recovery": "per-path",
+    # fastRtxTrigger_ in ns-default.tcl.
+    "missing_reports": 3,
+    # SendMuch begins at the destination after the one it sent to last.
+    "path_choice": "round-robin",
+    "receive_buffer": "64 MB",
+}
+NS2_POLICIES = {
+    "RTX-SAME": "same",
+    "RTX-ASAP": "asap",
+    "RTX-CWND": "cwnd",
+    "RTX-SSTHRESH": "ssthresh",
+    "RTX-LOSSRATE": "loss-rate",
+}
+
+USRSCTP: Settings = {
+    "semantics": "rfc4960",
+    "receive_buffer": "4 MiB",
+    "send_buffer": "4 MiB",
+}
+USRSCTP_CMT: Settings = {
+    "cmt": True,
+    "dac": False,
+    # sctp_handle_sack follows two pseudo-cumulative TSNs a destination.
+    "cwnd_growth": "cuc-v2",
+    # With CMT on, sctp_cwnd_update_after_fr cuts at each SACK that marks a chunk, and sctp_cwnd_update_after_sack grows
+    # windows whether something is being recovered or not.
+    "fast_recovery": "none",
+    # sctp_strike_gap_ack_chunks and sctp_find_alternate_net: the destination with the largest threshold.
+    "retransmission": "ssthresh",
+}
+
+LINUX: Settings = {
+    # sctp_transport_raise_cwnd: RFC 4960 with its errata; in slow start, too, the cumulative TSN need not advance.
+    "semantics": "rfc4960",
+    "cwnd_growth": "gap-acked",
+    # sctp_association_init announces half of the socket's buffer, of 212 992 bytes unless told otherwise.
+    "receive_buffer": "106496 B",
+}
+"""Linux's SCTP over one path."""
+
+
+def paths(rtt_ms: float, losses: tuple[float, float], queue: str) -> vz.Network:
+    """Two disjoint paths of 45 Mbit/s that lose data only."""
+    lines = [vz.link(loss=loss) if loss else None for loss in losses]
+    return vz.multipath(*(vz.link("45 Mbps", f"{rtt_ms / 2} ms", queue=queue, forward=line) for line in lines))
+
+
+def transfer(settings: Settings) -> vz.Flow:
+    """Eight mebibytes in one stream, a message a packet."""
+    return vz.flow(vz.upload(SIZE, message=MESSAGE), vz.sctp(**settings))
+
+
+def linux(size: str) -> vz.Flow:
+    """An upload of the kernel's."""
+    return vz.flow(vz.upload(size, message=MESSAGE), vz.sctp(**LINUX))
+
+
+def ns2(row: Mapping[str, str]) -> tuple[vz.Network, vz.Flow]:
+    """A row of ns-2's."""
+    network = paths(float(row["rtt_ms"]), (float(row["loss1"]), float(row["loss2"])), "1000 packets")
+    threshold = f"{row['ssthresh']} B" if row["ssthresh"].isdigit() else "auto"
+    policy = NS2_POLICIES[row["policy"]]
+    return network, transfer(NS2 | {"cmt": True, "initial_ssthresh": threshold, "retransmission": policy})
+
+
+def usrsctp(row: Mapping[str, str]) -> tuple[vz.Network, vz.Flow]:
+    """A row of usrsctp's."""
+    network = paths(float(row["rtt_ms"]), (float(row["loss_path1"]), float(row["loss_path2"])), "100 packets")
+    return network, transfer(USRSCTP | (USRSCTP_CMT if row["variant"] == "cmt" else {}))

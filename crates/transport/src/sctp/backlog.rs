@@ -1,0 +1,398 @@
+//! What the application has written and is not cut into chunks yet: where each message begins and ends, and which is next.
+//!
+//! Messages take turns among the streams: of S streams, stream s has the messages s, s + S, s + 2S, ... of all. Where each
+//! lies is not stored but computed, so that a backlog of any length costs nothing: messages of one size lie in a row, and
+//! only where the size changes a new [`Row`] begins.
+
+use super::chunk::DataFlags;
+use super::config::Config;
+use super::scheduler::{Candidate, Scheduler, Share};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Messages of one size, one after the other; the last one ends where the next row begins.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// The number of the first, and where it begins.
+    message: u64,
+    start: u64,
+    size: u64,
+}
+
+/// A stream.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    /// Its next message, among all; its number among the stream's, which the peer sees; and how much of it is cut, in bytes
+    /// and fragments.
+    message: u64,
+    number: u64,
+    offset: u64,
+    fragments: u32,
+    priority: u64,
+    share: Share,
+    /// Whether it had nothing to send when it was last looked at.
+    idle: bool,
+}
+
+/// What may be sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fragment {
+    pub stream: u16,
+    /// Its message: among all, and among the stream's.
+    pub message: u64,
+    pub number: u64,
+    /// Where in the message it lies, in bytes and in fragments.
+    pub offset: u64,
+    pub fsn: u32,
+    pub length: u64,
+    pub flags: DataFlags,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Backlog {
+    config: Arc<Config>,
+    /// Whether a message may be begun while another one is not finished.
+    interleaving: bool,
+    /// Bytes of the largest fragment.
+    largest: u64,
+    rows: VecDeque<Row>,
+    /// The number and the place of the message after the last one whose size was told.
+    told: Option<(u64, u64)>,
+    lanes: Vec<Lane>,
+    /// Bytes written, and bytes cut.
+    pub written: u64,
+    pub cut: u64,
+    /// Bytes written that are never cut.
+    pub forgotten: u64,
+    /// Nothing more is written, so that the last message ends where it does; nor is anything new begun.
+    closing: bool,
+    stopped: bool,
+    /// The stream whose message is to be finished first.
+    current: Option<usize>,
+    /// The stream served last.
+    last: usize,
+    /// The next message in order of writing, if all before are cut.
+    turn: u64,
+    /// The virtual time of fair queueing.
+    clock: u64,
+}
+
+impl Backlog {
+    pub fn new(config: &Arc<Config>) -> Backlog {
+        let size = config.message.unwrap_or(u64::from(config.largest_fragment(false)));
+        let mut new = Backlog {
+            interleaving: false,
+            largest: 0,
+            rows: VecDeque::from([Row { message: 0, start: 0, size }]),
+            told: None,
+            lanes: Vec::new(),
+            written: 0,
+            cut: 0,
+            forgotten: 0,
+            closing: false,
+            stopped: false,
+            current: None,
+            last: 0,
+            turn: 0,
+            clock: 0,
+            config: config.clone(),
+        };
+        new.establish(1, false);
+        new
+    }
+
+    /// So many streams there are, and whether messages may be interleaved.
+    pub fn establish(&mut self, streams: u16, interleaving: bool) {
+        self.interleaving = interleaving;
+        self.largest = u64::from(self.config.largest_fragment(interleaving));
+        let lane = |stream: usize| Lane {
+            message: stream as u64,
+            number: 0,
+            offset: 0,
+            fragments: 0,
+            priority: self.config.priority(stream),
+            share: Share { tag: 0, weight: self.config.weight(stream) },
+            idle: true,
+        };
+        self.lanes = (0..usize::from(streams)).map(lane).collect();
+        self.last = self.lanes.len() - 1;
+    }
+
+    /// What is written next is a message of so many bytes.
+    pub fn begin_message(&mut self, bytes: u64) {
+        if self.config.message.is_some() {
+            return;
+        }
+        let (message, start) = self.told.unwrap_or((0, 0));
+        self.told = Some((message + 1, start + bytes));
+        match self.rows.back_mut() {
+            Some(row) if message > 0 && row.size == bytes => {}
+            Some(row) if message == 0 => row.size = bytes,
+            _ => self.rows.push_back(Row { message, start, size: bytes }),
+        }
+    }
+
+    /// Nothing more comes.
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Forgets the messages that were not begun. Says how many bytes are or will be sent in all.
+    pub fn discard(&mut self) -> u64 {
+        self.stopped = true;
+        self.closing = true;
+        let rest = |lane: &Lane| {
+            let (start, end) = self.place(lane.message);
+            if lane.offset > 0 { end.min(self.written) - start - lane.offset } else { 0 }
+        };
+        let begun: u64 = self.lanes.iter().map(rest).sum();
+        self.forgotten = self.written - self.cut - begun;
+        self.cut + begun
+    }
+
+    /// Where a message begins and ends, perhaps beyond what is written.
+    fn place(&self, message: u64) -> (u64, u64) {
+        let index = if self.rows.len() == 1 { 1 } else { self.rows.partition_point(|row| row.message <= message) };
+        let row = self.rows[index - 1];
+        let start = row.start + (message - row.message) * row.size;
+        let mut end = start + row.size;
+        if let Some(next) = self.rows.get(index) {
+            end = end.min(next.start);
+        } else if self.config.message.is_none() && self.told.is_none() {
+            // Messages without a size of their own are what is there and fits a packet.
+            end = end.min(self.written);
+        }
+        (start, end)
+    }
+
+    /// What a stream can send.
+    #[inline]
+    fn fragment(&self, index: usize) -> Option<Fragment> {
+        let lane = &self.lanes[index];
+        let (start, end) = self.place(lane.message);
+        let from = start + lane.offset;
+        if from >= self.written || (self.stopped && lane.offset == 0) {
+            return None;
+        }
+        let ready = self.written - from;
+        let (rest, whole) = (end - from, (end - from).min(self.largest));
+        if ready < whole && !self.closing {
+            return None;
+        }
+        let length = whole.min(ready);
+        let mut flags = if lane.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
+        if length == rest || (self.closing && length == ready) {
+            flags = flags.with(DataFlags::END);
+        }
+        if self.config.unordered {
+            flags = flags.with(DataFlags::UNORDERED);
+        }
+        let Lane { message, number, offset, fragments: fsn, .. } = *lane;
+        Some(Fragment { stream: index as u16, message, number, offset, fsn, length, flags })
+    }
+
+    /// What is to be sent next, in a packet that has nothing yet or in one that has.
+    #[inline]
+    pub fn peek(&mut self, packet_begins: bool) -> Option<Fragment> {
+        if let Some(current) = self.current.filter(|_| !self.interleaving) {
+            return self.fragment(current);
+        }
+        match self.config.scheduler {
+            Scheduler::FirstComeFirstServed => {
+                let streams = self.lanes.len() as u64;
+                self.fragment((self.turn % streams) as usize)
+            }
+            scheduler if scheduler.keeps_packets_apart() && !packet_begins => self.fragment(self.last),
+            scheduler => self.schedule(scheduler),
+        }
+    }
+
+    fn schedule(&mut self, scheduler: Scheduler) -> Option<Fragment> {
+        let streams = self.lanes.len();
+        let mut best: Option<((u64, u64), Fragment)> = None;
+        for distance in 0..streams {
+            let index = (self.last + 1 + distance) % streams;
+            let fragment = self.fragment(index);
+            let lane = &mut self.lanes[index];
+            let Some(fragment) = fragment else {
+                lane.idle = true;
+                continue;
+            };
+            if std::mem::take(&mut lane.idle) {
+                lane.share.tag = lane.share.tag.max(self.clock);
+            }
+            let rank = scheduler.rank(&Candidate {
+                message: fragment.message,
+                distance: distance as u64,
+                priority: lane.priority,
+                finish: lane.share.finish(fragment.length),
+            });
+            if best.as_ref().is_none_or(|(least, _)| rank < *least) {
+                best = Some((rank, fragment));
+            }
+        }
+        best.map(|(_, fragment)| fragment)
+    }
+
+    /// What was looked at is sent.
+    #[inline]
+    pub fn take(&mut self, fragment: &Fragment) {
+        self.cut += fragment.length;
+        let index = usize::from(fragment.stream);
+        let lane = &mut self.lanes[index];
+        lane.share.tag = lane.share.finish(fragment.length);
+        self.clock = lane.share.tag;
+        lane.offset += fragment.length;
+        lane.fragments += 1;
+        self.last = index;
+        self.current = Some(index);
+        if fragment.flags.has(DataFlags::END) {
+            self.finish(index);
+        }
+    }
+
+    /// A stream goes on to its next message.
+    fn finish(&mut self, index: usize) {
+        let message = self.lanes[index].message;
+        let (start, end) = self.place(message);
+        let row = self.rows[self.rows.len() - 1];
+        if self.told.is_none() && message >= row.message && end - start < row.size {
+            // It was cut short: the rest of its row begins behind it.
+            self.rows.push_back(Row { message: message + 1, start: end, size: row.size });
+        }
+        let streams = self.lanes.len() as u64;
+        let lane = &mut self.lanes[index];
+        lane.message += streams;
+        lane.number += u64::from(lane.offset > 0);
+        (lane.offset, lane.fragments) = (0, 0);
+        if self.current == Some(index) {
+            self.current = None;
+        }
+        while self.lanes[(self.turn % streams) as usize].message > self.turn {
+            self.turn += 1;
+        }
+        if self.rows.len() > 2 * self.lanes.len() + 16 {
+            let first = self.lanes.iter().map(|lane| lane.message).min().unwrap_or(0);
+            let done = self.rows.partition_point(|row| row.message <= first);
+            self.rows.drain(..done - 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sctp::PARAMETERS;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use vazao_engine::registry::{Parameters, Raw};
+
+    /// The largest fragment of an I-DATA chunk is 1500 - 20 - 12 - 20 = 1448 bytes, of a DATA chunk 1452.
+    const FRAGMENT: u64 = 1448;
+
+    fn backlog(scheduler: &str, streams: u16, interleaving: bool, message: Option<u64>) -> Backlog {
+        let list = |numbers: [f64; 3]| Raw::Numbers(numbers.into());
+        let given = [
+            ("scheduler", Raw::Text(scheduler.into())),
+            ("priorities", list([2.0, 1.0, 2.0])),
+            ("weights", list([1.0, 2.0, 1.0])),
+        ];
+        let given = given.map(|(name, value)| (name.to_owned(), value)).into();
+        let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
+        let mut backlog = Backlog::new(&Arc::new(Config::new(&parameters, message, None)));
+        backlog.establish(streams, interleaving);
+        backlog
+    }
+
+    /// The streams in the order in which they are served, two chunks a packet.
+    fn served(scheduler: &str, interleaving: bool) -> String {
+        let mut backlog = backlog(scheduler, 3, interleaving, Some(2 * FRAGMENT));
+        backlog.written = 12 * 2 * FRAGMENT;
+        let mut served = String::new();
+        while let Some(fragment) = backlog.peek(true) {
+            backlog.take(&fragment);
+            served += &fragment.stream.to_string();
+            if let Some(fragment) = backlog.peek(false) {
+                backlog.take(&fragment);
+                served += &fragment.stream.to_string();
+            }
+        }
+        served
+    }
+
+    /// RFC 8260 section 3: streams 0, 1, 2 have four messages of two fragments each; stream 1 has the highest priority and
+    /// twice the weight. Without I-DATA no message is interrupted.
+    #[test]
+    fn schedulers_order_streams_as_their_definitions_say() {
+        for (scheduler, whole, interleaved) in [
+            ("fcfs", "001122001122001122001122", "001122001122001122001122"),
+            ("round-robin", "001122001122001122001122", "012012012012012012012012"),
+            ("round-robin-per-packet", "001122001122001122001122", "001122001122001122001122"),
+            ("priority", "111111112200220022002200", "111111112020202020202020"),
+            ("fair-bandwidth", "001122001122001122001122", "012012012012012012012012"),
+        ] {
+            // DATA has four bytes more to a fragment than messages are a multiple of: still two a message.
+            assert_eq!(served(scheduler, false), whole, "{scheduler}");
+            assert_eq!(served(scheduler, true), interleaved, "{scheduler} with interleaving");
+        }
+        // Twice as many of stream 1 as of each other while it has some: two of every four.
+        let shares = served("weighted-fair-queueing", true);
+        for quarter in 1..=4 {
+            let ones = shares[..4 * quarter].matches('1').count();
+            assert!(ones.abs_diff(2 * quarter) <= 1, "{shares}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is written, told, scheduled and closed: every byte is cut once, messages are as long as was told, and
+        /// those of a stream and the fragments of a message come in order, without I-DATA in one piece.
+        #[test]
+        fn every_byte_is_cut_once(
+            scheduler in prop::sample::select(Scheduler::ALL.map(|(name, _)| name).to_vec()),
+            streams in 1_u16..5, interleaving: bool, told: bool, message in prop::option::of(1_u64..5_000),
+            writes in prop::collection::vec((1_u64..4_000, 0_usize..6), 1..40),
+        ) {
+            let mut backlog = backlog(scheduler, streams, interleaving, message);
+            let mut sizes = Vec::new();
+            let mut seen: BTreeMap<u64, Fragment> = BTreeMap::new();
+            let mut last: Option<Fragment> = None;
+            let mut bytes = 0;
+            let mut cut = |backlog: &mut Backlog, most: usize| -> Result<(), TestCaseError> {
+                for i in 0..most {
+                    let Some(fragment) = backlog.peek(i % 3 == 0).or_else(|| backlog.peek(true)) else { break };
+                    backlog.take(&fragment);
+                    bytes += fragment.length;
+                    let before = seen.insert(fragment.message, fragment);
+                    let begins = fragment.flags.has(DataFlags::BEGIN);
+                    let follows = before.map_or((0, 0), |f| (f.offset + f.length, f.fsn + 1));
+                    prop_assert_eq!((fragment.offset, fragment.fsn, before.is_none()), (follows.0, follows.1, begins));
+                    prop_assert_eq!(u64::from(fragment.stream), fragment.message % u64::from(streams));
+                    prop_assert_eq!(fragment.number, fragment.message / u64::from(streams));
+                    if let Some(last) = last.filter(|f| !interleaving && !f.flags.has(DataFlags::END)) {
+                        prop_assert_eq!(last.message, fragment.message);
+                    }
+                    last = Some(fragment);
+                }
+                Ok(())
+            };
+            for (size, turns) in writes {
+                if told {
+                    backlog.begin_message(size);
+                }
+                sizes.push(size);
+                backlog.written += size;
+                cut(&mut backlog, turns)?;
+            }
+            backlog.close();
+            cut(&mut backlog, usize::MAX)?;
+            prop_assert_eq!((bytes, backlog.cut), (backlog.written, backlog.written));
+            prop_assert!(seen.values().all(|f| f.flags.has(DataFlags::END)));
+            let lengths: Vec<u64> = seen.values().map(|f| f.offset + f.length).collect();
+            if let Some(size) = message {
+                prop_assert!(lengths.iter().rev().skip(1).all(|&length| length == size));
+            } else if told {
+                prop_assert_eq!(lengths, sizes);
+            }
+        }
+    }
+}
