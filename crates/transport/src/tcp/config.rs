@@ -77,6 +77,8 @@ pub struct Config {
     pub rtt_by_timestamps: bool,
     /// Segments acknowledged at once at the start of a connection.
     pub quick_acks: u32,
+    /// The tick in which the host counts its timers; at zero its clock is exact.
+    pub tick: Duration,
     /// Least retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first measurement.

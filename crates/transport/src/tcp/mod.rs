@@ -1,6 +1,7 @@
 //! TCP (RFC 9293) as a machine: hand it segments and timeouts, ask it what to send and when to wake it.
 
 mod burst;
+mod clock;
 mod config;
 mod connection;
 mod cwv;

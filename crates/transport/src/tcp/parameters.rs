@@ -96,6 +96,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "what measures the smoothed round-trip time: when a segment was sent (Linux), or the echo of its timestamp, to the \
          millisecond (RFC 7323 section 4; FreeBSD, ns-3)",
     ),
+    Parameter::new(
+        "tick",
+        Kind::Duration(Duration::ZERO, Duration::from_millis(50)),
+        "0 ms",
+        "of the clock in which timers are counted, as Linux does (1/HZ: 1, 4 or 10 ms): they expire up to two late; 0: none is \
+         late",
+    ),
     Parameter::new("min_rto", ANY, "200 ms", "least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms)"),
     Parameter::new(
         "host",
@@ -163,6 +170,7 @@ impl Config {
             ecn: given("ecn"),
             rtt_by_timestamps: parameters.text("rtt") == "timestamps",
             quick_acks: parameters.integer("quick_acks") as u32,
+            tick: duration("tick"),
             min_rto: duration("min_rto"),
             host,
             cwv: match Validation::ALL.iter().find(|rule| rule.0 == parameters.text("cwv")) {

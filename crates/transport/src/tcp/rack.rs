@@ -111,15 +111,12 @@ impl Rack {
         Duration::from_nanos((rtt.min().as_nanos() / 4).saturating_mul(self.quarters)).min(rtt.srtt())
     }
 
-    /// Step 5: marks what is lost by now; returns when the next one will be if it does not arrive.
+    /// Step 5: marks what is lost by now; returns when the last will be of those that are waited for, if none arrives.
     pub fn detect(&mut self, board: &mut Scoreboard, now: Time, window: Duration) -> Time {
-        let mut again = Time::NEVER;
         self.judged = self.judged.max(board.first_number());
         while let Some(&sent) = board.get(self.judged) {
             if !sent.state.has(Mark::SACKED.or(Mark::LOST).or(Mark::AMBIGUOUS)) {
-                let due = self.due(&sent, window);
-                if due > now {
-                    again = due;
+                if self.due(&sent, window) > now {
                     break;
                 }
                 board.lose(self.judged);
@@ -129,16 +126,28 @@ impl Rack {
         while let Some(&(at, number)) = self.resent.front() {
             // Others were sent yet again since, or marked lost by the timer, and are further back in the queue.
             if let Some(&sent) = board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT)) {
-                let due = self.due(&sent, window);
-                if due > now {
-                    again = again.min(due);
+                if self.due(&sent, window) > now {
                     break;
                 }
                 board.lose(number);
             }
             self.resent.pop_front();
         }
-        again
+        self.last_due(board, window)
+    }
+
+    /// When the last of those that something has overtaken is due; never, if nothing is overtaken.
+    fn last_due(&self, board: &Scoreboard, window: Duration) -> Time {
+        let overtaken = |sent: &&Sent| sent.order() < self.newest;
+        let settled = Mark::SACKED.or(Mark::LOST).or(Mark::AMBIGUOUS);
+        // What was sent again stands where it did, but is younger.
+        let before = |sent: &&Sent| sent.state.has(Mark::AMBIGUOUS) || overtaken(sent);
+        let once = (self.judged..).map_while(|number| board.get(number)).take_while(before);
+        let once = once.filter(|sent| !sent.state.has(settled));
+        let again = self.resent.iter().filter_map(|&(at, number)| {
+            board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT) && overtaken(sent))
+        });
+        once.last().into_iter().chain(again).map(|sent| sent.at + self.rtt + window).max().unwrap_or(Time::NEVER)
     }
 
     /// When a segment counts as lost: never, before something arrives that was sent after it.

@@ -88,10 +88,24 @@ impl Sender {
         if self.episode == Episode::None && self.board.has_lost() {
             self.begin_reduction(now, before);
         }
-        if again < self.timer {
-            (self.timer, self.purpose) = (again, Purpose::Reordering);
+        if again < Time::NEVER {
+            self.arm_reordering(now, again);
         }
         self.reduce_in_proportion(before, further);
+    }
+
+    /// Linux adds two milliseconds to the timers of RFC 8985 (TCP_TIMEOUT_MIN_US).
+    fn slack(&self) -> Duration {
+        if self.lenient { Duration::from_millis(2) } else { Duration::ZERO }
+    }
+
+    /// What is waited for will be lost at `again`.
+    #[cold]
+    fn arm_reordering(&mut self, now: Time, again: Time) {
+        let at = self.clock.expiry(now, again.since(now) + self.slack());
+        if at < self.timer || self.purpose == Purpose::Reordering {
+            (self.timer, self.purpose) = (at, Purpose::Reordering);
+        }
     }
 
     /// A recovery begins. The window comes down to the threshold in proportion to what arrives, if it does not yet.
@@ -134,7 +148,9 @@ impl Sender {
         let srtt = self.rtt.srtt();
         let calm = self.episode == Episode::None && self.board.sacked() == 0 && self.expiries == 0;
         if calm && flight > 0 && srtt.as_nanos() > 0 && !modern.probe.is_unanswered() {
-            self.timer = self.expiry.min(now + LossProbe::timeout(srtt, self.board.is_lone()));
+            let lone = self.board.is_lone();
+            let wait = LossProbe::timeout(srtt, lone) + if lone { Duration::ZERO } else { self.slack() };
+            self.timer = self.expiry.min(self.clock.expiry(now, wait));
             self.purpose = Purpose::LossProbe;
         }
     }
@@ -143,7 +159,8 @@ impl Sender {
     /// that was sent again since.
     fn rearm(&mut self, now: Time) {
         let front = self.board.front().map_or(now, |front| front.at);
-        self.timer = self.expiry.max(front + self.rtt.rto()).max(now + Duration::from_nanos(1));
+        let left = (front + self.rtt.rto()).since(now).max(Duration::from_nanos(1));
+        self.timer = self.expiry.max(self.clock.expiry(now, left));
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 

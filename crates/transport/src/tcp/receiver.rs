@@ -1,5 +1,6 @@
 //! The receiving half: putting octets in order, and what to acknowledge when.
 
+use super::clock::Clock;
 use super::config::{Config, Host};
 use super::segment::SackBlocks;
 use crate::RangeSet;
@@ -59,6 +60,7 @@ pub(crate) struct Receiver {
     unacknowledged: u32,
     delayed_ack: u32,
     delayed_ack_timeout: Duration,
+    clock: Clock,
     quick_acks: u32,
     compression: Option<Compression>,
     /// An octet of a block to be reported not by the next acknowledgement but by the one after.
@@ -159,6 +161,7 @@ impl Receiver {
             unacknowledged: 0,
             delayed_ack: config.delayed_ack,
             delayed_ack_timeout: config.delayed_ack_timeout,
+            clock: Clock::new(config.tick),
             quick_acks: config.quick_acks,
             compression: (linux && selective).then(Compression::default),
             late: None,
@@ -325,7 +328,7 @@ impl Receiver {
         if self.is_quick() || self.unacknowledged >= self.delayed_ack {
             self.due = AckDue::Now;
         } else if self.due == AckDue::Never {
-            self.due = AckDue::At(now + self.delayed_ack_timeout);
+            self.due = AckDue::At(self.clock.expiry(now, self.delayed_ack_timeout));
         }
     }
 
@@ -396,7 +399,8 @@ impl Receiver {
     /// An acknowledgement has left that leaves out the segment which came last.
     pub fn acknowledge_later(&mut self, now: Time) {
         self.unacknowledged = 1;
-        self.due = if self.delayed_ack > 1 { AckDue::At(now + self.delayed_ack_timeout) } else { AckDue::Now };
+        let later = self.clock.expiry(now, self.delayed_ack_timeout);
+        self.due = if self.delayed_ack > 1 { AckDue::At(later) } else { AckDue::Now };
     }
 
     /// Nothing will be acknowledged any more.

@@ -40,6 +40,7 @@ pub fn plain() -> Config {
         delayed_ack: 2,
         delayed_ack_timeout: Duration::from_millis(40),
         quick_acks: 0,
+        tick: Duration::ZERO,
         min_rto: Duration::from_secs(1),
         pacing: Pacing::Auto,
         host: Host::Rfc,

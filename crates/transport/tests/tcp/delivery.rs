@@ -67,6 +67,7 @@ fn settings() -> impl Strategy<Value = Config> {
                     (Host::Linux, _) => Bursting::Deferred,
                 },
                 pacing,
+                tick: Duration::ZERO,
                 min_rto: Duration::from_millis(200),
                 max_rto: Duration::from_secs(3),
                 retries: 100,

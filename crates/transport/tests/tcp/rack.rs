@@ -1,9 +1,12 @@
 //! Recovery by time: RACK and TLP (RFC 8985) with PRR (RFC 9937). Segments are numbered from 1; the round-trip time is
 //! 100 ms, that of the handshake; segments that leave together are told apart by their order.
 
+use crate::config::{control, plain};
 use crate::trace::Trace;
+use vazao_engine::Duration;
 use vazao_transport::Stream;
 use vazao_transport::tcp::Recovery::Rack;
+use vazao_transport::tcp::{Config, Host};
 
 const NOTHING: [u64; 0] = [];
 
@@ -34,6 +37,35 @@ fn the_reordering_window_is_a_quarter_of_the_least_round_trip() {
     assert!(t.wait(24).is_empty());
     assert_eq!(t.wait(1), ["1:1001 ack 1"]);
     assert_eq!((t.tcp.stats().recoveries, t.tcp.stats().timeouts), (1, 0));
+}
+
+/// Section 6.2 step 5: one timer for all that is waited for, the longest wait of all. 1 and 2 left 5 ms before 3.
+#[test]
+fn what_is_waited_for_is_lost_together() {
+    let mut t = Trace::sender(Rack, 4);
+    assert_eq!(t.writes_segments(2), [1, 2]);
+    t.wait(5);
+    assert_eq!(t.writes_segments(2), [3, 4]);
+    t.wait(100);
+    assert_eq!(t.acks(1, &[(4, 4)]), NOTHING);
+    assert!(t.wait(24).is_empty());
+    assert_eq!(t.wait(1).first().map(String::as_str), Some("1:1001 ack 1"));
+}
+
+/// Linux's tcp_rack_mark_lost adds 2 ms and counts in jiffies: at 100 Hz the 27 ms from 100 on are three ticks, and as no timer
+/// may be early, one more.
+#[test]
+fn linux_waits_for_its_clock() {
+    let clock = |tick| Config { recovery: Rack, sack: true, tick: Duration::from_millis(tick), ..plain() };
+    let linux = |tick| Config { host: Host::Linux, control: control("reno", 4, Some(4)), ..clock(tick) };
+    for (tick, wait) in [(0, 27), (1, 28), (10, 40)] {
+        let mut t = Trace::established(linux(tick));
+        assert_eq!(t.writes_segments(4), [1, 2, 3, 4]);
+        t.wait(100);
+        t.acks(1, &[(2, 2)]);
+        assert!(t.wait(wait - 1).is_empty(), "{tick}");
+        assert_eq!(t.wait(1).first().map(String::as_str), Some("1:1001 ack 1"), "{tick}");
+    }
 }
 
 /// What arrives within that time was only late. From then on three that overtake prove nothing.

@@ -44,7 +44,7 @@ impl Connection {
             self.syn_due = true;
             self.take_early_data(now, segment, extra);
             (self.syn_sent, self.syn_resent) = (None, false);
-            self.tx.timer = now + self.tx.rtt.rto();
+            self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
         }
     }
 

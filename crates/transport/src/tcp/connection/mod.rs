@@ -240,7 +240,7 @@ impl Connection {
     fn on_syn_timeout(&mut self, now: Time) -> bool {
         self.tx.stats.syn_timeouts += 1;
         self.tx.rtt.back_off();
-        self.tx.timer = now + self.tx.rtt.rto();
+        self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
         self.syn_due = true;
         self.syn_resent = true;
         self.tx.stats.syn_timeouts <= u64::from(self.config.retries.min(SYN_RETRIES))

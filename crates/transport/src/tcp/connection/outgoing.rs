@@ -72,7 +72,7 @@ impl Connection {
         self.syn_due = false;
         self.syn_sent.get_or_insert(now);
         if self.tx.timer == Time::NEVER {
-            self.tx.timer = now + self.tx.rtt.rto();
+            self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
         }
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };

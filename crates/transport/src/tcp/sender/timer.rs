@@ -47,7 +47,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
-        self.timer = now + self.rtt.rto();
+        self.timer = self.clock.expiry(now, self.rtt.rto());
         if self.modern.is_some() {
             (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
             self.arm_probe(now);
@@ -93,7 +93,7 @@ impl Sender {
             // answers may keep it shut as long as it likes.
             self.probe = self.nxt < self.finish();
             self.rtt.back_off();
-            self.timer = if self.probe { now + self.rtt.rto() } else { Time::NEVER };
+            self.timer = if self.probe { self.clock.expiry(now, self.rtt.rto()) } else { Time::NEVER };
             return true;
         }
         self.stats.timeouts += 1;

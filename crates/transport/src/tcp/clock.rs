@@ -1,0 +1,68 @@
+//! The clock by which a host counts its timers.
+
+use vazao_engine::{Duration, Time};
+
+/// Exact, or as Linux counts: a span is rounded up to ticks (jiffies, 1/HZ of a second) and counted from the last tick;
+/// and as a timer must not expire early, it does with the tick after that (kernel/time/timer.c). So it is up to two ticks
+/// late. Far timers wait together, and are up to an eighth of their span later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Nanoseconds; zero for an exact clock.
+    tick: u64,
+}
+
+/// The wheel's buckets: nearer than 63 ticks each is one tick, and eight times as wide for each eight times as far.
+const NEAR: u64 = 63;
+const WIDER: u64 = 8;
+
+impl Clock {
+    /// One that ticks so often; at zero, exact.
+    pub fn new(tick: Duration) -> Self {
+        Clock { tick: tick.as_nanos() }
+    }
+
+    /// When a timer expires that is set at `now` for `span`.
+    #[inline]
+    pub fn expiry(self, now: Time, span: Duration) -> Time {
+        if self.tick == 0 { now + span } else { self.wheel(now, span) }
+    }
+
+    fn wheel(self, now: Time, span: Duration) -> Time {
+        let count = span.as_nanos().div_ceil(self.tick).max(1);
+        let due = now.as_nanos() / self.tick + count;
+        let mut bucket = 1;
+        while count >= NEAR * bucket {
+            bucket *= WIDER;
+        }
+        Time::from_nanos((due / bucket + 1).saturating_mul(bucket).saturating_mul(self.tick))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(t: u64) -> Duration {
+        Duration::from_millis(t)
+    }
+
+    /// calc_wheel_index in kernel/time/timer.c, at 100 Hz: from 175 ms on 11 ms are two ticks after the 17th, and one.
+    #[test]
+    fn timers_expire_as_in_linux() {
+        let clock = Clock::new(ms(10));
+        let at = |now, span| clock.expiry(Time::ZERO + ms(now), ms(span)).since(Time::ZERO);
+        assert_eq!(at(175, 11), ms(200));
+        assert_eq!(at(170, 10), ms(190));
+        assert_eq!(at(0, 620), ms(630));
+        // 63 ticks and more wait for a multiple of eight; 504 for one of 64.
+        assert_eq!(at(0, 630), ms(640));
+        assert_eq!(at(10, 1_000), ms(1_040));
+        assert_eq!(at(0, 5_040), ms(5_120));
+    }
+
+    #[test]
+    fn an_exact_clock_adds_nothing() {
+        let now = Time::ZERO + Duration::from_micros(175_432);
+        assert_eq!(Clock::new(Duration::ZERO).expiry(now, ms(11)), now + ms(11));
+    }
+}

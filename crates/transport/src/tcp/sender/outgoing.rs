@@ -1,0 +1,162 @@
+//! What a sender sends, and when it may.
+
+use super::{Chunk, Purpose, Sender};
+use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
+use crate::tcp::scoreboard::{Mark, Sent};
+use vazao_engine::Time;
+
+impl Sender {
+    /// The next chunk that may be sent now. The caller sends it: it is on the scoreboard already.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Option<Chunk> {
+        if self.modern.as_ref().is_some_and(|modern| modern.probe.due) {
+            return self.next_probe(now);
+        }
+        if self.paced.is_some() && self.is_held(now) {
+            return None;
+        }
+        if self.board.outstanding() == 0 && self.nxt == self.finish() {
+            self.window_limited = false;
+            return None; // As a receiver's sender is all the time.
+        }
+        let allowed = self.allowance();
+        if self.board.has_pending() {
+            return self.next_lost(now, allowed);
+        }
+        if self.defers(now, allowed) {
+            return None;
+        }
+        if let Some(chunk) = self.next_new(now, allowed) {
+            return Some(chunk);
+        }
+        if self.recovery == Recovery::Sack && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
+    }
+
+    /// Octets that may be in the network.
+    #[inline]
+    fn allowance(&self) -> u64 {
+        let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
+        // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
+        if self.limited_transmit && !self.selective && self.episode == Episode::None {
+            allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
+        }
+        allowed
+    }
+
+    #[cold]
+    fn next_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        if let Some(end) = self.undo.tests_up_to() {
+            return if self.nxt < end { self.next_new(now, allowed) } else { None };
+        }
+        let (number, sent) = self.board.next_lost()?;
+        let pipe = self.board.pipe();
+        if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
+            self.window_limited = true;
+            return None;
+        }
+        Some(self.resend(number, sent, now))
+    }
+
+    pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
+        if self.rated {
+            self.announce(now);
+        }
+        self.force = false;
+        self.stats.retransmissions += 1;
+        if sent.state.has(Mark::TIMED_OUT) {
+            self.stats.timeout_retransmissions += 1;
+        } else {
+            self.stats.fast_retransmissions += 1;
+        }
+        self.board.resend(number, now);
+        self.undo.on_resent(sent.start, now);
+        self.note_sent(now);
+        match &mut self.modern {
+            Some(modern) => modern.rack.on_resent(number, now),
+            None => self.watched = 2,
+        }
+        self.reduction.on_sent(sent.span);
+        if self.paced.is_some() {
+            self.pace(now, sent.span);
+        }
+        let overdue =
+            self.modern.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
+        if self.timer == Time::NEVER || overdue {
+            // The first segment, sent again, gets its time to arrive, and the tail is not probed in a recovery (RFC 8985
+            // section 7.2; tcp_xmit_retransmit_queue in Linux).
+            self.restart_timer(now);
+        }
+        Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
+    }
+
+    /// New data: a full segment, or the rest of what was written.
+    #[inline]
+    pub(in crate::tcp) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        let left = self.finish() - self.nxt;
+        if left == 0 {
+            self.window_limited = false;
+            return None;
+        }
+        let data = (self.end - self.nxt).min(self.mss);
+        let fin = self.fin && self.nxt + data == self.end;
+        let mut span = data + u64::from(fin);
+        let pipe = self.board.pipe();
+        if self.quiet < Time::NEVER {
+            self.after_pause(now);
+        }
+        if pipe + data > allowed && pipe > 0 {
+            self.window_limited = true;
+            return None;
+        }
+        let room = self.edge.saturating_sub(self.nxt);
+        if data > room {
+            self.window_limited = false;
+            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window, unless
+            // a probe is due.
+            if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
+                self.persist(now);
+                return None;
+            }
+            span = room;
+        }
+        let start = self.nxt;
+        if self.persisting {
+            self.resume();
+        }
+        if self.rated {
+            self.announce(now);
+        }
+        self.board.push(start, span as u32, now);
+        self.note_sent(now);
+        self.nxt += span;
+        if self.paced.is_some() {
+            self.pace(now, span as u32);
+        }
+        if self.timer == Time::NEVER {
+            self.restart_timer(now);
+        }
+        self.reduction.on_sent(span as u32);
+        if self.modern.is_some() {
+            self.arm_probe(now);
+        }
+        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
+    }
+
+    /// RFC 6675 section 4, NextSeg rules 3 and 4: nothing is known to be lost and there is nothing new, so resend what
+    /// may be lost, and once an episode the very last segment.
+    #[cold]
+    fn next_doubtful(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        if self.board.pipe() + self.mss > allowed {
+            return None;
+        }
+        if let Some((number, sent)) = self.board.next_doubtful() {
+            return Some(self.resend(number, sent, now));
+        }
+        if self.rescued || self.edge > self.nxt && self.nxt < self.finish() {
+            return None;
+        }
+        self.rescued = true;
+        let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
+        Some(self.resend(number, sent, now))
+    }
+}
