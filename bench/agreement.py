@@ -1,10 +1,11 @@
 """How near our TCP is to Linux's: the same scenarios, with the same lost packets, on both; and what makes them part.
 
-.venv/bin/python bench/agreement.py [--cc reno,cubic] [--lossy] [--jobs N] [--json FILE]
+.venv/bin/python bench/agreement.py [--cc reno,cubic] [--only grid|means] [--lossy] [--jobs N] [--json FILE]
 
 Every scenario is one upload over one link, run with `stack = "vazao"` and with `stack = "linux"` (the kernel as guest).
 A deviation above the tolerance is run again with one mechanism after the other taken away, or with Linux's receiver
 for ours: what makes it vanish is its explanation. What nothing makes vanish is compared with Linux's own spread.
+Where chance decides, means are compared (chance.py). A summary for each control ends it all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import chain, groupby, product
@@ -20,12 +22,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from chance import Means, measure, paths, show_means
+from chance import record as record_means
 from rich.console import Console
-from rich.table import Table
+from stacks import CONTROLS, DRAWING, Outcome, columns, ours, percent, theirs, upload
 
 import vazao as vz
 from vazao import kernel
-from vazao.catalogue import of_kind
 
 TOLERANCE = 0.02
 """A completion that differs by more is a deviation."""
@@ -45,18 +48,6 @@ PATHS = (
 BYTES = {"100 kB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 HALF_US = {"10 ms": 5_000, "50 ms": 25_000, "100 ms": 50_000}
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
-CONTROLS = (
-    *("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic"),
-    *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
-    *("tcp-lp", "dctcp", "cdg", "bbr"),
-)
-
-SLOW_STARTS: dict[str, Any] = {
-    "cubic": "hystart",
-    "cdg": {"kind": "hystart", "low_window": 0, "spacing": "3 ms", "least_rise": "125 us", "most_rise": "60 s"},
-}
-"""The slow starts of Linux's controls that have one of their own."""
-
 FIRST = 3
 """The number of the first packet with data: SYN and the handshake's acknowledgement come before."""
 
@@ -94,24 +85,12 @@ class Scenario:
             vz.link(self.rate, f"{round(stretch * HALF_US[self.rtt])} us", queue=self.queue, forward=forward)
         )
 
-    def ours(self) -> dict[str, Any]:
-        """What our TCP is told to do as Linux does."""
-        entry = next(entry for entry in of_kind("congestion control") if entry.name == self.cc)
-        profile = {"profile": "linux"} if any(p.name == "profile" for p in entry.parameters) else {}
-        # Linux grows by all that an acknowledgement covers.
-        slow_start = SLOW_STARTS.get(self.cc, "standard")
-        cc = {"kind": self.cc, **profile}
-        return {"cc": cc, "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack", "bursts": "deferred"}
-
-    def theirs(self) -> dict[str, Any]:
-        """What the kernel is told: its defaults."""
-        return {"cc": self.cc, "stack": "linux"}
-
 
 def grid() -> list[Scenario]:
     """Without loss every queue, with loss the middle one; every control everywhere."""
-    free = product(CONTROLS, PATHS, QUEUES, ["none"])
-    lossy = product(CONTROLS, PATHS[2:5], ["1 bdp"], [loss for loss in LOSSES if loss != "none"])
+    controls = [cc for cc in CONTROLS if cc not in DRAWING]
+    free = product(controls, PATHS, QUEUES, ["none"])
+    lossy = product(controls, PATHS[2:5], ["1 bdp"], [loss for loss in LOSSES if loss != "none"])
     return [Scenario(rate, rtt, size, queue, loss, cc) for cc, (rate, rtt, size), queue, loss in chain(free, lossy)]
 
 
@@ -199,15 +178,6 @@ WITHIN = Mechanism("within Linux's own spread", "Linux against Linux: start up t
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run came to."""
-
-    completion_s: float
-    retransmissions: int
-    packets: int
-
-
-@dataclass(frozen=True)
 class Pair:
     """The same scenario on both."""
 
@@ -222,22 +192,14 @@ class Pair:
 
 def outcome(scenario: Scenario, settings: Mapping[str, Any], start: str | None = None, stretch: float = 1.0) -> Outcome:
     """One run."""
-    flow = vz.flow(vz.upload(scenario.size), vz.tcp(**settings), start=start)
-    try:
-        row = vz.run(scenario.network(stretch), [flow]).flows.to_dicts()[0]
-    except vz.VazaoError as error:
-        # What crosses from one process to another must not carry the engine's own exception.
-        raise RuntimeError(f"{scenario.name}: {error}") from None
-    if not (row["completed"] and row["intact"]):
-        raise RuntimeError(f"{scenario.name}: not every byte arrived")
-    return Outcome(row["completion_s"], row["retransmissions"], row["packets_sent"])
+    return upload(scenario.network(stretch), scenario.size, settings, scenario.name, start)
 
 
 def pair(scenario: Scenario, without: Mechanism | None = None) -> Pair:
     """Both runs, as they are or without a mechanism."""
     change = without or Mechanism("", "")
-    ours = outcome(scenario, {**scenario.ours(), **change.ours})
-    return Pair(ours, outcome(scenario, {**scenario.theirs(), **change.theirs}))
+    settings = {**ours(scenario.cc), **change.ours}, {**theirs(scenario.cc), **change.theirs}
+    return Pair(*(outcome(scenario, each) for each in settings))
 
 
 @dataclass(frozen=True)
@@ -269,36 +231,23 @@ def examine(scenario: Scenario, explain: bool) -> Finding:
             if abs(error) <= min(TOLERANCE, abs(finding.pair.error) / 2):
                 return Finding(scenario, finding.pair, mechanism, error)
     linux = finding.pair.linux.completion_s
-    near = [outcome(scenario, scenario.theirs(), **neighbour).completion_s / linux - 1 for neighbour in NEIGHBOURS]
+    near = [outcome(scenario, theirs(scenario.cc), **neighbour).completion_s / linux - 1 for neighbour in NEIGHBOURS]
     spread = min(near), max(near)
     within = spread[0] - CLOSE <= finding.pair.error <= spread[1] + CLOSE
     return Finding(scenario, finding.pair, WITHIN if within else None, spread=spread)
-
-
-def percent(value: float) -> str:
-    """For people."""
-    return f"{100 * value:+.2f} %"
-
-
-def columns(title: str, *names: str) -> Table:
-    """An empty table: the first column is text, the others are numbers."""
-    table = Table(names[0], title=title, title_justify="left")
-    for name in names[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
 
 
 def show_runs(console: Console, findings: Iterable[Finding]) -> None:
     """A row for each scenario."""
     table = columns("ours / Linux", "scenario", "completion (s)", "error", "retransmissions", "packets")
     for found in findings:
-        ours, linux = found.pair.ours, found.pair.linux
+        mine, linux = found.pair.ours, found.pair.linux
         table.add_row(
             found.scenario.name,
-            f"{ours.completion_s:.4f} / {linux.completion_s:.4f}",
+            f"{mine.completion_s:.4f} / {linux.completion_s:.4f}",
             percent(found.pair.error),
-            f"{ours.retransmissions} / {linux.retransmissions}",
-            f"{ours.packets} / {linux.packets}",
+            f"{mine.retransmissions} / {linux.retransmissions}",
+            f"{mine.packets} / {linux.packets}",
             style="yellow" if found.deviates else None,
         )
     console.print(table)
@@ -339,6 +288,30 @@ def show_explanations(console: Console, findings: Iterable[Finding]) -> None:
             console.print(f"  {found.scenario.name}: {percent(found.pair.error)}{left}", markup=False, highlight=False)
 
 
+def show_summary(console: Console, findings: Sequence[Finding], means: Sequence[Means]) -> None:
+    """A row for each control: how near without loss, how many means agree with loss, what is explained."""
+    names = ("control", "loss-free", "median error", f"above {TOLERANCE:.0%}", "named", "lossy means", "agree")
+    table = columns("summary", *names)
+    for cc in CONTROLS:
+        free = [found for found in findings if found.scenario.cc == cc and found.scenario.loss == "none"]
+        lots = [found for found in means if found.path.cc == cc and not found.path.loss]
+        lossy = [found for found in means if found.path.cc == cc and found.path.loss]
+        errors = [abs(found.pair.error) for found in free] + [abs(found.error) for found in lots]
+        apart = [found.mechanism is not None for found in free if found.deviates]
+        apart += [False for found in lots if not found.agree]
+        if errors or lossy:
+            table.add_row(
+                cc,
+                str(len(errors)),
+                f"{median(errors):.2%}" if errors else "",
+                str(len(apart)),
+                str(sum(apart)),
+                str(len(lossy)),
+                str(sum(found.agree for found in lossy)),
+            )
+    console.print(table)
+
+
 def record(found: Finding) -> dict[str, Any]:
     """A finding as data."""
     return {
@@ -356,28 +329,37 @@ def main() -> int:
     """Run the grid, print what came of it. The exit code is 1 if the median without loss is above the tolerance."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cc", default=",".join(CONTROLS), help="congestion controls, with commas between them")
+    parser.add_argument("--only", choices=("grid", "means"), help="leave the other part out")
     parser.add_argument("--lossy", action="store_true", help="explain deviations with loss, too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 140)
     if kernel.find() is None:
         console.print(kernel.missing(), markup=False, soft_wrap=True)
         return 0
     controls = given.cc.split(",")
     if unknown := [name for name in controls if name not in CONTROLS]:
         parser.error(f"--cc: {', '.join(unknown)}: not among {', '.join(CONTROLS)}")
-    scenarios = [scenario for scenario in grid() if scenario.cc in controls]
+    scenarios = [scenario for scenario in grid() if scenario.cc in controls and given.only != "means"]
     explain = [given.lossy or scenario.loss == "none" for scenario in scenarios]
-    with console.status(f"{len(scenarios)} scenarios on both"), ProcessPoolExecutor(given.jobs) as pool:
+    drawn = paths(controls, PATHS) if given.only != "grid" else []
+    work = f"{len(scenarios)} scenarios and {len(drawn)} means on both"
+    with console.status(work), ProcessPoolExecutor(given.jobs) as pool:
         findings = list(pool.map(examine, scenarios, explain))
+        means = measure(pool, drawn)
     errors = groups(findings)
-    show_runs(console, findings)
-    show_groups(console, errors)
-    show_explanations(console, [found for found, wanted in zip(findings, explain, strict=True) if wanted])
+    if findings:
+        show_runs(console, findings)
+        show_groups(console, errors)
+        show_explanations(console, [found for found, wanted in zip(findings, explain, strict=True) if wanted])
+    if means:
+        show_means(console, means)
+    show_summary(console, findings, means)
     if given.json:
-        given.json.write_text(json.dumps([record(found) for found in findings], indent=1) + "\n")
-    return int(median(errors["without loss"]) > TOLERANCE)
+        rows = {"grid": [record(found) for found in findings], "means": [record_means(found) for found in means]}
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return int(median(errors.get("without loss", [0.0])) > TOLERANCE)
 
 
 if __name__ == "__main__":

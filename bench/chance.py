@@ -1,0 +1,148 @@
+"""Where chance decides, means are compared: random losses for every control, and the controls that draw lots.
+
+Two means agree where Welch's 95 % interval of their difference holds zero; of twenty pairs that are alike, one does
+not. As both stacks run with the same seeds, and so lose packets by the same stream, the differences seed by seed tell
+more: their interval is printed beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from stacks import DRAWING, columns, ours, percent, theirs, upload
+
+import vazao as vz
+from vazao.statistics import Interval, t_interval, welch
+
+LOSSY = (
+    ("10 Mbps", "50 ms", "1 MB", 0.01),
+    ("10 Mbps", "100 ms", "1 MB", 0.003),
+    ("100 Mbps", "20 ms", "10 MB", 0.001),
+    ("100 Mbps", "50 ms", "10 MB", 0.0003),
+)
+"""Rate, round-trip time, size, and what part of the data is lost."""
+
+RUNS = 30
+DRAWN_RUNS = 200
+"""Of a control that draws lots: without loss its times may spread over a factor of three."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """One upload over one link, again and again."""
+
+    rate: str
+    rtt: str
+    size: str
+    loss: float
+    cc: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.cc}, {self.rate}, {self.rtt}, {self.size}, {f'{self.loss:.2%}' if self.loss else 'none'} lost"
+
+    @property
+    def network(self) -> vz.Network:
+        """The link, with a queue of one bandwidth-delay product."""
+        one_way = f"{int(self.rtt.split()[0]) * 500} us"
+        return vz.point_to_point(vz.link(self.rate, one_way, queue="1 bdp", forward=vz.link(loss=self.loss)))
+
+    @property
+    def runs(self) -> range:
+        """The seeds."""
+        return range(1, 1 + (DRAWN_RUNS if self.cc in DRAWING else RUNS))
+
+
+@dataclass(frozen=True)
+class Means:
+    """The completion times on a path, a run of each seed."""
+
+    path: Path
+    ours: tuple[float, ...]
+    linux: tuple[float, ...]
+
+    @property
+    def error(self) -> float:
+        """How much longer ours takes on average, relative to Linux."""
+        return t_interval(self.ours).mean / t_interval(self.linux).mean - 1
+
+    @property
+    def half(self) -> float:
+        """Half the width of the 95 % interval of that difference (Welch), relative to Linux's mean."""
+        test = welch(self.ours, self.linux)
+        return (test.high - test.difference) / t_interval(self.linux).mean if test else 0.0
+
+    @property
+    def paired(self) -> float:
+        """The same of the differences seed by seed."""
+        differences = [a - b for a, b in zip(self.ours, self.linux, strict=True)]
+        return t_interval(differences).half / t_interval(self.linux).mean
+
+    @property
+    def agree(self) -> bool:
+        """Whether the interval of the difference holds zero."""
+        return abs(self.error) <= self.half
+
+
+def paths(controls: Iterable[str], free: Iterable[tuple[str, str, str]]) -> list[Path]:
+    """With loss for all controls; those that draw lots on the given paths without loss, too."""
+    controls = list(controls)
+    lossy = [Path(*path, cc) for cc in controls for path in LOSSY]
+    return lossy + [Path(*path, 0.0, cc) for cc in controls if cc in DRAWING for path in free]
+
+
+def completion(path: Path, linux: bool, seed: int) -> float:
+    """One run."""
+    settings = theirs(path.cc) if linux else ours(path.cc)
+    return upload(path.network, path.size, settings, path.name, seed=seed).completion_s
+
+
+def measure(pool: Executor, wanted: Sequence[Path]) -> list[Means]:
+    """Every path on both stacks."""
+    runs = [(path, linux, seed) for path in wanted for linux in (False, True) for seed in path.runs]
+    times = pool.map(completion, *zip(*runs, strict=True), chunksize=8) if runs else iter(())
+    return [Means(path, *(tuple(next(times) for _ in path.runs) for _ in ("ours", "linux"))) for path in wanted]
+
+
+def spread(values: Sequence[float]) -> str:
+    """For people: mean and half its 95 % interval."""
+    interval: Interval = t_interval(values)
+    return f"{interval.mean:.4f} ± {interval.half:.4f}"
+
+
+def show_means(console: Console, means: Iterable[Means]) -> None:
+    """A row for each path."""
+    table = columns(
+        "means, 95 % intervals", "path", "runs", "ours (s)", "Linux (s)", "difference", "Welch", "by seed", "agree"
+    )
+    for found in means:
+        table.add_row(
+            found.path.name,
+            str(len(found.ours)),
+            spread(found.ours),
+            spread(found.linux),
+            percent(found.error),
+            f"± {100 * found.half:.1f}",
+            f"± {100 * found.paired:.1f}",
+            "yes" if found.agree else "no",
+            style=None if found.agree else "yellow",
+        )
+    console.print(table)
+
+
+def record(found: Means) -> dict[str, Any]:
+    """Means as data."""
+    return {
+        **asdict(found.path),
+        "ours_s": found.ours,
+        "linux_s": found.linux,
+        "error": found.error,
+        "welch": found.half,
+        "by_seed": found.paired,
+        "agree": found.agree,
+    }

@@ -1,0 +1,90 @@
+"""One upload over one link on our TCP or on Linux's, each told to do as Linux does by default; and how to print it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+import vazao as vz
+from vazao import kernel
+from vazao.catalogue import of_kind
+
+CONTROLS = (
+    *("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic"),
+    *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
+    *("tcp-lp", "dctcp", "cdg", "bbr"),
+)
+"""Those that Linux has and we have."""
+
+DRAWING = ("cdg",)
+"""Those that draw lots: one run of theirs says nothing, with or without loss."""
+
+SLOW_STARTS: dict[str, Any] = {
+    "cubic": "hystart",
+    "cdg": {"kind": "hystart", "low_window": 0, "spacing": "3 ms", "least_rise": "125 us", "most_rise": "60 s"},
+}
+"""The slow starts of Linux's controls that have one of their own."""
+
+
+def ours(control: str) -> dict[str, Any]:
+    """What our TCP is told to do as Linux does."""
+    entry = next(entry for entry in of_kind("congestion control") if entry.name == control)
+    profile = {"profile": "linux"} if any(p.name == "profile" for p in entry.parameters) else {}
+    # Linux grows by all that an acknowledgement covers.
+    slow_start = SLOW_STARTS.get(control, "standard")
+    cc = {"kind": control, **profile}
+    found = kernel.find()
+    tick = f"{1000 / found.hz} ms" if found else "0 ms"
+    return {
+        "cc": cc,
+        "slow_start": slow_start,
+        "abc_limit": 1000,
+        "recovery": "rack",
+        "bursts": "deferred",
+        "tick": tick,
+    }
+
+
+def theirs(control: str) -> dict[str, Any]:
+    """What the kernel is told: its defaults."""
+    return {"cc": control, "stack": "linux"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to."""
+
+    completion_s: float
+    retransmissions: int
+    packets: int
+
+
+def upload(
+    network: vz.Network, size: str, settings: Mapping[str, Any], name: str, start: str | None = None, seed: int = 1
+) -> Outcome:
+    """One run; `name` says which where it fails."""
+    flow = vz.flow(vz.upload(size), vz.tcp(**settings), start=start)
+    try:
+        row = vz.run(network, [flow], seed=seed).flows.to_dicts()[0]
+    except vz.VazaoError as error:
+        # What crosses from one process to another must not carry the engine's own exception.
+        raise RuntimeError(f"{name}: {error}") from None
+    if not (row["completed"] and row["intact"]):
+        raise RuntimeError(f"{name}: not every byte arrived")
+    return Outcome(row["completion_s"], row["retransmissions"], row["packets_sent"])
+
+
+def percent(value: float) -> str:
+    """For people."""
+    return f"{100 * value:+.2f} %"
+
+
+def columns(title: str, *names: str) -> Table:
+    """An empty table: the first column is text, the others are numbers."""
+    table = Table(names[0], title=title, title_justify="left")
+    for name in names[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
