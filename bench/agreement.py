@@ -125,6 +125,11 @@ MECHANISMS = (
         theirs={"sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
     ),
     Mechanism(
+        "Linux's send buffer, which grows too late at times",
+        "tcp_sndbuf_expand, net/ipv4/tcp_input.c",
+        theirs={"send_buffer": "8 MB"},
+    ),
+    Mechanism(
         "receive buffers that grow",
         "tcp_rcv_space_adjust, net/ipv4/tcp_input.c",
         ours={"receive_buffer": "4 MB"},
@@ -154,6 +159,12 @@ MECHANISMS = (
         "RFC 7323 section 4, net/ipv4/tcp_output.c",
         ours={"timestamps": False, "bursts": "prompt"},
         theirs={"timestamps": False, "sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
+    ),
+    Mechanism(
+        "the send buffer and waiting for more to send at once, together: a burst ends where a write filled a buffer",
+        "tcp_sendmsg_locked, net/ipv4/tcp.c",
+        ours={"bursts": "prompt"},
+        theirs={"send_buffer": "8 MB", "sysctl": {"net.ipv4.tcp_tso_win_divisor": 255}},
     ),
     Mechanism(
         "the receiver: when it acknowledges, what window it offers",

@@ -84,6 +84,33 @@ impl PipeAck {
     }
 }
 
+/// How Linux tells whether the window is in use (tcp_cwnd_validate, net/ipv4/tcp_output.c): it remembers for a window's worth of
+/// data that the window kept some back, or else how much was in flight at most. A window that doubles does so also while
+/// only half of it is in use, as the next round trip may need all of it (tcp_is_cwnd_limited).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// The window kept data back.
+    pub limited: bool,
+    /// The most that was in flight.
+    pub most: u64,
+    /// It is remembered until this octet is acknowledged.
+    until: u64,
+    /// Up to here had been sent when last looked at.
+    sent: u64,
+}
+
+impl Usage {
+    /// Until now `una..nxt` was in flight, `flight` bytes, and the window kept more back if `limited`.
+    #[inline]
+    pub fn update(&mut self, una: u64, nxt: u64, flight: u64, limited: bool) {
+        let news = limited || self.sent != nxt;
+        self.sent = nxt;
+        if news && (limited || una >= self.until || !self.limited && flight > self.most) {
+            *self = Usage { limited, most: flight, until: nxt, sent: nxt };
+        }
+    }
+}
+
 impl Sender {
     /// Data is to leave after a pause.
     #[cold]
@@ -143,5 +170,28 @@ impl Sender {
         let pipe = self.pipe_ack.as_mut();
         let used = pipe.filter(|pipe| pipe.since.is_some()).and_then(|pipe| pipe.used(now, srtt));
         used.map_or(flight, |used| used.max(flight))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// tcp_cwnd_validate: that the window kept data back holds for a window's worth; then the most in flight counts, and
+    /// grows; what sends nothing changes nothing.
+    #[test]
+    fn linux_remembers_for_a_window_that_it_was_full() {
+        let mut usage = Usage::default();
+        let mut after = |una, nxt, flight, limited| {
+            usage.update(una, nxt, flight, limited);
+            (usage.limited, usage.most)
+        };
+        assert_eq!(after(1, 11, 10, true), (true, 10));
+        assert_eq!(after(5, 15, 10, false), (true, 10));
+        assert_eq!(after(10, 30, 20, false), (true, 10));
+        assert_eq!(after(11, 31, 9, false), (false, 9));
+        assert_eq!(after(12, 40, 28, false), (false, 28));
+        assert_eq!(after(40, 40, 0, false), (false, 28));
+        assert_eq!(after(40, 41, 1, false), (false, 1));
     }
 }

@@ -7,7 +7,7 @@ mod timer;
 use super::burst::Bursts;
 use super::clock::Clock;
 use super::config::{Config, Host};
-use super::cwv::{PipeAck, Validation};
+use super::cwv::{PipeAck, Usage, Validation};
 use super::ecn::Marks;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
@@ -104,8 +104,9 @@ pub(crate) struct Sender {
     pub(super) pipe_ack: Option<Box<PipeAck>>,
     /// When the last of what was in flight had left, while nothing is.
     pub(super) quiet: Time,
-    /// Slow start goes on also when only half of the window is in use.
+    /// Whether to do as Linux where the RFCs leave a choice, and what that remembers of how the window was used.
     pub(super) lenient: bool,
+    usage: Usage,
     /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
     pub(super) force: bool,
     /// The rescue retransmission of this episode is spent.
@@ -193,6 +194,7 @@ impl Sender {
             pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
             quiet: Time::NEVER,
             lenient: config.host == Host::Linux,
+            usage: Usage::default(),
             force: false,
             rescued: false,
             round_end: 1,
@@ -379,7 +381,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
-            window_limited: self.window_limited || self.fills_half(flight),
+            window_limited: self.is_window_limited(flight, self.una - advance),
             in_recovery: in_recovery || self.marks.holds(self.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
@@ -399,10 +401,14 @@ impl Sender {
         self.cwnd = cwnd;
     }
 
-    /// Linux lets a window double that was more than half in use, though something else limited it
-    /// (tcp_is_cwnd_limited): the next round trip may need all of it.
-    fn fills_half(&self, flight: u64) -> bool {
-        self.lenient && self.cwnd < 2 * flight && self.control.in_slow_start()
+    /// Whether the window, and nothing else, limited what was in `flight` from `una` on when an acknowledgement came.
+    #[inline]
+    fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
+        if !self.lenient {
+            return self.window_limited;
+        }
+        self.usage.update(una, self.nxt, flight, self.window_limited);
+        self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()
     }
 
     /// Moves the episode on after `newly` octets were acknowledged. Whether the timer is to be restarted.
