@@ -55,8 +55,9 @@ impl Sender {
             let flight = self.nxt - before;
             self.stats.mark_reductions += 1;
             self.marks.on_reduction(self.nxt);
+            let from = self.reduces_from(flight);
             self.signal(now, Signal::Mark, flight);
-            self.reduce_without_loss(flight);
+            self.reduce_without_loss(from);
         }
     }
 }

@@ -111,9 +111,9 @@ impl Sender {
     /// A recovery begins. The window comes down to the threshold in proportion to what arrives, if it does not yet.
     fn begin_reduction(&mut self, now: Time, before: Before) {
         let recover = self.reduction.join().unwrap_or_else(|| {
+            let from = self.reduces_from(self.nxt - before.una - before.sacked);
             self.reduce(now, Signal::Loss);
-            let flight = self.nxt - before.una - before.sacked;
-            self.reduction.begin(self.mss, self.control.ssthresh(), flight);
+            self.reduction.begin(self.mss, self.control.ssthresh(), from);
             self.nxt
         });
         self.episode = Episode::Fast { recover, inflation: 0, first_partial: false };

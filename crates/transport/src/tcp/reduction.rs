@@ -74,21 +74,27 @@ impl Sender {
         }
     }
 
-    /// The control came down to its threshold with `flight` in the network, and nothing is to be sent again: the window
+    /// What a reduction that begins is in proportion to: RFC 9937's RecoverFS, what is in flight; Linux takes the window
+    /// (prior_cwnd), which is far less where many losses were repaired just before.
+    pub(super) fn reduces_from(&self, flight: u64) -> u64 {
+        if self.lenient { self.cwnd } else { flight }
+    }
+
+    /// The control came down to its threshold, `from` there, and nothing is to be sent again: the window
     /// follows over a round trip, in which it does not grow (Linux's state CWR, net/ipv4/tcp_input.c).
-    pub(super) fn reduce_without_loss(&mut self, flight: u64) {
+    pub(super) fn reduce_without_loss(&mut self, from: u64) {
         self.undo.forget();
         if !self.rated {
-            self.reduction.begin(self.mss, self.control.ssthresh(), flight);
+            self.reduction.begin(self.mss, self.control.ssthresh(), from);
             self.reduction.lossless_until = Some(self.nxt);
         }
     }
 
     /// The same for what an acknowledgement told the control. What that lets out leaves at the old window.
     #[cold]
-    pub(super) fn reduce_for_delay(&mut self, flight: u64) {
+    pub(super) fn reduce_for_delay(&mut self, from: u64) {
         self.marks.on_reduction(self.nxt);
-        self.reduce_without_loss(flight);
+        self.reduce_without_loss(from);
         self.reduction.fresh = self.reduction.is_under_way();
     }
 

@@ -396,7 +396,7 @@ impl Sender {
         self.control.on_ack(&ack);
         let cwnd = self.control.cwnd();
         if cwnd < self.cwnd && !ack.in_recovery && self.control.falls_gradually() {
-            return self.reduce_for_delay(flight);
+            return self.reduce_for_delay(self.reduces_from(flight));
         }
         self.cwnd = cwnd;
     }

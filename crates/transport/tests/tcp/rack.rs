@@ -68,6 +68,21 @@ fn linux_waits_for_its_clock() {
     }
 }
 
+/// RFC 9937's RecoverFS is what is in flight: of a window of 32 that is half in use, the segment that starts the recovery and two
+/// more let ceil(3 * 8 / 16) = 2 out. Linux reckons from the window (tcp_cwnd_reduction's prior_cwnd): ceil(3 * 8 / 32) = 1.
+#[test]
+fn linux_reduces_in_proportion_to_the_window() {
+    for (host, sent) in [(Host::Rfc, vec![17]), (Host::Linux, vec![])] {
+        let control = control("reno", 32, Some(32));
+        let mut t = Trace::established(Config { recovery: Rack, sack: true, host, control, ..plain() });
+        assert_eq!(t.writes_segments(16).len(), 16);
+        t.wait(100);
+        assert_eq!((2..=4).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [1]);
+        assert_eq!((t.ssthresh(), t.writes_segments(20)), (8, vec![]), "{host:?}");
+        assert_eq!((5..=6).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), sent, "{host:?}");
+    }
+}
+
 /// What arrives within that time was only late. From then on three that overtake prove nothing.
 #[test]
 fn reordering_is_waited_for() {
