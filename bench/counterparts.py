@@ -40,8 +40,8 @@ class Reference:
     flows: tuple[vz.Flow, ...]
     until_closed: bool = False
     """Whether it took the time until both sides had closed, not until the last byte was read."""
-    needless: float = 0.0
-    """What it resent beyond what was lost, where it tells."""
+    lost: float = 0.0
+    """Packets that it lost, where it tells."""
 
     @property
     def name(self) -> str:
@@ -158,9 +158,20 @@ NS3_TCP = {
     "host": "rfc",
     "recovery": "sack",
     "prr": True,
+    "sack_profile": "ns3",
+    "cwv": "grow",
     "rtt": "timestamps",
 }
 """TcpSocketBase's defaults."""
+
+
+# What the window grows by for an acknowledgement, of which most cover two segments.
+ALL_GROWTH_BY_ACKS = {"counting": "acks"}
+"""A segment's worth in every phase: TcpNewReno, and what inherits all of its growth."""
+SLOW_START_BY_ACKS = {"abc_limit": 1}
+"""A segment in slow start, which is inherited of TcpNewReno; what is acknowledged later."""
+BY_BYTES = {"abc_limit": 1000}
+"""What is acknowledged, in every phase."""
 
 
 @dataclass(frozen=True)
@@ -168,40 +179,42 @@ class Ns3Variant:
     """A congestion control of ns-3 by ours."""
 
     cc: str
-    abc_limit: float
-    """TcpNewReno, from which others inherit slow start, adds a segment for an acknowledgement (RFC 5681's least)."""
+    growth: Settings
+    profile: str = "ns3"
+    """Whose rules are ns-3's, where there are several to choose from."""
+    parameters: Settings = field(default_factory=dict)
+    """Those of its attributes that have other defaults."""
     more: Settings = field(default_factory=dict)
 
 
 NS3_VARIANTS = {
-    "NewReno": Ns3Variant("reno", 1),
-    "LinuxReno": Ns3Variant("reno", 1000),
-    "HighSpeed": Ns3Variant("highspeed", 1),
-    "Illinois": Ns3Variant("illinois", 1),
-    "Vegas": Ns3Variant("vegas", 1),
-    "Cubic": Ns3Variant("cubic", 1000, {"slow_start": "hystart"}),
-    "Bbr": Ns3Variant("bbr", 1000),
-    "Bic": Ns3Variant("bic", 1),
-    "Htcp": Ns3Variant("htcp", 1),
-    "Hybla": Ns3Variant("hybla", 1),
-    "Ledbat": Ns3Variant("ledbat", 1),
-    "Lp": Ns3Variant("tcp-lp", 1),
-    "Scalable": Ns3Variant("scalable", 1),
-    "Veno": Ns3Variant("veno", 1),
-    "Westwood": Ns3Variant("westwood-plus", 1),
-    "WestwoodPlus": Ns3Variant("westwood-plus", 1),
-    "Yeah": Ns3Variant("yeah", 1),
+    "NewReno": Ns3Variant("reno", ALL_GROWTH_BY_ACKS),
+    "LinuxReno": Ns3Variant("reno", BY_BYTES, "linux"),
+    "HighSpeed": Ns3Variant("highspeed", SLOW_START_BY_ACKS),
+    "Illinois": Ns3Variant("illinois", SLOW_START_BY_ACKS),
+    "Vegas": Ns3Variant("vegas", SLOW_START_BY_ACKS),
+    "Cubic": Ns3Variant("cubic", BY_BYTES, more={"slow_start": {"kind": "hystart", "profile": "ns3"}}),
+    "Bbr": Ns3Variant("bbr", BY_BYTES),
+    "Bic": Ns3Variant("bic", SLOW_START_BY_ACKS),
+    "Htcp": Ns3Variant("htcp", ALL_GROWTH_BY_ACKS),
+    "Hybla": Ns3Variant("hybla", ALL_GROWTH_BY_ACKS),
+    "Ledbat": Ns3Variant("ledbat", SLOW_START_BY_ACKS),
+    "Lp": Ns3Variant("tcp-lp", ALL_GROWTH_BY_ACKS),
+    "Scalable": Ns3Variant("scalable", SLOW_START_BY_ACKS, parameters={"increase": 0.02}),
+    "Veno": Ns3Variant("veno", ALL_GROWTH_BY_ACKS),
+    "Westwood": Ns3Variant("westwood", ALL_GROWTH_BY_ACKS),
+    "WestwoodPlus": Ns3Variant("westwood-plus", ALL_GROWTH_BY_ACKS),
+    "Yeah": Ns3Variant("yeah", SLOW_START_BY_ACKS),
 }
 
 
 def ns3_tcp(variant: str, tuned: bool) -> Settings:
     """ns-3's TCP in one of the two sets of settings."""
     theirs = NS3_VARIANTS[variant]
-    profile = "linux" if variant == "LinuxReno" else "ns3"
     sizes = {"mss": 1448, "receive_buffer": "64 MiB"} if tuned else {"mss": 536, "receive_buffer": "128 KiB"}
     send = {"send_buffer": sizes["receive_buffer"]}
-    cc = {"cc": control(theirs.cc, profile), "abc_limit": theirs.abc_limit}
-    return NS3_TCP | sizes | send | cc | theirs.more
+    cc = {"cc": control(theirs.cc, theirs.profile) | theirs.parameters}
+    return NS3_TCP | sizes | send | cc | theirs.growth | theirs.more
 
 
 def ns3_link(rate: str, delay: str, queue: Any, loss: float = 0.0) -> vz.Link:
@@ -229,10 +242,11 @@ def ns3(row: Row) -> Reference:
         f"{row['set']}, {row['topology']}, {rate:g} Mbit/s, {delay_ms:g} ms, loss {loss:g}, {int(row['bytes']):,} B"
     )
     measured = float(row["completion_mean_s"]), float(row["completion_sd_s"]), int(row["n"])
-    needless = float(row["retransmissions_mean"]) - float(row["lost_mean"])
     flows = (flow,) * (2 if dumbbell else 1)
     # FlowMonitor's last packet acknowledges the receiver's FIN: with it both sides have closed.
-    return Reference("ns-3.37", row["variant"], condition, loss, *measured, network, flows, True, needless)
+    return Reference(
+        "ns-3.37", row["variant"], condition, loss, *measured, network, flows, True, float(row["lost_mean"])
+    )
 
 
 # ---- CMT -----------------------------------------------------------------------------------------------------------
@@ -261,6 +275,7 @@ FILES: Mapping[str, Callable[[Row], Reference]] = {
     "linux61_netem_cc.csv": linux61,
     "linux61_netem_lossy.csv": linux61,
     "ns3_tcp.csv": ns3,
+    "ns3_others.csv": ns3,
     "ns2_cmt.csv": ns2,
     "usrsctp_cmt.csv": usrsctp,
 }

@@ -16,6 +16,7 @@ pub struct Prr {
     /// prr_delivered and prr_out: delivered and sent since.
     delivered: u64,
     sent: u64,
+    ns3: bool,
 }
 
 impl Prr {
@@ -23,7 +24,15 @@ impl Prr {
     /// SND.NXT - SND.UNA less what earlier acknowledgements had selectively acknowledged, plus what the one that starts
     /// the recovery acknowledges cumulatively.
     pub fn new(mss: u64, ssthresh: u64, recover_flight: u64) -> Self {
-        Prr { mss, ssthresh, recover_flight: recover_flight.max(1), delivered: 0, sent: 0 }
+        Prr { mss, ssthresh, recover_flight: recover_flight.max(1), delivered: 0, sent: 0, ns3: false }
+    }
+
+    /// ns-3's (TcpPrrRecovery in 3.37). Only an acknowledgement of something that had been resent is `safe`. With the flight
+    /// below the threshold another one lets out what it delivered, whatever is owed; and once more was sent than delivered,
+    /// a safe one lets out a segment less the difference, for that is unsigned there and wraps around: packets are
+    /// conserved on average, where slow start was meant. Shares are not rounded up to segments.
+    pub fn like_ns3(self) -> Self {
+        Prr { ns3: true, ..self }
     }
 
     /// The window after an acknowledgement of `delivered` bytes, cumulatively or selectively and each counted once, that
@@ -35,7 +44,10 @@ impl Prr {
             let share = u128::from(self.delivered) * u128::from(self.ssthresh);
             let owed = (share.div_ceil(u128::from(self.recover_flight)) as u64).saturating_sub(self.sent);
             // What is rounded up is not in whole bytes but in what can be sent: half a segment would wait for the other.
-            owed.next_multiple_of(self.mss)
+            if self.ns3 { owed } else { owed.next_multiple_of(self.mss) }
+        } else if self.ns3 && (!safe || self.sent > self.delivered) {
+            let limit = if safe { (self.mss + self.delivered).saturating_sub(self.sent) } else { delivered };
+            limit.min(self.ssthresh - inflight)
         } else {
             // Losses alone brought the flight below the threshold: send what was delivered, and with a sign of progress
             // a segment more, as slow start does.
@@ -115,6 +127,19 @@ mod tests {
             prr.on_sent(pipe - (flight - 2).min(pipe));
             assert_eq!(pipe, flight);
             pipe -= 1;
+        }
+    }
+
+    /// ns-3.37, one flow over 5 Mbit/s: with a flight of 144 segments and a threshold of 199, acknowledgements of resent
+    /// segments set the window in turn to 146 and to 145 segments for a round trip, two segments leaving after every other one.
+    #[test]
+    fn ns3_conserves_packets_where_progress_would_slow_start() {
+        let mut prr = Prr::new(1, 199, 300).like_ns3();
+        prr.on_ack(2, 144, true);
+        prr.on_sent(3);
+        for (flight, window) in [(144, 146), (145, 145), (144, 146), (145, 145)] {
+            assert_eq!(prr.on_ack(1, flight, true), window);
+            prr.on_sent(window - flight);
         }
     }
 

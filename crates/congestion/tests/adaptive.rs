@@ -201,6 +201,20 @@ fn linux_hybla_is_reno_after_a_timeout() {
     assert_eq!(control.cwnd(), 17 * MSS);
 }
 
+/// ns-3's Hybla (tcp-hybla.cc in 3.37) asks for the RTT only while the smoothed one is the least so far: at 110 ms with an
+/// RTT0 of 50 ms rho is 2.2 if no data waits, and stays 1 once the first has: 2^rho - 1 segments an acknowledgement.
+#[test]
+fn ns3_hybla_is_reno_where_the_first_data_waits() {
+    for (rtt_ms, leap) in [(110, libm::exp2(2.2) - 1.0), (111, 1.0)] {
+        let mut control = control("hybla", &[("profile", Raw::Text("ns3".into()))], setup(10.0, None));
+        control.on_established(Some(Duration::from_millis(110)));
+        let srtt = Duration::from_millis(rtt_ms);
+        let ack = Ack { acked: MSS, delivered: MSS, srtt, min_rtt: srtt, window_limited: true, ..Ack::default() };
+        control.on_ack(&ack);
+        assert_close(control.cwnd() as f64, (10.0 + leap) * MSS as f64, 1e-4, "after one acknowledgement");
+    }
+}
+
 // ---- Westwood+ ------------------------------------------------------------------------------------------------------
 
 /// Feeds round trips of 100 ms that deliver so many segments each, and says what a loss then leaves, in segments.
@@ -238,6 +252,28 @@ fn westwood_plus_is_not_fooled_by_bunches() {
         flow.ack();
     }
     assert_close(flow.window(), 100.0, 0.015, "window after a loss");
+}
+
+/// ns-3's Westwood and Westwood+ (tcp-westwood.cc in 3.37) keep 0.9 of the estimate, take the mean of this sample and the last
+/// for the rest, and start from nothing: at a steady rate r the n-th estimate is r (1 - 0.9^n) - 0.05 r 0.9^(n-1), for the
+/// first sample's mean is half. Westwood's sample is an acknowledgement, Westwood+'s a round trip: after ten round trips of
+/// ten acknowledgements one sees nearly all of the rate and the other, of which nine samples are over, 58 %.
+#[test]
+fn ns3_westwood_starts_from_nothing() {
+    for (name, samples) in [("westwood", 100), ("westwood-plus", 9)] {
+        let mut control = control(name, &[("profile", Raw::Text("ns3".into()))], setup(1_000.0, Some(1_000.0)));
+        let srtt = Duration::from_millis(100);
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            now += Duration::from_millis(10);
+            control.on_ack(&Ack { now, acked: 10 * MSS, delivered: 10 * MSS, srtt, ..Ack::default() });
+        }
+        let congestion = Congestion { now, signal: Signal::Loss, flight: 1_000 * MSS, srtt, min_rtt: srtt };
+        control.on_congestion(&congestion);
+        let left = libm::pow(0.9, f64::from(samples));
+        let want = 100.0 * (1.0 - left - 0.05 * left / 0.9);
+        assert_close(control.ssthresh() as f64 / MSS as f64, want, 1e-3, name);
+    }
 }
 
 /// Linux's Westwood is Westwood+: by either name the same.

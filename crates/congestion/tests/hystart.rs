@@ -83,6 +83,24 @@ fn a_rise_in_delay_ends_slow_start() {
     assert_eq!(round(&mut *page, 20.0, 1_000, 3_000, &[150.0, 150.0, 101.0, 150.0]), None);
 }
 
+/// ns-3's (tcp-cubic.cc in 3.37): a train as long as the least RTT, or one that has doubled, and only a round trip's first
+/// eight samples tell, so that a small one that comes later hides nothing.
+#[test]
+fn ns3_waits_for_twice_as_long_a_train_and_for_twice_the_delay() {
+    let ns3 = || hystart(&[("profile", "ns3")]);
+    assert_eq!(round(&mut *ns3(), 150.0, 100, 1_000, &[100.0]), Some(101));
+    assert_eq!(round(&mut *ns3(), 100.0, 100, 1_000, &[100.0]), None);
+    let delay = || hystart(&[("profile", "ns3"), ("detect", "delay")]);
+    for (late, found) in [(199.0, None), (201.0, Some(8))] {
+        let mut page = delay();
+        round(&mut *page, 20.0, 500, 3_000, &[100.0]);
+        assert_eq!(
+            round(&mut *page, 20.0, 1_000, 3_000, &[late, late, late, late, late, late, late, late, 100.0]),
+            found
+        );
+    }
+}
+
 #[test]
 fn nothing_ends_a_small_window() {
     assert_eq!(round(&mut *hystart(&[("spacing", "9 ms")]), 15.0, 100, 8_000, &[100.0]), None);

@@ -1,7 +1,7 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
 use crate::{Ack, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
 use vazao_engine::{Duration, Time};
 
 pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
@@ -12,6 +12,12 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     help: "ends slow start without a loss, when a train of acknowledgements or the delay shows that the path is full",
     parameters: &[
         Parameter::new(
+            "profile",
+            Kind::Choice(&["linux", "ns3"]),
+            "linux",
+            "whose constants and samples: Linux's since 5.6, or those of ns-3's CUBIC, which sees the smoothed RTT",
+        ),
+        Parameter::new(
             "detect",
             Kind::Choice(&["both", "train", "delay"]),
             "both",
@@ -19,11 +25,11 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
         ),
         Parameter::new("low_window", Kind::Number(0.0, 1e6), "16", "window in segments below which nothing ends it"),
         Parameter::new("spacing", SPAN, "2 ms", "acknowledgements at most so far apart belong to one train"),
-        Parameter::new("train", PART, "0.5", "length of a train that ends it, in least RTTs (ns-3: 1)"),
-        Parameter::new("batching", SPAN, "1 ms", "what the host's card may add to the least RTT for that (ns-3: 0)"),
-        Parameter::new("rise", PART, "0.125", "rise in delay that ends it, in least RTTs (ns-3: 1)"),
+        Parameter::new("train", PART, "", "length of a train that ends it, in least RTTs; default: 0.5, ns-3 1"),
+        Parameter::new("batching", SPAN, "", "what the host's card may add to that RTT; default: 1 ms, ns-3 0"),
+        Parameter::new("rise", PART, "", "rise in delay that ends it, in least RTTs; default: 0.125, ns-3 1"),
         Parameter::new("least_rise", SPAN, "4 ms", "the rise is at least this"),
-        Parameter::new("most_rise", SPAN, "16 ms", "and at most this (ns-3: 1 s)"),
+        Parameter::new("most_rise", SPAN, "", "and at most this; default: 16 ms, ns-3 1 s"),
     ],
     build: |p, limit| Box::new(HyStart::from(p, limit)),
 };
@@ -34,6 +40,19 @@ const SPAN: Kind = Kind::Duration(Duration::ZERO, Duration::from_secs(60));
 const PART: Kind = Kind::Number(0.01, 10.0);
 /// Samples a round trip must have before its least RTT counts (Ha and Rhee 2011 and Linux: 8).
 const MIN_SAMPLES: u32 = 8;
+
+/// What the profiles differ in.
+struct Constants {
+    train: f64,
+    batching: Duration,
+    rise: f64,
+    most_rise: Duration,
+}
+
+const LINUX: Constants =
+    Constants { train: 0.5, batching: Duration::from_millis(1), rise: 0.125, most_rise: Duration::from_millis(16) };
+
+const NS3: Constants = Constants { train: 1.0, batching: Duration::ZERO, rise: 1.0, most_rise: Duration::from_secs(1) };
 
 /// HyStart, hybrid slow start (Ha and Rhee, *Taming the elephants: new TCP slow start*, Computer Networks 55(9), 2011;
 /// constants and rounding of it as in Linux since 5.6, net/ipv4/tcp_cubic.c): standard slow start that ends, with the
@@ -47,9 +66,14 @@ const MIN_SAMPLES: u32 = 8;
 ///
 /// Where it errs: acknowledgements thinned or bunched on the way back break trains or forge them; a path shared with
 /// others queues before the window is of any size.
+///
+/// ns-3's CUBIC (tcp-cubic.cc in 3.37) takes a train for the whole path's that is as long as the least RTT, and a queue
+/// for one when the RTT has doubled; what it takes for the RTT is the smoothed one, of a round trip's first samples only.
 #[derive(Debug)]
 pub struct HyStart {
     standard: Standard,
+    /// Whether the smoothed RTT is the sample, and only the first of a round trip count (ns-3).
+    smoothed: bool,
     /// Segments below which nothing ends it.
     low_window: f64,
     train: bool,
@@ -92,16 +116,23 @@ fn part(whole: Duration, part: f64) -> Duration {
 impl HyStart {
     /// HyStart with the registry's parameters; `limit` is RFC 3465's L.
     pub fn from(p: &Parameters, limit: f64) -> Self {
-        let duration = |name| p.duration(name).expect("a duration with a default");
+        let smoothed = p.text("profile") == "ns3";
+        let constants = if smoothed { NS3 } else { LINUX };
+        let duration = |name, default| p.duration(name).unwrap_or(default);
+        let number = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         HyStart {
             standard: Standard { limit },
+            smoothed,
             low_window: p.number("low_window"),
             train: p.text("detect") != "delay",
             delay: p.text("detect") != "train",
-            spacing: duration("spacing"),
-            parts: (p.number("train"), p.number("rise")),
-            batching: duration("batching"),
-            rise: (duration("least_rise"), duration("most_rise")),
+            spacing: p.duration("spacing").expect("a duration with a default"),
+            parts: (number("train", constants.train), number("rise", constants.rise)),
+            batching: duration("batching", constants.batching),
+            rise: (
+                p.duration("least_rise").expect("a duration with a default"),
+                duration("most_rise", constants.most_rise),
+            ),
             base: Duration::MAX,
             found: false,
             round: Round::new(Time::ZERO),
@@ -119,7 +150,9 @@ impl HyStart {
 
     /// Whether this round trip's least RTT is well above the least of all.
     fn delay_rises(&mut self, rtt: Duration) -> bool {
-        self.round.least = self.round.least.min(rtt);
+        if !self.smoothed || self.round.samples < MIN_SAMPLES {
+            self.round.least = self.round.least.min(rtt);
+        }
         if self.round.samples < MIN_SAMPLES {
             self.round.samples += 1;
             return false;
@@ -137,7 +170,8 @@ impl SlowStart for HyStart {
         if ack.round {
             self.round = Round::new(ack.now);
         }
-        let Some(rtt) = ack.rtt else { return false };
+        let sample = if self.smoothed { Some(ack.srtt).filter(|&srtt| srtt > Duration::ZERO) } else { ack.rtt };
+        let Some(rtt) = sample else { return false };
         self.base = self.base.min(rtt);
         if self.found || state.segments() < self.low_window {
             return false;

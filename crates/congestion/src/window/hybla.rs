@@ -1,4 +1,4 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILES, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
 use vazao_engine::Duration;
@@ -11,12 +11,12 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Caini, Firrincieli, IJSCN 22(5), 2004",
     help: "grows as fast in time as Reno would over a round trip of 25 ms, for satellite links",
     parameters: &[
-        PROFILE,
+        PROFILES,
         Parameter::new(
             "rtt0",
             Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)),
-            "25 ms",
-            "the round-trip time of the connection to be as fast as (RTT0)",
+            "",
+            "the round-trip time of the connection to be as fast as (RTT0); default: 25 ms, ns-3 50 ms",
         ),
     ],
     build: |p, setup| windowed(Hybla::from(p), setup),
@@ -32,11 +32,16 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// Where it errs: over 500 ms one acknowledgement of slow start adds a million segments, up to the threshold at once;
 /// the paper therefore wants an estimate of bandwidth for the first threshold, and pacing. `initial_window` is kept as it
 /// is given; the paper starts with rho segments. Rho counts as 16 at most where it is an exponent.
+///
+/// ns-3's (tcp-hybla.cc in 3.37) looks at the RTT only while the smoothed one is at its least, the handshake's counted: once data
+/// has queued it never is again, and rho stays what it was before, 1 mostly. What it counts are milliseconds.
 #[derive(Debug)]
 pub struct Hybla {
     rtt0: Duration,
     rho: f64,
     linux: Option<Linux>,
+    /// ns-3's least smoothed RTT.
+    ns3: Option<Duration>,
 }
 
 /// Above it nothing but the threshold limits slow start (Linux: 2^16 segments an acknowledgement).
@@ -77,9 +82,11 @@ impl Hybla {
     /// Hybla with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
         let new = |whole| Linux { whole, least: Duration::MAX, parts: 0.0, count: 0.0, repairing: false };
+        let ns3 = (p.text("profile") == "ns3").then_some(Duration::MAX);
         Hybla {
-            rtt0: p.duration("rtt0").expect("a duration with a default"),
+            rtt0: p.duration("rtt0").unwrap_or(Duration::from_millis(if ns3.is_some() { 50 } else { 25 })),
             rho: 1.0,
+            ns3,
             linux: WholeSegments::wanted(p).map(new),
         }
     }
@@ -101,6 +108,13 @@ impl Hybla {
     }
 
     fn measure(&mut self, srtt: Duration) {
+        if let Some(least) = &mut self.ns3 {
+            *least = srtt.min(*least);
+            if *least == srtt {
+                self.rho = self.rho(Duration::from_millis(srtt.as_nanos() / 1_000_000));
+            }
+            return;
+        }
         if self.linux.as_ref().is_some_and(|linux| srtt < linux.least) && srtt > Duration::ZERO {
             self.rho = self.rho(srtt);
             self.linux.iter_mut().for_each(|linux| linux.least = srtt);
@@ -110,7 +124,12 @@ impl Hybla {
 
 impl Window for Hybla {
     fn initial(&mut self, state: &State, rtt: Option<Duration>) -> Option<f64> {
-        self.measure(rtt?);
+        let rtt = rtt?;
+        match &mut self.ns3 {
+            // Nothing has been acknowledged yet.
+            Some(least) => *least = rtt,
+            None => self.measure(rtt),
+        }
         self.linux.as_ref().map(|_| self.rho.floor() * state.mss)
     }
 
@@ -120,6 +139,7 @@ impl Window for Hybla {
                 linux.repairing = ack.repairing();
                 self.measure(ack.srtt);
             }
+            None if self.ns3.is_some() => self.measure(ack.srtt),
             None if ack.min_rtt < Duration::MAX => self.rho = self.rho(ack.min_rtt),
             None => (),
         }

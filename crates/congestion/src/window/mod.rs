@@ -18,6 +18,7 @@ mod tick;
 pub(crate) mod vegas;
 pub(crate) mod veno;
 pub(crate) mod westwood;
+mod westwood_ns3;
 pub(crate) mod westwood_plus;
 mod whole;
 pub(crate) mod yeah;
@@ -78,6 +79,14 @@ pub(crate) const PROFILE: Parameter = Parameter::new(
     Kind::Choice(&["rfc", "linux"]),
     "rfc",
     "whose rules where implementations differ: the source's (RFC or paper), or Linux 6, which counts whole segments",
+);
+
+/// The same where ns-3 has rules of its own, too.
+pub(crate) const PROFILES: Parameter = Parameter::new(
+    "profile",
+    Kind::Choice(&["rfc", "linux", "ns3"]),
+    "rfc",
+    "whose rules where implementations differ: the source's (RFC or paper), Linux 6's, which counts whole segments, or ns-3's",
 );
 
 /// What makes one window-based algorithm different from another. All windows are in bytes.

@@ -1,6 +1,7 @@
 use super::tick::TICK;
-use super::westwood_plus::LinuxWestwood;
-use super::{PROFILE, Reno, Window, windowed};
+use super::westwood_ns3::Ns3Westwood;
+use super::westwood_plus::Theirs;
+use super::{PROFILES, Reno, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
@@ -13,7 +14,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Mascolo, Casetti, Gerla, Sanadidi, Wang, MobiCom 2001",
     help: "Reno that falls to the estimated bandwidth times the least round-trip time instead of to half",
     parameters: &[
-        PROFILE,
+        PROFILES,
         Parameter::new(
             "tau",
             Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)),
@@ -35,37 +36,37 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 pub struct Westwood {
     estimate: BandwidthEstimate,
     /// What Linux calls Westwood is [Westwood+](super::WestwoodPlus).
-    linux: Option<LinuxWestwood>,
+    theirs: Option<Theirs>,
 }
 
 impl Westwood {
     /// Westwood with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
         let tau = p.duration("tau").expect("a duration with a default");
-        Westwood { estimate: BandwidthEstimate::new(tau), linux: LinuxWestwood::wanted(p) }
+        Westwood { estimate: BandwidthEstimate::new(tau), theirs: Theirs::wanted(p, Ns3Westwood::westwood) }
     }
 }
 
 impl Window for Westwood {
     /// Every acknowledgement is a sample (section 2.2), also a duplicate one, in slow start and in recovery.
     fn observe(&mut self, state: &State, ack: &Ack) {
-        if let Some(linux) = &mut self.linux {
-            return linux.acknowledge(state, ack);
+        if let Some(theirs) = &mut self.theirs {
+            return theirs.acknowledge(state, ack);
         }
         self.estimate.acknowledge(ack.now, ack.delivered);
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        match &mut self.linux {
-            Some(linux) => linux.grow(state, ack),
+        match &mut self.theirs {
+            Some(theirs) => theirs.grow(state, ack),
             None => state.cwnd + Reno::increase(state, ack),
         }
     }
 
     /// Section 3: ssthresh = BWE RTTmin, after a fast retransmit and after a timeout alike.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        if let Some(linux) = &mut self.linux {
-            return linux.shrink(state, congestion);
+        if let Some(theirs) = &mut self.theirs {
+            return theirs.shrink(state, congestion);
         }
         if congestion.min_rtt == Duration::MAX {
             return state.in_use(congestion) / 2.0;
@@ -74,7 +75,7 @@ impl Window for Westwood {
     }
 
     fn recovered(&mut self, state: &State) -> Option<f64> {
-        self.linux.as_ref().map(|linux| linux.recovered(state))
+        self.theirs.as_ref().map(|theirs| theirs.recovered(state))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::tick::{Clock, TICK};
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::westwood_ns3::Ns3Westwood;
+use super::{PROFILES, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
@@ -12,7 +13,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Grieco, Mascolo, CCR 34(2), 2004",
     help: "Westwood that samples the bandwidth once a round trip, so that bunched acknowledgements do not fool it",
     parameters: &[
-        PROFILE,
+        PROFILES,
         Parameter::new(
             "alpha",
             Kind::Number(0.0, 0.999),
@@ -40,14 +41,14 @@ pub struct WestwoodPlus {
     delivered: f64,
     /// Bytes a second.
     estimate: Option<f64>,
-    linux: Option<LinuxWestwood>,
+    theirs: Option<Theirs>,
 }
 
 impl WestwoodPlus {
     /// Westwood+ with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let linux = LinuxWestwood::wanted(p);
-        WestwoodPlus { alpha: p.number("alpha"), round: None, delivered: 0.0, estimate: None, linux }
+        let theirs = Theirs::wanted(p, Ns3Westwood::westwood_plus);
+        WestwoodPlus { alpha: p.number("alpha"), round: None, delivered: 0.0, estimate: None, theirs }
     }
 
     fn sample(&mut self, now: Time) {
@@ -62,8 +63,8 @@ impl WestwoodPlus {
 
 impl Window for WestwoodPlus {
     fn observe(&mut self, state: &State, ack: &Ack) {
-        if let Some(linux) = &mut self.linux {
-            return linux.acknowledge(state, ack);
+        if let Some(theirs) = &mut self.theirs {
+            return theirs.acknowledge(state, ack);
         }
         if self.round.is_some() {
             self.delivered += ack.delivered as f64;
@@ -74,15 +75,15 @@ impl Window for WestwoodPlus {
     }
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        match &mut self.linux {
-            Some(linux) => linux.grow(state, ack),
+        match &mut self.theirs {
+            Some(theirs) => theirs.grow(state, ack),
             None => state.cwnd + Reno::increase(state, ack),
         }
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        if let Some(linux) = &mut self.linux {
-            return linux.shrink(state, congestion);
+        if let Some(theirs) = &mut self.theirs {
+            return theirs.shrink(state, congestion);
         }
         match self.estimate {
             Some(rate) if congestion.min_rtt < Duration::MAX => rate * congestion.min_rtt.as_secs(),
@@ -91,7 +92,52 @@ impl Window for WestwoodPlus {
     }
 
     fn recovered(&mut self, state: &State) -> Option<f64> {
-        self.linux.as_ref().map(|linux| linux.recovered(state))
+        self.theirs.as_ref().map(|theirs| theirs.recovered(state))
+    }
+}
+
+/// The rules of Linux or ns-3, of Westwood and Westwood+ alike.
+#[derive(Debug)]
+pub(super) enum Theirs {
+    Linux(LinuxWestwood),
+    Ns3(Ns3Westwood),
+}
+
+impl Theirs {
+    /// Those that the parameter `profile` asks for, if any; `ns3` are ns-3's.
+    pub fn wanted(p: &Parameters, ns3: fn() -> Ns3Westwood) -> Option<Self> {
+        match p.text("profile") {
+            "ns3" => Some(Theirs::Ns3(ns3())),
+            _ => LinuxWestwood::wanted(p).map(Theirs::Linux),
+        }
+    }
+
+    pub fn acknowledge(&mut self, state: &State, ack: &Ack) {
+        match self {
+            Theirs::Linux(linux) => linux.acknowledge(state, ack),
+            Theirs::Ns3(ns3) => ns3.acknowledge(ack),
+        }
+    }
+
+    pub fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        match self {
+            Theirs::Linux(linux) => linux.grow(state, ack),
+            Theirs::Ns3(ns3) => ns3.grow(state, ack),
+        }
+    }
+
+    pub fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        match self {
+            Theirs::Linux(linux) => linux.shrink(state, congestion),
+            Theirs::Ns3(ns3) => ns3.shrink(),
+        }
+    }
+
+    pub fn recovered(&self, state: &State) -> f64 {
+        match self {
+            Theirs::Linux(linux) => linux.recovered(state),
+            Theirs::Ns3(ns3) => ns3.recovered(),
+        }
     }
 }
 

@@ -46,6 +46,29 @@ pub enum Bursting {
     Deferred,
 }
 
+/// What a control is told of an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// The bytes that it acknowledges (RFC 3465), so that delayed acknowledgements do not slow the window's growth.
+    Bytes,
+    /// A segment at most, whatever it acknowledges (RFC 5681's equation 3 as it stands; ns-3's TcpNewReno).
+    Acknowledgements,
+}
+
+/// Whose recovery by SACK, where implementations part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackProfile {
+    /// RFC 6675's, and RFC 9937's where the window is to come down in proportion. With no loss known and nothing new,
+    /// NextSeg offers what lies below something that was reported (rule 3), then the last segment once (rule 4).
+    Rfc,
+    /// ns-3's (3.37). TcpTxBuffer::NextSeg offers by rule (3) whatever was neither reported nor resent, also above all that
+    /// was reported, against its criterion (1.b), so that the end of the data is sent twice while it is on its way; it has
+    /// no rule (4). TcpSocketBase resends a segment for each partial acknowledgement whose next one it had not resent,
+    /// whatever the window says, and counts what an acknowledgement that also brings SACK news delivered twice.
+    /// The proportion is [its own](vazao_congestion::Prr::like_ns3).
+    Ns3,
+}
+
 /// The settings of a TCP endpoint.
 #[derive(Clone)]
 pub struct Config {
@@ -56,6 +79,8 @@ pub struct Config {
     /// Whether the window comes down in proportion to what is delivered (PRR, RFC 9937) in a fast recovery by SACK, as it
     /// always does in one by time.
     pub prr: bool,
+    /// Whose recovery by SACK it is.
+    pub sack_profile: SackProfile,
     /// Whether a reduction that D-SACK or timestamps show to be needless is taken back (RFC 3708, RFC 4015).
     pub undo: bool,
     /// Whether what arrives after a timeout may show it to be needless (F-RTO, RFC 5682).
@@ -97,6 +122,8 @@ pub struct Config {
     pub host: Host,
     /// Whether new data leaves in bursts, and waits for them.
     pub bursts: Bursting,
+    /// What the congestion control is told of an acknowledgement.
+    pub counting: Counting,
     /// What becomes of a window that is not used.
     pub cwv: Validation,
     /// Makes the congestion control.

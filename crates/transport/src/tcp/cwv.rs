@@ -9,6 +9,9 @@ use vazao_engine::{Duration, Time};
 pub enum Validation {
     /// The window stays.
     None,
+    /// It stays, and with [`Host::Rfc`](super::Host::Rfc) grows by every acknowledgement, used or not: as RFC 2581 left it, and as ns-3 still does (3.37). So it
+    /// may be far above a receive buffer that limits the flight, and a loss that halves it change nothing.
+    Grow,
     /// After a pause of more than a retransmission timeout the window is the initial one at most (RFC 5681 section 4.1).
     Restart,
     /// After a pause it is halved for each timeout that has passed, down to the initial one, and the threshold keeps
@@ -23,6 +26,7 @@ impl Validation {
     /// All of them with their names.
     pub const ALL: &[(&'static str, Validation)] = &[
         ("none", Validation::None),
+        ("grow", Validation::Grow),
         ("restart", Validation::Restart),
         ("decay", Validation::Decay),
         ("rfc7661", Validation::PipeAck),

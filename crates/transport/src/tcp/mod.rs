@@ -22,7 +22,7 @@ mod stats;
 mod tlp;
 mod undo;
 
-pub use config::{Bursting, Config, ControlFactory, Host, Pacing};
+pub use config::{Bursting, Config, ControlFactory, Counting, Host, Pacing, SackProfile};
 pub use connection::{Connection, Failure, State};
 pub use cwv::Validation;
 pub use fast_open::{CookieOption, Cookies};

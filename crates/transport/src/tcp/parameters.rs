@@ -1,6 +1,6 @@
 //! What a user can say of a TCP endpoint.
 
-use super::{Bursting, Config, ControlFactory, Host, Pacing, Recovery, Validation};
+use super::{Bursting, Config, ControlFactory, Counting, Host, Pacing, Recovery, SackProfile, Validation};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
@@ -36,6 +36,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "segments the window may grow for one acknowledgement in slow start (RFC 3465's L); 1 counts acknowledgements",
     ),
     Parameter::new(
+        "counting",
+        Kind::Choice(&["bytes", "acks"]),
+        "bytes",
+        "what the window grows by: the bytes acknowledged (RFC 3465), or a segment for each acknowledgement at most, as \
+         RFC 5681's equation 3 stands and ns-3's NewReno does: half as fast where they are delayed",
+    ),
+    Parameter::new(
         "pacing",
         Kind::Choice(&["auto", "on", "off"]),
         "auto",
@@ -48,11 +55,11 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("limited_transmit", Kind::Flag, "true", "two duplicate ACKs let new segments out (RFC 3042)"),
     Parameter::new(
         "cwv",
-        Kind::Choice(&["auto", "none", "restart", "decay", "rfc7661"]),
+        Kind::Choice(&["auto", "none", "grow", "restart", "decay", "rfc7661"]),
         "auto",
-        "a window that is not used: none: stays; restart: after a pause of a timeout it is the initial one (RFC 5681); decay: \
-         it halves with each (RFC 2861, Linux); rfc7661: what is not used for five minutes goes; auto: decay with host \
-         linux, else restart",
+        "a window that is not used: none: stays; grow: even grows (ns-3); restart: after a pause of a timeout it is the initial \
+         one (RFC 5681); decay: it halves with each (RFC 2861, Linux); rfc7661: what is not used for five minutes goes; \
+         auto: decay with host linux, else restart",
     ),
     Parameter::new(
         "prr",
@@ -60,6 +67,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "false",
         "with recovery sack: bring the window of a fast recovery down in proportion to what is delivered (PRR, RFC 9937), as \
          recovery rack always does",
+    ),
+    Parameter::new(
+        "sack_profile",
+        Kind::Choice(&["rfc", "ns3"]),
+        "rfc",
+        "with recovery sack, whose where implementations differ: RFC 6675's and 9937's, or ns-3's, which resends the end of \
+         the data while it is on its way, and otherwise not more than was delivered once the flight is at the threshold",
     ),
     Parameter::new(
         "undo",
@@ -158,7 +172,9 @@ impl Config {
         };
         Config {
             undo: given("undo").unwrap_or(modern),
+            counting: if parameters.text("counting") == "acks" { Counting::Acknowledgements } else { Counting::Bytes },
             prr: parameters.flag("prr"),
+            sack_profile: if parameters.text("sack_profile") == "ns3" { SackProfile::Ns3 } else { SackProfile::Rfc },
             frto: given("frto").unwrap_or(modern),
             mss: parameters.integer("mss") as u16,
             recovery,

@@ -28,6 +28,8 @@ impl RackTlp {
 pub(crate) struct Before {
     pub una: u64,
     pub sacked: u64,
+    /// Whether its blocks reported something new.
+    pub news: bool,
 }
 
 impl Sender {
@@ -75,7 +77,7 @@ impl Sender {
     #[cold]
     pub(super) fn stop_waiting(&mut self, now: Time) {
         self.rearm(now);
-        let before = Before { una: self.una, sacked: self.board.sacked() };
+        let before = Before { una: self.una, sacked: self.board.sacked(), news: false };
         self.find_losses(now, before);
     }
 

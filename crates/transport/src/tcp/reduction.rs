@@ -1,7 +1,7 @@
 //! How the window comes down: in proportion to what is delivered (PRR, RFC 9937), where that is wanted; in a fast recovery,
 //! or over a round trip in which nothing need be sent again.
 
-use super::config::Config;
+use super::config::{Config, SackProfile};
 use super::rack_tlp::Before;
 use super::recovery::Recovery;
 use super::sender::Sender;
@@ -12,8 +12,11 @@ use vazao_congestion::{CongestionControl, Prr};
 pub(crate) struct Reduction {
     /// Whether recoveries are paced so. Never where the control has a rate, and so a window of its own for them.
     wanted: bool,
+    profile: SackProfile,
     /// The one under way.
     prr: Option<Prr>,
+    /// The acknowledgement at hand covers something that had been resent.
+    resent: bool,
     /// Of one without a loss: it is over when something beyond this octet is acknowledged, for only that left afterwards.
     lossless_until: Option<u64>,
     /// It begins with the next acknowledgement.
@@ -23,7 +26,14 @@ pub(crate) struct Reduction {
 impl Reduction {
     pub fn new(config: &Config, recovery: Recovery, control: &dyn CongestionControl) -> Self {
         let paced = recovery == Recovery::Rack || recovery == Recovery::Sack && config.prr;
-        Reduction { wanted: paced && !control.wants_rate(), prr: None, lossless_until: None, fresh: false }
+        Reduction {
+            wanted: paced && !control.wants_rate(),
+            profile: config.sack_profile,
+            prr: None,
+            resent: false,
+            lossless_until: None,
+            fresh: false,
+        }
     }
 
     /// Whether the window is being brought down.
@@ -34,7 +44,8 @@ impl Reduction {
 
     /// A recovery begins: from what is in flight to the control's threshold.
     pub fn begin(&mut self, mss: u64, ssthresh: u64, flight: u64) {
-        self.prr = self.wanted.then(|| Prr::new(mss, ssthresh, flight));
+        let prr = Prr::new(mss, ssthresh, flight);
+        self.prr = self.wanted.then(|| if self.profile == SackProfile::Ns3 { prr.like_ns3() } else { prr });
         self.lossless_until = None;
         self.fresh = false;
     }
@@ -55,6 +66,12 @@ impl Reduction {
         (self.prr, self.lossless_until) = (None, None);
     }
 
+    /// The cumulative acknowledgement moves; whether over something `resent`.
+    #[inline]
+    pub fn on_advance(&mut self, resent: bool) {
+        self.resent = resent;
+    }
+
     /// `span` octets leave.
     #[inline]
     pub fn on_sent(&mut self, span: u32) {
@@ -68,9 +85,20 @@ impl Sender {
     /// The window after an acknowledgement in a recovery. `further`: it showed a further loss.
     pub(super) fn reduce_in_proportion(&mut self, before: Before, further: bool) {
         let delivered = (self.una + self.board.sacked()).saturating_sub(before.una + before.sacked);
+        let advanced = self.una > before.una;
+        let resent = std::mem::take(&mut self.reduction.resent);
         let fresh = std::mem::take(&mut self.reduction.fresh);
-        if let (Some(prr), false) = (&mut self.reduction.prr, fresh) {
-            self.cwnd = prr.on_ack(delivered, self.board.pipe(), self.una > before.una && !further);
+        let (Some(prr), false) = (&mut self.reduction.prr, fresh) else { return };
+        let pipe = self.board.pipe();
+        if self.reduction.profile == SackProfile::Rfc {
+            self.cwnd = prr.on_ack(delivered, pipe, advanced && !further);
+            return;
+        }
+        if before.news {
+            self.cwnd = prr.on_ack(delivered, pipe, resent);
+        }
+        if advanced {
+            self.cwnd = prr.on_ack(delivered, pipe, resent);
         }
     }
 

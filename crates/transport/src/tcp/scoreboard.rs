@@ -62,6 +62,8 @@ pub(crate) struct Acked {
     pub last_sent: Option<Time>,
     /// Octets among them that were SACKed before.
     pub sacked: u64,
+    /// Whether something among them had been resent, and not been SACKed since.
+    pub resent: bool,
 }
 
 /// What has arrived since it was last forgotten, as RACK wants to know it.
@@ -280,6 +282,7 @@ impl Scoreboard {
                 last = Some(sent);
             } else {
                 ambiguous |= sent.state.has(Mark::AMBIGUOUS);
+                acked.resent |= sent.state.has(Mark::RESENT);
                 self.acknowledge_marked(sent);
             }
             if let Some(rates) = &mut self.rates {
@@ -490,9 +493,10 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675's NextSeg rule 3: the first segment below the highest SACKed octet that is neither SACKed nor resent.
-    pub fn next_doubtful(&self) -> Option<(u64, Sent)> {
-        let highest = self.ranges.end();
+    /// RFC 6675's NextSeg rule 3: the first segment that is neither SACKed nor resent, below the highest SACKed octet
+    /// (criterion 1.b) unless it may lie `anywhere`.
+    pub fn next_doubtful(&self, anywhere: bool) -> Option<(u64, Sent)> {
+        let highest = if anywhere { u64::MAX } else { self.ranges.end() };
         let unknown = |s: &Sent| !s.state.has(Mark::SACKED.or(Mark::RESENT));
         let index = self.judged.max(self.base) - self.base;
         let range = self.segments.range((index as usize).min(self.segments.len())..);

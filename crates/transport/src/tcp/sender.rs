@@ -6,7 +6,7 @@ mod timer;
 
 use super::burst::Bursts;
 use super::clock::Clock;
-use super::config::{Config, Host};
+use super::config::{Config, Counting, Host, SackProfile};
 use super::cwv::{PipeAck, Usage, Validation};
 use super::ecn::Marks;
 use super::pacing::Paced;
@@ -73,6 +73,9 @@ pub(crate) struct Sender {
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
+    sack_profile: SackProfile,
+    /// Octets that an acknowledgement counts for at most.
+    counts: u64,
     limited_transmit: bool,
     /// Whether the echo of a timestamp measures the round-trip time.
     rtt_by_timestamps: bool,
@@ -174,6 +177,8 @@ impl Sender {
             rtt,
             board,
             recovery,
+            sack_profile: config.sack_profile,
+            counts: if config.counting == Counting::Bytes { u64::MAX } else { mss },
             limited_transmit: config.limited_transmit,
             rtt_by_timestamps: config.rtt_by_timestamps,
             selective: recovery.is_selective(),
@@ -244,6 +249,9 @@ impl Sender {
 
     /// The handshake is over; `rtt` is its round-trip time, unless a SYN was sent twice.
     pub fn on_established(&mut self, rtt: Option<Duration>) {
+        // By the time stamps it is known to the millisecond.
+        let cut = |rtt: Duration| Duration::from_millis(rtt.as_nanos() / 1_000_000).max(Duration::from_micros(1));
+        let rtt = if self.rtt_by_timestamps { rtt.map(cut) } else { rtt };
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
         }
@@ -277,7 +285,7 @@ impl Sender {
         let same_window = self.window == ack.window;
         self.update_window(ack.offset, ack.window);
         let (una, losses) = (self.una, self.board.losses());
-        let before = Before { una, sacked: self.board.sacked() - ack.sacked };
+        let before = Before { una, sacked: self.board.sacked() - ack.sacked, news: ack.sacked > 0 };
         self.marks.echoed = ack.echo;
         if ack.offset > una {
             self.on_new_ack(now, ack, same_window);
@@ -321,6 +329,7 @@ impl Sender {
         let newly = ack.offset - self.una;
         let acked = self.board.acknowledge(ack.offset);
         self.una = ack.offset;
+        self.reduction.on_advance(acked.resent);
         self.duplicates = 0;
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
         if self.wants_one_way {
@@ -359,7 +368,7 @@ impl Sender {
     fn inform(&mut self, now: Time, report: Report) {
         let Report { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
         // Linux grows by what was delivered, on an acknowledgement that moves.
-        let acked = if self.modern.is_some() && advance > 0 { delivered } else { advance };
+        let acked = if self.modern.is_some() && advance > 0 { delivered } else { advance }.min(self.counts);
         // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
         // bears out, are content with all that was sent before.
         let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
@@ -405,7 +414,7 @@ impl Sender {
     #[inline]
     fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
         if !self.lenient {
-            return self.window_limited;
+            return self.window_limited || self.validation == Validation::Grow;
         }
         self.usage.update(una, self.nxt, flight, self.window_limited);
         self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()

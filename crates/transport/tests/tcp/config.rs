@@ -4,7 +4,9 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Parameters};
-use vazao_transport::tcp::{Bursting, Config, ControlFactory, Host, Pacing, Recovery, Validation};
+use vazao_transport::tcp::{
+    Bursting, Config, ControlFactory, Counting, Host, Pacing, Recovery, SackProfile, Validation,
+};
 
 /// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
@@ -31,7 +33,9 @@ pub fn plain() -> Config {
         cwv: Validation::None,
         ecn: Some(false),
         undo: false,
+        counting: Counting::Bytes,
         prr: false,
+        sack_profile: SackProfile::Rfc,
         rtt_by_timestamps: false,
         frto: false,
         limited_transmit: false,

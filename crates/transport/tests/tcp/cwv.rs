@@ -3,7 +3,7 @@
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
-use vazao_transport::tcp::{Config, Validation};
+use vazao_transport::tcp::{Config, Counting, Validation};
 
 /// A sender that began with two segments, has sent thirty in slow start, and has nothing more to send.
 fn paused(cwv: Validation) -> Trace {
@@ -14,6 +14,36 @@ fn paused(cwv: Validation) -> Trace {
     }
     assert_eq!((t.tcp.flight(), t.tcp.acknowledged_bytes()), (0, 30_000));
     t
+}
+
+/// A receiver's window of ten segments limits the flight: in ns-3 (3.37) the window grows all the same, by a segment for
+/// each that is acknowledged, since TcpNewReno::IncreaseWindow asks for nothing else.
+#[test]
+fn a_window_that_is_not_used_may_grow() {
+    for (cwv, grown) in [(Validation::None, 20), (Validation::Grow, 35)] {
+        let config = Config { cwv, control: control("reno", 20, None), ..plain() };
+        let mut t = Trace::established_with(config, 10_000);
+        t.writes_segments(30);
+        for segments in 1..=15 {
+            t.gets(&format!("1:1 ack {} win 10000", 1 + segments * 1_000));
+        }
+        assert_eq!(t.cwnd(), grown, "{cwv:?}");
+    }
+}
+
+/// In congestion avoidance ten acknowledgements of two segments each make one segment of growth of a window of twenty by
+/// RFC 3465's bytes, and half of one by RFC 5681's equation 3 as it stands.
+#[test]
+fn acknowledgements_may_count_once_each() {
+    for (counting, grown) in [(Counting::Bytes, 21), (Counting::Acknowledgements, 20)] {
+        let config = Config { counting, control: control("reno", 20, Some(20)), ..plain() };
+        let mut t = Trace::established(config);
+        t.writes_segments(80);
+        for next in (3..=23).step_by(2) {
+            t.acks(next, &[]);
+        }
+        assert_eq!(t.cwnd(), grown, "{counting:?}");
+    }
 }
 
 /// After a pause of 2.5 timeouts: the initial window; or a quarter of the window, halved once for each timeout.

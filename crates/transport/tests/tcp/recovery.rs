@@ -3,8 +3,8 @@
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
-use vazao_transport::tcp::Config;
 use vazao_transport::tcp::Recovery::{self, NewReno, Reno, Sack, Tahoe, TahoeNoFastRetransmit};
+use vazao_transport::tcp::{Config, SackProfile};
 
 const NOTHING: [u64; 0] = [];
 
@@ -283,6 +283,22 @@ fn the_last_segment_is_rescued_once() {
     assert_eq!(t.acks(1, &[(2, 5)]), [6]);
     assert_eq!(t.acks(6, &[]), NOTHING, "once an episode");
     assert_eq!(t.acks(7, &[]), NOTHING);
+}
+
+/// ns-3's NextSeg (tcp-tx-buffer.cc in 3.37) keeps for rule 3 the first segment that was neither reported nor resent, without
+/// the comparison with the highest octet reported that criterion 1.b asks for: while only 1 is lost, 7 and 8 go again.
+#[test]
+fn ns3_sends_again_what_is_on_its_way_at_the_end() {
+    for (sack_profile, again) in [(SackProfile::Rfc, vec![8]), (SackProfile::Ns3, vec![7, 8])] {
+        let reno = control("reno", 8, Some(8));
+        let config = Config { recovery: Sack, sack: true, control: reno, sack_profile, ..plain() };
+        let mut t = Trace::established(config);
+        t.writes_segments(8);
+        assert_eq!([2, 3, 4].map(|end| t.acks(1, &[(2, end)])), [vec![], vec![], vec![1]]);
+        // Four may be in the network: the resent 1, and what is left of 5 to 8.
+        assert_eq!([5, 6, 7].map(|end| t.acks(1, &[(2, end)])).concat(), again);
+        assert_eq!(t.acks(9, &[]), NOTHING);
+    }
 }
 
 /// An acknowledgement of old data, or one that tells nothing new, is no duplicate (section 2).

@@ -1,6 +1,7 @@
 //! What a sender sends, and when it may.
 
 use super::{Chunk, Purpose, Sender};
+use crate::tcp::config::SackProfile;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use crate::tcp::scoreboard::{Mark, Sent};
 use vazao_engine::Time;
@@ -149,10 +150,10 @@ impl Sender {
         if self.board.pipe() + self.mss > allowed {
             return None;
         }
-        if let Some((number, sent)) = self.board.next_doubtful() {
+        if let Some((number, sent)) = self.board.next_doubtful(self.sack_profile == SackProfile::Ns3) {
             return Some(self.resend(number, sent, now));
         }
-        if self.rescued || self.edge > self.nxt && self.nxt < self.finish() {
+        if self.sack_profile == SackProfile::Ns3 || self.rescued || self.edge > self.nxt && self.nxt < self.finish() {
             return None;
         }
         self.rescued = true;
