@@ -86,7 +86,7 @@ impl Capture {
         let place = |side: usize| Place { address: ends[side].1, port: self.sockets[flow][side].0.port };
         let addresses: Vec<_> = paths.iter().map(|ends| ends[from].1).collect();
         self.packet.clear();
-        encode_chunks(packet, (place(from), place(1 - from)), &addresses, &mut self.packet);
+        encode_chunks(packet, (place(from), place(1 - from)), &addresses, None, &mut self.packet);
         let interface = ends[at].0;
         self.bytes_at(now, interface, direction);
     }

@@ -1,8 +1,60 @@
-//! Packets of our associations as bytes, for captures.
+//! Packets of our associations as bytes, for captures and for guests; and a guest's bytes as packets.
 
-use vazao_transport::sctp::{Control, Cookie, Init, Packet};
+mod read;
+
+pub(crate) use read::{note_chunks, read_chunks};
+
+use vazao_transport::sctp::{Control, Cookie, DataFlags, Init, Packet};
 use vazao_wire::sctp::{Header, Writer, kind, parameter};
 use vazao_wire::{content, ipv4};
+
+/// What the bytes of an association with a guest tell beyond our packets. It has one stream, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beyond {
+    /// Where what each side sends lies in the flow.
+    pub courses: [Course; 2],
+    /// The guest's state cookie, and what its heartbeats said: nobody's to read, but to send back.
+    cookie: Vec<u8>,
+    beats: Vec<Vec<u8>>,
+}
+
+/// The chunks that a side has sent, by TSN.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Course {
+    first: u32,
+    spots: Vec<Spot>,
+    next: Spot,
+}
+
+/// Where a chunk's payload begins: in the flow; and its message's number, and where in the message.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spot {
+    offset: u64,
+    message: u64,
+    within: u64,
+}
+
+impl Course {
+    /// A chunk is sent. The first time each is sent they follow one another.
+    pub fn note(&mut self, tsn: u32, length: u16, flags: DataFlags) {
+        if self.spots.is_empty() {
+            self.first = tsn;
+        }
+        if tsn.wrapping_sub(self.first) as usize != self.spots.len() {
+            return;
+        }
+        self.spots.push(self.next);
+        self.next.offset += u64::from(length);
+        self.next.within += u64::from(length);
+        if flags.has(DataFlags::END) {
+            (self.next.message, self.next.within) = (self.next.message + 1, 0);
+        }
+    }
+
+    fn spot(&self, tsn: u32) -> Spot {
+        self.spots.get(tsn.wrapping_sub(self.first) as usize).copied().unwrap_or(self.next)
+    }
+}
 
 /// One end of a path.
 #[derive(Clone, Copy, Debug)]
@@ -11,20 +63,29 @@ pub(crate) struct Place {
     pub port: u16,
 }
 
-/// Appends the IP packet that carries `packet` from `source` to `target`; `addresses` are all of the source's.
+/// Appends the IP packet that carries `packet` from `source` to `target`; `addresses` are all of the source's. To a guest
+/// go a flow's content and what it wants back, as `beyond` and the sending side know; in captures stamps stand for content.
 pub(crate) fn encode_chunks(
     packet: &Packet,
     (source, target): (Place, Place),
     addresses: &[[u8; 4]],
+    beyond: Option<(&Beyond, usize)>,
     out: &mut Vec<u8>,
 ) {
-    let length = ipv4::HEADER_LENGTH + packet.bytes() as usize;
-    let ip = ipv4::Header::new(source.address, target.address, vazao_wire::sctp::PROTOCOL, length as u16);
-    ipv4::encode(&ip, out);
+    let start = out.len();
+    out.resize(start + ipv4::HEADER_LENGTH, 0);
     let header = Header { source_port: source.port, destination_port: target.port, verification_tag: packet.tag };
     let mut writer = Writer::new(&header, out);
     for chunk in &packet.control {
-        write_control(chunk, addresses, &mut writer);
+        match (chunk, beyond) {
+            (Control::CookieEcho(_), Some((known, _))) => {
+                writer.chunk(kind::COOKIE_ECHO, 0, |out| out.extend(&known.cookie));
+            }
+            (Control::HeartbeatAck(probe), Some((known, _))) => {
+                writer.chunk(kind::HEARTBEAT_ACK, 0, |out| out.extend(&known.beats[probe.nonce as usize]));
+            }
+            _ => write_control(chunk, addresses, &mut writer),
+        }
     }
     if let Some(sack) = packet.sack {
         // The flags say how many packets it answers where acknowledgements are CMT's.
@@ -55,10 +116,16 @@ pub(crate) fn encode_chunks(
             }
             let start = out.len();
             out.resize(start + usize::from(data.length), 0);
-            content::fill(u64::from(data.stamp), &mut out[start..]);
+            let offset = beyond.map_or(u64::from(data.stamp), |(known, side)| known.courses[side].spot(data.tsn).offset);
+            content::fill(offset, &mut out[start..]);
         });
     }
     writer.finish();
+    let length = (out.len() - start) as u16;
+    let ip = ipv4::Header::new(source.address, target.address, vazao_wire::sctp::PROTOCOL, length);
+    let mut header = Vec::with_capacity(ipv4::HEADER_LENGTH);
+    ipv4::encode(&ip, &mut header);
+    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&header);
 }
 
 fn words(out: &mut Vec<u8>, words: &[u32]) {

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::measure::{PathState, SenderState};
 use crate::probe::Probe;
-use crate::world::{Body, IP_HEADER, World};
+use crate::world::{Body, IP_HEADER, TO_GUEST, World};
 use vazao_engine::{Duration, Time};
 use vazao_network::{Ecn, Outgoing, RouteId};
 use vazao_transport::sctp::{Association, Packet, PathStats};
@@ -108,13 +108,20 @@ impl Multihomed {
 impl<P: Probe> World<P> {
     /// Hands a packet to one of our associations.
     pub fn deliver_parcel(&mut self, index: usize, packet: &vazao_network::Packet<Body>, parcel: Parcel) {
+        if P::ON {
+            let endpoint = &self.endpoints[index];
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            let content = self.parcels.get(parcel.packet);
+            self.probe.on_parcel(self.now, end, Direction::Inbound, parcel.path, content);
+        }
+        self.accept_parcel(index, packet, parcel);
+    }
+
+    /// The same, whoever has seen it arrive.
+    pub fn accept_parcel(&mut self, index: usize, packet: &vazao_network::Packet<Body>, parcel: Parcel) {
         let content = self.parcels.get(parcel.packet);
         let endpoint = &mut self.endpoints[index];
         let flow = &mut self.flows[endpoint.flow as usize];
-        if P::ON {
-            let end = (endpoint.flow as usize, usize::from(endpoint.side));
-            self.probe.on_parcel(self.now, end, Direction::Inbound, parcel.path, content);
-        }
         let Machine::Sctp(end) = &mut endpoint.machine else { unreachable!("a packet goes to an association") };
         end.association.handle(self.now, usize::from(parcel.path), content);
         if endpoint.sends {
@@ -164,6 +171,10 @@ impl<P: Probe> World<P> {
             let Some(path) = end.association.poll_transmit(self.now, content) else {
                 return self.parcels.discard(packet);
             };
+            if endpoint.peer & TO_GUEST != 0 {
+                self.send_to_guest(index, path, packet);
+                continue;
+            }
             let size = IP_HEADER + content.bytes();
             let (route, to) = (end.ways[path], endpoint.peer);
             if P::ON {

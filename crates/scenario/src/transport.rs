@@ -246,7 +246,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Sctp {
         refuse_own(&table, sctp::PARAMETERS, &["multihomed"])?;
     }
-    if stacks[0] != stacks[1] && matches!(entry.build, Protocol::Udp | Protocol::Sctp) {
+    if stacks[0] != stacks[1] && entry.build == Protocol::Udp {
         return Err(whole.error(format!("has two stacks, but over {} both sides have the same so far", entry.name)));
     }
     let cc = if entry.build == Protocol::Udp { None } else { table.take("cc") };
@@ -273,6 +273,12 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Udp | Protocol::Mptcp => ("none", Parameters::default()),
     };
     let parameters = table.parameters(entry.parameters)?;
+    if stacks[0] != stacks[1]
+        && entry.build == Protocol::Sctp
+        && (parameters.integer("streams") > 1 || parameters.flag("unordered"))
+    {
+        return Err(whole.error("a guest reads one stream, in order; leave streams and unordered out, or stack"));
+    }
     let tls = match entry.build {
         Protocol::Tcp => tls::Config::new(&parameters).map_err(|problem| whole.error(problem))?,
         _ => None,

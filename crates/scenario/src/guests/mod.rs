@@ -1,12 +1,14 @@
 //! Guests in a run: hosts that exchange bytes, beside our own machines and on the same links.
 
 use crate::address::{Address, Addresses};
+use crate::chunks::{Beyond, note_chunks};
 use crate::codec::{Offsets, decode, encode};
 use crate::ledger::{Ledger, Report, Tuple};
 use crate::meter::TcpMeter;
 use crate::plan::Planned;
 use crate::probe::Probe;
 use crate::transport::{Protocol, TransportSpec};
+use crate::machine::Machine;
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Scheduler, Slot, Time};
@@ -68,6 +70,8 @@ struct GuestFlow {
     is_heard: bool,
     /// Where our machine is at the other end: the streams from it to the guest, and back.
     offsets: [Offsets; 2],
+    /// What bytes tell beyond our packets, of an association.
+    beyond: Beyond,
     ledger: Ledger,
 }
 
@@ -129,6 +133,7 @@ impl Guests {
             under_way: 0,
             is_heard: false,
             offsets: sockets.map(|socket| Offsets::from(socket.iss)),
+            beyond: Beyond::default(),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);
@@ -362,6 +367,9 @@ impl<P: Probe> World<P> {
             Target::Machine(index) => index,
         };
         let endpoint = &self.endpoints[index];
+        if let Machine::Sctp(_) = &endpoint.machine {
+            return self.deliver_chunks(index, packet, &bytes);
+        }
         let (number, side) = (endpoint.flow as usize, usize::from(endpoint.side));
         let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
         // What cannot be decoded would not have passed our checksum either.
@@ -435,6 +443,9 @@ impl<P: Probe> World<P> {
             let known = guests.flows.get_mut(&number).expect("a guest's flow");
             let is_data = side == known.sending_side();
             flow = Some((number, is_data));
+            if known.protocol == Protocol::Sctp && machine.is_some() {
+                note_chunks(&bytes[inside.clone()], &mut known.beyond.courses[side]);
+            }
             if is_data {
                 known.under_way += 1;
                 known.see_at_sender(self.now, &ip, &bytes[inside.clone()], true);
@@ -532,5 +543,6 @@ impl<P: Probe> World<P> {
     }
 }
 
+mod association;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,171 @@
+//! A guest's bytes as packets of our associations.
+
+use super::{Beyond, Course};
+use vazao_engine::{Duration, Time};
+use vazao_transport::sctp::{Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, stamp};
+use vazao_wire::sctp::{Chunk, decode, kind, parameter};
+use vazao_wire::{DecodeError, content};
+
+/// Bytes of a DATA chunk between its length and its payload.
+const DATA_FIELDS: usize = 12;
+
+/// Notes the chunks of user data in what a side sends.
+pub(crate) fn note_chunks(bytes: &[u8], course: &mut Course) {
+    for chunk in decode(bytes).map(|(_, chunks)| chunks).unwrap_or_default() {
+        if let (kind::DATA, Some(payload)) = (chunk.kind, chunk.value.get(DATA_FIELDS..)) {
+            course.note(word(chunk.value, 0), payload.len() as u16, DataFlags(chunk.flags & 7));
+        }
+    }
+}
+
+/// Reads what `side`, a guest, has sent into `out`, which is empty. A chunk's stamp is that of its place if its payload is
+/// what belongs there, else of none. Chunks that our associations do not know are left out.
+pub(crate) fn read_chunks(
+    bytes: &[u8],
+    beyond: &mut Beyond,
+    side: usize,
+    out: &mut Packet,
+) -> Result<(), DecodeError> {
+    let (header, chunks) = decode(bytes)?;
+    out.tag = header.verification_tag;
+    for chunk in chunks {
+        if chunk.value.len() < least(chunk.kind) {
+            return Err(DecodeError::BadLength(chunk.value.len()));
+        }
+        match chunk.kind {
+            kind::DATA => out.data.push(data(&chunk, &beyond.courses[side])),
+            kind::SACK => read_sack(&chunk, out),
+            _ => out.control.extend(control(&chunk, beyond)),
+        }
+    }
+    Ok(())
+}
+
+/// The bytes that a chunk has at least behind its length (RFC 9260 section 3.3).
+fn least(kind: u8) -> usize {
+    match kind {
+        kind::DATA | kind::SACK => 12,
+        kind::INIT | kind::INIT_ACK => FIXED,
+        kind::SHUTDOWN => 4,
+        _ => 0,
+    }
+}
+
+/// Bytes of the fixed part of INIT.
+const FIXED: usize = 16;
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |&word| u32::from_be_bytes(word))
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |&half| u16::from_be_bytes(half))
+}
+
+fn data(chunk: &Chunk<'_>, course: &Course) -> Data {
+    let (fields, payload) = chunk.value.split_at(DATA_FIELDS);
+    let (tsn, stream) = (word(fields, 0), half(fields, 4));
+    let spot = course.spot(tsn);
+    let right = stamp(stream, spot.message, spot.within);
+    Data {
+        tsn,
+        stream,
+        number: u32::from(half(fields, 6)),
+        message: spot.message as u32,
+        length: payload.len() as u16,
+        flags: DataFlags(chunk.flags & 7),
+        stamp: if content::verify(spot.offset, payload) { right } else { !right },
+        ..Data::default()
+    }
+}
+
+fn read_sack(chunk: &Chunk<'_>, out: &mut Packet) {
+    let bytes = chunk.value;
+    out.sack = Some(Sack { cumulative: word(bytes, 0), window: word(bytes, 4), packets: chunk.flags >> 6 });
+    let gaps = usize::from(half(bytes, 8));
+    let duplicates = usize::from(half(bytes, 10));
+    let blocks = bytes[12..].chunks_exact(4).map(|block| (half(block, 0), half(block, 2)));
+    out.gaps.extend(blocks.take(gaps));
+    out.duplicates.extend(bytes[12..].chunks_exact(4).skip(gaps).take(duplicates).map(|tsn| word(tsn, 0)));
+}
+
+fn control(chunk: &Chunk<'_>, beyond: &mut Beyond) -> Option<Control> {
+    let value = chunk.value;
+    Some(match chunk.kind {
+        kind::INIT => Control::Init(init(value)),
+        kind::INIT_ACK => {
+            let cookie = parameters(value).find(|(kind, _)| *kind == parameter::STATE_COOKIE)?;
+            beyond.cookie = cookie.1.to_vec();
+            // What is in it is the guest's affair: it is sent back as it came.
+            let own = init(value);
+            let (peer, created, life) = (Init::default(), Time::ZERO, Duration::ZERO);
+            Control::InitAck(own, Cookie { own, peer, created, life, signature: 0 })
+        }
+        kind::COOKIE_ECHO => Control::CookieEcho(cookie(value)?),
+        kind::COOKIE_ACK => Control::CookieAck,
+        kind::HEARTBEAT => {
+            beyond.beats.push(value.to_vec());
+            Control::Heartbeat(Probe { path: 0, sent: Time::ZERO, nonce: beyond.beats.len() as u32 - 1 })
+        }
+        kind::HEARTBEAT_ACK => {
+            // Our own information comes back, behind its type and length.
+            let sent = Time::from_nanos(u64::from(word(value, 4)) << 32 | u64::from(word(value, 8)));
+            Control::HeartbeatAck(Probe { path: word(value, 16) as u8, sent, nonce: word(value, 12) })
+        }
+        kind::SHUTDOWN => Control::Shutdown(word(value, 0)),
+        kind::SHUTDOWN_ACK => Control::ShutdownAck,
+        kind::SHUTDOWN_COMPLETE => Control::ShutdownComplete(chunk.flags & 1 == 1),
+        kind::ABORT => Control::Abort(chunk.flags & 1 == 1),
+        // Section 3.3.10.3.
+        kind::ERROR if half(value, 0) == 3 => Control::StaleCookie(word(value, 4)),
+        _ => return None,
+    })
+}
+
+/// The parameters behind the fixed part of an INIT.
+fn parameters(value: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = value.get(FIXED..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let length = usize::from(half(rest, 2));
+        let found = (half(rest, 0), rest.get(4..length)?);
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(found)
+    })
+}
+
+fn fixed(value: &[u8]) -> Init {
+    Init {
+        tag: word(value, 0),
+        window: word(value, 4),
+        streams: (half(value, 8), half(value, 10)),
+        tsn: word(value, 12),
+        ..Init::default()
+    }
+}
+
+fn init(value: &[u8]) -> Init {
+    let addresses = parameters(value).filter(|(kind, _)| *kind == parameter::IPV4_ADDRESS).count();
+    let listed = parameters(value).find(|(kind, _)| *kind == parameter::SUPPORTED_EXTENSIONS);
+    let interleaving = listed.is_some_and(|(_, types)| types.contains(&kind::I_DATA));
+    Init { addresses: addresses.max(1) as u8, extensions: Extensions { interleaving }, ..fixed(value) }
+}
+
+/// Our own cookie, as `write_cookie` wrote it.
+fn cookie(value: &[u8]) -> Option<Cookie> {
+    let init = |at: usize| {
+        let bits = word(value, at + FIXED);
+        let extensions = Extensions { interleaving: bits >> 8 & 1 == 1 };
+        Init { addresses: bits as u8, extensions, ..fixed(&value[at..]) }
+    };
+    let long = |at: usize| u64::from(word(value, at)) << 32 | u64::from(word(value, at + 4));
+    (value.len() == Cookie::BYTES as usize).then(|| Cookie {
+        own: init(0),
+        peer: init(FIXED + 4),
+        created: Time::from_nanos(long(40)),
+        life: Duration::from_nanos(long(48)),
+        signature: long(56),
+    })
+}
+
+#[cfg(test)]
+mod tests;

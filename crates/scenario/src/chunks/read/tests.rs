@@ -1,0 +1,137 @@
+//! What is written is read, and a guest's own bytes go back as they came.
+
+use super::super::{Place, encode_chunks};
+use super::*;
+use vazao_wire::ipv4;
+
+const ENDS: (Place, Place) =
+    (Place { address: [10, 0, 0, 1], port: 5_000 }, Place { address: [10, 0, 0, 2], port: 5_001 });
+
+/// The SCTP packet that a side sends.
+fn written(packet: &Packet, beyond: &Beyond, side: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_chunks(packet, ENDS, &[ENDS.0.address], Some((beyond, side)), &mut bytes);
+    let (ip, inside) = ipv4::decode(&bytes).expect("an IP packet");
+    assert_eq!((ip.source, ip.destination), (ENDS.0.address, ENDS.1.address));
+    bytes[inside].to_vec()
+}
+
+fn read(bytes: &[u8], beyond: &mut Beyond, side: usize) -> Packet {
+    let mut packet = Packet::default();
+    read_chunks(bytes, beyond, side, &mut packet).expect("a packet that was written here");
+    packet
+}
+
+fn chunk(tsn: u32, message: u64, within: u64, flags: DataFlags) -> Data {
+    Data { tsn, number: message as u32, message: message as u32, length: 100, flags, stamp: stamp(0, message, within), ..Data::default() }
+}
+
+/// Content goes with its chunk, also when that is sent again, and a byte at the wrong place is noticed.
+#[test]
+fn chunks_carry_the_flow_s_content() {
+    let first = u32::MAX - 1;
+    let chunks = [
+        chunk(first, 0, 0, DataFlags::BEGIN),
+        chunk(first.wrapping_add(1), 0, 100, DataFlags::END),
+        chunk(first.wrapping_add(2), 1, 0, DataFlags::WHOLE),
+    ];
+    let mut beyond = Beyond::default();
+    chunks.iter().for_each(|data| beyond.courses[0].note(data.tsn, data.length, data.flags));
+    let sent = Packet { tag: 7, data: vec![chunks[2], chunks[0], chunks[1]], ..Packet::default() };
+    let mut bytes = written(&sent, &beyond, 0);
+    let mut there = Beyond::default();
+    for data in chunks {
+        let one = written(&Packet { data: vec![data], ..Packet::default() }, &beyond, 0);
+        note_chunks(&one, &mut there.courses[0]);
+    }
+    assert_eq!(read(&bytes, &mut there, 0), sent);
+    // The last byte of the last chunk; the checksum is made right again.
+    let end = bytes.len() - 1;
+    bytes[end] ^= 1;
+    bytes[8..12].fill(0);
+    let sum = vazao_wire::sctp::crc32c(&bytes);
+    bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+    let wrong = read(&bytes, &mut there, 0).data[2];
+    assert_eq!(wrong, Data { stamp: !chunks[1].stamp, ..chunks[1] });
+}
+
+#[test]
+fn what_has_no_payload_is_read_as_it_was() {
+    let init = Init { tag: 1, window: 2, streams: (3, 4), tsn: 5, addresses: 1, ..Init::default() };
+    let other = Init { tag: 9, window: 8, streams: (7, 6), tsn: 5, addresses: 2, ..Init::default() };
+    let (created, life) = (Time::from_nanos(1 << 40), Duration::from_secs(60));
+    let cookie = Cookie { own: init, peer: other, created, life, signature: u64::MAX - 3 };
+    let probe = Probe { path: 1, sent: Time::from_nanos(12_345_678_901), nonce: 3 };
+    let beyond = Beyond { cookie: vec![1, 2, 3, 4], beats: vec![vec![5; 12]; 4], ..Beyond::default() };
+    // Written without what is beyond packets, as the guest's peer would see it.
+    let plain = |control: Control| {
+        let mut bytes = Vec::new();
+        let packet = Packet { tag: 77, control: vec![control], ..Packet::default() };
+        encode_chunks(&packet, ENDS, &[ENDS.0.address], None, &mut bytes);
+        let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
+        (packet, bytes[inside].to_vec())
+    };
+    for control in [
+        Control::Init(init),
+        Control::CookieEcho(cookie),
+        Control::CookieAck,
+        Control::StaleCookie(99),
+        Control::HeartbeatAck(probe),
+        Control::Shutdown(11),
+        Control::ShutdownAck,
+        Control::ShutdownComplete(true),
+        Control::Abort(false),
+    ] {
+        let (packet, bytes) = plain(control);
+        assert_eq!(read(&bytes, &mut beyond.clone(), 1), packet);
+    }
+    let sack = Packet {
+        tag: 1,
+        sack: Some(Sack { cumulative: 3, window: 4, packets: 2 }),
+        gaps: vec![(2, 3), (5, 5)],
+        duplicates: vec![1, 2, 3],
+        ..Packet::default()
+    };
+    assert_eq!(read(&written(&sack, &beyond, 0), &mut beyond.clone(), 1), sack);
+}
+
+/// A guest's cookie and its heartbeats mean something to it alone.
+#[test]
+fn what_is_the_guest_s_goes_back_unread() {
+    let mut beyond = Beyond::default();
+    let opaque = |kind: u8, value: &[u8]| {
+        let mut bytes = Vec::new();
+        let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+        writer.chunk(kind, 0, |out| out.extend(value));
+        writer.finish();
+        bytes
+    };
+    let init_ack = [&[1_u8; 16][..], &[0, 7, 0, 9, 1, 2, 3, 4, 5, 0, 0, 0]].concat();
+    let answer = read(&opaque(kind::INIT_ACK, &init_ack), &mut beyond, 1);
+    let [Control::InitAck(_, cookie)] = answer.control[..] else { panic!("{answer:?}") };
+    let beat = [0, 1, 0, 8, 9, 9, 9, 9];
+    let asked = read(&opaque(kind::HEARTBEAT, &beat), &mut beyond, 1);
+    let [Control::Heartbeat(probe)] = asked.control[..] else { panic!("{asked:?}") };
+    let reply = Packet { control: vec![Control::CookieEcho(cookie), Control::HeartbeatAck(probe)], ..Packet::default() };
+    let bytes = written(&reply, &beyond, 0);
+    let (_, chunks) = decode(&bytes).expect("a packet");
+    assert_eq!((chunks[0].kind, chunks[0].value), (kind::COOKIE_ECHO, &[1, 2, 3, 4, 5][..]));
+    assert_eq!((chunks[1].kind, chunks[1].value), (kind::HEARTBEAT_ACK, &beat[..]));
+}
+
+#[test]
+fn nothing_makes_it_panic() {
+    let mut stream = vazao_engine::Stream::new(1, "bytes");
+    for _ in 0..2_000 {
+        let mut bytes = Vec::new();
+        let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+        for _ in 0..3 {
+            let value: Vec<u8> = (0..stream.below(40)).map(|_| stream.below(12) as u8).collect();
+            writer.chunk(stream.below(15) as u8, stream.bits() as u8, |out| out.extend(value));
+        }
+        writer.finish();
+        let mut beyond = Beyond::default();
+        note_chunks(&bytes, &mut beyond.courses[0]);
+        let _ = read_chunks(&bytes, &mut beyond, 0, &mut Packet::default());
+    }
+}
