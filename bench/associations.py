@@ -54,8 +54,8 @@ USRSCTP_CMT: Settings = {
 }
 
 LINUX: Settings = {
+    "semantics": "linux",
     # sctp_transport_raise_cwnd: RFC 4960 with its errata; in slow start, too, the cumulative TSN need not advance.
-    "semantics": "rfc4960",
     "cwnd_growth": "gap-acked",
     # sctp_association_init announces half of the socket's buffer, of 212 992 bytes unless told otherwise.
     "receive_buffer": "106496 B",

@@ -143,6 +143,89 @@ def test_linux_and_ours_understand_each_other(app: str, stack: str, loss: str) -
         assert row["retransmissions"] > 0
 
 
+SCTP = """
+[network]
+topology = "multipath"
+path = [
+    { rate = "10 Mbps", delay = "15 ms", queue = "84 packets", forward.loss = LOSS, OUTAGES },
+    { rate = "10 Mbps", delay = "15 ms", queue = "84 packets" },
+]
+
+[[flow]]
+app = { kind = "APP", size = "2 MB" }
+transport = { kind = "sctp", stack = STACK, multihomed = MULTIHOMED }
+"""
+
+
+def association(stack: str, app: str = "upload", loss: str = "0.0", multihomed: bool = False, out: str = "") -> str:
+    words = {"STACK": stack, "APP": app, "LOSS": loss, "MULTIHOMED": str(multihomed).lower(), "OUTAGES": out}
+    text = SCTP
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text.replace(", }", " }")
+
+
+@needs_kernel
+@pytest.mark.parametrize("app", ["upload", "download"])
+@pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
+@pytest.mark.parametrize("loss", ["0.0", "0.02", '{ kind = "list", packets = [1, 4, 30, 31, 32, 33, 600] }'])
+def test_linux_and_our_association_understand_each_other(app: str, stack: str, loss: str) -> None:
+    """Losses of packets 1 and 4 are those of an INIT or INIT ACK, and of a cookie."""
+    row = flow(run_scenario(load(association(stack, app, loss))))
+    assert (row["app_bytes"], row["completed"], row["intact"]) == (2_000_000, True, True)
+    if loss != "0.0" and app == "upload":
+        assert row["packets_lost"] > 0
+        assert row["retransmissions"] > 0
+
+
+@needs_kernel
+@pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
+def test_linux_and_ours_go_on_by_the_other_path(stack: str) -> None:
+    """The primary path fails after a second. Ours waits for the sixth timeout in a row, 63 s; Linux, by RFC 7829, for
+    the first."""
+    out = 'outages = [{ at = "1 s", for = "1000 s", kind = "loss" }]'
+    result = run_scenario(load(association(stack, multihomed=True, out=out)))
+    row = flow(result)
+    assert (row["app_bytes"], row["completed"], row["intact"]) == (2_000_000, True, True)
+    spent = row["completion_s"] - 1.7
+    assert spent < 4 if "client" in stack else 62 < spent < 70, spent
+    # The second path's link; its first direction is forward.
+    assert result.links["bytes"][2] > 500_000
+
+
+@needs_kernel
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
+@pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
+def test_tshark_reads_what_linux_and_ours_exchange(stack: str, tmp_path: Path) -> None:
+    """Every checksum is right, nothing is malformed, and of the chunks sent tshark takes as many for retransmissions as
+    the sender counted."""
+    row = flow(run_scenario(load(association(stack, loss="0.02")), pcap=tmp_path))
+    fields = ["sctp.data_tsn_raw", "sctp.retransmission", "sctp.checksum.status", "_ws.malformed"]
+    command = ["tshark", "-r", str(tmp_path / "a.1.pcapng"), "-o", "sctp.checksum:CRC 32c", "-T", "fields"]
+    for field in fields:
+        command += ["-e", field]
+    text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    lines = [line.split("\t") for line in text.splitlines()]
+    assert all(line[2] == "1" and not line[3] for line in lines)
+    tsns = [tsn for line in lines for tsn in line[0].split(",") if tsn]
+    assert len(tsns) - len(set(tsns)) == row["retransmissions"] > 0
+    assert sum(bool(line[1]) for line in lines) == row["retransmissions"]
+
+
+@needs_kernel
+def test_what_linux_says_of_its_association() -> None:
+    """Windows and round-trip times of each path, and how much was sent again."""
+    result = run_scenario(load(association('"linux"', loss="0.02")))
+    assert flow(result)["retransmissions"] == flow(result)["packets_lost"] > 0
+    path = result.paths.row(0, named=True)
+    # A round trip of 30 ms and, at most, a full queue of 84 packets; the kernel's clock ticks each 10 ms.
+    assert 0.02 < path["srtt_s"] < 0.03 + 84 * 0.0012 + 0.01
+    assert 1500 < path["cwnd_mean_bytes"] < 200_000
+    both = run_scenario(load(association('"linux"', loss="0.02", multihomed=True))).paths
+    assert both["path"].to_list() == [0, 1]
+    assert both["cwnd_mean_bytes"].null_count() == 0
+
+
 MARKING = """
 [network]
 topology = "point-to-point"

@@ -281,7 +281,7 @@ impl<'a> Counts<'a> {
         connections.iter().for_each(|(_, meter)| rtt.merge(&meter.rtt));
         Counts {
             packets: ledger.packets,
-            retransmissions: sum(|meter| meter.retransmissions),
+            retransmissions: sum(|meter| meter.retransmissions).or(ledger.sctp.retransmissions),
             fast_retransmissions: None,
             timeout_retransmissions: None,
             timeouts: ledger.info.timeouts,
@@ -291,7 +291,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: None,
             mark_reductions: None,
             rtt: Cow::Owned(rtt),
-            srtt: ledger.info.srtt(),
+            srtt: ledger.info.srtt().or(ledger.sctp.paths.first().and_then(|path| path.srtt)),
             is_over: ledger.written.is_some(),
         }
     }

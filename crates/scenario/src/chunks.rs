@@ -116,7 +116,8 @@ pub(crate) fn encode_chunks(
             }
             let start = out.len();
             out.resize(start + usize::from(data.length), 0);
-            let offset = beyond.map_or(u64::from(data.stamp), |(known, side)| known.courses[side].spot(data.tsn).offset);
+            let offset =
+                beyond.map_or(u64::from(data.stamp), |(known, side)| known.courses[side].spot(data.tsn).offset);
             content::fill(offset, &mut out[start..]);
         });
     }

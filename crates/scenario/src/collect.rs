@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::build::link_id;
 use crate::flow::FlowSpec;
+use crate::ledger::SctpPath;
 use crate::machine::Machine;
 use crate::multihomed::{PathView, watched};
 use crate::probe::Probe;
@@ -201,6 +202,43 @@ fn stack_name([client, server]: [Stack; 2]) -> String {
     if client == server { client.name().into() } else { format!("{}-{}", client.name(), server.name()) }
 }
 
+/// A row for each path of a guest's association. Of several, its kernel tells windows and round-trip times alone.
+fn guest_path_rows<P>(
+    id: &str,
+    number: usize,
+    account: &Account<'_>,
+    world: &World<P>,
+) -> Vec<Vec<(&'static str, Cell)>> {
+    let flow = &world.flows[number];
+    let paths = match flow.sender() {
+        End::Guest(_) => &world.guests.ledger(number).sctp.paths[..],
+        End::Machine(_) => &[],
+    };
+    if paths.is_empty() {
+        return vec![path_row(id, number, account, world)];
+    }
+    let sender = &account.sender;
+    let end = if sender.is_over { account.last_byte.unwrap_or(world.now) } else { world.now };
+    let of_all = |count: u64| (paths.len() == 1).then_some(count);
+    let row = |(i, path): (usize, &SctpPath)| {
+        vec![
+            ("run_id", id.into()),
+            ("flow", (number as u64).into()),
+            ("path", (i as u64).into()),
+            ("bytes", of_all(account.app_bytes).into()),
+            ("packets_sent", of_all(sender.packets).into()),
+            ("packets_lost", of_all(account.arrivals.lost).into()),
+            ("retransmissions", sender.retransmissions.and_then(of_all).into()),
+            ("fast_retransmissions", None::<u64>.into()),
+            ("timeout_retransmissions", None::<u64>.into()),
+            ("timeouts", None::<u64>.into()),
+            ("srtt_s", path.srtt.map(Duration::as_secs).into()),
+            ("cwnd_mean_bytes", path.cwnd_mean(end).into()),
+        ]
+    };
+    paths.iter().enumerate().map(row).collect()
+}
+
 /// A row for each path of an association, one for every other flow.
 fn path_rows<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<Vec<(&'static str, Cell)>> {
     let flow = &world.flows[number];
@@ -211,7 +249,7 @@ fn path_rows<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>
     let (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) =
         (machine(flow.sender()), machine(flow.receiver()))
     else {
-        return vec![path_row(id, number, account, world)];
+        return guest_path_rows(id, number, account, world);
     };
     let span = watched(account.sender.is_over, flow.measure.last_event(), world.now, flow.start);
     let row = |(i, path): (usize, PathView)| {

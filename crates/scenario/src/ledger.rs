@@ -23,6 +23,8 @@ pub(crate) struct Ledger {
     pub failure: Option<String>,
     /// What the sender's kernel last said of its connection.
     pub info: TcpInfo,
+    /// What the sender's kernel says of its association.
+    pub sctp: SctpInfo,
     /// The sender's connections as seen on the wire: the client's port and each one's counts.
     pub connections: Vec<(Tuple, TcpMeter)>,
     /// IP packets that the sender sent, of any protocol, and payload bytes that arrived.
@@ -60,10 +62,7 @@ impl TcpInfo {
     /// Takes over what a sample says, in the kernel's names and units. False: it says nothing of a window, as with
     /// connections that have several or count them otherwise.
     pub fn update(&mut self, sample: &str) -> bool {
-        let value = |wanted: &str| -> Option<u64> {
-            let mut found = sample.split_ascii_whitespace().filter_map(|word| word.split_once('='));
-            found.find(|(name, _)| *name == wanted)?.1.parse().ok()
-        };
+        let value = |wanted| value(sample, wanted);
         let (Some(mss), Some(cwnd)) = (value("mss"), value("cwnd")) else { return false };
         let old = self.ssthresh;
         self.cwnd = cwnd * mss;
@@ -80,6 +79,59 @@ impl TcpInfo {
         self.timeouts = value("total_rto");
         true
     }
+}
+
+/// Samples of a kernel's state of an association (`struct sctp_assoc_stats`, `struct sctp_paddrinfo`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SctpInfo {
+    /// Chunks sent again.
+    pub retransmissions: Option<u64>,
+    /// Its paths, the primary first.
+    pub paths: Vec<SctpPath>,
+}
+
+/// A path of an association.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SctpPath {
+    pub srtt: Option<Duration>,
+    /// Its window, since when, and its integral over time since the first sample.
+    cwnd: u64,
+    since: Time,
+    first: Time,
+    area: f64,
+}
+
+impl SctpPath {
+    /// Bytes of its window on average until `end`.
+    pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
+        let rest = self.cwnd as f64 * end.since(self.since.min(end)).as_secs();
+        let span = end.since(self.first.min(end)).as_secs();
+        (span > 0.0).then(|| (self.area + rest) / span)
+    }
+}
+
+impl SctpInfo {
+    /// Takes over what a sample says of the association, or of one of its paths.
+    pub fn update(&mut self, now: Time, path: Option<usize>, sample: &str) {
+        let Some(number) = path else {
+            self.retransmissions = value(sample, "total_retrans").or(self.retransmissions);
+            return;
+        };
+        let Some(cwnd) = value(sample, "cwnd_bytes") else { return };
+        if self.paths.len() <= number {
+            self.paths.resize(number + 1, SctpPath { since: now, first: now, ..SctpPath::default() });
+        }
+        let path = &mut self.paths[number];
+        path.area += path.cwnd as f64 * now.since(path.since).as_secs();
+        (path.cwnd, path.since) = (cwnd, now);
+        path.srtt = value(sample, "srtt_us").filter(|&us| us > 0).map(Duration::from_micros);
+    }
+}
+
+/// The number that a sample gives a name.
+fn value(sample: &str, wanted: &str) -> Option<u64> {
+    let mut found = sample.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    found.find(|(name, _)| *name == wanted)?.1.parse().ok()
 }
 
 impl SenderState for TcpInfo {

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Not in libc: linux/sctp.h.
 pub const SOL_SCTP: i32 = 132;
-const SCTP_NODELAY: i32 = 3;
+pub const SCTP_NODELAY: i32 = 3;
 const SCTP_MAXSEG: i32 = 13;
 const SCTP_BINDX_ADD: i32 = 100;
 

@@ -2,7 +2,7 @@
 
 use crate::content;
 use crate::failure::Failure;
-use crate::flow::SOL_SCTP;
+use crate::flow::{SCTP_NODELAY, SOL_SCTP};
 use crate::info::{Progress, Samples, sctp_fragment};
 use crate::plan::{Act, Flow, Role, Transport};
 use crate::report;
@@ -107,6 +107,10 @@ fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> 
             due -= 1;
         }
         let piece = &mut buffer[..message.min(usize::try_from(size - written).unwrap_or(usize::MAX))];
+        if piece.len() as u64 == size - written && flow.transport == Transport::Sctp {
+            // Who closes after the last message does not let Nagle hold it; here something is still looked at before.
+            socket.set(SOL_SCTP, SCTP_NODELAY, &1_i32.to_ne_bytes())?;
+        }
         content::fill(written, piece);
         match socket.send(piece) {
             Ok(sent) => written += sent as u64,

@@ -20,12 +20,7 @@ pub(crate) fn note_chunks(bytes: &[u8], course: &mut Course) {
 
 /// Reads what `side`, a guest, has sent into `out`, which is empty. A chunk's stamp is that of its place if its payload is
 /// what belongs there, else of none. Chunks that our associations do not know are left out.
-pub(crate) fn read_chunks(
-    bytes: &[u8],
-    beyond: &mut Beyond,
-    side: usize,
-    out: &mut Packet,
-) -> Result<(), DecodeError> {
+pub(crate) fn read_chunks(bytes: &[u8], beyond: &mut Beyond, side: usize, out: &mut Packet) -> Result<(), DecodeError> {
     let (header, chunks) = decode(bytes)?;
     out.tag = header.verification_tag;
     for chunk in chunks {
@@ -81,7 +76,8 @@ fn data(chunk: &Chunk<'_>, course: &Course) -> Data {
 
 fn read_sack(chunk: &Chunk<'_>, out: &mut Packet) {
     let bytes = chunk.value;
-    out.sack = Some(Sack { cumulative: word(bytes, 0), window: word(bytes, 4), packets: chunk.flags >> 6 });
+    out.sack =
+        Some(Sack { cumulative: word(bytes, 0), window: word(bytes, 4), packets: chunk.flags >> 6, ..Sack::default() });
     let gaps = usize::from(half(bytes, 8));
     let duplicates = usize::from(half(bytes, 10));
     let blocks = bytes[12..].chunks_exact(4).map(|block| (half(block, 0), half(block, 2)));

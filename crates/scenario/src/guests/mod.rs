@@ -4,11 +4,11 @@ use crate::address::{Address, Addresses};
 use crate::chunks::{Beyond, note_chunks};
 use crate::codec::{Offsets, decode, encode};
 use crate::ledger::{Ledger, Report, Tuple};
+use crate::machine::Machine;
 use crate::meter::TcpMeter;
 use crate::plan::Planned;
 use crate::probe::Probe;
 use crate::transport::{Protocol, TransportSpec};
-use crate::machine::Machine;
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Scheduler, Slot, Time};
@@ -528,6 +528,9 @@ impl<P: Probe> World<P> {
                 let done = flow.is_program && side == 0;
                 self.close(number, side, done || why.is_some());
                 self.close_unheard(number);
+            }
+            Report::Info(_, path, text) if sends && flow.protocol == Protocol::Sctp => {
+                ledger.sctp.update(now, path, text);
             }
             Report::Info(_, None, text) if sends => {
                 if !ledger.info.update(text) {

@@ -77,6 +77,8 @@ pub struct Config {
     pub heartbeat: Option<Duration>,
     /// Path.Max.Retrans.
     pub path_retries: u32,
+    /// PotentiallyFailed.Max.Retrans (RFC 7829); `None`: no path is ever potentially failed.
+    pub pf_retries: Option<u32>,
     /// Association.Max.Retrans.
     pub association_retries: u32,
     /// Max.Init.Retransmits.

@@ -138,6 +138,13 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new("path_retries", Kind::Integer(0, 100), "5", "Path.Max.Retrans: more failures make a path inactive"),
     Parameter::new(
+        "pf_retries",
+        Kind::Integer(0, 100),
+        "",
+        "PotentiallyFailed.Max.Retrans (RFC 7829): more failures send data by another path until this one answers; \
+         Linux: 0; default: as in RFC 9260, not before the path is inactive",
+    ),
+    Parameter::new(
         "retries",
         Kind::Integer(0, 100),
         "10",
@@ -214,6 +221,10 @@ impl Config {
             max_burst: parameters.integer("max_burst") as u32,
             heartbeat: Some(duration("heartbeat")).filter(|&interval| interval > Duration::ZERO),
             path_retries: parameters.integer("path_retries") as u32,
+            pf_retries: match parameters.get("pf_retries") {
+                Some(Value::Number(retries)) => Some(*retries as u32),
+                _ => None,
+            },
             association_retries: parameters.integer("retries") as u32,
             init_retries: parameters.integer("init_retries") as u32,
             cookie_life: duration("cookie_life"),

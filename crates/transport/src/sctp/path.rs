@@ -99,6 +99,10 @@ pub struct Path {
     /// Timeouts and lost heartbeats in a row.
     pub(super) errors: u32,
     pub(super) active: bool,
+    /// More errors than these make it potentially failed.
+    pub(super) pf_limit: u32,
+    /// It is potentially failed and another path is not: nothing but heartbeats goes by it.
+    pub(super) shunned: bool,
     /// Whether the peer is known to have this address (section 5.4).
     pub(super) confirmed: bool,
     pub(super) heartbeat: Heartbeat,
@@ -147,6 +151,8 @@ impl Path {
             timed: None,
             errors: 0,
             active: true,
+            pf_limit: config.pf_retries.unwrap_or(u32::MAX),
+            shunned: false,
             confirmed: number == 0,
             heartbeat: Heartbeat { due: Time::NEVER, pending: None, nonce: 0, wanted: false },
             order: Order::new(number),
@@ -204,7 +210,11 @@ impl Path {
     /// Whether data may go by it.
     #[inline]
     pub fn is_usable(&self) -> bool {
-        self.active && self.confirmed
+        self.active && self.confirmed && !self.shunned
+    }
+    /// Whether it fails, but has not failed for good (RFC 7829).
+    pub fn is_potentially_failed(&self) -> bool {
+        self.active && self.errors > self.pf_limit
     }
     /// Section 6.1 rule B: a packet may leave while less than the window is in flight.
     #[inline]

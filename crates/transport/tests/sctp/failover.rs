@@ -34,6 +34,35 @@ fn fewer_retries_fail_over_sooner() {
     assert!((five - one - (4.0 + 8.0 + 16.0 + 32.0)).abs() < 0.5, "{one}, {five}");
 }
 
+/// RFC 7829 section 4: after the first timeout new data goes by the other path while heartbeats ask about this one; the
+/// first answer brings it back.
+#[test]
+fn a_path_that_may_have_failed_carries_nothing_but_heartbeats() {
+    // A small receive buffer, so that there is something to send all the time.
+    let given = [("pf_retries", Raw::Number(0.0)), ("receive_buffer", text("64 KiB"))];
+    let mut lab = Lab::new(config(Some(1000), &given), 200_000_000, weather(100..6_000), 3);
+    lab.run_until(100, |lab| lab.sender().paths()[0].is_potentially_failed());
+    let sent = lab.sender().paths()[0].stats().chunks;
+    assert!((lab.now.as_secs() - 1.1).abs() < 0.1, "{}", lab.now.as_secs());
+    lab.run_until(100, |lab| lab.now.as_secs() > 5.9);
+    let [primary, other] = [0, 1].map(|i: usize| *lab.sender().paths()[i].stats());
+    assert_eq!((primary.chunks, primary.failures), (sent, 0));
+    // It is asked at once, and after 2, 4, ... s; the other path has been at work for almost five seconds.
+    assert!(primary.heartbeats >= 2, "{}", primary.heartbeats);
+    assert!(other.chunks > 1_000, "{}", other.chunks);
+    lab.run_until(100, |lab| !lab.sender().paths()[0].is_potentially_failed());
+    assert!(lab.now.as_secs() < 6.0 + 8.1, "{}", lab.now.as_secs());
+}
+
+/// Where no path is better than the others, all are used.
+#[test]
+fn with_one_path_there_is_no_other_to_go_by() {
+    let only = vec![weather(100..3_000).remove(0)];
+    let mut lab = Lab::new(config(Some(1000), &[("pf_retries", Raw::Number(0.0))]), 2_000_000, only, 3);
+    lab.run(1_000);
+    lab.assert_delivered(2_000_000);
+}
+
 /// Heartbeats find that the primary is back, and new data returns to it.
 #[test]
 fn the_primary_comes_back() {

@@ -23,7 +23,15 @@ fn read(bytes: &[u8], beyond: &mut Beyond, side: usize) -> Packet {
 }
 
 fn chunk(tsn: u32, message: u64, within: u64, flags: DataFlags) -> Data {
-    Data { tsn, number: message as u32, message: message as u32, length: 100, flags, stamp: stamp(0, message, within), ..Data::default() }
+    Data {
+        tsn,
+        number: message as u32,
+        message: message as u32,
+        length: 100,
+        flags,
+        stamp: stamp(0, message, within),
+        ..Data::default()
+    }
 }
 
 /// Content goes with its chunk, also when that is sent again, and a byte at the wrong place is noticed.
@@ -87,7 +95,7 @@ fn what_has_no_payload_is_read_as_it_was() {
     }
     let sack = Packet {
         tag: 1,
-        sack: Some(Sack { cumulative: 3, window: 4, packets: 2 }),
+        sack: Some(Sack { cumulative: 3, window: 4, packets: 2, ..Sack::default() }),
         gaps: vec![(2, 3), (5, 5)],
         duplicates: vec![1, 2, 3],
         ..Packet::default()
@@ -112,7 +120,8 @@ fn what_is_the_guest_s_goes_back_unread() {
     let beat = [0, 1, 0, 8, 9, 9, 9, 9];
     let asked = read(&opaque(kind::HEARTBEAT, &beat), &mut beyond, 1);
     let [Control::Heartbeat(probe)] = asked.control[..] else { panic!("{asked:?}") };
-    let reply = Packet { control: vec![Control::CookieEcho(cookie), Control::HeartbeatAck(probe)], ..Packet::default() };
+    let reply =
+        Packet { control: vec![Control::CookieEcho(cookie), Control::HeartbeatAck(probe)], ..Packet::default() };
     let bytes = written(&reply, &beyond, 0);
     let (_, chunks) = decode(&bytes).expect("a packet");
     assert_eq!((chunks[0].kind, chunks[0].value), (kind::COOKIE_ECHO, &[1, 2, 3, 4, 5][..]));

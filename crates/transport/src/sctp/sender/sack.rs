@@ -67,6 +67,7 @@ impl Sender {
         self.grow(now);
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
         self.set_timers(now, earliest);
+        self.shun();
         self.refill();
     }
 
@@ -118,9 +119,10 @@ impl Sender {
         }
         self.errors = 0;
         path.silent = false;
-        if record.place != Place::Marked {
-            // What waits to be sent again says nothing of the path by which it is late or lost.
-            path.on_sign_of_life();
+        if record.place != Place::Marked && (record.transmissions == 1 || self.paths.len() == 1) {
+            // What waits to be sent again says nothing of the path by which it is late or lost; nor does what was sent
+            // twice, perhaps by several (section 8.2).
+            self.paths[number].on_sign_of_life();
         }
     }
 

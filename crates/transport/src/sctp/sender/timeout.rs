@@ -21,8 +21,21 @@ impl Sender {
                 self.on_heartbeat_due(now, i);
             }
         }
+        self.shun();
         self.refill();
         self.errors <= self.config.association_retries
+    }
+
+    /// RFC 7829 section 4: what is potentially failed carries data only where nothing better is left.
+    pub(super) fn shun(&mut self) {
+        if self.config.pf_retries.is_none() {
+            return;
+        }
+        let is_well = |path: &Path| path.is_active() && path.confirmed && !path.is_potentially_failed();
+        let any = self.paths.iter().any(is_well);
+        for path in &mut self.paths {
+            path.shunned = any && path.is_potentially_failed();
+        }
     }
 
     /// Everything in flight by the path is taken for lost, and leaves again as the window of one packet admits.
@@ -38,6 +51,9 @@ impl Sender {
         path.collapse(now, flight);
         path.rtt.back_off();
         path.on_error(self.config.path_retries);
+        if path.is_potentially_failed() && path.heartbeat.pending.is_none() {
+            path.heartbeat.wanted = true;
+        }
         path.timed = None;
         path.pass = false;
         // Slow start begins anew: no recovery is to hold it.
@@ -60,7 +76,9 @@ impl Sender {
             path.rtt.back_off();
             path.on_error(config.path_retries);
             self.errors += 1;
+            // What is potentially failed is asked again at once, each time after twice as long.
             if path.confirmed
+                && !path.is_potentially_failed()
                 && let Some(interval) = config.heartbeat
             {
                 path.heartbeat.due = now + interval;
@@ -96,6 +114,7 @@ impl Sender {
             && path.on_heartbeat_ack(now, probe, interval)
         {
             self.errors = 0;
+            self.shun();
             self.refill();
         }
     }
