@@ -1,0 +1,223 @@
+"""How near our SCTP is to the Linux kernel's: the same transfers, with the same lost packets, on both.
+
+.venv/bin/python bench/sctp_agreement.py [--only grid|means|failover] [--jobs N] [--json FILE]
+
+The grid has one upload over one link with every queue, and with patterns of loss; chance has means with Welch's 95 %
+interval of their difference; and failover has two paths of which the primary one fails for a while.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import associations
+from rich.console import Console
+from stacks import columns, percent
+
+import vazao as vz
+from vazao import kernel
+from vazao.statistics import t_interval, welch
+
+TOLERANCE = 0.02
+"""A median error without loss above it makes the command fail."""
+
+PATHS = (
+    ("1 Mbps", 50, 100_000),
+    ("10 Mbps", 10, 1_000_000),
+    ("10 Mbps", 50, 100_000),
+    ("10 Mbps", 50, 1_000_000),
+    ("10 Mbps", 100, 1_000_000),
+    ("100 Mbps", 10, 1_000_000),
+    ("100 Mbps", 50, 1_000_000),
+)
+"""Rate, round-trip time in ms, bytes."""
+
+QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
+FIRST = 3
+"""The number of the first packet with data: INIT and COOKIE ECHO come before."""
+
+LOSSES: Mapping[str, Callable[[int], list[int]]] = {
+    "none": lambda _: [],
+    "INIT": lambda _: [1],
+    "cookie": lambda _: [2],
+    "early": lambda _: [FIRST + 6],
+    "middle": lambda packets: [FIRST + packets // 2],
+    "burst": lambda packets: [FIRST + packets // 3 + i for i in range(5)],
+    "last": lambda packets: [FIRST + packets - 1],
+}
+"""Which packets of those that go to the server are lost, of a transfer of so many with data."""
+
+CHANCES = (("4.95 Mbps", 60, 0.01), ("10 Mbps", 100, 0.01), ("10 Mbps", 50, 0.03), ("5.9 Mbps", 40, 0.1))
+"""Rate, round-trip time in ms, and what part of the data is lost."""
+
+RUNS = 20
+
+OUTAGES = (("1 s", "0.5 s"), ("1 s", "5 s"), ("1 s", "30 s"))
+"""When the primary path fails, and for how long."""
+
+MESSAGE = 1452
+OURS: Mapping[str, Any] = associations.LINUX | {"pf_retries": 0}
+THEIRS: Mapping[str, Any] = {"stack": "linux"}
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One upload, as both stacks have it."""
+
+    name: str
+    kind: str
+    network: vz.Network
+    size: int
+    seeds: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The times of both, run by run, and what each sent again."""
+
+    name: str
+    kind: str
+    ours_s: tuple[float, ...]
+    linux_s: tuple[float, ...]
+    resent: tuple[int, int]
+
+    @property
+    def error(self) -> float:
+        """How much longer ours takes."""
+        return fmean(self.ours_s) / fmean(self.linux_s) - 1
+
+    @property
+    def agree(self) -> bool:
+        """Whether the interval of the difference of means holds zero; of single runs, whether they are within 2 %."""
+        if len(self.ours_s) < 2:
+            return abs(self.error) <= TOLERANCE
+        difference = welch(self.ours_s, self.linux_s)
+        return difference.low <= 0 <= difference.high
+
+
+def link(rate: str, rtt_ms: float, queue: str, loss: Any = None) -> vz.Link:
+    """A link that loses what goes to the server, if anything."""
+    return vz.link(rate, f"{rtt_ms / 2} ms", queue=queue, forward=vz.link(loss=loss) if loss else None)
+
+
+def grid() -> list[Transfer]:
+    """Without loss every queue, with loss three paths."""
+    found = []
+    for (rate, rtt, size), queue, loss in product(PATHS, QUEUES, LOSSES):
+        if loss != "none" and (queue != "1 bdp" or (rate, rtt, size) not in PATHS[2:5]):
+            continue
+        lost = LOSSES[loss](-(-size // MESSAGE))
+        network = vz.point_to_point(link(rate, rtt, queue, {"kind": "list", "packets": lost} if lost else None))
+        name = f"{rate}, {rtt} ms, {queue}, {size:,} B, {loss}"
+        found.append(Transfer(name, "without loss" if loss == "none" else "with loss", network, size))
+    return found
+
+
+def means() -> list[Transfer]:
+    """Random losses, again and again."""
+    seeds = tuple(range(1, RUNS + 1))
+    return [
+        Transfer(
+            f"{rate}, {rtt} ms, {loss:.0%} lost",
+            "by chance",
+            vz.point_to_point(link(rate, rtt, "100 packets", loss)),
+            1_000_000,
+            seeds,
+        )
+        for rate, rtt, loss in CHANCES
+    ]
+
+
+def failover() -> list[Transfer]:
+    """Two paths; the first fails for a while."""
+    found = []
+    for at, span in OUTAGES:
+        paths = [link("10 Mbps", 40, "100 packets") for _ in range(2)]
+        paths[0]["outages"] = [{"at": at, "for": span, "kind": "loss"}]
+        found.append(Transfer(f"primary fails after {at} for {span}", "failover", vz.multipath(*paths), 3_000_000))
+    return found
+
+
+def run(transfer: Transfer, settings: Mapping[str, Any], seed: int) -> tuple[float, int]:
+    """One run: when it was done, and what was sent again."""
+    # The guest's messages fill a packet anyway.
+    message = {} if "stack" in settings else {"message": f"{MESSAGE} B"}
+    app = vz.upload(f"{transfer.size} B", **message)
+    try:
+        row = vz.run(transfer.network, [vz.flow(app, vz.sctp(**settings))], seed=seed).flows.to_dicts()[0]
+    except vz.VazaoError as error:
+        # What crosses from one process to another must not carry the engine's own exception.
+        raise RuntimeError(f"{transfer.name}: {error}") from None
+    if not (row["completed"] and row["intact"]):
+        raise RuntimeError(f"{transfer.name}: not every byte arrived")
+    return row["completion_s"], row["retransmissions"]
+
+
+def compare(transfer: Transfer) -> Pair:
+    """All runs of a transfer on both."""
+    ours = [run(transfer, OURS, seed) for seed in transfer.seeds]
+    linux = [run(transfer, THEIRS, seed) for seed in transfer.seeds]
+    times = [tuple(time for time, _ in runs) for runs in (ours, linux)]
+    resent = sum(again for _, again in ours), sum(again for _, again in linux)
+    return Pair(transfer.name, transfer.kind, times[0], times[1], resent)
+
+
+def spread(values: Sequence[float]) -> str:
+    """For people: a time, or a mean with half its interval."""
+    return f"{values[0]:.4f}" if len(values) < 2 else f"{fmean(values):.3f} ± {t_interval(values).half:.3f}"
+
+
+def show(console: Console, pairs: Sequence[Pair]) -> None:
+    """A row for each transfer, and one for each kind of them."""
+    table = columns("our SCTP / Linux's", "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees")
+    for pair in pairs:
+        again = f"{pair.resent[0]} / {pair.resent[1]}"
+        agrees = "yes" if pair.agree else "no"
+        table.add_row(pair.name, spread(pair.ours_s), spread(pair.linux_s), percent(pair.error), again, agrees)
+    console.print(table)
+    summary = columns("by kind", "kind", "transfers", "median |error|", "largest", "agree")
+    for kind in dict.fromkeys(pair.kind for pair in pairs):
+        of_kind = [pair for pair in pairs if pair.kind == kind]
+        errors = [abs(pair.error) for pair in of_kind]
+        agree = f"{sum(pair.agree for pair in of_kind)} of {len(of_kind)}"
+        summary.add_row(kind, str(len(of_kind)), f"{median(errors):.2%}", f"{max(errors):.1%}", agree)
+    console.print(summary)
+
+
+def main() -> int:
+    """Runs everything, prints how it agrees. The exit code is 1 if the median without loss is above the tolerance."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = {"grid": grid, "means": means, "failover": failover}
+    parser.add_argument("--only", choices=list(parts), help="only this part")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--json", type=Path, help="where to keep the numbers")
+    given = parser.parse_args()
+    console = Console()
+    if kernel.find() is None:
+        console.print(kernel.missing(), markup=False, soft_wrap=True)
+        return 0
+    transfers = [each for name, make in parts.items() if given.only in (None, name) for each in make()]
+    with (
+        console.status(f"{len(transfers)} transfers on both"),
+        ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool,
+    ):
+        pairs = list(pool.map(compare, transfers))
+    show(console, pairs)
+    if given.json:
+        given.json.write_text(json.dumps([asdict(pair) | {"error": pair.error} for pair in pairs], indent=1) + "\n")
+    free = [abs(pair.error) for pair in pairs if pair.kind == "without loss"]
+    return int(bool(free) and median(free) > TOLERANCE)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
