@@ -140,7 +140,8 @@ impl Config {
     /// - fast recovery stops growth in slow start only, and lasts until all that the association had sent is acknowledged;
     /// - split fast retransmit reports what is below the highest TSN newly acknowledged on any path, if one on its own was;
     /// - what is acknowledged while it waits to be sent again lets no window grow;
-    /// - a SACK has 16 gap ack blocks at most.
+    /// - a SACK has 16 gap ack blocks at most, and the first packet with data is answered at once (`peer.sack_needed`);
+    /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`).
     pub fn is_linux(&self) -> bool {
         self.semantics == Semantics::Linux
     }

@@ -81,7 +81,8 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
         self.path = path;
         let gap_before = !self.above.is_empty();
-        let mut hasty = false;
+        // Linux's first acknowledgement does not wait.
+        let mut hasty = self.config.is_linux() && stats.chunks_received == 0;
         for data in &packet.data {
             hasty |= !self.on_chunk(data, packet.interleaved, stats);
         }

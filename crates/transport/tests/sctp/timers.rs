@@ -1,7 +1,7 @@
 //! T3-rtx and delayed acknowledgements (RFC 9260 sections 6.2, 6.3).
 
 use crate::lab::{Lab, Weather, at, config, text};
-use vazao_transport::sctp::Packet;
+use vazao_transport::sctp::{Control, Packet};
 
 /// The acknowledgement of a lone packet waits 200 ms; of every second one it does not.
 #[test]
@@ -10,6 +10,31 @@ fn a_lone_packet_is_acknowledged_late() {
         let mut lab = Lab::new(config(Some(1000), &[]), 1000 * messages, vec![Weather::fair(50)], 3);
         lab.run_until(10, |lab| lab.sender().stats().sacks == 1);
         assert_eq!(lab.now, at(expected), "{messages} messages");
+    }
+}
+
+/// Linux answers the first packet at once (`peer.sack_needed` of `sctp_association_init` is 1), and then every second one.
+#[test]
+fn linux_does_not_wait_with_its_first_acknowledgement() {
+    let given = [("semantics", text("linux"))];
+    let mut lab = Lab::new(config(Some(1000), &given), 1000, vec![Weather::fair(50)], 3);
+    lab.run_until(10, |lab| lab.sender().stats().sacks == 1);
+    assert_eq!(lab.now, at(200 + 50 + 50));
+}
+
+/// Linux's T1-cookie begins with RTO.Initial, ours with what INIT has measured, and RTO.Min at least.
+#[test]
+fn linux_waits_three_seconds_for_a_lost_cookie() {
+    for (semantics, wait) in [("rfc4960", 1000), ("linux", 3000)] {
+        let given = [("semantics", text(semantics))];
+        let mut lab = Lab::new(config(Some(1000), &given), 1_000, vec![Weather::fair(50)], 3);
+        let mut lost = false;
+        lab.lose = Box::new(move |_, _, packet| {
+            let echo = matches!(packet.control.first(), Some(Control::CookieEcho(_)));
+            echo && !std::mem::replace(&mut lost, true)
+        });
+        lab.run_until(100, |lab| lab.sender().stats().established.is_some());
+        assert_eq!(lab.now, at(100 + wait + 100), "{semantics}");
     }
 }
 

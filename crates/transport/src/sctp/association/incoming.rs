@@ -94,7 +94,7 @@ impl Association {
         self.peer = init;
         self.cookie = Some(cookie);
         self.state = State::CookieEchoed;
-        if self.attempts == 0 {
+        if self.attempts == 0 && !self.config.is_linux() {
             self.rto.sample(now.since(self.opened));
         }
         self.send(path, Control::CookieEcho(cookie));
