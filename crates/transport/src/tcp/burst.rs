@@ -2,6 +2,7 @@
 
 use super::config::Bursting;
 use super::recovery::Episode;
+use super::send_buffer::{Run, SendBuffer};
 use super::sender::Sender;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
@@ -9,8 +10,6 @@ use vazao_engine::{Duration, Time};
 /// Linux hands its card several segments at once (`tcp_write_xmit`, net/ipv4/tcp_output.c). The last of a burst carries PSH,
 /// which its receiver acknowledges at once; and where a burst could be larger, it waits for the next acknowledgement if that
 /// is due (`tcp_tso_should_defer`). The wait costs little by itself, but what left in a burst is lost in a burst.
-///
-/// Linux also never waits for what is left of a buffer that the application has filled. Where buffers end is not known here.
 #[derive(Debug)]
 pub(crate) struct Bursts {
     /// Whether bursts wait to become larger.
@@ -20,6 +19,8 @@ pub(crate) struct Bursts {
     /// The octets of the last burst, and when it was decided to send it.
     octets: Range<u64>,
     at: Time,
+    /// Where the data comes from.
+    pub buffer: SendBuffer,
 }
 
 /// Nothing waits this long after the last segment, nor for an acknowledgement that is due later than this.
@@ -34,9 +35,10 @@ const WINDOW_PART: u64 = 3;
 
 impl Bursts {
     /// Nothing where segments leave one by one.
-    pub fn wanted(bursts: Bursting) -> Option<Box<Self>> {
+    pub fn wanted(bursts: Bursting, mss: u64) -> Option<Box<Self>> {
         let defer = bursts == Bursting::Deferred;
-        let new = || Bursts { defer, last_sent: Time::ZERO, octets: 0..0, at: Time::ZERO };
+        let buffer = SendBuffer::new(1, mss);
+        let new = || Bursts { defer, last_sent: Time::ZERO, octets: 0..0, at: Time::ZERO, buffer };
         (bursts != Bursting::Off).then(|| Box::new(new()))
     }
 }
@@ -50,11 +52,23 @@ impl Sender {
         }
     }
 
-    /// Whether a burst of several segments ends at an octet.
+    /// Whether a burst of several segments ends at an octet, or all that the buffer holds.
     #[inline]
     pub fn ends_burst(&self, end: u64) -> bool {
         let ends = |octets: &Range<u64>| octets.end == end && octets.end - octets.start > self.mss;
-        self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets))
+        self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets) || bursts.buffer.written == end)
+    }
+
+    /// Octets that have not been sent and are there to be: with bursts what the buffer has taken from the application.
+    #[inline]
+    pub(super) fn unsent(&self) -> u64 {
+        let end = self.bursts.as_ref().map_or(self.end, |bursts| bursts.buffer.written.min(self.end));
+        end.saturating_sub(self.nxt)
+    }
+
+    /// One beyond the last octet that the application cannot take back.
+    pub fn taken(&self) -> u64 {
+        self.nxt + self.unsent() * u64::from(self.bursts.is_some())
     }
 
     /// Whether new data is to wait although the windows would let it out.
@@ -64,29 +78,73 @@ impl Sender {
         self.bursts.as_ref().is_some_and(|bursts| !decided(bursts)) && !self.begins_burst(now, allowed)
     }
 
+    /// A burst begins, if there is data for it that does not wait. The application writes before, or, woken by the room that
+    /// there is now, after.
     fn begins_burst(&mut self, now: Time, allowed: u64) -> bool {
         let opening = allowed.saturating_sub(self.board.pipe()) / self.mss * self.mss;
+        let begins = self.fill_and_begin(now, allowed, opening);
+        if begins && opening > 0 && self.unsent() > 0 {
+            return true;
+        }
+        self.make_room(0);
+        let resumes = self.bursts.as_mut().is_some_and(|bursts| bursts.buffer.resume());
+        if resumes { self.fill_and_begin(now, allowed, opening) } else { begins }
+    }
+
+    /// So many octets leave now, or an acknowledgement came: there may be room in the buffer.
+    fn make_room(&mut self, leaving: u64) {
+        let (una, mss, segments) = (self.una, self.mss, self.cwnd / self.mss);
+        let spare = self.board.pipe() + leaving + mss <= self.cwnd;
+        if let Some(bursts) = &mut self.bursts {
+            bursts.buffer.make_room(una, mss, segments, spare);
+        }
+    }
+
+    fn fill_and_begin(&mut self, now: Time, allowed: u64, opening: u64) -> bool {
+        let can_leave = opening > 0 && self.nxt + self.mss <= self.edge;
+        let urgent = self.fill_buffer(can_leave);
+        let begins = self.next_burst(now, allowed, opening, urgent);
+        if !begins {
+            self.fill_buffer(false);
+        }
+        begins
+    }
+
+    fn fill_buffer(&mut self, can_leave: bool) -> bool {
+        // Half the largest window that there was, so that two runs are in flight.
+        let goal = ((self.largest_window / 2).min(LARGEST) / self.mss).max(1) * self.mss;
+        let (una, nxt, end) = (self.una, self.nxt, self.end);
+        self.bursts.as_mut().is_some_and(|bursts| bursts.buffer.fill(una, nxt, end, goal, can_leave))
+    }
+
+    fn next_burst(&mut self, now: Time, allowed: u64, opening: u64, urgent: bool) -> bool {
         let offered = self.edge.saturating_sub(self.nxt);
         let largest = self.largest_burst();
-        if self.waits(now, opening.min(offered), largest) {
+        // Half a window at most, so that there are two bursts in flight.
+        let most = opening.min(largest).min((allowed / 2).max(self.mss));
+        let Some(bursts) = &self.bursts else { return false };
+        let run = bursts.buffer.run(self.nxt, most);
+        if !urgent && self.waits(now, opening.min(offered), largest, run) {
             self.window_limited = opening < offered;
             return false;
         }
-        // Half a window at most, so that there are two bursts in flight.
-        let burst = opening.min(largest).min((allowed / 2).max(self.mss));
-        if let Some(bursts) = &mut self.bursts {
-            (bursts.octets, bursts.at) = (self.nxt..self.nxt + burst, now);
+        let octets = self.nxt..run.end.min(self.nxt + most);
+        let leaving = octets.end.saturating_sub(octets.start);
+        if let (Some(bursts), 1..) = (&mut self.bursts, leaving) {
+            bursts.buffer.take(octets.start, octets.end);
+            (bursts.octets, bursts.at) = (octets, now);
+            self.make_room(leaving);
         }
         true
     }
 
     /// Whether the `room` that the windows leave is too small for a burst, and an acknowledgement that would make more of it
-    /// is due.
-    fn waits(&self, now: Time, room: u64, largest: u64) -> bool {
+    /// is due. A run that the application will not add to does not wait.
+    fn waits(&self, now: Time, room: u64, largest: u64, run: Run) -> bool {
         let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.defer) else { return false };
         let Some(front) = self.board.front() else { return false };
         let left = self.end.saturating_sub(self.nxt);
-        let more_would_come = left > self.mss && !(self.fin && left <= room);
+        let more_would_come = left > self.mss && !(self.fin && left <= room) && (run.last || room < run.end - self.nxt);
         let small = largest.min(self.cwnd.min(self.window) / WINDOW_PART);
         let srtt = self.rtt.srtt();
         self.episode == Episode::None

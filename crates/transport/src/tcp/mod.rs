@@ -17,6 +17,7 @@ mod recovery;
 mod reduction;
 mod scoreboard;
 mod segment;
+mod send_buffer;
 mod sender;
 mod stats;
 mod tlp;

@@ -130,8 +130,9 @@ pub const PARAMETERS: &[Parameter] = &[
         "bursts",
         Kind::Choice(&["off", "prompt", "deferred"]),
         "off",
-        "whether new data leaves in bursts as from Linux, each ended by PSH: prompt: as soon as the windows let it; deferred: \
-         after up to 1 ms where the next acknowledgement may let more out, while less than a third of the window is free",
+        "whether new data leaves in bursts as from Linux, out of a buffer that grows as Linux's, each ended by PSH: prompt: as \
+         soon as the windows let it; deferred: after up to 1 ms where the next acknowledgement may let more out, while less \
+         than a third of the window is free",
     ),
     Parameter::new(
         "fast_open",

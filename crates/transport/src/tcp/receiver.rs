@@ -289,7 +289,7 @@ impl Receiver {
         if self.offer < room {
             // As Linux does: room for two more for each that came, and the sender is told at once.
             self.offer = (self.offer + 2 * self.mss).min(room);
-            return true;
+            self.quick_acks |= 1;
         }
         let quick = self.quick_acks > 0;
         self.quick_acks -= u32::from(quick);

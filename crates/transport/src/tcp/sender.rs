@@ -91,7 +91,7 @@ pub(crate) struct Sender {
     pub fin: bool,
     /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
     pub(super) edge: u64,
-    largest_window: u64,
+    pub(super) largest_window: u64,
     pub(super) window: u64,
     pub(super) episode: Episode,
     /// Duplicate ACKs up to here may be echoes of needless resends.
@@ -207,7 +207,7 @@ impl Sender {
             modern,
             undo: Undo::new(config.detects()),
             marks: Marks::default(),
-            bursts: Bursts::wanted(config.bursts),
+            bursts: Bursts::wanted(config.bursts, mss),
             clock: Clock::new(config.tick),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
@@ -330,6 +330,9 @@ impl Sender {
         let acked = self.board.acknowledge(ack.offset);
         self.una = ack.offset;
         self.reduction.on_advance(acked.resent);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.buffer.acknowledge(ack.offset);
+        }
         self.duplicates = 0;
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
         if self.wants_one_way {

@@ -304,7 +304,7 @@ impl Stream for Connection {
     fn discard_unsent(&mut self) -> u64 {
         if !self.tx.fin {
             let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
-            self.tx.end = self.tx.nxt.max(1 + u64::from(early));
+            self.tx.end = self.tx.taken().max(1 + u64::from(early));
         }
         self.tx.end - 1
     }

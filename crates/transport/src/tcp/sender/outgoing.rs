@@ -93,13 +93,12 @@ impl Sender {
     /// New data: a full segment, or the rest of what was written.
     #[inline]
     pub(in crate::tcp) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
-        let left = self.finish() - self.nxt;
-        if left == 0 {
+        let data = self.unsent().min(self.mss);
+        let fin = self.fin && self.nxt + data == self.end;
+        if data == 0 && !fin {
             self.window_limited = false;
             return None;
         }
-        let data = (self.end - self.nxt).min(self.mss);
-        let fin = self.fin && self.nxt + data == self.end;
         let mut span = data + u64::from(fin);
         let pipe = self.board.pipe();
         if self.quiet < Time::NEVER {
