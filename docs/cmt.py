@@ -1,0 +1,109 @@
+"""Draws docs/images/cmt/NAME.svg: the windows of an association that sends over two paths at once.
+
+.venv/bin/python docs/cmt.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import vazao as vz
+from vazao.figures import Drawing
+from vazao.figures.chart import Face, Plot
+from vazao.figures.rows import Rows, thin
+from vazao.figures.theme import PAPER
+from vazao.study import Figure
+
+IMAGES = Path(__file__).parent / "images" / "cmt"
+RATE, QUEUE = "10 Mbps", "100 packets"
+PATHS = ["path 1", "path 2"]
+
+Settings = Mapping[str, Any]
+
+
+def paths(losses: tuple[Any, Any], delays: tuple[str, str] = ("24 ms", "24 ms"), **first: Any) -> vz.Network:
+    """Two disjoint paths whose data meet these losses, on the first also `first`; acknowledgements are never lost."""
+    meet = [vz.link(loss=losses[0], **first), vz.link(loss=losses[1])]
+    both = zip(meet, delays, strict=True)
+    return vz.multipath(*(vz.link(RATE, delay, queue=QUEUE, forward=data) for data, delay in both))
+
+
+def windows(network: vz.Network, settings: Settings, until: str) -> pl.DataFrame:
+    """Each path's congestion window over time."""
+    told = vz.Transport(kind="sctp", cmt=True, initial_ssthresh="64 KiB")
+    told.update(settings)
+    result = vz.run(network, [vz.flow(vz.upload(message="1452 B"), told)], until=until, trace=["cwnd"])
+    return result.samples.select("time_s", "value", series=pl.format("path {}", pl.col("path") + 1))
+
+
+def draw(name: str, title: str, panels: Mapping[str, pl.DataFrame]) -> None:
+    """Panels side by side, a line for each path."""
+    frames = [frame.with_columns(panel=pl.lit(panel)) for panel, frame in panels.items()]
+    frame = pl.concat(frames).sort("panel", "series", "time_s", maintain_order=True)
+    figure = Figure(
+        id=name, title=title, sql="samples", kind="step", x="time_s", y="value", y_unit="B", color="series",
+        facet="panel", columns=2, x_title="Time", y_title="Congestion window",
+    )  # fmt: skip
+    rows = Rows(thin(frame, ["panel", "series"], "value"))
+    svg = Drawing(Plot(figure, rows, PAPER, Face.STILL, PATHS, {"series": PATHS, "panel": list(panels)})).svg()
+    (IMAGES / f"{name}.svg").write_text(svg + "\n", encoding="utf-8")
+
+
+REFERENCE: Settings = {"cwnd_growth": "cuc-v2", "fast_recovery": "per-association"}
+PROPOSAL: Settings = {"cwnd_growth": "gap-acked", "fast_recovery": "per-path"}
+
+
+def starvation() -> None:
+    """RFC 4960's growth and CUC's, while path 1 is silent and its timer runs."""
+    network = paths((0.0, 0.0), outages=[{"at": "700 ms", "for": "400 ms", "kind": "loss"}])
+    growths = {"rfc4960": "the cumulative TSN must advance", "cuc-v2": "the path's own must (CUC)"}
+    panels = {title: windows(network, {"cwnd_growth": name}, "4 s") for name, title in growths.items()}
+    draw("starvation", "Growth while path 1 waits for its timer", panels)
+
+
+def split() -> None:
+    """Missing reports of all paths together, and of each by itself, over paths that differ and lose nothing."""
+    network = paths((0.0, 0.0), ("10 ms", "60 ms"))
+    panels = {
+        title: windows(network, {"sfr": sfr, "dac": False, "initial_ssthresh": "auto"}, "6 s")
+        for title, sfr in {"reports count for all": False, "for each path (SFR)": True}.items()
+    }
+    draw("split", "Reordering by unequal paths, without loss", panels)
+
+
+def recovery() -> None:
+    """One loss on each path, the second while the first is repaired."""
+    losses = ({"kind": "list", "packets": [150]}, {"kind": "list", "packets": [160]})
+    panels = {
+        title: windows(paths(losses), settings, "4 s")
+        for title, settings in {"reference: the association's": REFERENCE, "proposal: each path's": PROPOSAL}.items()
+    }
+    draw("recovery", "Two losses, one on each path", panels)
+
+
+def losses() -> None:
+    """Random losses of 1 % on each path."""
+    panels = {
+        title: windows(paths((0.01, 0.01)), settings, "15 s")
+        for title, settings in {"reference": REFERENCE, "proposal": PROPOSAL}.items()
+    }
+    draw("losses", "Losses of 1 % on both paths", panels)
+
+
+def coupled() -> None:
+    """Uncoupled and coupled windows over paths of which the second loses more."""
+    panels = {
+        title: windows(paths((0.002, 0.02)), {"cc": cc, "initial_ssthresh": "auto", **PROPOSAL}, "20 s")
+        for title, cc in {"Reno on each path": "reno", "CMT/RPv2": "rpv2"}.items()
+    }
+    draw("coupled", "Losses of 0.2 and 2 %", panels)
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    for picture in (starvation, split, recovery, losses, coupled):
+        picture()
