@@ -132,6 +132,12 @@ impl Source {
             paced.messages.read(offset, now);
         }
     }
+    /// A message will not be read there any more.
+    pub(crate) fn abandon_message(&mut self, number: u32) {
+        if let Some(paced) = &mut self.paced {
+            paced.messages.abandon(number);
+        }
+    }
     /// A message has been read there, by its number.
     pub(crate) fn deliver_message(&mut self, now: Time, number: u32) {
         if let Some(paced) = &mut self.paced {

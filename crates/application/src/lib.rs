@@ -73,6 +73,13 @@ impl Application {
         }
     }
 
+    /// The transport has given a message up: if it has not been read, it will not be.
+    pub fn abandon_message(&mut self, number: u32) {
+        if let Application::Source(source) = self {
+            source.abandon_message(number);
+        }
+    }
+
     /// How it reads, and what it has read.
     pub fn sink(&self) -> Option<&Sink> {
         match self {

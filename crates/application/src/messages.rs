@@ -34,15 +34,26 @@ impl Messages {
         self.read_one(self.gone + u64::from(number.wrapping_sub(self.gone as u32)), now);
     }
 
+    /// A message will not arrive any more, if it has not.
+    pub(crate) fn abandon(&mut self, number: u32) {
+        self.take(self.gone + u64::from(number.wrapping_sub(self.gone as u32)));
+    }
+
     fn read_one(&mut self, number: u64, now: Time) {
-        let place = number.checked_sub(self.gone).and_then(|index| self.waiting.get_mut(index as usize));
-        if let Some(written) = place.and_then(|(_, written)| written.take()) {
+        if let Some(written) = self.take(number) {
             self.latency.record(now.since(written));
         }
+    }
+
+    /// When a message was written that was waited for until now.
+    fn take(&mut self, number: u64) -> Option<Time> {
+        let place = number.checked_sub(self.gone).and_then(|index| self.waiting.get_mut(index as usize));
+        let written = place.and_then(|(_, written)| written.take());
         while self.waiting.front().is_some_and(|(_, written)| written.is_none()) {
             self.waiting.pop_front();
             self.gone += 1;
         }
+        written
     }
 
     pub(crate) fn are_under_way(&self) -> bool {

@@ -44,6 +44,7 @@ pub(crate) struct Counts<'a> {
     pub spurious_retransmissions: Option<u64>,
     pub spurious_timeouts: Option<u64>,
     pub mark_reductions: Option<u64>,
+    pub messages_abandoned: Option<u64>,
     pub rtt: Cow<'a, Histogram>,
     pub srtt: Option<Duration>,
     /// Whether its connection has ended, so that it has no window any more.
@@ -66,6 +67,8 @@ struct Ends {
     written: Option<u64>,
     closed: bool,
     in_order: bool,
+    /// Where messages may be given up: whether each was delivered, or reported to be given up.
+    accounted: Option<bool>,
 }
 
 impl<'a> Account<'a> {
@@ -102,7 +105,7 @@ impl<'a> Account<'a> {
             failure: ledger.and_then(|ledger| ledger.failure.clone()),
         };
         match (receiver, ledger) {
-            (Some(receiver), _) => account.read_machine(receiver, written),
+            (Some(receiver), _) => account.read_machine(sender, receiver, written),
             (None, Some(ledger)) => {
                 account.read_guest(flow, ledger, written, world.guests.protocol(number), sides.is_program());
             }
@@ -115,7 +118,7 @@ impl<'a> Account<'a> {
     }
 
     /// What one of our receivers read.
-    fn read_machine(&mut self, receiver: &Endpoint, written: Option<u64>) {
+    fn read_machine(&mut self, sender: Option<&Endpoint>, receiver: &Endpoint, written: Option<u64>) {
         let sink = receiver.application.sink().expect("what data goes to reads it");
         self.app_bytes = sink.received();
         (self.first_byte, self.last_byte) = (sink.first_byte(), sink.last_byte());
@@ -123,12 +126,16 @@ impl<'a> Account<'a> {
         match &receiver.machine {
             Machine::Tcp(connection) => {
                 let in_order = !sink.is_disordered() && connection.stats().misplaced == 0;
-                self.conclude(Ends { written, closed, in_order });
+                self.conclude(Ends { written, closed, in_order, accounted: None });
             }
-            Machine::Udp(_) => self.conclude_datagrams(Ends { written, closed, in_order: !sink.is_disordered() }),
+            Machine::Udp(_) => {
+                let in_order = !sink.is_disordered();
+                self.conclude_datagrams(Ends { written, closed, in_order, accounted: None });
+            }
             Machine::Sctp(end) => {
                 let in_order = !sink.is_disordered() && end.association.stats().misplaced == 0;
-                self.conclude(Ends { written, closed, in_order });
+                let accounted = sender.and_then(|sender| is_accounted(&sender.machine, &end.association));
+                self.conclude(Ends { written, closed, in_order, accounted });
             }
         }
     }
@@ -148,7 +155,7 @@ impl<'a> Account<'a> {
             self.intact = true;
             return;
         }
-        let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong };
+        let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong, accounted: None };
         if protocol == Protocol::Udp {
             return self.conclude_datagrams(ends);
         }
@@ -162,8 +169,8 @@ impl<'a> Account<'a> {
     }
 
     /// Every byte read once, in order, from where its sender took it, and none more than was written.
-    fn conclude(&mut self, Ends { written, closed, in_order }: Ends) {
-        let all = written == Some(self.app_bytes);
+    fn conclude(&mut self, Ends { written, closed, in_order, accounted }: Ends) {
+        let all = accounted.map_or(written == Some(self.app_bytes), |accounted| accounted && written.is_some());
         self.completed = Some(closed && all);
         let none_more = written.is_none_or(|written| self.app_bytes <= written);
         // A sender that gave up never said how much it has written.
@@ -183,6 +190,16 @@ impl<'a> Account<'a> {
         let span = self.last_byte?.since(start).as_secs();
         (span > 0.0).then(|| 8.0 * bytes as f64 / span)
     }
+}
+
+/// Whether every message of a sender's was delivered or reported to be given up, if they may be.
+fn is_accounted(sender: &Machine, receiver: &Association) -> Option<bool> {
+    let Machine::Sctp(sender) = sender else { return None };
+    let (sender, stats) = (&sender.association, sender.association.stats());
+    let mut either = sender.abandoned_messages()?.clone();
+    receiver.delivered_messages()?.iter().for_each(|(start, end)| either.insert(start, end, |_, _| {}));
+    let count: u64 = either.iter().map(|(start, end)| end - start).sum();
+    Some(count == stats.messages_sent + stats.abandoned_unsent)
 }
 
 /// How long messages took between two ends that are ours: as the side that wrote them knows, or the datagrams' receiver.
@@ -246,6 +263,7 @@ impl<'a> Counts<'a> {
             spurious_retransmissions: Some(stats.spurious_retransmissions),
             spurious_timeouts: Some(stats.spurious_timeouts),
             mark_reductions: Some(stats.mark_reductions),
+            messages_abandoned: None,
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
@@ -266,6 +284,7 @@ impl<'a> Counts<'a> {
             spurious_retransmissions: Some(stats.duplicate_reports),
             spurious_timeouts: None,
             mark_reductions: None,
+            messages_abandoned: Some(stats.messages_abandoned),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.srtt(),
             is_over: sender.is_over(),
@@ -290,6 +309,7 @@ impl<'a> Counts<'a> {
             spurious_retransmissions: None,
             spurious_timeouts: None,
             mark_reductions: None,
+            messages_abandoned: None,
             rtt: Cow::Owned(rtt),
             srtt: ledger.info.srtt().or(ledger.sctp.paths.first().and_then(|path| path.srtt)),
             is_over: ledger.written.is_some(),

@@ -102,6 +102,20 @@ pub(crate) fn encode_chunks(
             words(out, &packet.duplicates);
         });
     }
+    if let Some(cumulative) = packet.forward {
+        let kind = if packet.interleaved { kind::I_FORWARD_TSN } else { kind::FORWARD_TSN };
+        writer.chunk(kind, 0, |out| {
+            words(out, &[cumulative]);
+            for skip in &packet.skips {
+                if packet.interleaved {
+                    halves(out, &[skip.stream, u16::from(skip.unordered)]);
+                    words(out, &[skip.number]);
+                } else {
+                    halves(out, &[skip.stream, skip.number as u16]);
+                }
+            }
+        });
+    }
     for data in &packet.data {
         writer.chunk(if packet.interleaved { kind::I_DATA } else { kind::DATA }, data.flags.0, |out| {
             words(out, &[data.tsn]);
@@ -180,6 +194,9 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
             vazao_wire::sctp::parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
         }
     }
+    if init.extensions.partial {
+        vazao_wire::sctp::parameter(parameter::FORWARD_TSN_SUPPORTED, out, |_| {});
+    }
     let types: Vec<u8> = init.extensions.chunk_types().collect();
     if !types.is_empty() {
         vazao_wire::sctp::parameter(parameter::SUPPORTED_EXTENSIONS, out, |out| out.extend(types));
@@ -189,7 +206,7 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
 fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {
     for init in [&cookie.own, &cookie.peer] {
         fixed(init, out);
-        let bits = u32::from(init.extensions.interleaving);
+        let bits = u32::from(init.extensions.bits());
         words(out, &[bits << 8 | u32::from(init.addresses)]);
     }
     for word in [cookie.created.as_nanos(), cookie.life.as_nanos(), cookie.signature] {

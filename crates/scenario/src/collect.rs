@@ -176,6 +176,7 @@ fn flow_row<P>(
         ("owd_p50_s", m.owd.quantile(0.50).into()),
         ("jitter_s", m.jitter().into()),
         ("messages_delivered", account.messages.map(Histogram::count).into()),
+        ("messages_abandoned", sender.messages_abandoned.into()),
         ("message_latency_mean_s", message(&Histogram::mean).into()),
         ("message_latency_p50_s", message(&|h| h.quantile(0.50)).into()),
         ("message_latency_p95_s", message(&|h| h.quantile(0.95)).into()),

@@ -86,5 +86,6 @@ fn drive_datagrams(application: &mut Application, now: Time, endpoint: &mut udp:
 
 #[cold]
 fn drive_messages(application: &mut Application, now: Time, end: &mut Multihomed) {
+    end.association.set_clock(now);
     application.drive(now, &mut end.association);
 }

@@ -161,8 +161,19 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Tells a sender's application which of its messages will not arrive any more.
+    fn settle_messages(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        while let Machine::Sctp(end) = &mut endpoint.machine
+            && let Some(message) = end.association.next_settled()
+        {
+            endpoint.application.abandon_message(message);
+        }
+    }
+
     /// Sends every packet that an association may send now.
     pub fn transmit_parcels(&mut self, index: usize) {
+        self.settle_messages(index);
         loop {
             let endpoint = &mut self.endpoints[index];
             let Machine::Sctp(end) = &mut endpoint.machine else { return };

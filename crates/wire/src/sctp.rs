@@ -8,7 +8,7 @@ pub const PROTOCOL: u8 = 132;
 /// Bytes of the common header.
 pub const HEADER_LENGTH: usize = 12;
 
-/// Chunk types (section 3.2; RFC 8260 section 2).
+/// Chunk types (section 3.2; RFC 3758 section 3.2, RFC 8260 section 2).
 #[allow(missing_docs)]
 pub mod kind {
     pub const DATA: u8 = 0;
@@ -27,15 +27,19 @@ pub mod kind {
     pub const I_DATA: u8 = 64;
     /// draft-natarajan-tsvwg-sctp-nrsack.
     pub const NR_SACK: u8 = 16;
+    pub const FORWARD_TSN: u8 = 192;
+    pub const I_FORWARD_TSN: u8 = 194;
 }
 
-/// Types of the parameters in INIT, INIT ACK and HEARTBEAT (sections 3.3.2, 3.3.3, 3.3.5; RFC 5061 section 4.2.7).
+/// Types of the parameters in INIT, INIT ACK and HEARTBEAT (sections 3.3.2, 3.3.3, 3.3.5; RFC 3758 section 3.1, RFC 5061
+/// section 4.2.7).
 #[allow(missing_docs)]
 pub mod parameter {
     pub const HEARTBEAT_INFO: u16 = 1;
     pub const IPV4_ADDRESS: u16 = 5;
     pub const STATE_COOKIE: u16 = 7;
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
+    pub const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 }
 
 /// The common header, its checksum aside.

@@ -6,9 +6,11 @@
 
 use super::chunk::DataFlags;
 use super::config::Config;
+use super::reliability::Reliability;
 use super::scheduler::{Candidate, Scheduler, Share};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use vazao_engine::Time;
 
 /// Messages of one size, one after the other; the last one ends where the next row begins.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +64,9 @@ pub(super) struct Backlog {
     /// Bytes written, and bytes cut.
     pub written: u64,
     pub cut: u64,
-    /// Bytes written that are never cut.
+    /// Bytes written that are never cut, and where in what is to be written the last of them ends.
     pub forgotten: u64,
+    forgotten_to: u64,
     /// Nothing more is written, so that the last message ends where it does; nor is anything new begun.
     closing: bool,
     stopped: bool,
@@ -75,6 +78,12 @@ pub(super) struct Backlog {
     turn: u64,
     /// The virtual time of fair queueing.
     clock: u64,
+    /// How many messages have come, of those that come one by one.
+    come: u64,
+    /// Where each write ended, and when it was, if messages grow old.
+    writes: VecDeque<(u64, Time)>,
+    /// Messages that were given up before those before them were sent.
+    doomed: BTreeSet<u64>,
 }
 
 impl Backlog {
@@ -89,12 +98,16 @@ impl Backlog {
             written: 0,
             cut: 0,
             forgotten: 0,
+            forgotten_to: 0,
             closing: false,
             stopped: false,
             current: None,
             last: 0,
             turn: 0,
             clock: 0,
+            come: 0,
+            writes: VecDeque::new(),
+            doomed: BTreeSet::new(),
             config: config.clone(),
         };
         new.establish(1, false);
@@ -120,6 +133,7 @@ impl Backlog {
 
     /// What is written next is a message of so many bytes.
     pub fn begin_message(&mut self, bytes: u64) {
+        self.come += 1;
         if self.config.message.is_some() {
             return;
         }
@@ -129,6 +143,70 @@ impl Backlog {
             Some(row) if message > 0 && row.size == bytes => {}
             Some(row) if message == 0 => row.size = bytes,
             _ => self.rows.push_back(Row { message, start, size: bytes }),
+        }
+    }
+
+    /// So many bytes are written.
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        let before = self.written;
+        self.written += bytes;
+        // The rest of a message that was given up before it was there.
+        self.forgotten += self.forgotten_to.min(self.written).saturating_sub(before);
+        if let Reliability::Timed(_) = self.config.reliability {
+            self.writes.push_back((self.written, now));
+        }
+    }
+
+    /// When a message is no longer worth sending.
+    pub fn expiry(&self, message: u64) -> Time {
+        let Reliability::Timed(lifetime) = self.config.reliability else { return Time::NEVER };
+        let start = self.place(message).0;
+        let write = self.writes.get(self.writes.partition_point(|&(end, _)| end <= start));
+        write.map_or(Time::NEVER, |&(_, when)| when.saturating_add(lifetime))
+    }
+
+    /// The message that has come last, and its priority.
+    pub fn newest(&self) -> (u64, u64) {
+        let message = self.come - 1;
+        (message, self.lanes[(message % self.lanes.len() as u64) as usize].priority)
+    }
+
+    /// A stream's next message, or the one that is being cut: its number among all, and among the stream's.
+    pub fn head(&self, stream: u16) -> (u64, u64) {
+        let lane = &self.lanes[usize::from(stream)];
+        (lane.message, lane.number)
+    }
+
+    /// What is next of the stream of the lowest priority, if that is lower than `own`.
+    pub fn least_important(&self, own: u64) -> Option<Fragment> {
+        let streams = (0..self.lanes.len()).filter(|&index| self.lanes[index].priority > own);
+        streams.filter_map(|index| self.fragment(index)).max_by_key(|f| self.lanes[usize::from(f.stream)].priority)
+    }
+
+    /// The message that a stream has next is given up, or what is left of it.
+    pub fn skip(&mut self, stream: u16) {
+        let index = usize::from(stream);
+        let lane = &self.lanes[index];
+        let (start, end) = self.place(lane.message);
+        self.forgotten += end.min(self.written) - start - lane.offset;
+        self.forgotten_to = self.forgotten_to.max(end);
+        self.finish(index);
+    }
+
+    /// A message of so many bytes that comes, or has come, is given up when its stream comes to it.
+    pub fn doom(&mut self, message: u64, bytes: u64) {
+        self.forgotten += bytes;
+        self.doomed.insert(message);
+        self.pass_doomed((message % self.lanes.len() as u64) as usize);
+    }
+
+    fn pass_doomed(&mut self, index: usize) {
+        let streams = self.lanes.len() as u64;
+        while self.lanes[index].offset == 0 && self.doomed.remove(&self.lanes[index].message) {
+            self.lanes[index].message += streams;
+        }
+        while self.lanes[(self.turn % streams) as usize].message > self.turn {
+            self.turn += 1;
         }
     }
 
@@ -143,7 +221,7 @@ impl Backlog {
         self.closing = true;
         let rest = |lane: &Lane| {
             let (start, end) = self.place(lane.message);
-            if lane.offset > 0 { end.min(self.written) - start - lane.offset } else { 0 }
+            if lane.offset > 0 { end - start - lane.offset } else { 0 }
         };
         let begun: u64 = self.lanes.iter().map(rest).sum();
         self.forgotten = self.written - self.cut - begun;
@@ -162,7 +240,7 @@ impl Backlog {
             // Messages without a size of their own are what is there and fits a packet.
             end = end.min(self.written);
         }
-        (start, end)
+        (start, if self.closing { end.min(self.written) } else { end })
     }
 
     /// What a stream can send.
@@ -181,7 +259,7 @@ impl Backlog {
         }
         let length = whole.min(ready);
         let mut flags = if lane.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
-        if length == rest || (self.closing && length == ready) {
+        if length == rest {
             flags = flags.with(DataFlags::END);
         }
         if self.config.unordered {
@@ -268,13 +346,20 @@ impl Backlog {
         if self.current == Some(index) {
             self.current = None;
         }
-        while self.lanes[(self.turn % streams) as usize].message > self.turn {
-            self.turn += 1;
-        }
-        if self.rows.len() > 2 * self.lanes.len() + 16 {
+        self.pass_doomed(index);
+        self.forget();
+    }
+
+    /// Drops what lies before every stream's next message, now and then.
+    fn forget(&mut self) {
+        let most = 2 * self.lanes.len() + 64;
+        if self.rows.len() > most || self.writes.len() > most {
             let first = self.lanes.iter().map(|lane| lane.message).min().unwrap_or(0);
+            let start = self.place(first).0;
             let done = self.rows.partition_point(|row| row.message <= first);
             self.rows.drain(..done - 1);
+            let done = self.writes.partition_point(|&(end, _)| end <= start);
+            self.writes.drain(..done);
         }
     }
 }

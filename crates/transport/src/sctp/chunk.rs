@@ -24,9 +24,13 @@ pub struct Packet {
     pub gaps: Vec<(u16, u16)>,
     /// TSNs that arrived again, as the SACK reports them.
     pub duplicates: Vec<u32>,
+    /// A FORWARD TSN: up to this TSN the receiver is not to wait for anything (RFC 3758 section 3.2).
+    pub forward: Option<u32>,
+    /// What it skips.
+    pub skips: Vec<Skip>,
     /// User data.
     pub data: Vec<Data>,
-    /// Whether that is in I-DATA chunks.
+    /// Whether these two are I-FORWARD-TSN and I-DATA chunks.
     pub interleaved: bool,
 }
 
@@ -49,6 +53,17 @@ pub struct Data {
     pub message: u32,
     /// [Digest](stamp) of the payload's place, with which the receiver verifies that it delivers it there.
     pub stamp: u32,
+}
+
+/// What a FORWARD TSN skips in a stream: every message up to this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skip {
+    /// Stream identifier.
+    pub stream: u16,
+    /// Whether it is of messages without order, which only I-FORWARD-TSN tells (RFC 8260 section 2.3.1).
+    pub unordered: bool,
+    /// Message identifier; in FORWARD TSN its low 16 bits alone, the stream sequence number.
+    pub number: u32,
 }
 
 /// Control bits of a DATA chunk.
@@ -116,6 +131,8 @@ pub struct Init {
 /// What an endpoint has beyond RFC 9260: used if both sides have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extensions {
+    /// Partial reliability: FORWARD TSN chunks (RFC 3758).
+    pub partial: bool,
     /// User message interleaving: I-DATA chunks (RFC 8260).
     pub interleaving: bool,
 }
@@ -124,16 +141,22 @@ impl Extensions {
     /// What both have.
     #[must_use]
     pub fn and(self, other: Extensions) -> Extensions {
-        Extensions { interleaving: self.interleaving && other.interleaving }
+        Extensions { partial: self.partial && other.partial, interleaving: self.interleaving && other.interleaving }
     }
-    /// The chunk types that the Supported Extensions parameter lists (RFC 5061 section 4.2.7).
+    /// The chunk types that the Supported Extensions parameter lists (RFC 5061 section 4.2.7): I-DATA and I-FORWARD-TSN.
+    /// FORWARD TSN has a parameter of its own.
     pub fn chunk_types(self) -> impl Iterator<Item = u8> {
-        [(self.interleaving, 64)].into_iter().filter(|&(has, _)| has).map(|(_, kind)| kind)
+        let types = [(self.interleaving, 64), (self.interleaving && self.partial, 194)];
+        types.into_iter().filter(|&(has, _)| has).map(|(_, kind)| kind)
+    }
+    /// As the cookie keeps them.
+    pub fn bits(self) -> u8 {
+        u8::from(self.interleaving) | u8::from(self.partial) << 1
     }
     /// Bytes of the parameters that tell of them.
     fn bytes(self) -> u32 {
         let types = self.chunk_types().count() as u32;
-        if types > 0 { 4 + types.next_multiple_of(4) } else { 0 }
+        4 * u32::from(self.partial) + if types > 0 { 4 + types.next_multiple_of(4) } else { 0 }
     }
 }
 
@@ -175,13 +198,15 @@ impl Packet {
         self.sack = None;
         self.gaps.clear();
         self.duplicates.clear();
+        self.forward = None;
+        self.skips.clear();
         self.data.clear();
         self.interleaved = false;
     }
 
     /// Whether it carries nothing.
     pub fn is_empty(&self) -> bool {
-        self.control.is_empty() && self.sack.is_none() && self.data.is_empty()
+        self.control.is_empty() && self.sack.is_none() && self.forward.is_none() && self.data.is_empty()
     }
 
     /// Bytes of all of it, the common header among them.
@@ -190,8 +215,14 @@ impl Packet {
         let sack =
             self.sack.map_or(0, |sack| sack.fixed_bytes() + 4 * (self.gaps.len() + self.duplicates.len()) as u32);
         let data: u32 = self.data.iter().map(|data| data.bytes(self.interleaved)).sum();
-        COMMON_HEADER + control + sack + data
+        let forward = self.forward.map_or(0, |_| forward_bytes(self.skips.len(), self.interleaved));
+        COMMON_HEADER + control + sack + forward + data
     }
+}
+
+/// Bytes of a FORWARD TSN or I-FORWARD-TSN chunk.
+pub(super) fn forward_bytes(skips: usize, interleaved: bool) -> u32 {
+    8 + if interleaved { 8 } else { 4 } * skips as u32
 }
 
 impl Data {

@@ -1,6 +1,6 @@
 //! What an SCTP endpoint can be told.
 
-use super::{Growth, PathChoice, Policy, Scheduler, Scope, Split};
+use super::{Growth, PathChoice, Policy, Reliability, Scheduler, Scope, Split};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 
@@ -36,6 +36,8 @@ pub struct Config {
     pub weights: Vec<u64>,
     /// Whether I-DATA chunks are offered, with which one message need not wait for the end of another.
     pub interleaving: bool,
+    /// How long messages are kept trying to be delivered.
+    pub reliability: Reliability,
     /// Whether messages are delivered as they come (bit U).
     pub unordered: bool,
     /// Whether new data goes by all paths at once.

@@ -46,7 +46,7 @@ impl Cookie {
         let init = |i: &Init| {
             let counts = u64::from(i.streams.0) << 32
                 | u64::from(i.streams.1) << 16
-                | u64::from(i.extensions.interleaving) << 8
+                | u64::from(i.extensions.bits()) << 8
                 | u64::from(i.addresses);
             [u64::from(i.tag) << 32 | u64::from(i.tsn), u64::from(i.window), counts]
         };

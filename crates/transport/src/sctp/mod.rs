@@ -23,6 +23,7 @@ mod path;
 mod path_choice;
 mod receiver;
 mod recovery;
+mod reliability;
 mod retransmission;
 mod scheduler;
 mod sender;
@@ -31,7 +32,9 @@ mod stats;
 mod stream;
 
 pub use association::{Association, Failure, State};
-pub use chunk::{COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, data_header, stamp};
+pub use chunk::{
+    COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,
+};
 pub use config::{Config, Semantics};
 pub use cookie::Cookie;
 pub use growth::Growth;
@@ -39,6 +42,7 @@ pub use parameters::PARAMETERS;
 pub use path::Path;
 pub use path_choice::PathChoice;
 pub use recovery::Scope;
+pub use reliability::Reliability;
 pub use retransmission::Policy;
 pub use scheduler::{Candidate, Scheduler, Share};
 pub use split::Split;

@@ -48,7 +48,7 @@ impl Order {
         match place {
             Place::Again => _ = self.again.remove(&tsn),
             Place::Marked => _ = self.marked.remove(&tsn),
-            Place::Ahead | Place::Suspect | Place::Acked => {}
+            Place::Ahead | Place::Suspect | Place::Acked | Place::Abandoned => {}
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) enum Place {
     Marked,
     /// A gap report acknowledged it.
     Acked,
+    /// Its message was given up.
+    Abandoned,
 }
 
 /// A chunk.
@@ -21,6 +23,8 @@ pub(super) enum Place {
 pub(super) struct Record {
     /// When it was sent, the last time.
     pub sent: Time,
+    /// When its message is no longer worth sending.
+    pub expiry: Time,
     /// Its message's number among those of its stream, and among all.
     pub number: u64,
     pub message: u32,
@@ -43,6 +47,30 @@ pub(super) struct Record {
     pub released: bool,
 }
 
+impl Default for Record {
+    /// One that says nothing.
+    fn default() -> Record {
+        Record {
+            sent: Time::ZERO,
+            expiry: Time::NEVER,
+            number: 0,
+            message: 0,
+            fsn: 0,
+            stamp: 0,
+            length: 0,
+            stream: 0,
+            transmissions: 0,
+            flags: DataFlags::default(),
+            path: 0,
+            place: Place::Ahead,
+            missing: 0,
+            fast: false,
+            timed_out: false,
+            released: false,
+        }
+    }
+}
+
 impl Record {
     pub fn data(&self, tsn: u32) -> Data {
         let Record { stream, length, flags, message, stamp, number, fsn, .. } = *self;
@@ -63,6 +91,9 @@ pub(super) struct Outstanding {
 impl Outstanding {
     pub fn next(&self) -> u64 {
         self.first + self.records.len() as u64
+    }
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
     }
     pub fn push(&mut self, record: Record) {
         self.records.push_back(record);
@@ -87,7 +118,7 @@ impl Outstanding {
     pub fn is_in_flight(&self, tsn: u64, path: u8) -> bool {
         tsn >= self.first && {
             let record = self.get(tsn);
-            record.path == path && !matches!(record.place, Place::Acked | Place::Marked)
+            record.path == path && !matches!(record.place, Place::Acked | Place::Marked | Place::Abandoned)
         }
     }
     /// Forgets everything below `next`.

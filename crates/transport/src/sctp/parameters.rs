@@ -1,6 +1,6 @@
 //! What a user can say of an SCTP endpoint.
 
-use super::{Config, Growth, PathChoice, Policy, Scheduler, Scope, Semantics, Split};
+use super::{Config, Growth, PathChoice, Policy, Reliability, Scheduler, Scope, Semantics, Split};
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
@@ -115,6 +115,25 @@ pub const PARAMETERS: &[Parameter] = &[
         "false",
         "I-DATA chunks: a message of one stream may interrupt that of another (RFC 8260 section 2)",
     ),
+    Parameter::new(
+        "partial_reliability",
+        Kind::Choice(Reliability::NAMES),
+        "none",
+        "when messages are given up (RFC 3758, 7496): at the end of their lifetime, after so many retransmissions, or where \
+         a full send_buffer needs room for messages of a higher priority",
+    ),
+    Parameter::new(
+        "lifetime",
+        ANY,
+        "1 s",
+        "of a message from when it is written, with partial_reliability = \"timed\"",
+    ),
+    Parameter::new(
+        "max_retransmissions",
+        Kind::Integer(0, 1000),
+        "0",
+        "of each chunk of a message, with partial_reliability = \"retransmissions\"",
+    ),
     Parameter::new("unordered", Kind::Flag, "false", "deliver messages as they come"),
     Parameter::new("mtu", Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them"),
     Parameter::new("delayed_sack", Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once"),
@@ -197,6 +216,12 @@ impl Config {
             priorities: list("priorities"),
             weights: list("weights"),
             interleaving: parameters.flag("interleaving"),
+            reliability: match parameters.text("partial_reliability") {
+                "timed" => Reliability::Timed(duration("lifetime")),
+                "retransmissions" => Reliability::Retransmissions(parameters.integer("max_retransmissions") as u32),
+                "priority" => Reliability::Priority,
+                _ => Reliability::Full,
+            },
             unordered: parameters.flag("unordered"),
             cmt,
             growth: find(&Growth::ALL, text("cwnd_growth").unwrap_or(growth)),

@@ -14,7 +14,7 @@ use vazao_engine::Time;
 pub(super) struct Receiver {
     config: Arc<Config>,
     /// The first TSN on the wire.
-    pub initial: u32,
+    initial: u32,
     /// The TSN after the cumulative one, counted from 0.
     next: u64,
     above: RangeSet,
@@ -47,6 +47,16 @@ impl Receiver {
             read: 0,
             told: config.receive_buffer,
         }
+    }
+
+    /// The peer's first TSN, and whether some of its messages may never come.
+    pub fn open(&mut self, initial: u32, partial: bool) {
+        self.initial = initial;
+        self.inbound.whole = partial.then(RangeSet::default);
+    }
+    /// The numbers of all messages delivered, where not all need be.
+    pub fn delivered_messages(&self) -> Option<&RangeSet> {
+        self.inbound.whole.as_ref()
     }
 
     /// The cumulative TSN on the wire.
@@ -94,6 +104,26 @@ impl Receiver {
             self.due = self.due.min(now + self.config.sack_delay);
         }
         self.report(stats);
+    }
+
+    /// A FORWARD TSN arrives (RFC 3758 section 3.6): nothing up to there is to be waited for.
+    pub fn on_forward(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
+        let Some(cumulative) = packet.forward else { return };
+        self.path = path;
+        let distance = cumulative.wrapping_add(1).wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
+        if distance <= 0 {
+            // Out of date: perhaps a SACK was lost.
+            self.due = now;
+            return;
+        }
+        let next = self.next + distance as u64;
+        self.above.remove_below(next);
+        self.next = self.above.take_through(next).unwrap_or(next);
+        self.inbound.skip(next, &packet.skips, packet.interleaved);
+        self.report(stats);
+        if packet.data.is_empty() {
+            self.due = if self.above.is_empty() { self.due.min(now + self.config.sack_delay) } else { now };
+        }
     }
 
     /// False: it was here before, or there was no room for it, which the peer should hear at once.
@@ -168,5 +198,45 @@ impl Receiver {
             self.due = now;
         }
         (self.read > start).then_some(start..self.read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sctp::PARAMETERS;
+    use crate::sctp::chunk::{DataFlags, Skip, stamp};
+    use vazao_engine::registry::Parameters;
+
+    /// RFC 3758 section 3.6, its example: 102 is the cumulative TSN, 104, 105 and 107 have arrived, and a FORWARD TSN says
+    /// 103, the first message of the stream. The cumulative TSN becomes 105, what waited for 103 is delivered, and 103
+    /// itself is a duplicate when it comes after all.
+    #[test]
+    fn nothing_waits_for_what_is_skipped() {
+        let config = Arc::new(Config::new(&Parameters::defaults(PARAMETERS), None, None));
+        let mut receiver = Receiver::new(&config);
+        receiver.open(103, true);
+        let mut stats = Stats::default();
+        let arrive = |receiver: &mut Receiver, stats: &mut Stats, tsn: u32| {
+            let number = tsn - 103;
+            let stamp = stamp(0, u64::from(number), 0);
+            let data =
+                Data { tsn, number, message: number, length: 100, flags: DataFlags::WHOLE, stamp, ..Data::default() };
+            receiver.on_data(Time::ZERO, 0, &Packet { data: vec![data], ..Packet::default() }, stats);
+        };
+        [104, 105, 107].iter().for_each(|&tsn| arrive(&mut receiver, &mut stats, tsn));
+        assert_eq!((receiver.cumulative(), stats.messages_delivered), (102, 0));
+        let skips = vec![Skip { stream: 0, unordered: false, number: 0 }];
+        let forward = Packet { forward: Some(103), skips, ..Packet::default() };
+        receiver.on_forward(Time::ZERO, 0, &forward, &mut stats);
+        assert_eq!((receiver.cumulative(), stats.messages_delivered), (105, 2));
+        arrive(&mut receiver, &mut stats, 103);
+        assert_eq!((receiver.cumulative(), stats.messages_delivered, stats.duplicates_received), (105, 2, 1));
+        let mut sack = Packet::default();
+        receiver.sack(1000, &mut sack);
+        assert_eq!((sack.gaps, sack.duplicates), (vec![(2, 2)], vec![103]));
+        // It comes again: it is out of date, and a SACK says so at once.
+        receiver.on_forward(Time::ZERO, 0, &forward, &mut stats);
+        assert_eq!((receiver.due(), receiver.cumulative(), stats.misplaced), (Time::ZERO, 105, 0));
     }
 }

@@ -19,6 +19,10 @@ pub struct Stats {
     pub messages_sent: u64,
     /// See `messages_sent`.
     pub messages_delivered: u64,
+    /// Messages given up, and those of them that had not been sent as a whole.
+    pub messages_abandoned: u64,
+    /// See `messages_abandoned`.
+    pub abandoned_unsent: u64,
     /// SACKs received.
     pub sacks: u64,
     /// Packets with another tag, or that fit no state.

@@ -1,6 +1,7 @@
 //! Messages in: fragments put together (RFC 9260 section 6.9, RFC 8260 section 2.2), streams put in order (section 6.6).
 
-use super::chunk::{Data, DataFlags, stamp};
+use super::chunk::{Data, DataFlags, Skip, stamp};
+use crate::RangeSet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Fragments of one message that follow each other.
@@ -48,6 +49,8 @@ pub(super) struct Inbound {
     pub misplaced: u64,
     /// Messages delivered and not read yet, each with where it ends among the bytes delivered; if someone wants to know.
     pub unread: Option<VecDeque<Message>>,
+    /// The numbers of all messages delivered, where not all need be.
+    pub whole: Option<RangeSet>,
 }
 
 impl Inbound {
@@ -104,9 +107,7 @@ impl Inbound {
     fn complete(&mut self, data: &Data, fragments: &[(u16, u32)], interleaved: bool) {
         let unordered = data.flags.has(DataFlags::UNORDERED);
         let index = usize::from(data.stream);
-        if index >= self.lanes.len() {
-            self.lanes.resize_with(index + 1, Lane::default);
-        }
+        self.open(index);
         let lane = &mut self.lanes[index];
         let number = lane.next + ahead(data.number, lane.next, interleaved);
         let place = if unordered { u64::from(data.message) } else { number };
@@ -125,6 +126,62 @@ impl Inbound {
         }
         lane.next += 1;
         self.deliver(message);
+        self.deliver_early(index);
+    }
+
+    /// Everything before the TSN `next` will not come any more if it has not come (RFC 3758 section 3.6): incomplete messages
+    /// that begin there are forgotten, and the streams do not wait for those skipped.
+    pub fn skip(&mut self, next: u64, skips: &[Skip], interleaved: bool) {
+        let later = self.runs.split_off(&next);
+        let forgotten = std::mem::replace(&mut self.runs, later);
+        let bytes = |fragments: &[(u16, u32)]| fragments.iter().map(|&(length, _)| u64::from(length)).sum::<u64>();
+        self.held -= forgotten.values().map(|run| bytes(&run.fragments)).sum::<u64>();
+        for skip in skips {
+            self.skip_parts(skip);
+            if !skip.unordered {
+                self.skip_messages(skip, interleaved);
+            }
+        }
+    }
+
+    /// Forgets the incomplete messages of a stream up to a number, that came in I-DATA chunks.
+    fn skip_parts(&mut self, skip: &Skip) {
+        let held = &mut self.held;
+        let is_skipped = |number: u32| skip.number.wrapping_sub(number) as i32 >= 0;
+        self.parts.retain(|&(stream, number), parts| {
+            let goes = stream == skip.stream && is_skipped(number);
+            if goes {
+                *held -= parts.fragments.values().map(|&(length, _)| u64::from(length)).sum::<u64>();
+            }
+            !goes
+        });
+    }
+
+    /// A stream does not wait for any message up to a number.
+    fn skip_messages(&mut self, skip: &Skip, interleaved: bool) {
+        let index = usize::from(skip.stream);
+        self.open(index);
+        let next = self.lanes[index].next;
+        let distance = ahead(skip.number, next, interleaved);
+        // Behind, if it is more than half of the numbers away: it was skipped before.
+        if distance < if interleaved { 1 << 31 } else { 1 << 15 } {
+            let after = next + distance + 1;
+            let early = self.lanes[index].early.split_off(&after);
+            let skipped = std::mem::replace(&mut self.lanes[index].early, early);
+            skipped.into_values().for_each(|message| self.deliver(message));
+            self.lanes[index].next = after;
+            self.deliver_early(index);
+        }
+    }
+
+    /// Makes sure that there is such a stream.
+    fn open(&mut self, index: usize) {
+        if index >= self.lanes.len() {
+            self.lanes.resize_with(index + 1, Lane::default);
+        }
+    }
+
+    fn deliver_early(&mut self, index: usize) {
         while let Some(message) = self.lanes[index].next_early() {
             self.deliver(message);
         }
@@ -134,6 +191,11 @@ impl Inbound {
         self.messages += 1;
         self.held -= bytes;
         self.delivered += bytes;
+        if let Some(whole) = &mut self.whole {
+            let mut is_new = false;
+            whole.insert(u64::from(message), u64::from(message) + 1, |_, _| is_new = true);
+            self.misplaced += u64::from(!is_new);
+        }
         if let Some(unread) = &mut self.unread {
             unread.push_back((message, self.delivered));
         }

@@ -71,6 +71,31 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    /// Messages that are worth little: delivered once and in order, or reported to be given up.
+    #[test]
+    fn every_message_is_accounted_for(
+        seed: u64, mut given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,
+        message in prop::option::of(1_u64..9_000), slow in prop::option::of(2_000_u64..20_000),
+        policy in choice(&["timed", "retransmissions", "priority"]), lifetime in 1_u32..2_000, most in 0_u8..4,
+        buffer in choice(&["auto", "20 kB", "200 kB"]),
+    ) {
+        let bytes = bytes.min(message.unwrap_or(1452) * 2_000);
+        given.extend([
+            ("partial_reliability", policy),
+            ("lifetime", text(&format!("{lifetime} ms"))),
+            ("max_retransmissions", Raw::Number(f64::from(most))),
+            ("send_buffer", buffer),
+        ]);
+        let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
+        lab.ends[1].slow = slow;
+        lab.calm_after = 3_000;
+        lab.run(200_000);
+        lab.assert_accounted();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
     fn every_message_arrives_once_and_in_order(
         seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, Time};
-use vazao_transport::Stream;
 use vazao_transport::sctp::{Association, Config, PARAMETERS, Packet, State};
+use vazao_transport::{RangeSet, Stream};
 
 /// How a path treats packets, both ways.
 #[derive(Clone, Debug)]
@@ -53,6 +53,7 @@ pub struct End {
 
 impl End {
     fn act(&mut self, now: Time) {
+        self.sctp.set_clock(now);
         if now >= self.next_read {
             self.next_read = if self.slow.is_some() { now + Duration::from_millis(5) } else { Time::ZERO };
             if let Some(range) = self.sctp.read_at_most(self.slow.unwrap_or(u64::MAX)) {
@@ -89,7 +90,11 @@ pub struct Lab {
 impl Lab {
     /// The client sends so many bytes and closes.
     pub fn new(config: Config, sends: u64, paths: Vec<Weather>, seed: u64) -> Lab {
-        let config = Arc::new(config);
+        Lab::between(config.clone(), config, sends, paths, seed)
+    }
+
+    /// The same, with settings of each.
+    pub fn between(client: Config, server: Config, sends: u64, paths: Vec<Weather>, seed: u64) -> Lab {
         let end = |sctp, sends, closes| End {
             sctp,
             sends,
@@ -103,8 +108,8 @@ impl Lab {
         Lab {
             now: Time::ZERO,
             ends: [
-                end(Association::connect(config.clone(), paths.len(), tag, tsn), sends, true),
-                end(Association::listen(config, paths.len(), tag ^ 0xffff, u32::MAX - 3), 0, false),
+                end(Association::connect(Arc::new(client), paths.len(), tag, tsn), sends, true),
+                end(Association::listen(Arc::new(server), paths.len(), tag ^ 0xffff, u32::MAX - 3), 0, false),
             ],
             paths,
             calm_after: u64::MAX,
@@ -213,6 +218,22 @@ impl Lab {
         assert_eq!(self.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
         let messages = self.ends[0].sctp.stats().messages_sent;
         assert_eq!(self.ends[1].sctp.stats().messages_delivered, messages, "messages delivered");
+    }
+
+    /// Every message arrived once, or was reported to be given up, or both; and both sides know that there are no more.
+    pub fn assert_accounted(&self) {
+        let [sender, receiver] = self.ends.each_ref().map(|end| &end.sctp);
+        assert_eq!(sender.failure(), None);
+        assert_eq!([sender.state(), receiver.state()], [State::Closed; 2]);
+        let (delivered, abandoned) = (receiver.delivered_messages(), sender.abandoned_messages());
+        let (Some(delivered), Some(abandoned)) = (delivered, abandoned) else { panic!("it is not partially reliable") };
+        let count = |set: &RangeSet| set.iter().map(|(start, end)| end - start).sum::<u64>();
+        let mut union = delivered.clone();
+        abandoned.iter().for_each(|(start, end)| union.insert(start, end, |_, _| {}));
+        let stats = sender.stats();
+        assert_eq!(count(&union), stats.messages_sent + stats.abandoned_unsent, "messages delivered or given up");
+        assert_eq!(count(delivered), receiver.stats().messages_delivered);
+        assert_eq!(count(abandoned), stats.messages_abandoned);
     }
 
     pub fn sender(&self) -> &Association {

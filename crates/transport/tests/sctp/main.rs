@@ -4,5 +4,6 @@ mod delivery;
 mod failover;
 mod handshake;
 mod lab;
+mod partial;
 mod shutdown;
 mod timers;

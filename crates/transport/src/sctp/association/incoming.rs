@@ -17,6 +17,9 @@ impl Association {
             if packet.sack.is_some() {
                 self.tx.on_sack(now, packet);
             }
+            if packet.forward.is_some() && self.state != State::ShutdownReceived {
+                self.rx.on_forward(now, path, packet, &mut self.tx.stats);
+            }
             if !packet.data.is_empty() {
                 self.on_data(now, path, packet);
             }
@@ -125,8 +128,8 @@ impl Association {
         self.state = State::Established;
         self.was_open = true;
         self.timer = Time::NEVER;
-        self.rx.initial = self.peer.tsn;
         let extensions = self.own.extensions.and(self.peer.extensions);
+        self.rx.open(self.peer.tsn, extensions.partial);
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
     }
 

@@ -10,7 +10,7 @@ use super::path::Path;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::{PathStats, Stats};
-use crate::{RtoFloor, RttEstimator, Stream};
+use crate::{RangeSet, RtoFloor, RttEstimator, Stream};
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::{Duration, Time};
@@ -83,7 +83,7 @@ impl Association {
                 streams: (config.streams, u16::MAX),
                 tsn,
                 addresses: paths as u8,
-                extensions: Extensions { interleaving: config.interleaving },
+                extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
             },
             peer: Init::default(),
             secret: seed.rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,
@@ -163,6 +163,25 @@ impl Association {
     /// The next message that the application has read as a whole, by its number among all that the peer's has written.
     pub fn next_read(&mut self) -> Option<u32> {
         self.rx.next_read()
+    }
+
+    /// Where partial reliability is used: the numbers of the messages that the peer's application was given, and of those
+    /// that were given up here. One may be both.
+    pub fn delivered_messages(&self) -> Option<&RangeSet> {
+        self.rx.delivered_messages()
+    }
+    /// See [`delivered_messages`](Self::delivered_messages).
+    pub fn abandoned_messages(&self) -> Option<&RangeSet> {
+        self.tx.partial.as_ref().map(|partial| &partial.abandoned)
+    }
+    /// The next message given up of which the peer's application will be given nothing any more, if it was not before.
+    pub fn next_settled(&mut self) -> Option<u32> {
+        self.tx.partial.as_mut()?.settled.pop_front()
+    }
+
+    /// The time is now: for what the application does next.
+    pub fn set_clock(&mut self, now: Time) {
+        self.clock = now;
     }
 
     /// Gives the association up and tells the peer.
@@ -265,20 +284,25 @@ impl Association {
             }
             _ => return,
         };
-        let path = self.tx.paths.iter().position(Path::is_usable).unwrap_or(0);
-        self.send(path, chunk);
+        self.send(self.usable_path(), chunk);
         self.start_timer(now);
+    }
+
+    /// The first path that may be used.
+    fn usable_path(&self) -> usize {
+        self.tx.paths.iter().position(Path::is_usable).unwrap_or(0)
     }
 }
 
 /// Messages have boundaries and streams, which the settings tell; what is read counts their bytes, each once.
 impl Stream for Association {
     fn write(&mut self, bytes: u64) -> u64 {
-        if self.closing { 0 } else { self.tx.write(bytes) }
+        if self.closing { 0 } else { self.tx.write(self.clock, bytes) }
     }
 
     fn begin_message(&mut self, bytes: u64) {
         self.tx.backlog.begin_message(bytes);
+        self.tx.make_room(bytes);
     }
 
     fn discard_unsent(&mut self) -> u64 {

@@ -8,7 +8,12 @@ impl Association {
     /// is none.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet) -> Option<usize> {
         self.clock = now;
-        let path = self.fill(now, out)?;
+        let path = self.fill(now, out).or_else(|| {
+            // What was waited for may just have been given up.
+            self.tx.partial.as_ref()?;
+            self.advance_shutdown(now);
+            self.fill(now, out)
+        })?;
         self.tx.stats.packets += 1;
         self.tx.paths[path].stats.packets += 1;
         Some(path)
@@ -38,10 +43,17 @@ impl Association {
         let room = self.config.room();
         let may_send = self.has_data_timers();
         if self.rx.due() > now {
-            return if may_send { self.tx.next(now, room, out) } else { None };
+            return if may_send { self.fill_data(now, room, out) } else { None };
         }
         // By itself, as it goes where data came from.
         self.rx.sack(room, out);
         Some(self.answer_path())
+    }
+
+    /// Data, and before it a FORWARD TSN, if one is due.
+    fn fill_data(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+        let forward = self.tx.forward(now, room, out);
+        let path = self.tx.next(now, room - forward, out);
+        if forward > 0 { path.or(Some(self.usable_path())) } else { path }
     }
 }

@@ -1,5 +1,6 @@
 //! The sending half: messages cut into chunks, chunks put on paths, and what becomes of them.
 
+mod partial;
 mod sack;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;
 use super::retransmission::View;
 use super::stats::Stats;
+use partial::Partial;
 use std::sync::Arc;
 use vazao_congestion::Sibling;
 use vazao_engine::{Stream, Time};
@@ -51,6 +53,8 @@ pub(super) struct Sender {
     /// The path of the last packet with new data.
     last: usize,
     lots: Stream,
+    /// What partial reliability keeps, if both sides have it.
+    pub partial: Option<Box<Partial>>,
     pub stats: Stats,
 }
 
@@ -76,6 +80,7 @@ impl Sender {
             current: 0,
             last: paths - 1,
             lots: Stream::new(seed, "sctp retransmission"),
+            partial: None,
             stats: Stats::default(),
             config: config.clone(),
         }
@@ -85,6 +90,7 @@ impl Sender {
     pub fn establish(&mut self, now: Time, window: u32, streams: u16, extensions: Extensions) {
         self.peer_window = u64::from(window);
         self.interleaved = extensions.interleaving;
+        self.partial = extensions.partial.then(Box::default);
         self.backlog.establish(self.config.streams.min(streams.max(1)), self.interleaved);
         self.stats.established = Some(now);
         for path in &mut self.paths {
@@ -99,19 +105,24 @@ impl Sender {
 
     // ---- what the application writes ----------------------------------------------------------------------------
 
-    pub fn write(&mut self, bytes: u64) -> u64 {
-        let held = self.backlog.written - self.acknowledged - self.released - self.backlog.forgotten;
+    /// Bytes in the send buffer.
+    fn held(&self) -> u64 {
+        self.backlog.written.saturating_sub(self.acknowledged + self.released + self.backlog.forgotten)
+    }
+
+    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        let held = self.held();
         let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
         if self.backlog.cut == self.backlog.written {
             self.refill();
         }
-        self.backlog.written += taken;
+        self.backlog.write(now, taken);
         taken
     }
 
-    /// Whether everything written was cumulatively acknowledged.
+    /// Whether everything written was cumulatively acknowledged, or given up and the peer knows.
     pub fn is_drained(&self) -> bool {
-        self.acknowledged + self.backlog.forgotten == self.backlog.written
+        self.acknowledged + self.backlog.forgotten == self.backlog.written && self.records.is_empty()
     }
 
     // ---- what is sent -------------------------------------------------------------------------------------------
@@ -126,6 +137,9 @@ impl Sender {
 
     /// Fills `out`, which has `room` bytes left for chunks, with data to send; says by which path.
     pub fn next(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+        if self.partial.is_some() {
+            self.give_up(now);
+        }
         self.next_again(now, room, out).or_else(|| self.next_new(now, room, out))
     }
 
@@ -206,7 +220,7 @@ impl Sender {
     }
 
     fn next_new(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
-        let mut fragment = self.backlog.peek(true)?;
+        let mut fragment = self.peek(now, true)?;
         let waits = self.config.is_linux() && self.paths.iter().any(|path| !path.order.marked.is_empty());
         if waits || !self.admits(fragment.length) {
             return None;
@@ -220,7 +234,7 @@ impl Sender {
             }
             left -= size;
             self.send_new(now, target, &fragment, out);
-            match self.backlog.peek(false) {
+            match self.peek(now, false) {
                 Some(next) if self.admits(next.length) && self.paths[target].takes_new() => fragment = next,
                 _ => break,
             }
@@ -264,6 +278,7 @@ impl Sender {
         let place = if flags.has(DataFlags::UNORDERED) { u64::from(message as u32) } else { number };
         let record = Record {
             sent: now,
+            expiry: self.backlog.expiry(message),
             number,
             message: message as u32,
             fsn,

@@ -41,10 +41,14 @@ impl Sender {
         let earliest = self.begin(advances);
         let mut newly = Newly::NOTHING;
         for tsn in self.records.first..cumulative {
-            let record = self.records.get(tsn);
+            let record = *self.records.get(tsn);
             let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
-            self.acknowledged += bytes;
             path.passed = true;
+            if record.place == Place::Abandoned {
+                self.settle(&record);
+                continue;
+            }
+            self.acknowledged += bytes;
             if record.released {
                 self.released -= bytes
             } else {
@@ -68,6 +72,7 @@ impl Sender {
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
         self.set_timers(now, earliest);
         self.shun();
+        self.advance_point(now);
         self.refill();
     }
 
@@ -87,7 +92,7 @@ impl Sender {
     #[inline]
     fn on_acknowledged(&mut self, now: Time, tsn: u64, cumulatively: bool, newly: &mut Newly) {
         let record = *self.records.get(tsn);
-        if record.place == Place::Acked {
+        if matches!(record.place, Place::Acked | Place::Abandoned) {
             return;
         }
         let number = usize::from(record.path);
@@ -134,6 +139,9 @@ impl Sender {
         self.gaps.clear();
         for tsn in all.into_iter().flat_map(|(start, end)| start.max(from)..end) {
             let record = self.records.get_mut(tsn);
+            if record.place == Place::Abandoned {
+                continue;
+            }
             (record.place, record.timed_out, record.missing) = (Place::Marked, true, 0);
             self.paths[usize::from(record.path)].order.marked.insert(tsn);
         }

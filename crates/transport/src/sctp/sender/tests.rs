@@ -25,7 +25,7 @@ fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
     let parameters = Parameters::resolve(crate::sctp::PARAMETERS, &all).expect("settings that exist");
     let config = Arc::new(Config::new(&parameters, Some(CHUNK), None));
     let mut sender = Sender::new(&config, paths, 1, 9);
-    sender.write(1_000_000);
+    sender.write(at(0), 1_000_000);
     sender.establish(at(0), 1 << 30, 1, Extensions::default());
     sender.paths.iter_mut().for_each(|path| path.confirmed = true);
     sender
@@ -290,7 +290,7 @@ fn what_the_receiver_takes_back_is_sent_again() {
 fn reports_for_good_release_the_send_buffer() {
     for (non_renegable, room) in [(true, 2 * CHUNK), (false, 0)] {
         let mut sender = sender(1, &[("send_buffer", "5808 B")]);
-        assert_eq!(sender.write(u64::MAX), 0, "four chunks fill it");
+        assert_eq!(sender.write(at(0), u64::MAX), 0, "four chunks fill it");
         send(&mut sender, &[0; 4]);
         let report = |tsns: &[u64]| {
             let mut packet = Arrived(tsns.iter().copied().collect()).sack(0);
@@ -299,11 +299,11 @@ fn reports_for_good_release_the_send_buffer() {
         };
         sender.on_sack(at(1), &report(&[1, 2]));
         sender.on_sack(at(2), &report(&[1, 2]));
-        assert_eq!(sender.write(u64::MAX), room);
+        assert_eq!(sender.write(at(0), u64::MAX), room);
         sender.on_sack(at(3), &report(&[0, 1, 2]));
-        assert_eq!(sender.write(u64::MAX), 3 * CHUNK - room);
+        assert_eq!(sender.write(at(0), u64::MAX), 3 * CHUNK - room);
         sender.on_sack(at(4), &report(&[0, 1, 2, 3]));
-        assert_eq!((sender.write(u64::MAX), sender.paths[0].held), (CHUNK, 0));
+        assert_eq!((sender.write(at(0), u64::MAX), sender.paths[0].held), (CHUNK, 0));
     }
 }
 

@@ -42,6 +42,12 @@ impl Sender {
     fn on_t3(&mut self, now: Time, number: usize) {
         self.paths[number].timer = Time::NEVER;
         if self.paths[number].flight == 0 {
+            if self.repeat_forward() {
+                self.paths[number].rtt.back_off();
+                self.paths[number].on_error(self.config.path_retries);
+                self.errors += 1;
+                self.advance_point(now);
+            }
             return;
         }
         self.couple(number);
@@ -66,6 +72,7 @@ impl Sender {
         for tsn in self.paths[number].order.drain_in_flight(&self.records) {
             self.mark(tsn, true);
         }
+        self.repeat_forward();
     }
 
     /// A heartbeat was not answered, or it is time for one on an idle path.
