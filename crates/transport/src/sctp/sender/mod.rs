@@ -259,6 +259,8 @@ impl Sender {
         if self.config.cmt {
             let (peer, paths) = (self.peer_window + self.flight, self.paths.len() as u64);
             let share = self.config.split.share(self.config.send_buffer, peer, paths);
+            // Who asks for room (section 6.1 rule A) has none to share.
+            let share = if self.flight == 0 { u64::MAX } else { share };
             self.paths.iter_mut().for_each(|path| path.share = share);
             return self.config.path_choice.choose(&self.paths, self.last);
         }
