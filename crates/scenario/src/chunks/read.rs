@@ -143,14 +143,15 @@ fn init(value: &[u8]) -> Init {
     let addresses = parameters(value).filter(|(kind, _)| *kind == parameter::IPV4_ADDRESS).count();
     let listed = parameters(value).find(|(kind, _)| *kind == parameter::SUPPORTED_EXTENSIONS);
     let interleaving = listed.is_some_and(|(_, types)| types.contains(&kind::I_DATA));
-    Init { addresses: addresses.max(1) as u8, extensions: Extensions { interleaving }, ..fixed(value) }
+    let partial = parameters(value).any(|(kind, _)| kind == parameter::FORWARD_TSN_SUPPORTED);
+    Init { addresses: addresses.max(1) as u8, extensions: Extensions { partial, interleaving }, ..fixed(value) }
 }
 
 /// Our own cookie, as `write_cookie` wrote it.
 fn cookie(value: &[u8]) -> Option<Cookie> {
     let init = |at: usize| {
         let bits = word(value, at + FIXED);
-        let extensions = Extensions { interleaving: bits >> 8 & 1 == 1 };
+        let extensions = Extensions::from_bits((bits >> 8) as u8);
         Init { addresses: bits as u8, extensions, ..fixed(&value[at..]) }
     };
     let long = |at: usize| u64::from(word(value, at)) << 32 | u64::from(word(value, at + 4));

@@ -153,6 +153,10 @@ impl Extensions {
     pub fn bits(self) -> u8 {
         u8::from(self.interleaving) | u8::from(self.partial) << 1
     }
+    /// See [`bits`](Self::bits).
+    pub fn from_bits(bits: u8) -> Extensions {
+        Extensions { interleaving: bits & 1 == 1, partial: bits & 2 == 2 }
+    }
     /// Bytes of the parameters that tell of them.
     fn bytes(self) -> u32 {
         let types = self.chunk_types().count() as u32;
