@@ -97,3 +97,32 @@ fn other_paths_are_probed_first() {
     assert_eq!(lab.now, at(300));
     assert_eq!(lab.sender().sum(|path| path.heartbeats), 2);
 }
+
+/// Section 8.5: a packet with a tag that is not the association's is dropped without a word, whatever is in it; section 8.4:
+/// where there is no association, its sender is told with its own tag.
+#[test]
+fn other_tags_are_not_answered() {
+    use vazao_transport::sctp::Packet;
+    let mut lab = lab(&[], 1);
+    lab.ends[0].closes = false;
+    lab.run_until(10, |lab| lab.sender().stats().established.is_some());
+    let packet = Packet { tag: 77, control: vec![Control::Abort(false)], ..Packet::default() };
+    let strange = Packet { tag: 77, control: vec![Control::CookieAck, Control::Shutdown(0)], ..Packet::default() };
+    let mut out = Packet::default();
+    let mut server = |lab: &mut Lab, packet: &Packet| {
+        while lab.ends[1].sctp.poll_transmit(at(1_000), &mut out).is_some() {
+            out.clear();
+        }
+        lab.ends[1].sctp.handle(at(1_000), 0, packet);
+        out.clear();
+        lab.ends[1].sctp.poll_transmit(at(1_000), &mut out).map(|_| (out.tag, out.control.clone()))
+    };
+    for packet in [&packet, &strange] {
+        assert_eq!(server(&mut lab, packet), None);
+        assert_eq!(lab.ends[1].sctp.state(), State::Established);
+    }
+    lab.ends[1].sctp.abort();
+    let shutdown = Packet { tag: 77, control: vec![Control::Shutdown(0)], ..Packet::default() };
+    assert_eq!(server(&mut lab, &shutdown), Some((77, vec![Control::Abort(true)])));
+    assert_eq!(server(&mut lab, &packet), None, "an ABORT is not answered");
+}

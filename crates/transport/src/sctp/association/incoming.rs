@@ -40,6 +40,13 @@ impl Association {
     /// Section 8.4.
     fn on_out_of_the_blue(&mut self, path: usize, packet: &Packet) {
         self.tx.stats.out_of_the_blue += 1;
+        // Section 8.5: who has an association says nothing to another tag, but to a SHUTDOWN ACK (section 8.5.1 E), whose
+        // sender waits while we set up.
+        let waits = matches!(packet.control.first(), Some(Control::ShutdownAck))
+            && matches!(self.state, State::CookieWait | State::CookieEchoed);
+        if self.state != State::Closed && !waits {
+            return;
+        }
         match packet.control.first() {
             Some(Control::Abort(_) | Control::ShutdownComplete(_) | Control::CookieAck | Control::StaleCookie(_)) => {}
             Some(Control::ShutdownAck) => self.outbox.push((path, packet.tag, Control::ShutdownComplete(true))),
