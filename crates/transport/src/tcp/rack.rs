@@ -69,6 +69,12 @@ impl Rack {
         }
     }
 
+    /// Linux takes the round-trip time of what it looked at last (tcp_rack_advance): where SND.UNA moved, of the last segment
+    /// that this acknowledged, though one beyond it was sent later.
+    pub fn on_advance(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
     /// Step 4: a segment that was not lost was sent again, so the reordering window was too short; it grows once a round
     /// trip.
     pub fn on_needless_resend(&mut self, una: u64, nxt: u64) {

@@ -70,6 +70,8 @@ pub(crate) struct Sender {
     /// Whether the control wants one-way delays, and that of the acknowledgement at hand.
     wants_one_way: bool,
     one_way: Option<i64>,
+    /// The round-trip time that the acknowledgement at hand measured by what it acknowledged last, if it moved.
+    pub(super) advanced: Option<Duration>,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
@@ -173,6 +175,7 @@ impl Sender {
             release: Time::NEVER,
             wants_one_way: control.wants_one_way(),
             one_way: None,
+            advanced: None,
             control,
             rtt,
             board,
@@ -335,6 +338,7 @@ impl Sender {
         }
         self.duplicates = 0;
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
+        self.advanced = rtt;
         if self.wants_one_way {
             // Not by the echo, which is that of the first octets: they may have waited for the receiver's timer.
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;

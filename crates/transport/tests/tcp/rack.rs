@@ -83,6 +83,38 @@ fn linux_reduces_in_proportion_to_the_window() {
     }
 }
 
+/// A recovery that the timer begins counts a segment as delivered in Linux (tcp_rack_reo_timeout): with two more, ceil(3 * 4 / 8) is
+/// 2 of which the resend was one; elsewhere ceil(2 * 4 / 8) is 1.
+#[test]
+fn linux_counts_a_segment_when_the_wait_is_over() {
+    for (host, sent) in [(Host::Rfc, vec![]), (Host::Linux, vec![10])] {
+        let control = control("reno", 8, Some(8));
+        let mut t = Trace::established(Config { recovery: Rack, sack: true, host, control, ..plain() });
+        assert_eq!(t.writes_segments(30).len(), 8);
+        t.wait(100);
+        assert_eq!(t.acks(1, &[(2, 2)]), [9]);
+        assert_eq!(t.wait(27), ["1:1001 ack 1"]);
+        assert_eq!((3..=4).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), sent, "{host:?}");
+    }
+}
+
+/// RFC 8985 section 6.2 step 2: RACK.rtt is that of the segment sent last, 3 here: 90 ms, so 2 is lost 115 ms after it left. In
+/// Linux it is that of 1, of which it learns last: 110 ms, and two more.
+#[test]
+fn linux_waits_by_what_it_looked_at_last() {
+    for (host, wait) in [(Host::Rfc, 5), (Host::Linux, 27)] {
+        let control = control("reno", 8, Some(8));
+        let mut t = Trace::established(Config { recovery: Rack, sack: true, host, control, ..plain() });
+        assert_eq!(t.writes_segments(2), [1, 2]);
+        t.wait(20);
+        assert_eq!(t.writes_segments(1), [3]);
+        t.wait(90);
+        assert_eq!(t.acks(2, &[(3, 3)]), NOTHING);
+        assert!(t.wait(wait - 1).is_empty(), "{host:?}");
+        assert_eq!(t.wait(1), ["1001:2001 ack 1"], "{host:?}");
+    }
+}
+
 /// What arrives within that time was only late. From then on three that overtake prove nothing.
 #[test]
 fn reordering_is_waited_for() {
