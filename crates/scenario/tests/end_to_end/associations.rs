@@ -4,7 +4,7 @@ use crate::lab::{captured, column, link, number, play};
 use crate::losses::packets;
 use std::collections::BTreeSet;
 use std::process::Command;
-use vazao_scenario::Column;
+use vazao_scenario::{Column, MEASURES};
 use vazao_wire::{ipv4, sctp};
 
 /// An upload in messages over paths of 45 Mbps, as the study of CMT has them.
@@ -35,6 +35,24 @@ fn a_transfer_takes_its_handshake_its_slow_start_and_its_bytes() {
     assert!((least..most).contains(&taken), "{taken} not in {least}..{most}");
     for (name, expected) in [("retransmissions", 0.0), ("intact", 1.0), ("completed", 1.0), ("handshake_s", 0.048)] {
         assert!((number(&outcome.flows, name, 0) - expected).abs() < 0.001, "{name}");
+    }
+}
+
+/// A trace has a line for each path. Data takes 12 or 40 ms, and its acknowledgement the one or the other way back, as the
+/// last packet came: round trips of 24 to 52 ms on the first path, of 52 to 80 on the second.
+#[test]
+fn a_trace_tells_the_paths_apart() {
+    let text = upload(100_000, &[12, 40], &[0.0, 0.0], "cmt = true");
+    let outcome = play(&format!("trace = [\"srtt\", \"cwnd\"]\n{text}"), 1);
+    let Column::Integer(paths) = column(&outcome.samples, "path") else { panic!("paths are numbered") };
+    let Column::Label { codes, .. } = column(&outcome.samples, "measure") else { panic!("measure is a label") };
+    let srtt = MEASURES.iter().position(|measure| *measure == "srtt").map(|measure| measure as u32);
+    for (path, least) in [(0, 0.024), (1, 0.052)] {
+        let rows = (0..codes.len()).filter(|&row| codes[row] == srtt && paths[row] == Some(path));
+        let seen: Vec<f64> = rows.map(|row| number(&outcome.samples, "value", row)).collect();
+        // Two packets of 0.3 ms each may be before it; a lone one waits 200 ms for its acknowledgement, of which an eighth counts.
+        let likely = least..least + 0.028 + 0.0006 + 0.2 / 8.0;
+        assert!(!seen.is_empty() && seen.iter().all(|srtt| likely.contains(srtt)), "path {path}: {seen:?}");
     }
 }
 
