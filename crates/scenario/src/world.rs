@@ -1,5 +1,6 @@
 //! A run: endpoints on a network, moved from event to event.
 
+use crate::extras::Extras;
 use crate::guests::Guests;
 use crate::machine::Machine;
 use crate::measure::FlowMeasure;
@@ -111,42 +112,6 @@ impl Flow {
     }
     pub fn receiver(&self) -> End {
         self.ends[usize::from(self.client_sends)]
-    }
-}
-
-/// Rare options of the segments in flight. Segments carry an index into it.
-#[derive(Default)]
-pub(crate) struct Extras {
-    slots: Vec<Extra>,
-    free: Vec<u32>,
-    /// Those of the segment being made.
-    pub scratch: Extra,
-}
-
-impl Extras {
-    pub(crate) fn keep_scratch(&mut self) -> u32 {
-        self.insert(self.scratch)
-    }
-    /// A copy of those of a segment under way.
-    fn copy(&mut self, index: u32) -> u32 {
-        self.insert(self.slots[index as usize])
-    }
-    #[inline]
-    fn insert(&mut self, extra: Extra) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = extra;
-                index
-            }
-            None => {
-                self.slots.push(extra);
-                (self.slots.len() - 1) as u32
-            }
-        }
-    }
-    pub(crate) fn take(&mut self, index: u32) -> Extra {
-        self.free.push(index);
-        self.slots[index as usize]
     }
 }
 
