@@ -119,6 +119,19 @@ fn cdg_tells_losses_from_full_queues() {
     assert_eq!(kept(&rising, false), 50.0);
 }
 
+/// Losses one after the other, with no round trip measured between them, cannot all be chance: only the first is tolerated,
+/// or a full queue, in which no round trip ends without a loss, would be overrun for ever.
+#[test]
+fn cdg_tolerates_no_loss_blindly() {
+    let mut control = cdg(&[("g", Raw::Number(1000.0)), ("window", Raw::Number(1.0))], 3);
+    rounds(&mut *control, [(50.0, 60.0), (51.0, 61.0)]);
+    let kept = [(); 3].map(|()| {
+        control.on_congestion(&congestion(Signal::Loss));
+        (control.cwnd() as f64 / MSS as f64).round()
+    });
+    assert_eq!(kept, [100.0, 50.0, 25.0]);
+}
+
 /// The shadow window: from 100 segments it backed off twice, to 49, and a loss halves what it would have had without.
 #[test]
 fn cdg_regains_what_it_gave_up_for_nothing() {

@@ -79,6 +79,9 @@ pub struct Cdg {
     shadow: f64,
     /// It has backed off at once, and the round trip that follows says nothing of it yet.
     pausing: bool,
+    /// A round trip has been measured since the last loss. Losses without end leave none to measure, and then nothing says
+    /// that the queue is not full.
+    measured: bool,
     linux: Option<Linux>,
 }
 
@@ -139,6 +142,7 @@ impl Cdg {
             indications: 0,
             shadow: 0.0,
             pausing: false,
+            measured: false,
             linux,
         }
     }
@@ -151,6 +155,7 @@ impl Cdg {
     /// Whether the round trip that has just ended makes it back off.
     fn backs_off(&mut self) -> bool {
         let Some([least, most]) = self.gradients.end_round() else { return false };
+        self.measured = true;
         self.queue = self.queue.after([least, most]);
         let effect = if self.linux.is_some() { -0.032 / self.gradients.window as f64 } else { 0.0 };
         if least.min(most) < effect {
@@ -229,7 +234,8 @@ impl Window for Cdg {
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
         let lost = matches!(congestion.signal, Signal::Loss);
-        if lost && self.tolerant && self.queue != Queue::Full {
+        let measured = std::mem::take(&mut self.measured);
+        if lost && self.tolerant && measured && self.queue != Queue::Full {
             return state.cwnd;
         }
         self.shadow /= 2.0;
