@@ -96,6 +96,7 @@ references: setup
 docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/windows.py
+	$(BIN)/python docs/cmt.py
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:
