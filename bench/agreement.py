@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -25,7 +24,7 @@ from typing import Any
 from chance import Means, measure, paths, show_means
 from chance import record as record_means
 from rich.console import Console
-from stacks import CONTROLS, DRAWING, Outcome, columns, ours, percent, theirs, upload
+from stacks import CONTROLS, DRAWING, Outcome, columns, ours, percent, terminal, theirs, upload
 
 import vazao as vz
 from vazao import kernel
@@ -345,7 +344,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = terminal()
     if kernel.find() is None:
         console.print(kernel.missing(), markup=False, soft_wrap=True)
         return 0

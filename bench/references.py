@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from typing import Any
 from counterparts import Reference, read
 from rich.console import Console
 from rich.table import Table
+from stacks import terminal
 
 import vazao as vz
 from vazao.statistics import Interval, t_interval, t_quantile
@@ -338,7 +338,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = terminal()
     references = chosen(given.source, given.variant)
     if not references:
         parser.error("no row is of that source and variant")

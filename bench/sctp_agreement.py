@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +22,7 @@ from typing import Any
 
 import associations
 from rich.console import Console
-from stacks import columns, percent
+from stacks import columns, percent, terminal
 
 import vazao as vz
 from vazao import kernel
@@ -222,7 +221,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = terminal()
     if kernel.find() is None:
         console.print(kernel.missing(), markup=False, soft_wrap=True)
         return 0

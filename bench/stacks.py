@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 import vazao as vz
@@ -75,6 +77,11 @@ def upload(
     if not (row["completed"] and row["intact"]):
         raise RuntimeError(f"{name}: not every byte arrived")
     return Outcome(row["completion_s"], row["retransmissions"], row["packets_sent"])
+
+
+def terminal() -> Console:
+    """Where tables go: as wide as the terminal, or wide enough for them where there is none."""
+    return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def percent(value: float) -> str:
