@@ -60,6 +60,12 @@ impl Siblings {
         (paths.iter().map(&quantity).sum(), quantity(&paths[own]))
     }
 
+    /// The own path's part of the sum of a quantity over all paths.
+    pub fn share(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> f64 {
+        let (all, own) = self.sum(state, quantity);
+        own / all
+    }
+
     /// The largest value of a quantity.
     pub fn most(&self, quantity: impl Fn(&Sibling) -> f64) -> Option<f64> {
         self.paths.iter().map(quantity).max_by(f64::total_cmp)

@@ -25,8 +25,7 @@ pub struct Rpv1 {
 impl Rpv1 {
     /// ŝ: the path's threshold over the sum of all.
     fn share(&self, state: &State) -> f64 {
-        let (all, own) = self.siblings.sum(state, |path| path.ssthresh);
-        own / all
+        self.siblings.share(state, |path| path.ssthresh)
     }
 }
 

@@ -25,8 +25,7 @@ pub struct Rpv2 {
 impl Rpv2 {
     /// The path's rate over the sum of all.
     fn share(&self, state: &State) -> f64 {
-        let (all, own) = self.siblings.sum(state, Sibling::rate);
-        own / all
+        self.siblings.share(state, Sibling::rate)
     }
 }
 

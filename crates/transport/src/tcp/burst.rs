@@ -68,7 +68,7 @@ impl Sender {
 
     /// One beyond the last octet that the application cannot take back.
     pub fn taken(&self) -> u64 {
-        self.nxt + self.unsent() * u64::from(self.bursts.is_some())
+        if self.bursts.is_some() { self.nxt + self.unsent() } else { self.nxt }
     }
 
     /// Whether new data is to wait although the windows would let it out.
