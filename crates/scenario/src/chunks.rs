@@ -4,7 +4,7 @@ mod read;
 
 pub(crate) use read::{note_chunks, read_chunks};
 
-use vazao_transport::sctp::{Control, Cookie, DataFlags, Init, Packet};
+use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet};
 use vazao_wire::sctp::{Header, Writer, kind, parameter};
 use vazao_wire::{content, ipv4};
 
@@ -160,11 +160,8 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], writer: &mut Writer<'_>
         }),
         Control::CookieEcho(cookie) => writer.chunk(kind::COOKIE_ECHO, 0, |out| write_cookie(cookie, out)),
         Control::CookieAck => writer.chunk(kind::COOKIE_ACK, 0, |_| {}),
-        // Section 3.3.10.3: the cause's code and length, and by how much.
-        Control::StaleCookie(late) => writer.chunk(kind::ERROR, 0, |out| {
-            halves(out, &[3, 8]);
-            words(out, &[*late]);
-        }),
+        Control::Error(cause) => writer.chunk(kind::ERROR, 0, |out| write_cause(cause, out)),
+        Control::Unknown(kind) => writer.chunk(*kind, 0, |_| {}),
         Control::Heartbeat(probe) | Control::HeartbeatAck(probe) => {
             let answer = matches!(chunk, Control::HeartbeatAck(_));
             writer.chunk(if answer { kind::HEARTBEAT_ACK } else { kind::HEARTBEAT }, 0, |out| {
@@ -177,8 +174,15 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], writer: &mut Writer<'_>
         Control::Shutdown(cumulative) => writer.chunk(kind::SHUTDOWN, 0, |out| words(out, &[*cumulative])),
         Control::ShutdownAck => writer.chunk(kind::SHUTDOWN_ACK, 0, |_| {}),
         Control::ShutdownComplete(reflected) => writer.chunk(kind::SHUTDOWN_COMPLETE, u8::from(*reflected), |_| {}),
-        Control::Abort(reflected) => writer.chunk(kind::ABORT, u8::from(*reflected), |_| {}),
+        Control::Abort(reflected, cause) => writer.chunk(kind::ABORT, u8::from(*reflected), |out| {
+            cause.iter().for_each(|cause| write_cause(cause, out));
+        }),
     }
+}
+
+fn write_cause(cause: &Cause, out: &mut Vec<u8>) {
+    halves(out, &[cause.code(), cause.bytes() as u16]);
+    cause.detail().iter().for_each(|&detail| words(out, &[detail]));
 }
 
 fn fixed(init: &Init, out: &mut Vec<u8>) {
@@ -194,6 +198,9 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
             vazao_wire::sctp::parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
         }
     }
+    if init.preservative > 0 {
+        vazao_wire::sctp::parameter(parameter::COOKIE_PRESERVATIVE, out, |out| words(out, &[init.preservative]));
+    }
     if init.extensions.partial {
         vazao_wire::sctp::parameter(parameter::FORWARD_TSN_SUPPORTED, out, |_| {});
     }
@@ -204,11 +211,13 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
 }
 
 fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {
-    for init in [&cookie.own, &cookie.peer] {
-        fixed(init, out);
-        let bits = u32::from(init.extensions.bits());
-        words(out, &[bits << 8 | u32::from(init.addresses)]);
-    }
+    let Cookie { own, peer, ties, .. } = cookie;
+    words(out, &[own.tag]);
+    halves(out, &[own.streams.0, own.streams.1]);
+    words(out, &[own.tsn]);
+    fixed(peer, out);
+    words(out, &[u32::from(peer.extensions.bits()) << 8 | u32::from(peer.addresses)]);
+    words(out, ties);
     for word in [cookie.created.as_nanos(), cookie.life.as_nanos(), cookie.signature] {
         out.extend(word.to_be_bytes());
     }

@@ -38,6 +38,7 @@ pub mod parameter {
     pub const HEARTBEAT_INFO: u16 = 1;
     pub const IPV4_ADDRESS: u16 = 5;
     pub const STATE_COOKIE: u16 = 7;
+    pub const COOKIE_PRESERVATIVE: u16 = 9;
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
     pub const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 }

@@ -2,7 +2,7 @@
 
 use super::{Beyond, Course};
 use vazao_engine::{Duration, Time};
-use vazao_transport::sctp::{Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, stamp};
+use vazao_transport::sctp::{Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, stamp};
 use vazao_wire::sctp::{Chunk, decode, kind, parameter};
 use vazao_wire::{DecodeError, content};
 
@@ -94,8 +94,8 @@ fn control(chunk: &Chunk<'_>, beyond: &mut Beyond) -> Option<Control> {
             beyond.cookie = cookie.1.to_vec();
             // What is in it is the guest's affair: it is sent back as it came.
             let own = init(value);
-            let (peer, created, life) = (Init::default(), Time::ZERO, Duration::ZERO);
-            Control::InitAck(own, Cookie { own, peer, created, life, signature: 0 })
+            let (peer, ties, created, life) = (Init::default(), [0; 2], Time::ZERO, Duration::ZERO);
+            Control::InitAck(own, Cookie { own, peer, ties, created, life, signature: 0 })
         }
         kind::COOKIE_ECHO => Control::CookieEcho(cookie(value)?),
         kind::COOKIE_ACK => Control::CookieAck,
@@ -111,11 +111,15 @@ fn control(chunk: &Chunk<'_>, beyond: &mut Beyond) -> Option<Control> {
         kind::SHUTDOWN => Control::Shutdown(word(value, 0)),
         kind::SHUTDOWN_ACK => Control::ShutdownAck,
         kind::SHUTDOWN_COMPLETE => Control::ShutdownComplete(chunk.flags & 1 == 1),
-        kind::ABORT => Control::Abort(chunk.flags & 1 == 1),
-        // Section 3.3.10.3.
-        kind::ERROR if half(value, 0) == 3 => Control::StaleCookie(word(value, 4)),
-        _ => return None,
+        kind::ABORT => Control::Abort(chunk.flags & 1 == 1, cause(value)),
+        kind::ERROR => Control::Error(cause(value)?),
+        other => Control::Unknown(other),
     })
+}
+
+/// The first error cause.
+fn cause(value: &[u8]) -> Option<Cause> {
+    Cause::from_wire(half(value, 0), word(value, 4))
 }
 
 /// The parameters behind the fixed part of an INIT.
@@ -144,20 +148,32 @@ fn init(value: &[u8]) -> Init {
     let listed = parameters(value).find(|(kind, _)| *kind == parameter::SUPPORTED_EXTENSIONS);
     let interleaving = listed.is_some_and(|(_, types)| types.contains(&kind::I_DATA));
     let partial = parameters(value).any(|(kind, _)| kind == parameter::FORWARD_TSN_SUPPORTED);
-    Init { addresses: addresses.max(1) as u8, extensions: Extensions { partial, interleaving }, ..fixed(value) }
+    let longer = parameters(value).find(|(kind, _)| *kind == parameter::COOKIE_PRESERVATIVE);
+    Init {
+        addresses: addresses.max(1) as u8,
+        extensions: Extensions { partial, interleaving },
+        preservative: longer.map_or(0, |(_, increment)| word(increment, 0)),
+        ..fixed(value)
+    }
 }
 
 /// Our own cookie, as `write_cookie` wrote it.
 fn cookie(value: &[u8]) -> Option<Cookie> {
-    let init = |at: usize| {
-        let bits = word(value, at + FIXED);
-        let extensions = Extensions::from_bits((bits >> 8) as u8);
-        Init { addresses: bits as u8, extensions, ..fixed(&value[at..]) }
-    };
+    if value.len() != Cookie::BYTES as usize {
+        return None;
+    }
+    let bits = word(value, 28);
+    let extensions = Extensions::from_bits((bits >> 8) as u8);
     let long = |at: usize| u64::from(word(value, at)) << 32 | u64::from(word(value, at + 4));
-    (value.len() == Cookie::BYTES as usize).then(|| Cookie {
-        own: init(0),
-        peer: init(FIXED + 4),
+    Some(Cookie {
+        own: Init {
+            tag: word(value, 0),
+            streams: (half(value, 4), half(value, 6)),
+            tsn: word(value, 8),
+            ..Init::default()
+        },
+        peer: Init { addresses: bits as u8, extensions, ..fixed(&value[12..]) },
+        ties: [word(value, 32), word(value, 36)],
         created: Time::from_nanos(long(40)),
         life: Duration::from_nanos(long(48)),
         signature: long(56),

@@ -70,6 +70,8 @@ pub(super) struct Backlog {
     /// Nothing more is written, so that the last message ends where it does; nor is anything new begun.
     closing: bool,
     stopped: bool,
+    /// Whether an association was before this one.
+    reopened: bool,
     /// The stream whose message is to be finished first.
     current: Option<usize>,
     /// The stream served last.
@@ -101,6 +103,7 @@ impl Backlog {
             forgotten_to: 0,
             closing: false,
             stopped: false,
+            reopened: false,
             current: None,
             last: 0,
             turn: 0,
@@ -114,10 +117,26 @@ impl Backlog {
         new
     }
 
-    /// So many streams there are, and whether messages may be interleaved.
+    /// The streams begin anew: their next messages have the number 0. None is half sent.
+    pub fn reopen(&mut self) {
+        self.reopened = true;
+        self.lanes.iter_mut().for_each(|lane| lane.number = 0);
+    }
+
+    /// The streams of which a message was begun, each with that message.
+    pub fn begun(&self) -> Vec<(u16, u64)> {
+        let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| lane.offset > 0);
+        lanes.map(|(stream, lane)| (stream as u16, lane.message)).collect()
+    }
+
+    /// So many streams there are, and whether messages may be interleaved. In an association that follows another it has as
+    /// many as in that one: where messages lie goes by their number.
     pub fn establish(&mut self, streams: u16, interleaving: bool) {
         self.interleaving = interleaving;
         self.largest = u64::from(self.config.largest_fragment(interleaving));
+        if self.reopened {
+            return;
+        }
         let lane = |stream: usize| Lane {
             message: stream as u64,
             number: 0,

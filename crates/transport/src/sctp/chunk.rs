@@ -1,5 +1,6 @@
 //! What two SCTP endpoints exchange: packets of bundled chunks (RFC 9260 section 3).
 
+use super::cause::Cause;
 use super::cookie::Cookie;
 use vazao_engine::Time;
 
@@ -126,6 +127,8 @@ pub struct Init {
     pub addresses: u8,
     /// What it has beyond RFC 9260.
     pub extensions: Extensions,
+    /// By how many milliseconds more the cookie should be good (Cookie Preservative), which INIT alone can ask; 0: not asked.
+    pub preservative: u32,
 }
 
 /// What an endpoint has beyond RFC 9260: used if both sides have it.
@@ -183,8 +186,7 @@ pub enum Control {
     InitAck(Init, Cookie),
     CookieEcho(Cookie),
     CookieAck,
-    /// The cookie came back too late, by so many microseconds.
-    StaleCookie(u32),
+    Error(Cause),
     Heartbeat(Probe),
     HeartbeatAck(Probe),
     /// Its sender has received everything up to this TSN.
@@ -192,7 +194,9 @@ pub enum Control {
     ShutdownAck,
     /// Whether the tag is the peer's own (bit T), as its sender no longer knows a better one; likewise for ABORT.
     ShutdownComplete(bool),
-    Abort(bool),
+    Abort(bool, Option<Cause>),
+    /// A chunk of a type that is not known here.
+    Unknown(u8),
 }
 
 impl Packet {
@@ -236,9 +240,11 @@ impl Data {
     }
 }
 
-/// Bytes of an INIT: the fixed part, an IPv4 address parameter for each address if there are several, and extensions.
+/// Bytes of an INIT: the fixed part, an IPv4 address parameter for each address if there are several, a longer life for the
+/// cookie, and extensions.
 fn init_bytes(init: &Init) -> u32 {
-    20 + if init.addresses > 1 { 8 * u32::from(init.addresses) } else { 0 } + init.extensions.bytes()
+    let addresses = if init.addresses > 1 { 8 * u32::from(init.addresses) } else { 0 };
+    20 + addresses + if init.preservative > 0 { 8 } else { 0 } + init.extensions.bytes()
 }
 
 impl Control {
@@ -248,8 +254,9 @@ impl Control {
             Control::Init(init) => init_bytes(init),
             Control::InitAck(init, _) => init_bytes(init) + 4 + Cookie::BYTES,
             Control::CookieEcho(_) => 4 + Cookie::BYTES,
-            Control::CookieAck | Control::ShutdownAck | Control::ShutdownComplete(_) | Control::Abort(_) => 4,
-            Control::StaleCookie(_) => 12,
+            Control::CookieAck | Control::ShutdownAck | Control::ShutdownComplete(_) | Control::Unknown(_) => 4,
+            Control::Abort(_, cause) => 4 + cause.map_or(0, Cause::bytes),
+            Control::Error(cause) => 4 + cause.bytes(),
             Control::Heartbeat(_) | Control::HeartbeatAck(_) => 4 + 4 + 16,
             Control::Shutdown(_) => 8,
         }

@@ -7,10 +7,12 @@ use vazao_engine::{Duration, Time};
 /// What a server needs to set up an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
-    /// What the server said in its INIT ACK.
+    /// What the server said in its INIT ACK; of it the tag, the streams and the first TSN.
     pub own: Init,
     /// What the client said in its INIT.
     pub peer: Init,
+    /// The tags of both, the server's first, in an association that was there already; zero if there was none (Tie-Tags).
+    pub ties: [u32; 2],
     /// When it was made.
     pub created: Time,
     /// How long it is good for.
@@ -20,12 +22,16 @@ pub struct Cookie {
 }
 
 impl Cookie {
-    /// Bytes on the wire: two INITs without their chunk headers, two times, and the signature.
-    pub const BYTES: u32 = 20 + 20 + 8 + 8 + 8;
+    /// Bytes on the wire: what it has of the server's INIT ACK, the client's INIT without its chunk header, the ties, two
+    /// times, and the signature.
+    pub const BYTES: u32 = 12 + 20 + 8 + 8 + 8 + 8;
 
-    /// A cookie signed with `secret`.
-    pub(super) fn new(own: Init, peer: Init, created: Time, life: Duration, secret: u64) -> Cookie {
-        let mut cookie = Cookie { own, peer, created, life, signature: 0 };
+    /// A cookie signed with `secret`. It is good for `life`, and for as long beyond as INIT asked.
+    pub(super) fn new(own: Init, peer: Init, ties: [u32; 2], created: Time, life: Duration, secret: u64) -> Cookie {
+        let life = life + Duration::from_millis(u64::from(peer.preservative));
+        let own = Init { tag: own.tag, streams: own.streams, tsn: own.tsn, ..Init::default() };
+        let peer = Init { preservative: 0, ..peer };
+        let mut cookie = Cookie { own, peer, ties, created, life, signature: 0 };
         cookie.signature = cookie.sign(secret);
         cookie
     }
@@ -50,7 +56,8 @@ impl Cookie {
                 | u64::from(i.addresses);
             [u64::from(i.tag) << 32 | u64::from(i.tsn), u64::from(i.window), counts]
         };
-        let words = [init(&self.own), init(&self.peer), [self.created.as_nanos(), self.life.as_nanos(), 0]];
+        let ties = u64::from(self.ties[0]) << 32 | u64::from(self.ties[1]);
+        let words = [init(&self.own), init(&self.peer), [self.created.as_nanos(), self.life.as_nanos(), ties]];
         words.as_flattened().iter().fold(secret, |digest, word| {
             let mixed = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (mixed ^ mixed >> 31).wrapping_mul(0x94d0_49bb_1331_11eb).rotate_left(27)

@@ -11,6 +11,7 @@
 
 mod association;
 mod backlog;
+mod cause;
 mod changeover;
 mod chunk;
 mod config;
@@ -32,6 +33,7 @@ mod stats;
 mod stream;
 
 pub use association::{Association, Failure, State};
+pub use cause::Cause;
 pub use chunk::{
     COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,
 };

@@ -17,6 +17,8 @@ pub(super) struct Receiver {
     initial: u32,
     /// The TSN after the cumulative one, counted from 0.
     next: u64,
+    /// How many streams the peer has.
+    streams: u16,
     above: RangeSet,
     inbound: Inbound,
     duplicates: Vec<u32>,
@@ -38,6 +40,7 @@ impl Receiver {
             config: config.clone(),
             initial: 0,
             next: 0,
+            streams: u16::MAX,
             above: RangeSet::default(),
             inbound: Inbound::default(),
             duplicates: Vec::new(),
@@ -49,9 +52,13 @@ impl Receiver {
         }
     }
 
-    /// The peer's first TSN, and whether some of its messages may never come.
-    pub fn open(&mut self, initial: u32, partial: bool) {
-        self.initial = initial;
+    /// The peer's first TSN, how many streams it has, and whether some of its messages may never come. If it has restarted,
+    /// what it had not finished is forgotten; what was delivered stays.
+    pub fn open(&mut self, initial: u32, streams: u16, partial: bool) {
+        let old = std::mem::replace(self, Receiver::new(&self.config));
+        (self.initial, self.streams) = (initial, streams);
+        (self.path, self.read) = (old.path, old.read);
+        self.inbound = old.inbound.emptied();
         self.inbound.whole = partial.then(RangeSet::default);
     }
     /// The numbers of all messages delivered, where not all need be.
@@ -74,8 +81,12 @@ impl Receiver {
     pub fn fall_silent(&mut self) {
         self.due = Time::NEVER;
     }
+    /// Bytes delivered and not read.
+    pub fn unread(&self) -> u64 {
+        self.inbound.delivered - self.read
+    }
     pub fn is_drained(&self) -> bool {
-        self.read == self.inbound.delivered && self.inbound.held == 0
+        self.unread() == 0 && self.inbound.held == 0
     }
     pub fn report(&self, stats: &mut Stats) {
         stats.messages_delivered = self.inbound.messages;
@@ -84,11 +95,12 @@ impl Receiver {
 
     /// What is left of the buffer.
     fn window(&self) -> u64 {
-        self.config.receive_buffer.saturating_sub(self.inbound.held + self.inbound.delivered - self.read)
+        self.config.receive_buffer.saturating_sub(self.inbound.held + self.unread())
     }
 
-    /// The chunks of a packet arrive by `path`.
-    pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
+    /// The chunks of a packet arrive by `path`. Says a stream that does not exist, if one has data: that is acknowledged and
+    /// dropped (section 6.5).
+    pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
         self.path = path;
         let gap_before = !self.above.is_empty();
         // Linux's first acknowledgement does not wait.
@@ -104,6 +116,7 @@ impl Receiver {
             self.due = self.due.min(now + self.config.sack_delay);
         }
         self.report(stats);
+        packet.data.iter().map(|data| data.stream).find(|&stream| stream >= self.streams)
     }
 
     /// A FORWARD TSN arrives (RFC 3758 section 3.6): nothing up to there is to be waited for.
@@ -147,7 +160,9 @@ impl Receiver {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }
         stats.chunks_received += 1;
-        self.inbound.take(tsn, data, interleaved);
+        if data.stream < self.streams {
+            self.inbound.take(tsn, data, interleaved);
+        }
         true
     }
 
@@ -215,7 +230,7 @@ mod tests {
     fn nothing_waits_for_what_is_skipped() {
         let config = Arc::new(Config::new(&Parameters::defaults(PARAMETERS), None, None));
         let mut receiver = Receiver::new(&config);
-        receiver.open(103, true);
+        receiver.open(103, 1, true);
         let mut stats = Stats::default();
         let arrive = |receiver: &mut Receiver, stats: &mut Stats, tsn: u32| {
             let number = tsn - 103;

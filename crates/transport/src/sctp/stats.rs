@@ -29,6 +29,8 @@ pub struct Stats {
     pub out_of_the_blue: u64,
     /// Expiries of the timer that waits in the handshake, and in the shutdown.
     pub handshake_timeouts: u64,
+    /// Times that the peer has restarted.
+    pub restarts: u64,
     /// Cookies that came back too late.
     pub stale_cookies: u64,
     /// Round-trip times measured.

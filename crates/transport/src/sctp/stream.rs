@@ -54,6 +54,12 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
+    /// What is left of it for another association: what was delivered, and counted.
+    pub fn emptied(self) -> Inbound {
+        let Inbound { messages, delivered, misplaced, unread, .. } = self;
+        Inbound { messages, delivered, misplaced, unread, ..Inbound::default() }
+    }
+
     /// Takes a chunk that arrives for the first time.
     pub fn take(&mut self, tsn: u64, data: &Data, interleaved: bool) {
         self.held += u64::from(data.length);

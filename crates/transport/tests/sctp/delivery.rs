@@ -3,6 +3,7 @@
 use crate::lab::{Lab, Weather, config, text};
 use proptest::prelude::*;
 use vazao_engine::registry::Raw;
+use vazao_transport::sctp::State;
 
 #[test]
 fn a_transfer_over_one_path() {
@@ -91,6 +92,31 @@ proptest! {
         lab.calm_after = 3_000;
         lab.run(200_000);
         lab.assert_accounted();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    /// The client restarts, whatever happens then: what arrives afterwards is everything, once and in order.
+    #[test]
+    fn a_restart_in_any_weather(
+        seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 1_u64..200_000,
+        message in prop::option::of(100_u64..9_000), slow in prop::option::of(2_000_u64..20_000), after in 0_u64..3_000,
+    ) {
+        let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
+        lab.ends[1].slow = slow;
+        lab.calm_after = 3_000;
+        lab.ends[0].closes = false;
+        lab.run_until(200_000, |lab| lab.sender().stats().established.is_some_and(|at| lab.now.since(at).as_nanos() / 1_000_000 >= after));
+        let stood = lab.ends[1].sctp.stats().established.is_some();
+        lab.restart_client();
+        lab.run_until(200_000, |lab| lab.ends[1].sctp.stats().restarts == 1);
+        prop_assert!(stood);
+        let (read, waits) = (lab.ends[1].received, lab.ends[1].sctp.unread());
+        lab.run(200_000);
+        prop_assert_eq!(lab.ends[1].received, read + waits + bytes);
+        prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.failure()), [None; 2]);
+        prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
     }
 }
 

@@ -106,7 +106,7 @@ fn other_tags_are_not_answered() {
     let mut lab = lab(&[], 1);
     lab.ends[0].closes = false;
     lab.run_until(10, |lab| lab.sender().stats().established.is_some());
-    let packet = Packet { tag: 77, control: vec![Control::Abort(false)], ..Packet::default() };
+    let packet = Packet { tag: 77, control: vec![Control::Abort(false, None)], ..Packet::default() };
     let strange = Packet { tag: 77, control: vec![Control::CookieAck, Control::Shutdown(0)], ..Packet::default() };
     let mut out = Packet::default();
     let mut server = |lab: &mut Lab, packet: &Packet| {
@@ -123,6 +123,6 @@ fn other_tags_are_not_answered() {
     }
     lab.ends[1].sctp.abort();
     let shutdown = Packet { tag: 77, control: vec![Control::Shutdown(0)], ..Packet::default() };
-    assert_eq!(server(&mut lab, &shutdown), Some((77, vec![Control::Abort(true)])));
+    assert_eq!(server(&mut lab, &shutdown), Some((77, vec![Control::Abort(true, None)])));
     assert_eq!(server(&mut lab, &packet), None, "an ABORT is not answered");
 }

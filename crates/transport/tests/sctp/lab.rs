@@ -49,6 +49,7 @@ pub struct End {
     pub slow: Option<u64>,
     next_read: Time,
     pub closes: bool,
+    config: Arc<Config>,
 }
 
 impl End {
@@ -95,8 +96,10 @@ impl Lab {
 
     /// The same, with settings of each.
     pub fn between(client: Config, server: Config, sends: u64, paths: Vec<Weather>, seed: u64) -> Lab {
-        let end = |sctp, sends, closes| End {
+        let [client, server] = [client, server].map(Arc::new);
+        let end = |sctp, config, sends, closes| End {
             sctp,
+            config,
             sends,
             written: 0,
             received: 0,
@@ -108,8 +111,8 @@ impl Lab {
         Lab {
             now: Time::ZERO,
             ends: [
-                end(Association::connect(Arc::new(client), paths.len(), tag, tsn), sends, true),
-                end(Association::listen(Arc::new(server), paths.len(), tag ^ 0xffff, u32::MAX - 3), 0, false),
+                end(Association::connect(client.clone(), paths.len(), tag, tsn), client, sends, true),
+                end(Association::listen(server.clone(), paths.len(), tag ^ 0xffff, u32::MAX - 3), server, 0, false),
             ],
             paths,
             calm_after: u64::MAX,
@@ -118,6 +121,14 @@ impl Lab {
             packets: 0,
             lose: Box::new(|_, _, _| false),
         }
+    }
+
+    /// The client loses all that it knows, and opens anew: it sends everything once more, and closes.
+    pub fn restart_client(&mut self) {
+        let (tag, tsn) = (self.random.below(1 << 32) as u32, self.random.below(1 << 32) as u32);
+        let client = &mut self.ends[0];
+        client.sctp = Association::connect(client.config.clone(), self.paths.len(), tag, tsn);
+        (client.written, client.received, client.closes) = (0, 0, true);
     }
 
     fn service(&mut self, index: usize) {

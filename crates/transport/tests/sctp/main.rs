@@ -1,9 +1,12 @@
 //! SCTP against its RFCs and papers.
 
 mod delivery;
+mod errors;
 mod failover;
 mod handshake;
 mod lab;
+mod pair;
 mod partial;
+mod restart;
 mod shutdown;
 mod timers;

@@ -68,7 +68,8 @@ fn what_has_no_payload_is_read_as_it_was() {
     let init = Init { tag: 1, window: 2, streams: (3, 4), tsn: 5, addresses: 1, ..Init::default() };
     let other = Init { tag: 9, window: 8, streams: (7, 6), tsn: 5, addresses: 2, ..Init::default() };
     let (created, life) = (Time::from_nanos(1 << 40), Duration::from_secs(60));
-    let cookie = Cookie { own: init, peer: other, created, life, signature: u64::MAX - 3 };
+    let own = Init { window: 0, addresses: 0, ..init };
+    let cookie = Cookie { own, peer: other, ties: [6, 7], created, life, signature: u64::MAX - 3 };
     let probe = Probe { path: 1, sent: Time::from_nanos(12_345_678_901), nonce: 3 };
     let beyond = Beyond { cookie: vec![1, 2, 3, 4], beats: vec![vec![5; 12]; 4], ..Beyond::default() };
     // Written without what is beyond packets, as the guest's peer would see it.
@@ -79,17 +80,33 @@ fn what_has_no_payload_is_read_as_it_was() {
         let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
         (packet, bytes[inside].to_vec())
     };
-    for control in [
+    let causes = [
+        Cause::InvalidStream(7),
+        Cause::StaleCookie(99),
+        Cause::OutOfResource,
+        Cause::UnrecognisedChunk(0x7f),
+        Cause::InvalidParameter,
+        Cause::NoUserData(1 << 31),
+        Cause::CookieWhileShuttingDown,
+        Cause::NewAddresses,
+        Cause::UserInitiated,
+        Cause::ProtocolViolation,
+    ];
+    let controls = [
         Control::Init(init),
+        Control::Init(Init { preservative: 1_200, ..init }),
         Control::CookieEcho(cookie),
         Control::CookieAck,
-        Control::StaleCookie(99),
+        Control::Unknown(0xff),
         Control::HeartbeatAck(probe),
         Control::Shutdown(11),
         Control::ShutdownAck,
         Control::ShutdownComplete(true),
-        Control::Abort(false),
-    ] {
+        Control::Abort(false, None),
+    ];
+    let errors = causes.map(Control::Error);
+    let aborts = causes.map(|cause| Control::Abort(true, Some(cause)));
+    for control in controls.into_iter().chain(errors).chain(aborts) {
         let (packet, bytes) = plain(control);
         assert_eq!(read(&bytes, &mut beyond.clone(), 1), packet);
     }

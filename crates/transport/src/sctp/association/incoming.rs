@@ -11,11 +11,16 @@ impl Association {
             return self.on_out_of_the_blue(path, packet);
         }
         for chunk in &packet.control {
-            self.on_control(now, path, chunk);
+            if !self.on_control(now, path, chunk) {
+                return;
+            }
         }
         if self.is_connected() && self.state != State::ShutdownAckSent {
             if packet.sack.is_some() {
-                self.tx.on_sack(now, packet);
+                // The RFC leaves open what to do with a report of what was never sent; the stacks in use abort.
+                if !self.tx.on_sack(now, packet) {
+                    return self.abort_for(Cause::ProtocolViolation);
+                }
             }
             if packet.forward.is_some() && self.state != State::ShutdownReceived {
                 self.rx.on_forward(now, path, packet, &mut self.tx.stats);
@@ -32,7 +37,7 @@ impl Association {
         match packet.control.first() {
             Some(Control::Init(_)) => packet.tag == 0,
             Some(Control::CookieEcho(cookie)) => packet.tag == cookie.own.tag,
-            Some(Control::Abort(true) | Control::ShutdownComplete(true)) => packet.tag == self.peer.tag,
+            Some(Control::Abort(true, _) | Control::ShutdownComplete(true)) => packet.tag == self.peer.tag,
             _ => packet.tag == self.own.tag && !(self.state == State::Closed),
         }
     }
@@ -47,25 +52,30 @@ impl Association {
         if self.state != State::Closed && !waits {
             return;
         }
+        if packet.control.iter().any(|chunk| matches!(chunk, Control::Abort(..))) {
+            return;
+        }
         match packet.control.first() {
-            Some(Control::Abort(_) | Control::ShutdownComplete(_) | Control::CookieAck | Control::StaleCookie(_)) => {}
+            Some(Control::ShutdownComplete(_) | Control::CookieAck | Control::Error(Cause::StaleCookie(_))) => {}
             Some(Control::ShutdownAck) => self.outbox.push((path, packet.tag, Control::ShutdownComplete(true))),
-            _ => self.outbox.push((path, packet.tag, Control::Abort(true))),
+            _ => self.outbox.push((path, packet.tag, Control::Abort(true, None))),
         }
     }
 
-    fn on_control(&mut self, now: Time, path: usize, chunk: &Control) {
+    /// False: the rest of the packet is not to be looked at.
+    fn on_control(&mut self, now: Time, path: usize, chunk: &Control) -> bool {
         match *chunk {
             Control::Init(init) => self.on_init(now, path, init),
             Control::InitAck(init, cookie) => self.on_init_ack(now, path, init, cookie),
-            Control::CookieEcho(cookie) => self.on_cookie_echo(now, path, cookie),
+            Control::CookieEcho(cookie) => return self.on_cookie_echo(now, path, cookie),
             Control::CookieAck if self.state == State::CookieEchoed => self.establish(now),
-            Control::StaleCookie(_) if self.state == State::CookieEchoed => {
-                // Section 5.2.6: a new one is asked for.
-                self.tx.stats.stale_cookies += 1;
-                self.state = State::CookieWait;
-                self.send(path, Control::Init(self.own));
-                self.start_timer(now);
+            Control::Error(Cause::StaleCookie(_)) => self.on_stale_cookie(now, path),
+            // Section 3.2: the type's two highest bits say what to do with it.
+            Control::Unknown(kind) => {
+                if kind & 0x40 != 0 {
+                    self.send(path, Control::Error(Cause::UnrecognisedChunk(kind)));
+                }
+                return kind & 0x80 != 0;
             }
             Control::Heartbeat(probe) => self.send(path, Control::HeartbeatAck(probe)),
             Control::HeartbeatAck(probe) => self.tx.on_heartbeat_ack(now, &probe),
@@ -76,75 +86,25 @@ impl Association {
                 self.enter_closed();
             }
             Control::ShutdownComplete(_) if self.state == State::ShutdownAckSent => self.enter_closed(),
-            Control::Abort(_) if !matches!(self.state, State::Closed) => {
+            Control::Abort(..) if !matches!(self.state, State::Closed) => {
                 self.failure = Some(Failure::Aborted);
                 self.enter_closed();
             }
             _ => {}
         }
-    }
-
-    /// Sections 5.1 B, 5.2.1 and 5.2.2: whatever the state, nothing is kept but in the cookie.
-    fn on_init(&mut self, now: Time, path: usize, init: Init) {
-        if self.state == State::ShutdownAckSent {
-            return self.send(path, Control::ShutdownAck);
-        }
-        if self.is_over() {
-            return;
-        }
-        let cookie = Cookie::new(self.own, init, now, self.config.cookie_life, self.secret);
-        self.outbox.push((path, init.tag, Control::InitAck(self.own, cookie)));
-    }
-
-    /// Section 5.1 C.
-    fn on_init_ack(&mut self, now: Time, path: usize, init: Init, cookie: Cookie) {
-        if self.state != State::CookieWait {
-            return;
-        }
-        self.peer = init;
-        self.cookie = Some(cookie);
-        self.state = State::CookieEchoed;
-        if self.attempts == 0 && !self.config.is_linux() {
-            self.rto.sample(now.since(self.opened));
-        }
-        self.send(path, Control::CookieEcho(cookie));
-        self.start_timer(now);
-    }
-
-    /// Sections 5.1 D and 5.2.4.
-    fn on_cookie_echo(&mut self, now: Time, path: usize, cookie: Cookie) {
-        if !cookie.is_authentic(self.secret) || (self.state == State::Closed && self.is_over()) {
-            return;
-        }
-        let known = self.is_connected() && cookie.peer.tag == self.peer.tag;
-        if let (Some(late), false) = (cookie.staleness(now), known) {
-            self.tx.stats.stale_cookies += 1;
-            return self.outbox.push((path, cookie.peer.tag, Control::StaleCookie(staleness_us(late))));
-        }
-        if !self.is_connected() {
-            self.peer = cookie.peer;
-            self.establish(now);
-        }
-        if self.peer.tag == cookie.peer.tag {
-            self.send(path, Control::CookieAck);
-        }
-    }
-
-    /// Both sides know each other.
-    fn establish(&mut self, now: Time) {
-        self.state = State::Established;
-        self.was_open = true;
-        self.timer = Time::NEVER;
-        let extensions = self.own.extensions.and(self.peer.extensions);
-        self.rx.open(self.peer.tsn, extensions.partial);
-        self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
+        true
     }
 
     fn on_data(&mut self, now: Time, path: usize, packet: &Packet) {
         if matches!(self.state, State::ShutdownReceived) {
             return;
         }
-        self.rx.on_data(now, path, packet, &mut self.tx.stats);
+        if let Some(empty) = packet.data.iter().find(|data| data.length == 0) {
+            return self.abort_for(Cause::NoUserData(empty.tsn));
+        }
+        if let Some(stream) = self.rx.on_data(now, path, packet, &mut self.tx.stats) {
+            self.send(path, Control::Error(Cause::InvalidStream(stream)));
+        }
         if self.state == State::ShutdownSent {
             // Section 9.2: data that crosses the SHUTDOWN is answered by another, and a SACK if there are gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));

@@ -2,7 +2,9 @@
 
 mod incoming;
 mod outgoing;
+mod setup;
 
+use super::cause::Cause;
 use super::chunk::{Control, Extensions, Init};
 use super::config::Config;
 use super::cookie::Cookie;
@@ -36,6 +38,8 @@ pub enum Failure {
     Aborted,
     /// Nothing was acknowledged however often it was sent again.
     TimedOut,
+    /// We aborted it, for what the peer did.
+    Refused(Cause),
 }
 
 /// One end of an association.
@@ -45,7 +49,7 @@ pub struct Association {
     /// What we say of ourselves, and what the peer does.
     own: Init,
     peer: Init,
-    /// Signs cookies.
+    /// Signs cookies: a host's, whatever tag an association of it has.
     secret: u64,
     cookie: Option<Cookie>,
     tx: Sender,
@@ -63,9 +67,11 @@ pub struct Association {
     was_open: bool,
     peer_shut: bool,
     failure: Option<Failure>,
-    /// When INIT left, and when it was last called.
-    opened: Time,
+    /// When what T1 or T2 waits for was asked for first, and when the association was last called.
+    asked: Time,
     clock: Time,
+    /// INITs answered since the association stands.
+    answers: u64,
 }
 
 impl Association {
@@ -84,9 +90,10 @@ impl Association {
                 tsn,
                 addresses: paths as u8,
                 extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
+                preservative: 0,
             },
             peer: Init::default(),
-            secret: seed.rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,
+            secret: u64::from(tsn).rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,
             cookie: None,
             tx: Sender::new(&config, paths, tsn, seed),
             rx: Receiver::new(&config),
@@ -98,8 +105,9 @@ impl Association {
             was_open: false,
             peer_shut: false,
             failure: None,
-            opened: Time::ZERO,
+            asked: Time::ZERO,
             clock: Time::ZERO,
+            answers: 0,
             config,
         }
     }
@@ -156,6 +164,10 @@ impl Association {
         self.tx.is_recovering(path)
     }
 
+    /// Bytes delivered that the application has not read.
+    pub fn unread(&self) -> u64 {
+        self.rx.unread()
+    }
     /// From now on [`next_read`](Self::next_read) tells which messages the application has read.
     pub fn watch_messages(&mut self) {
         self.rx.watch_messages();
@@ -186,10 +198,20 @@ impl Association {
 
     /// Gives the association up and tells the peer.
     pub fn abort(&mut self) {
+        self.abort_with(Cause::UserInitiated);
+    }
+
+    fn abort_with(&mut self, cause: Cause) {
         if !matches!(self.state, State::Closed | State::CookieWait) {
-            self.send(0, Control::Abort(false));
+            self.send(self.usable_path(), Control::Abort(false, Some(cause)));
         }
         self.enter_closed();
+    }
+
+    /// The peer did what ends the association.
+    fn abort_for(&mut self, cause: Cause) {
+        self.failure = Some(Failure::Refused(cause));
+        self.abort_with(cause);
     }
 
     // ---- time ---------------------------------------------------------------------------------------------------
@@ -243,6 +265,7 @@ impl Association {
     /// Starts T1 or T2.
     fn start_timer(&mut self, now: Time) {
         self.attempts = 0;
+        self.asked = now;
         self.rto.forget_back_off();
         self.timer = now + self.rto.rto();
     }
@@ -337,9 +360,4 @@ impl Stream for Association {
     fn peer_closed(&self) -> bool {
         self.peer_shut && self.rx.is_drained()
     }
-}
-
-/// How late a cookie is, as the error that says so counts: in microseconds.
-fn staleness_us(late: Duration) -> u32 {
-    u32::try_from(late.as_nanos() / 1000).unwrap_or(u32::MAX)
 }

@@ -23,7 +23,6 @@ impl Association {
         if !self.outbox.is_empty() {
             let (path, tag, chunk) = self.outbox.remove(0);
             if matches!(chunk, Control::Init(_)) && self.timer == Time::NEVER {
-                self.opened = now;
                 self.start_timer(now);
             }
             out.tag = tag;

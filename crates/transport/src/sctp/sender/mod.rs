@@ -86,13 +86,28 @@ impl Sender {
         }
     }
 
+    /// The peer has restarted (RFC 9260 section 5.2.4 A): what was sent and not acknowledged is given up, as nobody knows
+    /// whether it arrived. What was never sent waits for the new association, which begins with the TSN `initial`.
+    pub fn restart(&mut self, initial: u32) {
+        self.lose_outstanding();
+        let fresh = Sender::new(&self.config, self.paths.len(), initial, u64::from(initial));
+        let old = std::mem::replace(self, fresh);
+        for (path, old) in self.paths.iter_mut().zip(old.paths) {
+            path.stats = old.stats;
+        }
+        (self.backlog, self.stats) = (old.backlog, old.stats);
+        self.partial = old.partial.map(|partial| Box::new(partial.for_successor()));
+        self.acknowledged = self.backlog.cut;
+        self.backlog.reopen();
+    }
+
     /// The association stands: the peer's receive buffer, the most streams that it can receive, and what both have.
     pub fn establish(&mut self, now: Time, window: u32, streams: u16, extensions: Extensions) {
         self.peer_window = u64::from(window);
         self.interleaved = extensions.interleaving;
-        self.partial = extensions.partial.then(Box::default);
+        self.partial = extensions.partial.then(|| self.partial.take().unwrap_or_default());
         self.backlog.establish(self.config.streams.min(streams.max(1)), self.interleaved);
-        self.stats.established = Some(now);
+        self.stats.established.get_or_insert(now);
         for path in &mut self.paths {
             path.set_peer_window(u64::from(window));
             path.used = now;

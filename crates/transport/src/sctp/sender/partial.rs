@@ -8,7 +8,7 @@ use crate::sctp::chunk::{DataFlags, Packet, Skip, forward_bytes};
 use crate::sctp::outstanding::{Place, Record};
 use crate::sctp::path::Path;
 use crate::sctp::reliability::Reliability;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use vazao_engine::Time;
 
 /// What was given up.
@@ -23,6 +23,14 @@ pub(in crate::sctp) struct Partial {
     pub abandoned: RangeSet,
     /// Those of which the peer will deliver nothing any more, until someone asks.
     pub settled: VecDeque<u32>,
+}
+
+impl Partial {
+    /// What is left of it for another association.
+    pub(super) fn for_successor(self) -> Partial {
+        let Partial { abandoned, settled, .. } = self;
+        Partial { abandoned, settled, ..Partial::default() }
+    }
 }
 
 impl Sender {
@@ -141,6 +149,24 @@ impl Sender {
             place: Place::Abandoned,
             ..Record::default()
         });
+    }
+
+    /// Gives up every message that was sent, if only in part, and not acknowledged.
+    pub(super) fn lose_outstanding(&mut self) {
+        let open = |tsn: &u64| self.records.get(*tsn).place != Place::Abandoned;
+        let tsns = (self.records.first..self.records.next()).filter(open);
+        let lost: BTreeSet<u32> = tsns.map(|tsn| self.records.get(tsn).message).collect();
+        let begun = self.backlog.begun();
+        for &(stream, message) in &begun {
+            self.backlog.skip(stream);
+            self.stats.abandoned_unsent += 1;
+            self.note_abandoned(message as u32, true);
+        }
+        for message in lost {
+            if !begun.iter().any(|&(_, other)| other as u32 == message) {
+                self.note_abandoned(message, true);
+            }
+        }
     }
 
     fn note_abandoned(&mut self, message: u32, is_settled: bool) {

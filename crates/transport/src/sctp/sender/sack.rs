@@ -23,12 +23,13 @@ impl Sender {
         self.acknowledge(now, wire, u32::try_from(window).unwrap_or(u32::MAX), 0, &sack);
     }
 
-    /// Handles the SACK of a packet.
-    pub fn on_sack(&mut self, now: Time, packet: &Packet) {
-        let Some(sack) = packet.sack else { return };
+    /// Handles the SACK of a packet. False: it reports what was never sent.
+    pub fn on_sack(&mut self, now: Time, packet: &Packet) -> bool {
+        let Some(sack) = packet.sack else { return true };
         self.stats.sacks += 1;
         self.stats.duplicate_reports += packet.duplicates.len() as u64;
         self.acknowledge(now, sack.cumulative, sack.window, sack.packets, packet);
+        self.tsn(sack.cumulative).is_none_or(|tsn| tsn < self.records.next())
     }
 
     fn acknowledge(&mut self, now: Time, cumulative: u32, window: u32, packets: u8, packet: &Packet) {

@@ -1,0 +1,120 @@
+//! What an endpoint says of what is wrong (RFC 9260 sections 3.2 and 3.3.10), and to packets out of the blue (section 8.4).
+
+use crate::lab::at;
+use crate::pair::{answer, chunk, connect, said, standing};
+use vazao_transport::sctp::{Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, stamp};
+
+fn controls(packet: Option<Packet>) -> Vec<Control> {
+    packet.map_or(Vec::new(), |packet| packet.control)
+}
+
+/// A whole message of 100 bytes to the server, in the TSN that it waits for.
+fn data() -> Data {
+    Data { tsn: 100, length: 100, flags: DataFlags::WHOLE, stamp: stamp(0, 0, 0), ..Data::default() }
+}
+
+fn to_server(data: Data) -> Packet {
+    Packet { tag: 9, data: vec![data], ..Packet::default() }
+}
+
+/// The client asked for one stream. Section 6.5: what comes for another is acknowledged, dropped, and complained of.
+#[test]
+fn streams_that_do_not_exist() {
+    let (_, mut server) = standing(&[]);
+    let error = answer(&mut server, at(1), &to_server(Data { stream: 1, ..data() }));
+    assert_eq!(controls(error), [Control::Error(Cause::InvalidStream(1))]);
+    server.handle(at(2), 0, &to_server(Data { tsn: 101, ..data() }));
+    let sack = said(&mut server, at(2)).and_then(|packet| packet.sack).expect("a SACK of both");
+    assert_eq!((sack.cumulative, server.stats().messages_delivered), (101, 1));
+}
+
+/// Section 6.2: DATA without data ends the association.
+#[test]
+fn data_without_data() {
+    let (mut client, mut server) = standing(&[]);
+    let abort = answer(&mut server, at(1), &to_server(Data { length: 0, ..data() })).expect("ABORT");
+    assert_eq!((abort.tag, &abort.control[..]), (5, &[Control::Abort(false, Some(Cause::NoUserData(100)))][..]));
+    assert_eq!(server.failure(), Some(Failure::Refused(Cause::NoUserData(100))));
+    client.handle(at(1), 0, &abort);
+    assert_eq!(client.failure(), Some(Failure::Aborted));
+}
+
+#[test]
+fn a_report_of_what_was_never_sent() {
+    let (_, mut server) = standing(&[]);
+    // The server's first TSN would be 200: 199 is the last before it.
+    let report = |cumulative| {
+        let sack = Some(Sack { cumulative, window: 9_000, ..Sack::default() });
+        Packet { tag: 9, sack, ..Packet::default() }
+    };
+    assert_eq!(answer(&mut server, at(1), &report(199)), None);
+    let abort = controls(answer(&mut server, at(1), &report(200)));
+    assert_eq!(abort, [Control::Abort(false, Some(Cause::ProtocolViolation))]);
+}
+
+/// Section 3.2: of the two highest bits of a type that is not known the first lets the rest of the packet be looked at, the
+/// second asks for a report.
+#[test]
+fn chunks_that_are_not_known() {
+    for (kind, goes_on, reports) in [(0x3f, false, false), (0x7f, false, true), (0xbf, true, false), (0xff, true, true)]
+    {
+        let (_, mut server) = standing(&[]);
+        let packet = Packet { control: vec![Control::Unknown(kind)], ..to_server(data()) };
+        let said = controls(answer(&mut server, at(1), &packet));
+        let report = Control::Error(Cause::UnrecognisedChunk(kind));
+        assert_eq!(said, if reports { vec![report] } else { vec![] }, "{kind:#x}");
+        assert_eq!(server.stats().messages_delivered, u64::from(goes_on), "{kind:#x}");
+    }
+}
+
+/// Section 3.3.2: no streams, or a buffer for less than a packet; and section 5.1: no room for another association.
+#[test]
+fn an_init_that_is_refused() {
+    let refusal = |server: &mut Association, init: Init| {
+        let packet = answer(server, at(1), &chunk(0, Control::Init(init)))?;
+        Some((packet.tag, packet.control[0]))
+    };
+    let good = Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, addresses: 1, ..Init::default() };
+    let bad = Some((7, Control::Abort(false, Some(Cause::InvalidParameter))));
+    let (_, mut server) = standing(&[]);
+    assert_eq!(refusal(&mut server, Init { streams: (0, 1), ..good }), bad);
+    assert_eq!(refusal(&mut server, Init { streams: (1, 0), ..good }), bad);
+    assert_eq!(refusal(&mut server, Init { window: 1499, ..good }), bad);
+    assert_eq!(refusal(&mut server, Init { tag: 0, ..good }), None);
+    assert_eq!(server.state(), State::Established);
+    server.abort();
+    assert_eq!(controls(said(&mut server, at(1))), [Control::Abort(false, Some(Cause::UserInitiated))]);
+    assert_eq!(refusal(&mut server, good), Some((7, Control::Abort(false, Some(Cause::OutOfResource)))));
+
+    // Section 3.3.3: so may an INIT ACK be.
+    let mut client = connect(5, 100);
+    let _ = said(&mut client, at(0));
+    let (_, mut other) = standing(&[]);
+    let init_ack = answer(&mut other, at(0), &chunk(0, Control::Init(Init { tag: 5, ..good }))).expect("INIT ACK");
+    let Control::InitAck(own, cookie) = init_ack.control[0] else { panic!("{init_ack:?}") };
+    client.handle(at(1), 0, &chunk(5, Control::InitAck(Init { streams: (0, 0), ..own }, cookie)));
+    assert_eq!(client.failure(), Some(Failure::Refused(Cause::InvalidParameter)));
+}
+
+/// Section 8.4, where there is no association: rules 2, 5, 6, 7 and 8.
+#[test]
+fn out_of_the_blue() {
+    let gone = || {
+        let (_, mut server) = standing(&[]);
+        server.abort();
+        let _ = said(&mut server, at(1));
+        server
+    };
+    let told = |control| controls(answer(&mut gone(), at(1), &chunk(77, control)));
+    assert_eq!(told(Control::Abort(false, None)), []);
+    assert_eq!(told(Control::ShutdownAck), [Control::ShutdownComplete(true)]);
+    assert_eq!(told(Control::ShutdownComplete(false)), []);
+    assert_eq!(told(Control::CookieAck), []);
+    assert_eq!(told(Control::Error(Cause::StaleCookie(1))), []);
+    assert_eq!(told(Control::Error(Cause::OutOfResource)), [Control::Abort(true, None)]);
+    let bundled =
+        Packet { control: vec![Control::CookieAck, Control::Abort(false, None)], ..chunk(77, Control::CookieAck) };
+    assert_eq!(answer(&mut gone(), at(1), &bundled), None);
+    let packet = answer(&mut gone(), at(1), &to_server(data())).expect("ABORT");
+    assert_eq!((packet.tag, &packet.control[..]), (9, &[Control::Abort(true, None)][..]));
+}

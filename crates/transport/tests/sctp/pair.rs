@@ -1,0 +1,58 @@
+//! Endpoints by hand, without a network between them: what one says is handed to whom the test likes.
+
+use crate::lab::{at, config};
+use std::sync::Arc;
+use vazao_engine::Time;
+use vazao_engine::registry::Raw;
+use vazao_transport::sctp::{Association, Control, Packet, State};
+
+pub fn connect(tag: u32, tsn: u32) -> Association {
+    Association::connect(Arc::new(config(Some(1000), &[])), 1, tag, tsn)
+}
+
+pub fn listen(tag: u32, tsn: u32, given: &[(&str, Raw)]) -> Association {
+    Association::listen(Arc::new(config(Some(1000), given)), 1, tag, tsn)
+}
+
+/// The next packet of an endpoint at `now`.
+pub fn said(end: &mut Association, now: Time) -> Option<Packet> {
+    let mut packet = Packet::default();
+    end.poll_transmit(now, &mut packet).map(|_| packet)
+}
+
+/// What an endpoint answers to a packet.
+pub fn answer(end: &mut Association, now: Time, packet: &Packet) -> Option<Packet> {
+    end.handle(now, 0, packet);
+    said(end, now)
+}
+
+/// Packets go to and fro, the first one's first, until both are silent.
+pub fn converse(a: &mut Association, b: &mut Association, now: Time) {
+    loop {
+        let mut silent = true;
+        while let Some(packet) = said(a, now) {
+            b.handle(now, 0, &packet);
+            silent = false;
+        }
+        while let Some(packet) = said(b, now) {
+            a.handle(now, 0, &packet);
+            silent = false;
+        }
+        if silent {
+            return;
+        }
+    }
+}
+
+/// A client with tag 5 and a server with tag 9 that stand.
+pub fn standing(given: &[(&str, Raw)]) -> (Association, Association) {
+    let (mut client, mut server) = (connect(5, 100), listen(9, 200, given));
+    converse(&mut client, &mut server, at(0));
+    assert_eq!([client.state(), server.state()], [State::Established; 2]);
+    (client, server)
+}
+
+/// A packet with one chunk.
+pub fn chunk(tag: u32, chunk: Control) -> Packet {
+    Packet { tag, control: vec![chunk], ..Packet::default() }
+}
