@@ -5,6 +5,7 @@
 //! Nothing here knows a simulator or a file.
 
 mod delivery_rate;
+pub mod mptcp;
 mod pacer;
 mod ranges;
 mod rtt;

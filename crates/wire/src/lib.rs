@@ -22,6 +22,7 @@
 pub mod checksum;
 pub mod content;
 pub mod ipv4;
+pub mod mptcp;
 pub mod pcapng;
 pub mod sctp;
 pub mod tcp;
@@ -68,4 +69,9 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
 /// The big-endian 32-bit number at `at`.
 fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from(be16(bytes, at)) << 16 | u32::from(be16(bytes, at + 2))
+}
+
+/// The big-endian 64-bit number at `at`.
+fn be64(bytes: &[u8], at: usize) -> u64 {
+    u64::from(be32(bytes, at)) << 32 | u64::from(be32(bytes, at + 4))
 }

@@ -1,9 +1,10 @@
-//! The TCP header (RFC 9293, section 3.1) and the options of RFC 7323, RFC 2018 and RFC 7413.
+//! The TCP header (RFC 9293, section 3.1) and the options of RFC 7323, RFC 2018, RFC 7413 and RFC 8684.
 //!
 //! Options are laid out as Linux lays them: MSS, SACK-permitted with timestamps, window scale, SACK blocks, each padded
-//! in front with NOPs, so that every field is aligned and the whole is a multiple of four bytes.
+//! in front with NOPs, so that every field is aligned and the whole is a multiple of four bytes; then those of MPTCP.
 
 use crate::checksum::Checksum;
+use crate::mptcp::{self, MptcpOption, NoRoom};
 use crate::{DecodeError, be16, be32, require};
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign, Range};
@@ -159,11 +160,33 @@ pub struct Options {
     pub fast_open: Option<FastOpen>,
     /// Received blocks. Only the first [`max_sack_blocks`](Options::max_sack_blocks) are written.
     pub sack: SackBlocks,
+    /// Those of Multipath TCP, which SACK blocks make room for. [`push_mptcp`](Options::push_mptcp) adds them; where
+    /// others that were set afterwards leave them no room, they are not written.
+    pub mptcp: mptcp::Options,
 }
 
 impl Options {
+    /// Adds an option of Multipath TCP behind those that are there. Call after all others but SACK blocks were set.
+    ///
+    /// # Errors
+    /// [`NoRoom`] if these leave it no room; then nothing changes.
+    pub fn push_mptcp(&mut self, option: &MptcpOption) -> Result<(), NoRoom> {
+        self.mptcp.push_into(option, MAX_OPTIONS_LENGTH - self.plain_length())
+    }
+
     /// Bytes of everything but SACK blocks.
     const fn fixed_length(&self) -> usize {
+        self.plain_length() + self.mptcp_length()
+    }
+
+    /// Bytes of MPTCP's options that are written: all or none.
+    const fn mptcp_length(&self) -> usize {
+        let length = self.mptcp.length();
+        if self.plain_length() + length <= MAX_OPTIONS_LENGTH { length } else { 0 }
+    }
+
+    /// Bytes of what has a field of its own, but for SACK blocks: at most 32.
+    const fn plain_length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
@@ -179,7 +202,7 @@ impl Options {
 
     /// How many SACK blocks fit beside the other options: 3 beside timestamps, 4 alone.
     pub const fn max_sack_blocks(&self) -> usize {
-        (MAX_OPTIONS_LENGTH - self.fixed_length() - 4) / 8
+        (MAX_OPTIONS_LENGTH - self.fixed_length()).saturating_sub(4) / 8
     }
 
     /// How many SACK blocks are written.
@@ -307,6 +330,12 @@ fn encode_options(options: &Options, out: &mut Vec<u8>) {
         out.extend(block.left.to_be_bytes());
         out.extend(block.right.to_be_bytes());
     }
+    if options.mptcp_length() > 0 {
+        for option in options.mptcp.raw() {
+            out.extend(option);
+            out.extend(std::iter::repeat_n(NOP, option.len().next_multiple_of(4) - option.len()));
+        }
+    }
 }
 
 fn decode_options(mut rest: &[u8]) -> Options {
@@ -338,6 +367,7 @@ fn decode_option(kind: u8, body: &[u8], options: &mut Options) {
         (SACK, 8 | 16 | 24 | 32) => {
             options.sack = body.chunks(8).map(|b| SackBlock { left: be32(b, 0), right: be32(b, 4) }).collect();
         }
+        (mptcp::KIND, _) => options.mptcp.keep_body(body),
         _ => {}
     }
 }

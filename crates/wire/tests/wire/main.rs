@@ -2,7 +2,9 @@
 
 mod capture;
 mod ipv4;
+mod mptcp;
 mod reader;
 mod strategies;
 mod tcp;
 mod tshark;
+mod tshark_mptcp;

@@ -168,13 +168,13 @@ fn odd_options_are_skipped_and_impossible_ones_end_the_list() {
     let mss = Options { mss: Some(1460), ..Options::default() };
     let unread = Options::default();
     let cases: [(&str, &[u8], Options); 9] = [
-        ("an unknown kind", &[30, 4, 9, 9, 2, 4, 5, 180], mss),
+        ("an unknown kind", &[253, 4, 9, 9, 2, 4, 5, 180], mss),
         ("an MSS of three bytes", &[2, 3, 5, 1, 2, 4, 5, 180], mss),
         ("a SACK option with half a block", &[5, 6, 0, 0, 0, 1, 1, 1, 2, 4, 5, 180], mss),
         ("a SACK option with no block", &[5, 2, 1, 1, 2, 4, 5, 180], mss),
         ("nothing after the end", &[0, 0, 0, 0, 2, 4, 5, 180], unread),
-        ("length zero", &[30, 0, 1, 1, 2, 4, 5, 180], unread),
-        ("length one", &[30, 1, 1, 1, 2, 4, 5, 180], unread),
+        ("length zero", &[253, 0, 1, 1, 2, 4, 5, 180], unread),
+        ("length one", &[253, 1, 1, 1, 2, 4, 5, 180], unread),
         ("a length beyond the header", &[2, 4, 5, 180, 8, 10, 0, 0], mss),
         ("a kind without length", &[2, 4, 5, 180, 1, 1, 1, 8], mss),
     ];

@@ -7,7 +7,7 @@ use vazao_wire::pcapng::{self, Direction, Packet};
 use vazao_wire::tcp::{self, Flags, Options, SackBlock};
 use vazao_wire::{content, ipv4};
 
-const TSHARK: &str = "/usr/bin/tshark";
+pub const TSHARK: &str = "/usr/bin/tshark";
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 const SEGMENT: usize = 1448;
@@ -153,7 +153,7 @@ fn expected(seen: &Seen) -> Vec<String> {
 }
 
 /// Runs tshark over `capture` with every check on and returns its lines.
-fn tshark(capture: &Path, arguments: &[&str]) -> Vec<String> {
+pub fn tshark(capture: &Path, arguments: &[&str]) -> Vec<String> {
     let preferences = [
         "ip.check_checksum:TRUE",
         "tcp.check_checksum:TRUE",

@@ -1,0 +1,3 @@
+//! Multipath TCP (RFC 8684).
+
+pub mod keys;

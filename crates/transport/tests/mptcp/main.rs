@@ -1,0 +1,3 @@
+//! Multipath TCP.
+
+mod keys;
