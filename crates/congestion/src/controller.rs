@@ -2,7 +2,7 @@
 
 use crate::slow_start::SlowStart;
 use crate::window::Window;
-use crate::{Ack, Congestion, Sending, Sibling, Signal};
+use crate::{Ack, Congestion, Sending, Siblings, Signal};
 use vazao_engine::{Duration, Rate, Time};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
@@ -45,12 +45,11 @@ pub trait CongestionControl: Send {
     fn wants_one_way(&self) -> bool {
         false
     }
-    /// Whether it looks at the other paths of its connection, so that it wants to be [shown](Self::couple) them.
-    fn is_coupled(&self) -> bool {
-        false
+    /// What it sees of the other paths of its connection, and tells them: whoever has several is to
+    /// [show](Siblings::see) it them just before each event. `None`: it looks at no other path.
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        None
     }
-    /// The paths of its connection as they are just before the event that follows; `own` is its own among them.
-    fn couple(&mut self, _paths: &[Sibling], _own: usize) {}
     /// The rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
     /// otherwise.
     fn pacing_rate(&self) -> Option<Rate> {
@@ -214,11 +213,8 @@ impl<W: Window> CongestionControl for Controller<W> {
     fn wants_one_way(&self) -> bool {
         self.window.wants_one_way()
     }
-    fn is_coupled(&self) -> bool {
-        self.window.is_coupled()
-    }
-    fn couple(&mut self, paths: &[Sibling], own: usize) {
-        self.window.couple(paths, own);
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        self.window.siblings()
     }
     fn cwnd(&self) -> u64 {
         self.state.cwnd as u64

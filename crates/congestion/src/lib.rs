@@ -17,7 +17,7 @@ pub mod slow_start;
 pub mod window;
 
 pub use controller::{CongestionControl, Controller, Setup, State};
-pub use coupled::Sibling;
+pub use coupled::{Sibling, Siblings};
 pub use event::{Ack, Congestion, RateSample, Sending, Signal};
 pub use prr::Prr;
 pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};

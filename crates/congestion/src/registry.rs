@@ -33,6 +33,9 @@ pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[
     bbr::ENTRY,
     bbr3::ENTRY,
     coupled::lia::ENTRY,
+    coupled::olia::ENTRY,
+    coupled::balia::ENTRY,
+    coupled::wvegas::ENTRY,
     coupled::rpv1::ENTRY,
     coupled::rpv2::ENTRY,
 ];

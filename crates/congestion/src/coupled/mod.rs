@@ -1,17 +1,23 @@
 //! Congestion controls that are coupled: each path of a connection has a window of its own, whose growth and decrease
 //! look at the other paths', so that all together take no more of a shared bottleneck than one flow would.
 //!
-//! A coupled control is a [`Window`](crate::window::Window) like any other. Whoever has several paths (SCTP with
-//! concurrent multipath transfer, Multipath TCP) makes one for each and shows it its [siblings](Sibling) before each event;
-//! with one path, which is shown none, it is what its source says of one path.
+//! A coupled control is a [`Window`](crate::window::Window) like any other, with [`Siblings`] beside its own state. Whoever
+//! has several paths (SCTP with concurrent multipath transfer, Multipath TCP) makes one for each and shows it its siblings
+//! before each event; with one path, which is shown none, it is what its source says of one path.
 
+pub(crate) mod balia;
 pub(crate) mod lia;
+pub(crate) mod olia;
 pub(crate) mod rpv1;
 pub(crate) mod rpv2;
+pub(crate) mod wvegas;
 
+pub use balia::Balia;
 pub use lia::Lia;
+pub use olia::Olia;
 pub use rpv1::Rpv1;
 pub use rpv2::Rpv2;
+pub use wvegas::WVegas;
 
 use crate::State;
 use vazao_engine::Duration;
@@ -25,6 +31,8 @@ pub struct Sibling {
     pub ssthresh: f64,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
+    /// What its control [tells](Siblings::tell) of it, for controls of the same kind.
+    pub told: f64,
 }
 
 impl Sibling {
@@ -38,24 +46,51 @@ impl Sibling {
     }
 }
 
-/// The paths of a connection, as a coupled control was last shown them.
+/// The paths of a connection as a coupled control was last shown them, and what it tells the others of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Siblings {
     paths: Vec<Sibling>,
     own: usize,
+    told: f64,
 }
 
 impl Siblings {
-    /// Takes in what is shown.
+    /// Takes in what is shown: the paths that carry data, the own one at `own` among them.
     pub fn see(&mut self, paths: &[Sibling], own: usize) {
         self.paths.clear();
         self.paths.extend_from_slice(paths);
         self.own = own;
     }
 
+    /// What the others are to see as [`Sibling::told`] from now on; its meaning and unit are the control's.
+    pub fn tell(&mut self, word: f64) {
+        self.told = word;
+    }
+
+    /// What was told last; zero at first.
+    pub fn told(&self) -> f64 {
+        self.told
+    }
+
+    /// All paths, the own one among them; none of a window alone.
+    pub fn paths(&self) -> &[Sibling] {
+        &self.paths
+    }
+
+    /// The own path; `None` of a window alone.
+    pub fn own(&self) -> Option<&Sibling> {
+        self.paths.get(self.own)
+    }
+
+    /// Whether there are other paths.
+    pub fn are_several(&self) -> bool {
+        self.paths.len() > 1
+    }
+
     /// The sum of a quantity over all paths, and its value on the own one; of a window alone, that of `state`.
     pub fn sum(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> (f64, f64) {
-        let alone = [Sibling { cwnd: state.cwnd, ssthresh: state.ssthresh.min(u64::MAX as f64), srtt: Duration::ZERO }];
+        let ssthresh = state.ssthresh.min(u64::MAX as f64);
+        let alone = [Sibling { cwnd: state.cwnd, ssthresh, srtt: Duration::ZERO, told: self.told }];
         let (paths, own) = if self.paths.is_empty() { (&alone[..], 0) } else { (&self.paths[..], self.own) };
         (paths.iter().map(&quantity).sum(), quantity(&paths[own]))
     }

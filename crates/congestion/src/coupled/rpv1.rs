@@ -1,4 +1,4 @@
-use super::{Sibling, Siblings};
+use super::Siblings;
 use crate::registry::Constructor;
 use crate::window::{Reno, Window, windowed};
 use crate::{Ack, Congestion, State};
@@ -47,11 +47,7 @@ impl Window for Rpv1 {
         1.0
     }
 
-    fn is_coupled(&self) -> bool {
-        true
-    }
-
-    fn couple(&mut self, paths: &[Sibling], own: usize) {
-        self.siblings.see(paths, own);
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        Some(&mut self.siblings)
     }
 }

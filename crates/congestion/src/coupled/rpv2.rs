@@ -47,11 +47,7 @@ impl Window for Rpv2 {
         1.0
     }
 
-    fn is_coupled(&self) -> bool {
-        true
-    }
-
-    fn couple(&mut self, paths: &[Sibling], own: usize) {
-        self.siblings.see(paths, own);
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        Some(&mut self.siblings)
     }
 }

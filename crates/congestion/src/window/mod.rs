@@ -11,7 +11,7 @@ pub(crate) mod hybla;
 pub(crate) mod illinois;
 pub(crate) mod ledbat;
 pub(crate) mod reno;
-mod round;
+pub(crate) mod round;
 pub(crate) mod scalable;
 pub(crate) mod tcp_lp;
 mod tick;
@@ -43,7 +43,7 @@ pub use westwood_plus::WestwoodPlus;
 use whole::WholeSegments;
 pub use yeah::Yeah;
 
-use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Sibling, State};
+use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Siblings, State};
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 use vazao_engine::{Duration, Time};
 
@@ -103,13 +103,11 @@ pub trait Window: Send + 'static {
         2.0
     }
 
-    /// Whether it looks at the other paths of its connection.
-    fn is_coupled(&self) -> bool {
-        false
+    /// What it sees of the other paths of its connection, as they are just before each event, and tells them, if it is
+    /// [coupled](crate::coupled).
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        None
     }
-
-    /// The paths of its connection as they are now, itself the one at `own`; told before each event if it is coupled.
-    fn couple(&mut self, _paths: &[Sibling], _own: usize) {}
 
     /// The window with which data transfer starts, where the algorithm does not leave that to the protocol; `rtt` is the
     /// handshake's round-trip time.

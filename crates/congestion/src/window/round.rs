@@ -2,7 +2,7 @@ use vazao_engine::Duration;
 
 /// The RTT samples of one round trip.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(crate) struct Round {
     sum: Duration,
     /// The least.
     pub least: Duration,

@@ -1,6 +1,7 @@
 //! A fluid model of one flow over one bottleneck: one segment acknowledged at a time, the window spread evenly over a
 //! round-trip time that is the base one or, with a queue, what the bottleneck needs for the window.
 
+pub mod multipath;
 pub mod packets;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,11 @@ pub struct Network {
     pub now: f64,
     /// When the bottleneck has sent all it holds.
     free: f64,
+    /// The part of all packets that is lost at random, the part of those that come to a full queue (and in proportion
+    /// where it is not), and the state of the chance.
+    loss: f64,
+    early: f64,
+    chance: u64,
     /// Of all packets since the last reset: how many, how long they waited together, and how many found nothing waiting.
     pub packets: u64,
     pub waited: f64,
@@ -32,7 +37,7 @@ pub struct Sender {
     round_end: u64,
     /// Packets up to here were sent before the last loss was seen.
     recover: u64,
-    srtt: Duration,
+    pub srtt: Duration,
     min_rtt: Duration,
 }
 
@@ -117,7 +122,26 @@ impl Sender {
 impl Network {
     pub fn new(path: Path, controls: Vec<Box<dyn CongestionControl>>) -> Self {
         let senders = controls.into_iter().map(Sender::new).collect();
-        Network { path, senders, now: 0.0, free: 0.0, packets: 0, waited: 0.0 }
+        Network { path, senders, now: 0.0, free: 0.0, loss: 0.0, early: 0.0, chance: 1, packets: 0, waited: 0.0 }
+    }
+
+    /// The same with a part of all packets lost at random.
+    pub fn losing(self, loss: f64, seed: u64) -> Self {
+        Network { loss, chance: seed, ..self }
+    }
+
+    /// The same with packets lost at random, in proportion to the queue that they find up to `most` of all at a full one.
+    pub fn dropping_early(self, most: f64, seed: u64) -> Self {
+        Network { early: most, chance: seed, ..self }
+    }
+
+    /// Whether chance takes the next packet, which waits so long (splitmix64).
+    fn is_unlucky(&mut self, waited: f64) -> bool {
+        let likely = self.loss + self.early * waited * self.path.rate / self.path.buffer;
+        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.chance ^ (self.chance >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) as f64) < likely * u64::MAX as f64
     }
 
     /// Segments that wait now.
@@ -125,31 +149,33 @@ impl Network {
         (self.free - self.now).max(0.0) * self.path.rate
     }
 
+    /// When something happens next, and to which flow.
+    pub fn next(&self) -> (f64, usize) {
+        let times = self.senders.iter().map(|sender| sender.next(self.now));
+        let (who, at) = times.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are flows");
+        assert!(at.is_finite(), "nothing is in flight and nothing may be sent");
+        (at, who)
+    }
+
     /// What happens next happens.
     pub fn step(&mut self) {
-        let next = |sender: &Sender| sender.next(self.now);
-        let (at, who) = self
-            .senders
-            .iter()
-            .enumerate()
-            .map(|(i, sender)| (next(sender), i))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .expect("there are flows");
-        assert!(at.is_finite(), "nothing is in flight and nothing may be sent");
+        let (at, who) = self.next();
         self.now = at;
+        let path = self.path;
         let sender = &mut self.senders[who];
         if sender.flight.front().is_some_and(|packet| packet.back <= at) {
-            sender.acknowledge(self.path);
+            sender.acknowledge(path);
             return;
         }
         let waited = (self.free - at).max(0.0);
-        let lost = waited * self.path.rate > self.path.buffer;
+        let lost = waited * path.rate > path.buffer || self.is_unlucky(waited);
         if !lost {
-            self.free = self.free.max(at) + 1.0 / self.path.rate;
+            self.free = self.free.max(at) + 1.0 / path.rate;
             self.packets += 1;
             self.waited += waited;
         }
-        let back = at + waited + 1.0 / self.path.rate + self.path.base_rtt;
+        let back = at + waited + 1.0 / path.rate + path.base_rtt;
+        let sender = &mut self.senders[who];
         sender.flight.push_back(Packet { number: sender.sent, at, waited, back, lost });
         sender.sent += 1;
         let interval = sender.control.pacing_rate().map_or(0.0, |rate| 8.0 * MSS as f64 / rate.as_bps() as f64);

@@ -8,7 +8,7 @@ use super::order::Order;
 use super::recovery::Newly;
 use super::stats::PathStats;
 use crate::{RtoFloor, RttEstimator};
-use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Signal};
+use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Siblings, Signal};
 use vazao_engine::{Duration, Time};
 
 /// RFC 9260 section 7.2's own window, in bytes.
@@ -236,18 +236,17 @@ impl Path {
         self.stats.losses as f64 / self.stats.chunks.max(1) as f64
     }
 
-    /// Whether its control wants to see the other paths.
-    pub(super) fn is_coupled(&self) -> bool {
-        matches!(&self.window, Window::Common(control) if control.is_coupled())
+    /// What its control sees of the other paths, if it wants to see them.
+    pub(super) fn siblings(&mut self) -> Option<&mut Siblings> {
+        match &mut self.window {
+            Window::Own(_) => None,
+            Window::Common(control) => control.siblings(),
+        }
     }
     /// What the others see of it.
-    pub(super) fn sibling(&self) -> Sibling {
-        Sibling { cwnd: self.cwnd() as f64, ssthresh: self.ssthresh() as f64, srtt: self.rtt.srtt() }
-    }
-    pub(super) fn couple(&mut self, siblings: &[Sibling], own: usize) {
-        if let Window::Common(control) = &mut self.window {
-            control.couple(siblings, own);
-        }
+    pub(super) fn sibling(&mut self) -> Sibling {
+        let told = self.siblings().map_or(0.0, |siblings| siblings.told());
+        Sibling { cwnd: self.cwnd() as f64, ssthresh: self.ssthresh() as f64, srtt: self.rtt.srtt(), told }
     }
 
     /// The peer's receive buffer is the threshold where none is set (section 7.2.1).

@@ -6,7 +6,7 @@ use crate::sctp::chunk::Packet;
 use crate::sctp::outstanding::Place;
 use crate::sctp::path::Path;
 use crate::sctp::recovery::{Newly, Scope, reports};
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
 
 impl Sender {
     /// The TSN nearest to the cumulative one that has this number on the wire.
@@ -193,12 +193,19 @@ impl Sender {
         }
     }
 
-    /// Shows a path's control its siblings, if it wants to see them.
+    /// Shows a path's control its siblings, if it wants to see them: the paths by which data goes, and whose round-trip
+    /// time is known.
     pub(super) fn couple(&mut self, number: usize) {
-        if self.paths[number].is_coupled() {
-            self.siblings.clear();
-            self.siblings.extend(self.paths.iter().map(Path::sibling));
-            self.paths[number].couple(&self.siblings, number);
+        if self.paths[number].siblings().is_none() || !self.config.cmt {
+            return;
+        }
+        let carries = |path: &Path| path.is_usable() && path.rtt.srtt() > Duration::ZERO;
+        let own = self.paths[..number].iter().filter(|path| carries(path)).count();
+        let shown = self.paths.iter_mut().enumerate().filter(|(i, path)| *i == number || carries(path));
+        self.siblings.clear();
+        self.siblings.extend(shown.map(|(_, path)| path.sibling()));
+        if let Some(siblings) = self.paths[number].siblings() {
+            siblings.see(&self.siblings, own);
         }
     }
 

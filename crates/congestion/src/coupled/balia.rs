@@ -1,0 +1,55 @@
+use super::{Sibling, Siblings};
+use crate::registry::Constructor;
+use crate::window::{Reno, Window, windowed};
+use crate::{Ack, Congestion, State};
+use vazao_engine::registry::Entry;
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "balia",
+    aliases: &[],
+    title: "Balanced linked adaptation",
+    source: "Peng, Walid, Hwang, Low, ToN 24(1), 2016; draft-walid-mptcp-congestion-control-04",
+    help: "coupled: between LIA's friendliness and OLIA's slowness to respond; slower paths also fall further on loss",
+    parameters: &[],
+    build: |_, setup| windowed(Balia::default(), setup),
+};
+
+/// Balanced linked adaptation (Peng, Walid, Hwang, Low, *Multipath TCP: analysis, design, and implementation*, IEEE/ACM
+/// Transactions on Networking 24(1), 2016; draft-walid-mptcp-congestion-control-04): friendly to single-path TCP as LIA
+/// is, without OLIA's long time to find a path that got better.
+///
+/// Both growth and decrease go by alpha, how much faster the fastest path is than this one. The fastest itself, with
+/// alpha = 1, halves on loss; any other falls by up to three quarters.
+#[derive(Debug, Default)]
+pub struct Balia {
+    siblings: Siblings,
+}
+
+impl Balia {
+    /// alpha: the largest rate of all paths over the own one; 1 of a path alone.
+    pub fn alpha(&self) -> f64 {
+        let best = self.siblings.most(Sibling::rate);
+        best.zip(self.siblings.own()).map_or(1.0, |(best, own)| best / own.rate())
+    }
+}
+
+impl Window for Balia {
+    /// x / rtt / (sum of x)² * (1 + alpha) / 2 * (4 + alpha) / 5 segments for each segment acknowledged, with x = w / rtt.
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let (share, alpha) = (self.siblings.share(state, Sibling::rate), self.alpha());
+        state.cwnd + Reno::increase(state, ack) * share * share * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
+    }
+
+    /// w / 2 * min(alpha, 1.5) less.
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        state.in_use(congestion) * (1.0 - self.alpha().min(1.5) / 2.0)
+    }
+
+    fn least_threshold(&self) -> f64 {
+        if self.siblings.are_several() { 1.0 } else { 2.0 }
+    }
+
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        Some(&mut self.siblings)
+    }
+}

@@ -1,0 +1,92 @@
+use super::{Sibling, Siblings};
+use crate::registry::Constructor;
+use crate::window::{Reno, Window, windowed};
+use crate::{Ack, Congestion, State};
+use vazao_engine::Time;
+use vazao_engine::registry::Entry;
+
+pub(crate) const ENTRY: Entry<Constructor> = Entry {
+    name: "olia",
+    aliases: &[],
+    title: "Opportunistic linked increases",
+    source: "Khalili, Gast, Popovic, Le Boudec, CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
+    help: "coupled: as one Reno flow on the best paths, which it moves to from the fullest; others keep a trickle",
+    parameters: &[],
+    build: |_, setup| windowed(Olia::default(), setup),
+};
+
+/// The opportunistic linked-increases algorithm (Khalili, Gast, Popovic, Le Boudec, *MPTCP is not Pareto-optimal*, CoNEXT
+/// 2012; draft-khalili-mptcp-congestion-control-05): LIA without its traffic over congested paths.
+///
+/// Growth has two terms. The first, a path's rate squared over the square of all, would leave every byte to the best paths.
+/// The second, alpha, sums to nothing over all paths: it takes from those with the largest windows and gives to those that
+/// are best by l / rtt² but have not the largest window, so that a path that gets better is found. l is the bytes that get
+/// through between losses, so that sqrt(2 l) / rtt is what Reno would make of the path.
+#[derive(Debug, Default)]
+pub struct Olia {
+    /// l is what a path tells the others.
+    siblings: Siblings,
+    /// Bytes that arrived between the last two losses, l₁, and since the last, l₂.
+    between: f64,
+    since: f64,
+    /// Both before the last loss.
+    before: (f64, f64),
+}
+
+impl Olia {
+    /// alpha of the own path: above zero where it is to get more than its part; zero of a path alone.
+    pub fn alpha(&self) -> f64 {
+        let quality = |path: &Sibling| path.told / (path.seconds() * path.seconds());
+        let (best, widest) = (self.siblings.most(quality), self.siblings.most(|path| path.cwnd));
+        let is_widest = |path: &Sibling| Some(path.cwnd) == widest;
+        let is_collected = |path: &Sibling| Some(quality(path)) == best && !is_widest(path);
+        let paths = self.siblings.paths();
+        let count = |of: &dyn Fn(&Sibling) -> bool| paths.iter().filter(|path| of(path)).count() as f64;
+        let collected = count(&is_collected);
+        match self.siblings.own() {
+            Some(own) if is_collected(own) => 1.0 / paths.len() as f64 / collected,
+            Some(own) if is_widest(own) && collected > 0.0 => -1.0 / paths.len() as f64 / count(&is_widest),
+            _ => 0.0,
+        }
+    }
+
+    fn tell(&mut self) {
+        self.siblings.tell(self.between.max(self.since));
+    }
+}
+
+impl Window for Olia {
+    fn observe(&mut self, _: &State, ack: &Ack) {
+        self.since += ack.delivered as f64;
+        self.tell();
+    }
+
+    /// For each byte acknowledged w / rtt² / (sum of w / rtt)² + alpha / w segments.
+    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+        let share = self.siblings.share(state, Sibling::rate);
+        state.cwnd + Reno::increase(state, ack) * (share * share + self.alpha())
+    }
+
+    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+        self.before = (self.between, self.since);
+        if self.since > 0.0 {
+            (self.between, self.since) = (self.since, 0.0);
+        }
+        self.tell();
+        state.in_use(congestion) / 2.0
+    }
+
+    fn undo(&mut self, _: Time) {
+        (self.between, self.since) = (self.before.0, self.before.1 + self.since);
+        self.tell();
+    }
+
+    /// One segment where there are other paths, so that little is sent over a congested one.
+    fn least_threshold(&self) -> f64 {
+        if self.siblings.are_several() { 1.0 } else { 2.0 }
+    }
+
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        Some(&mut self.siblings)
+    }
+}
