@@ -102,6 +102,10 @@ impl RttEstimator {
     pub fn srtt(&self) -> Duration {
         Duration::from_nanos(self.srtt)
     }
+    /// How far the samples vary (RTTVAR); zero before the first.
+    pub fn variation(&self) -> Duration {
+        Duration::from_nanos(self.rttvar)
+    }
     /// The last sample; zero before the first.
     pub fn latest(&self) -> Duration {
         Duration::from_nanos(self.latest)

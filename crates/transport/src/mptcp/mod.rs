@@ -1,3 +1,26 @@
-//! Multipath TCP (RFC 8684).
+//! Multipath TCP (RFC 8684) as a machine: one stream of bytes over several TCP connections, its subflows.
+//!
+//! A [`Connection`] has a [`tcp::Connection`](crate::tcp::Connection) for each subflow and hands it segments as it would be
+//! handed them alone. What it adds stands in the segments' options: which octets of the whole a segment carries, and up to
+//! where everything has arrived. Octets of the connection count from 0, those of a subflow from 1 (0 is its SYN).
 
+mod config;
+mod connection;
+mod inbox;
 pub mod keys;
+mod option;
+mod outbox;
+mod parameters;
+mod path;
+pub mod path_manager;
+pub mod scheduler;
+mod subflow;
+
+pub use config::{Config, SchedulerFactory};
+pub use connection::{Connection, Stats};
+pub use option::{Dss, Mapping, Multipath, Signal, Tuple, reason};
+pub use parameters::PARAMETERS;
+pub use path::PathState;
+pub use path_manager::{PATH_MANAGERS, Way};
+pub use scheduler::{Decision, SCHEDULERS, Scheduler, Situation};
+pub use subflow::Subflow;

@@ -74,6 +74,8 @@ pub enum SackProfile {
 pub struct Config {
     /// Payload bytes of a full segment, options not counted in.
     pub mss: u16,
+    /// Bytes of options that Multipath TCP adds to a segment with data, and to one without.
+    pub multipath: [u16; 2],
     /// How losses are found and repaired.
     pub recovery: Recovery,
     /// Whether the window comes down in proportion to what is delivered (PRR, RFC 9937) in a fast recovery by SACK, as it

@@ -9,7 +9,7 @@ use vazao_engine::{Duration, Rate, Time};
 /// What a sender that paces keeps of a connection.
 #[derive(Debug)]
 pub(crate) struct Paced {
-    pacer: Pacer,
+    pub(super) pacer: Pacer,
     host: Host,
     /// Whether a rate is derived from the window where the control has none.
     derive: bool,

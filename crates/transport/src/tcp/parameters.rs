@@ -178,6 +178,7 @@ impl Config {
             sack_profile: if parameters.text("sack_profile") == "ns3" { SackProfile::Ns3 } else { SackProfile::Rfc },
             frto: given("frto").unwrap_or(modern),
             mss: parameters.integer("mss") as u16,
+            multipath: [0; 2],
             recovery,
             limited_transmit: parameters.flag("limited_transmit"),
             sack: parameters.flag("sack"),

@@ -1,6 +1,7 @@
 //! What two TCP endpoints exchange.
 
 use super::fast_open::CookieOption;
+use crate::mptcp::Multipath;
 use vazao_engine::Ecn;
 
 /// A segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
@@ -78,6 +79,8 @@ pub struct Extra {
     pub syn: Option<SynOptions>,
     /// SACK blocks, a D-SACK block first.
     pub sack: SackBlocks,
+    /// What belongs to Multipath TCP, if this is a segment of a subflow of it.
+    pub multipath: Option<Multipath>,
 }
 
 /// The options of a SYN.
@@ -114,6 +117,8 @@ impl SackBlocks {
     }
 }
 
+/// Bytes of options that a header has room for.
+pub(crate) const OPTIONS_BYTES: u32 = 40;
 /// Bytes of the timestamps option with its padding.
 pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -151,7 +156,8 @@ impl Extra {
             4 + sack + cookie + if syn.window_scale.is_some() { 4 } else { 0 }
         });
         let blocks = u32::from(self.sack.count);
-        syn + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+        let multipath = self.multipath.map_or(0, |multipath| multipath.bytes());
+        syn + multipath + if blocks > 0 { 4 + 8 * blocks } else { 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tcp::ecn::{Echo, Marks};
 use crate::tcp::receiver::Arrival;
-use crate::tcp::segment::{Extra, Flags, Segment, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Acknowledgement;
 use vazao_engine::Ecn;
 
@@ -111,7 +111,8 @@ impl Connection {
             self.recent_timestamp = segment.timestamp;
         }
         let ecn = self.wants_ecn() && understands_ecn(segment.flags);
-        self.agreed = Agreed { timestamps, sack, ecn, own_scale: 0, peer_scale: 0 };
+        let blocks = self.config.multipath.map(|others| most_blocks(timestamps, others));
+        self.agreed = Agreed { timestamps, sack, blocks, ecn, own_scale: 0, peer_scale: 0 };
         if let Some(scale) = offered.and_then(|o| o.window_scale) {
             self.agreed.own_scale = own_scale(config);
             self.agreed.peer_scale = scale.min(14);
@@ -119,7 +120,7 @@ impl Connection {
         // RFC 6691: the MSS option counts no options; ours does not either. 536 is the default without one (RFC 9293).
         let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
         let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
-        let mss = u64::from(config.mss.min(peer.max(64)));
+        let mss = u64::from(config.mss.min(peer.max(64)) - config.multipath[0]);
         let written = (self.tx.end, self.tx.fin);
         let stats = std::mem::take(&mut self.tx.stats);
         let timer = self.tx.timer;
@@ -347,6 +348,12 @@ impl Connection {
             };
         }
     }
+}
+
+/// SACK blocks that fit beside timestamps and `others`, and with the four bytes before them (RFC 2018 section 3).
+fn most_blocks(timestamps: bool, others: u16) -> u8 {
+    let taken = if timestamps { TIMESTAMPS_BYTES } else { 0 } + u32::from(others) + 4;
+    (OPTIONS_BYTES.saturating_sub(taken) / 8) as u8
 }
 
 /// Section 6.1.1 of RFC 3168: an ECN-setup SYN has both flags, an ECN-setup SYN-ACK has ECE alone.

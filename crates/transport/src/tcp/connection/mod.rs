@@ -2,6 +2,7 @@
 
 mod incoming;
 mod outgoing;
+mod subflow;
 
 use crate::tcp::config::{Config, Host};
 use crate::tcp::ecn::Echo;
@@ -52,6 +53,8 @@ const SYN_RETRIES: u32 = 6;
 struct Agreed {
     timestamps: bool,
     sack: bool,
+    /// SACK blocks that a segment with data has room for, and one without.
+    blocks: [u8; 2],
     ecn: bool,
     /// Shift of the windows we send and of those we receive.
     own_scale: u8,
@@ -88,7 +91,7 @@ pub struct Connection {
 
 impl Connection {
     fn new(config: Arc<Config>, iss: u32, state: State) -> Self {
-        let mss = u64::from(config.mss);
+        let mss = u64::from(config.mss - config.multipath[0]);
         let floor = match config.host {
             Host::Rfc => RtoFloor::Total,
             Host::Linux => RtoFloor::Variance,

@@ -41,7 +41,7 @@ impl Connection {
             }
         }
         if self.rx.is_ack_due(now) && !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
-            return Some(self.segment(now, self.tx.nxt, Flags::ACK, extra));
+            return Some(self.bare_segment(now, self.tx.nxt, extra));
         }
         None
     }
@@ -51,7 +51,7 @@ impl Connection {
     fn hasty_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.greeting_due = false;
         let owed = self.echo.take_owed();
-        let mut segment = self.segment(now, self.tx.nxt, Flags::ACK, extra);
+        let mut segment = self.bare_segment(now, self.tx.nxt, extra);
         if let Some((octet, flags)) = owed {
             segment.acknowledgment = self.irs.wrapping_add(octet as u32);
             segment.flags = Flags::ACK.with(flags);
@@ -145,7 +145,7 @@ impl Connection {
         if end >= self.tx.end || self.tx.ends_burst(end) {
             flags = flags.with(Flags::PSH);
         }
-        let mut segment = self.segment(now, chunk.start, flags, extra);
+        let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);
         if chunk.new && length > 0 && self.agreed.ecn {
             // What is sent again is not to be marked, or a mark could be lost unseen (RFC 3168 section 6.1.5).
             segment.ecn = Ecn::Ect0;
@@ -163,12 +163,18 @@ impl Connection {
     fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.tx.probe = false;
         self.tx.stats.probes += 1;
-        self.segment(now, self.tx.una - 1, Flags::ACK, extra)
+        self.bare_segment(now, self.tx.una - 1, extra)
     }
 
-    /// A segment with the acknowledgement that goes with every one.
+    /// A segment with an acknowledgement alone.
     #[inline]
-    fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra) -> Segment {
+    fn bare_segment(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
+        self.segment(now, octet, Flags::ACK, extra, self.agreed.blocks[1])
+    }
+
+    /// A segment with the acknowledgement that goes with every one, and with so many SACK blocks at most.
+    #[inline]
+    fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra, blocks: u8) -> Segment {
         self.tx.stats.segments += 1;
         let acknowledgment = self.wire_acknowledgment();
         let window = self.rx.on_ack_sent() >> self.agreed.own_scale;
@@ -177,12 +183,11 @@ impl Connection {
             stamp_value = timestamp(now);
             echo = self.recent_timestamp;
         }
-        let has_extra = self.agreed.sack && self.rx.has_blocks();
+        let has_extra = self.agreed.sack && blocks > 0 && self.rx.has_blocks();
         if has_extra {
             let irs = self.irs;
             extra.syn = None;
-            extra.sack =
-                self.rx.blocks(if self.agreed.timestamps { 3 } else { 4 }, |octet| irs.wrapping_add(octet as u32));
+            extra.sack = self.rx.blocks(usize::from(blocks), |octet| irs.wrapping_add(octet as u32));
         }
         Segment {
             sequence: self.wire_sequence(octet),

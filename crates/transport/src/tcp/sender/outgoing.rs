@@ -33,6 +33,25 @@ impl Sender {
         if self.recovery == Recovery::Sack && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
     }
 
+    /// Whether a segment of new data would leave at once.
+    #[inline]
+    pub fn has_room(&self, now: Time) -> bool {
+        self.fits() && !self.board.has_pending() && self.paced.as_ref().is_none_or(|paced| paced.pacer.is_open(now))
+    }
+
+    fn fits(&self) -> bool {
+        let pipe = self.board.pipe();
+        pipe == 0 || pipe + self.mss <= self.allowance()
+    }
+
+    /// There is data that would leave if there were room: the window is what limits this sender, or its pacer will wake it.
+    pub fn wait_for_room(&mut self, now: Time) {
+        self.window_limited = !self.fits();
+        if let Some(paced) = self.paced.as_ref().filter(|paced| !paced.pacer.is_open(now)) {
+            self.release = paced.pacer.release();
+        }
+    }
+
     /// Octets that may be in the network.
     #[inline]
     fn allowance(&self) -> u64 {

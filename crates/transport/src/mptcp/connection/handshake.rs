@@ -1,0 +1,193 @@
+//! Options of the handshakes: MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), and addresses (3.4).
+
+use super::*;
+use crate::mptcp::keys::{Secret, address_hmac, truncate};
+use crate::mptcp::option::{Signal, reason};
+use crate::tcp::{Flags, Segment};
+
+impl Connection {
+    /// The option of one of our SYNs, or of the answer to the peer's.
+    pub(super) fn syn_signal(&self, number: usize, answers: bool) -> Option<Signal> {
+        let subflow = &self.subflows[number];
+        let (key, checksum) = (self.identity.key, self.config.checksum);
+        if self.mode == Mode::Fallback {
+            return None;
+        }
+        if !subflow.joins {
+            return Some(Signal::Capable { key: answers.then_some(key), peer: None, length: None, checksum });
+        }
+        let way = self.identity.ways[usize::from(subflow.tuple.way)];
+        let (backup, nonce) = (subflow.backup, subflow.nonces[0]);
+        Some(if answers {
+            let [own, peer] = self.secrets(number)?;
+            let hmac = truncate(HASH.join_hmac(own, peer));
+            Signal::JoinAnswer { backup, address: way.server, hmac, nonce }
+        } else {
+            Signal::Join { backup, address: way.client, token: HASH.token(self.peer_key?), nonce }
+        })
+    }
+
+    /// The option with which a client's joining subflow shows that it knows the keys.
+    pub(super) fn proof(&self, number: usize) -> Option<Signal> {
+        let [own, peer] = self.secrets(number)?;
+        Some(Signal::JoinProof(HASH.join_hmac(own, peer)))
+    }
+
+    /// What we and the peer put into a subflow's handshake, as far as it is known.
+    fn secrets(&self, number: usize) -> Option<[Secret; 2]> {
+        let [own, peer] = self.subflows[number].nonces;
+        Some([Secret { key: self.identity.key, nonce: own }, Secret { key: self.peer_key?, nonce: peer }])
+    }
+
+    /// A SYN that would join: the number of the subflow that answers it, if it may.
+    pub(super) fn admit(&mut self, tuple: Tuple, segment: &Segment, signal: Option<Signal>) -> Option<usize> {
+        let Some(Signal::Join { backup, token, nonce, .. }) = signal else { return None };
+        let is_new = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        let is_ours = self.role == Role::Server && token == HASH.token(self.identity.key) && !self.closing;
+        if !is_new || !is_ours || self.peer_key.is_none() || usize::from(tuple.way) >= self.identity.ways.len() {
+            return None;
+        }
+        let tcp = tcp::Connection::listen(self.config.tcp.clone(), self.iss(tuple.port));
+        let number = self.add_subflow(tcp, tuple, true);
+        let subflow = &mut self.subflows[number];
+        subflow.nonces[1] = nonce;
+        subflow.backup |= backup;
+        self.backups |= backup;
+        Some(number)
+    }
+
+    /// Reads the option of a handshake's segment, before TCP does. Whether the segment may go on to TCP.
+    pub(super) fn heed_handshake(
+        &mut self,
+        now: Time,
+        number: usize,
+        segment: &Segment,
+        signal: Option<Signal>,
+    ) -> bool {
+        let subflow = &self.subflows[number];
+        let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));
+        if segment.flags.has(Flags::RST) || self.mode == Mode::Fallback {
+            return true;
+        }
+        if subflow.joins {
+            return self.heed_join(now, number, syn, signal);
+        }
+        match signal {
+            Some(Signal::Capable { key: Some(key), .. }) => self.set_peer_key(key),
+            Some(Signal::Capable { key: None, .. }) => {}
+            // A SYN without it comes from a TCP that does not know it, or past someone who takes it out.
+            _ if syn && (ack || self.role == Role::Server) => self.fall_back(),
+            // So does a third segment, or a first one with data.
+            _ if self.role == Role::Server && ack && self.peer_key.is_none() => self.fall_back(),
+            _ => {}
+        }
+        true
+    }
+
+    fn heed_join(&mut self, now: Time, number: usize, syn: bool, signal: Option<Signal>) -> bool {
+        if let Some(Signal::JoinAnswer { backup, nonce, .. }) = signal {
+            let subflow = &mut self.subflows[number];
+            subflow.nonces[1] = nonce;
+            subflow.backup |= backup;
+            self.backups |= backup;
+        }
+        let Some([own, peer]) = self.secrets(number) else { return false };
+        let valid = match (signal, self.role) {
+            (Some(Signal::JoinAnswer { hmac, .. }), Role::Client) if syn => hmac == truncate(HASH.join_hmac(peer, own)),
+            (Some(Signal::JoinProof(shown)), Role::Server) => shown == HASH.join_hmac(peer, own),
+            // A SYN that was sent again, or what comes later; but nothing gets in without its proof.
+            (Some(Signal::Join { .. }), Role::Server) => true,
+            _ => !syn && self.subflows[number].stage != Stage::Opening,
+        };
+        if !valid {
+            self.reset(now, number, reason::MIDDLEBOX);
+        }
+        valid
+    }
+
+    fn set_peer_key(&mut self, key: u64) {
+        if self.peer_key.is_none() {
+            self.peer_key = Some(key);
+            self.first[1] = HASH.initial_data_sequence(key).wrapping_add(1);
+        }
+    }
+
+    /// From now on this is plain TCP, over the one subflow there is.
+    pub(super) fn fall_back(&mut self) {
+        self.mode = Mode::Fallback;
+        self.unannounced = 0;
+        self.announce_at = Time::NEVER;
+    }
+
+    /// The peer speaks Multipath TCP beyond the handshake.
+    pub(super) fn confirm(&mut self, now: Time) {
+        if self.confirmed {
+            return;
+        }
+        self.confirmed = true;
+        if self.role == Role::Server {
+            if self.config.announces {
+                let servers = self.identity.ways.iter().fold(0, |all, way| all | 1_u64 << way.server);
+                self.unannounced = servers & !self.known;
+                self.announce(now);
+            }
+        } else {
+            self.manage_paths();
+        }
+    }
+
+    /// The server tells of its other addresses, again and again until each was echoed.
+    pub(super) fn announce(&mut self, now: Time) {
+        let first = &mut self.subflows[0];
+        if self.unannounced == 0 || first.is_gone() {
+            self.announce_at = Time::NEVER;
+            return;
+        }
+        first.signals.clear();
+        for address in (0..64_u8).filter(|&address| self.unannounced & 1 << address != 0) {
+            let ip = self.identity.addresses[1].get(usize::from(address)).copied().unwrap_or_default();
+            let hmac = address_hmac(self.identity.key, self.peer_key.unwrap_or(0), address, ip, None);
+            first.signals.push_back(Signal::AddAddress { address, hmac: Some(hmac) });
+        }
+        first.tcp.acknowledge_now();
+        self.stirred |= 1;
+        self.announce_at = now + first.tcp.rtt().rto();
+    }
+
+    /// Any other option of the peer's.
+    pub(super) fn heed_signal(&mut self, now: Time, number: usize, signal: Signal) {
+        match signal {
+            Signal::AddAddress { address, hmac: None } => self.unannounced &= !(1 << address),
+            Signal::AddAddress { address, hmac: Some(_) } => {
+                self.known |= 1 << address;
+                let subflow = &mut self.subflows[number];
+                subflow.signals.push_back(Signal::AddAddress { address, hmac: None });
+                subflow.tcp.acknowledge_now();
+                self.stirred |= 1 << number;
+                self.manage_paths();
+            }
+            Signal::RemoveAddress(address) => self.forget_address(now, address),
+            Signal::Priority { backup } => {
+                self.subflows[number].backup = backup;
+                self.backups |= backup;
+                self.refresh(now, number);
+            }
+            Signal::FastClose(key) if key == self.identity.key => self.fail(Failure::Reset),
+            _ => {}
+        }
+    }
+
+    /// One of the peer's addresses is gone, and with it its subflows.
+    fn forget_address(&mut self, now: Time, address: u8) {
+        for number in 0..self.subflows.len() {
+            let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
+            let theirs = if self.role == Role::Client { way.server } else { way.client };
+            if theirs == address && !self.subflows[number].is_gone() {
+                self.reset(now, number, reason::UNSPECIFIED);
+            }
+        }
+        if self.role == Role::Client {
+            self.known &= !(1 << address);
+        }
+    }
+}

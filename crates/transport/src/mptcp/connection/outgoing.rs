@@ -1,0 +1,321 @@
+//! Segments out: which subflow takes what, and the options that say so.
+
+use super::*;
+use crate::mptcp::option::{Dss, Mapping, Multipath, Signal};
+use crate::mptcp::outbox::Piece;
+use crate::mptcp::scheduler::{Decision, Situation};
+use crate::tcp::{Extra, Flags, Segment, stamp};
+
+impl Connection {
+    /// The next segment to send, if there is one; call again until there is none. Its options are put into `extra`.
+    pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
+        loop {
+            while self.stirred != 0 {
+                let number = self.stirred.trailing_zeros() as usize;
+                let Some(subflow) = self.subflows.get_mut(number) else {
+                    self.stirred = 0;
+                    break;
+                };
+                if let Some(segment) = subflow.tcp.poll_transmit(now, extra) {
+                    return Some(self.dress(now, number, segment, extra));
+                }
+                if subflow.stage == Stage::Open && subflow.feed() {
+                    continue;
+                }
+                self.stirred &= !(1 << number);
+                self.refresh(now, number);
+            }
+            if self.failure.is_some() || self.closing && self.mode == Mode::Multipath || !self.schedule(now) {
+                return None;
+            }
+        }
+    }
+
+    // ---- which subflow takes what -----------------------------------------------------------------------------------
+
+    /// Gives a subflow something to send. False where there is nothing, or no one to send it.
+    fn schedule(&mut self, now: Time) -> bool {
+        if self.stats.established.is_none() {
+            return false;
+        }
+        if self.schedule_again(now) {
+            return true;
+        }
+        if self.outbox.is_fin_due() && (self.mode == Mode::Fallback || self.outbox.una == self.outbox.end) {
+            return self.schedule_fin(now);
+        }
+        let idle = self.outbox.waiting() == 0 && self.outbox.una == self.outbox.nxt;
+        if idle || self.roomy == 0 && !self.scheduler.queues() {
+            self.wait_for_room(now, idle);
+            return false;
+        }
+        let decision = self.decide(now);
+        let done = match decision {
+            Decision::Wait => false,
+            Decision::Send { path, skip } => self.send_new(path, skip),
+            Decision::Copy { path } => self.copy(path),
+            Decision::Repeat { path, penalised } => self.repeat(now, path, penalised),
+        };
+        if !done {
+            self.wait_for_room(now, false);
+            self.wake_at = self.scheduler.wake();
+        }
+        done
+    }
+
+    /// What may be lost on one subflow goes by another, chosen as for new data.
+    fn schedule_again(&mut self, now: Time) -> bool {
+        while let Some(piece) = self.outbox.next_again() {
+            if self.is_tried_by_all(&piece) {
+                self.outbox.take_again(piece.length);
+                continue;
+            }
+            if self.roomy == 0 {
+                return false;
+            }
+            let whole: Vec<PathState> = self.views.clone();
+            for (number, view) in self.views.iter_mut().enumerate() {
+                view.usable &= piece.tried & 1 << number == 0;
+            }
+            self.mark_backups();
+            let path = match self.ask(now, 0, None) {
+                Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => Some(path),
+                Decision::Wait => None,
+            };
+            let free = path.filter(|&path| self.views[path].is_available());
+            self.views = whole;
+            let Some(path) = free else { return false };
+            let length = piece.length.min(self.views[path].mss as u32);
+            self.outbox.take_again(length);
+            self.stats.reinjected += u64::from(length);
+            self.assign(path, Piece { length, ..piece });
+            return true;
+        }
+        false
+    }
+
+    fn ask(&mut self, now: Time, waiting: u64, blocker: Option<usize>) -> Decision {
+        let outbox = &self.outbox;
+        self.scheduler.decide(&Situation {
+            now,
+            paths: &self.views,
+            waiting,
+            window: outbox.room(),
+            buffer: outbox.window,
+            outstanding: outbox.nxt.saturating_sub(outbox.una),
+            blocker,
+        })
+    }
+
+    /// Asks the scheduler for new data.
+    fn decide(&mut self, now: Time) -> Decision {
+        let blocker = if self.outbox.waiting() > 0 && self.outbox.room() == 0 { self.find_blocker() } else { None };
+        if !self.backups {
+            return self.ask(now, self.outbox.waiting(), blocker);
+        }
+        let whole = self.views.clone();
+        self.mark_backups();
+        let decision = self.ask(now, self.outbox.waiting(), blocker);
+        self.views = whole;
+        decision
+    }
+
+    /// Backups are used where nothing else can be (RFC 8684 section 3.3.8).
+    fn mark_backups(&mut self) {
+        if self.views.iter().any(|view| view.usable && !view.backup) {
+            self.views.iter_mut().for_each(|view| view.usable &= !view.backup);
+        }
+    }
+
+    fn find_blocker(&mut self) -> Option<usize> {
+        let una = self.outbox.una;
+        if self.blocker.0 != una {
+            let holder = |thorough| self.subflows.iter().position(|subflow| subflow.holds(una, thorough).is_some());
+            self.blocker = (una, holder(false).or_else(|| holder(true)));
+        }
+        self.blocker.1
+    }
+
+    fn send_new(&mut self, path: usize, skip: u64) -> bool {
+        let Some(view) = self.views.get(path).filter(|view| view.usable) else { return false };
+        if !view.has_room && !self.scheduler.queues() {
+            return false;
+        }
+        let Some(piece) = self.outbox.next_new(view.mss, skip) else { return false };
+        self.outbox.take_new(&piece);
+        self.scheduler.on_sent(path, u64::from(piece.length));
+        self.assign(path, piece);
+        true
+    }
+
+    /// A subflow sends what it has not sent itself.
+    fn copy(&mut self, path: usize) -> bool {
+        let Some(view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
+        let start = self.subflows[path].copied.max(self.outbox.una);
+        if start >= self.outbox.nxt {
+            let sent = self.send_new(path, 0);
+            self.subflows[path].copied = self.outbox.nxt;
+            return sent;
+        }
+        let length = view.mss.min(self.outbox.nxt - start) as u32;
+        self.subflows[path].copied = start + u64::from(length);
+        self.assign(path, Piece { start, length, tried: 0 });
+        true
+    }
+
+    /// A subflow sends what keeps the receiver's window shut, and the one that has it is slowed down (Raiciu et al., NSDI 2012,
+    /// section 4.2).
+    fn repeat(&mut self, now: Time, path: usize, penalised: Option<usize>) -> bool {
+        if let Some(slow) = penalised.filter(|&slow| slow < self.subflows.len()) {
+            self.penalise(now, slow);
+        }
+        let Some(&view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
+        let una = self.outbox.una;
+        let holder = self.find_blocker().filter(|&holder| holder != path && self.subflows[path].repeated <= una);
+        let Some(piece) = holder.and_then(|holder| self.subflows[holder].holds(una, true)) else { return false };
+        let length = piece.length.min(view.mss as u32);
+        self.subflows[path].repeated = una + u64::from(length);
+        self.stats.repeated += u64::from(length);
+        self.assign(path, Piece { length, ..piece });
+        true
+    }
+
+    /// Halves a window, once in its round-trip time.
+    fn penalise(&mut self, now: Time, number: usize) {
+        let subflow = &mut self.subflows[number];
+        let srtt = subflow.tcp.rtt().srtt();
+        if subflow.penalised.is_none_or(|last| now.since(last) >= srtt) {
+            subflow.penalised = Some(now);
+            subflow.tcp.restrain((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
+            self.stats.penalties += 1;
+            self.refresh(now, number);
+        }
+    }
+
+    #[inline]
+    fn assign(&mut self, path: usize, piece: Piece) {
+        self.subflows[path].assign(piece);
+        self.stirred |= 1 << path;
+    }
+
+    /// DATA_FIN goes with the last data, or by itself where that is gone; again if it is not answered.
+    fn schedule_fin(&mut self, now: Time) -> bool {
+        if self.mode == Mode::Fallback {
+            self.conclude(now);
+            return self.stirred != 0;
+        }
+        if self.fin_at != Time::NEVER {
+            return false;
+        }
+        let usable = (0..self.views.len()).filter(|&number| self.views[number].usable);
+        let Some(number) = usable.min_by_key(|&number| self.views[number].srtt) else { return false };
+        let subflow = &mut self.subflows[number];
+        subflow.fin_due = true;
+        subflow.tcp.acknowledge_now();
+        self.fin_at = now + subflow.tcp.rtt().rto();
+        self.stirred |= 1 << number;
+        true
+    }
+
+    /// Nothing can leave. If there is more to send, the windows of the subflows are what limits them; or the receiver's is
+    /// shut, and with nothing under way no acknowledgement will come, so a timer must.
+    fn wait_for_room(&mut self, now: Time, idle: bool) {
+        if idle || self.outbox.waiting() == 0 {
+            return;
+        }
+        if self.outbox.room() == 0 {
+            if self.persist_at == Time::NEVER && self.outbox.una == self.outbox.nxt {
+                self.persist_at = now + self.subflows[0].tcp.rtt().rto();
+            }
+            return;
+        }
+        for number in 0..self.subflows.len() {
+            let view = &self.views[number];
+            if view.usable && !view.has_room {
+                self.subflows[number].tcp.wait_for_room(now);
+                self.dues[number] = self.subflows[number].tcp.next_timeout();
+            }
+        }
+    }
+
+    // ---- options ------------------------------------------------------------------------------------------------------
+
+    /// Puts a subflow's segment into what it is for the connection.
+    fn dress(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
+        if !segment.has_extra {
+            *extra = Extra::default();
+            segment.has_extra = true;
+        }
+        let mut multipath = Multipath { tuple: self.subflows[number].tuple, dss: None, signal: None };
+        if segment.flags.has(Flags::SYN) {
+            multipath.signal = self.syn_signal(number, segment.flags.has(Flags::ACK));
+        } else {
+            let step = 2 * self.segment();
+            let window = self.inbox.window(step) >> self.subflows[number].tcp.scales().0;
+            segment.window = window.min(u64::from(u16::MAX)) as u16;
+            if self.mode == Mode::Multipath {
+                self.describe(number, &mut segment, &mut multipath);
+            } else if segment.length > 0 {
+                let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
+                segment.stamp = stamp(octet - 1);
+            }
+        }
+        extra.multipath = Some(multipath);
+        self.refresh(now, number);
+        segment
+    }
+
+    /// The options of a segment beyond the SYN.
+    fn describe(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
+        let (own, checksum) = (self.identity.key, self.config.checksum);
+        let reset = segment.flags.has(Flags::RST);
+        let is_first = !self.subflows[number].joins;
+        if reset {
+            multipath.signal = match self.peer_key {
+                Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),
+                _ => self.subflows[number].signals.pop_front().filter(|signal| matches!(signal, Signal::Reset(_))),
+            };
+            return;
+        }
+        if self.subflows[number].stage == Stage::Proving {
+            multipath.signal = self.proof(number);
+            return;
+        }
+        let ack = self.peer_key.map(|_| self.first[1].wrapping_add(self.inbox.nxt) as u32);
+        let mut dss = Dss { ack, map: None, fin: false };
+        if segment.length > 0 {
+            let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
+            let data = self.subflows[number].carried(octet).expect("what is sent was assigned");
+            segment.stamp = stamp(data);
+            let ends = self.outbox.closing && data + u64::from(segment.length) == self.outbox.end;
+            dss.fin = ends;
+            let length = segment.length + u16::from(ends);
+            dss.map = Some(Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length, checksum: None });
+        } else if std::mem::take(&mut self.subflows[number].fin_due) {
+            dss.fin = true;
+            dss.map = Some(Mapping { dsn: self.own_dsn(self.outbox.end), subflow: 0, length: 1, checksum: None });
+        }
+        if self.role == Role::Client && is_first && !self.confirmed {
+            // Both keys, until the server is heard to have them; with the first data they are its mapping too.
+            let first = segment.length > 0 && dss.map.is_some_and(|map| map.dsn == self.first[0]) && !dss.fin;
+            if segment.length == 0 && dss.map.is_none() || first {
+                let length = first.then_some(segment.length);
+                multipath.signal = Some(Signal::Capable { key: Some(own), peer: self.peer_key, length, checksum });
+                return;
+            }
+        }
+        multipath.dss = Some(dss);
+        if segment.length > 0 {
+            // A segment with data has no room for more: what is due goes with the next one without.
+            let subflow = &mut self.subflows[number];
+            if subflow.fin_due || !subflow.signals.is_empty() {
+                subflow.tcp.acknowledge_now();
+            }
+        } else if dss.map.is_none() {
+            multipath.signal = self.subflows[number].signals.pop_front();
+            if !self.subflows[number].signals.is_empty() {
+                self.subflows[number].tcp.acknowledge_now();
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The receiving half of a connection: putting data in order, and how much more is welcome.
+
+use crate::RangeSet;
+use std::ops::Range;
+use vazao_engine::{Duration, Time};
+
+/// What a buffer that is not given starts with and may grow to.
+pub(crate) const AUTO_BUFFER: Range<u64> = 256 << 10..64 << 20;
+
+/// What has arrived, and what the application has read of it. Octets count from 0; DATA_FIN occupies the one after the last.
+#[derive(Clone, Debug)]
+pub(crate) struct Inbox {
+    /// The next octet expected.
+    pub nxt: u64,
+    read: u64,
+    /// What has arrived beyond `nxt`.
+    beyond: RangeSet,
+    /// The octet of the peer's DATA_FIN, once known.
+    fin: Option<u64>,
+    buffer: u64,
+    edge: u64,
+    /// Bytes that had all arrived before.
+    pub duplicate_bytes: u64,
+    tuning: Option<Tuning>,
+}
+
+/// Receive-buffer auto-tuning (RFC 8684 section 3.3.5 wants twice the sum of the rates times the largest round-trip time, so
+/// that one path's loss does not stop the others): the buffer holds four times what was read in such a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tuning {
+    since: Time,
+    from: u64,
+}
+
+impl Inbox {
+    pub fn new(buffer: Option<u64>) -> Inbox {
+        let tuning = buffer.is_none().then(Tuning::default);
+        let buffer = buffer.unwrap_or(AUTO_BUFFER.start);
+        Inbox { nxt: 0, read: 0, beyond: RangeSet::default(), fin: None, buffer, edge: 0, duplicate_bytes: 0, tuning }
+    }
+
+    /// Octets `start..end` have arrived.
+    #[inline]
+    pub fn insert(&mut self, start: u64, end: u64) {
+        let new = start.max(self.nxt);
+        if new >= end {
+            self.duplicate_bytes += end - start;
+            return;
+        }
+        let mut fresh = end - new;
+        if new == self.nxt && self.beyond.is_empty() {
+            self.nxt = end;
+        } else {
+            fresh = 0;
+            self.beyond.insert(new, end, |from, to| fresh += to - from);
+            while let Some(further) = self.beyond.take_through(self.nxt) {
+                self.nxt = further;
+            }
+        }
+        self.duplicate_bytes += end - start - fresh;
+        if self.fin == Some(self.nxt) {
+            self.nxt += 1;
+        }
+    }
+
+    /// Octet `fin` is DATA_FIN.
+    pub fn finish(&mut self, fin: u64) {
+        if self.fin.is_none() && fin >= self.nxt {
+            self.fin = Some(fin);
+            if fin == self.nxt {
+                self.nxt += 1;
+            }
+        }
+    }
+
+    /// Whether DATA_FIN and everything before it has arrived.
+    pub fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.nxt > fin)
+    }
+    /// Whether the application has read all there will be.
+    pub fn is_drained(&self) -> bool {
+        self.is_finished() && self.fin == Some(self.read)
+    }
+
+    /// The window to offer from `nxt` on, in steps of `step` octets; its right edge never moves back.
+    #[inline]
+    pub fn window(&mut self, step: u64) -> u64 {
+        let edge = self.read + self.buffer;
+        if edge >= self.edge + step.min(self.buffer / 2) {
+            self.edge = edge;
+        }
+        self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Takes at most `limit` octets that have arrived in order, and whether the peer is to be told at once that there is room
+    /// again.
+    pub fn take(&mut self, limit: u64, step: u64) -> Option<(Range<u64>, bool)> {
+        let available = self.nxt - u64::from(self.is_finished()) - self.read;
+        let count = available.min(limit);
+        if count == 0 {
+            return None;
+        }
+        let start = self.read;
+        self.read += count;
+        let shut = self.edge.saturating_sub(self.nxt) < step;
+        let opens = self.read + self.buffer >= self.edge + step.min(self.buffer / 2);
+        Some((start..start + count, shut && opens))
+    }
+
+    /// Lets a buffer that may grow keep up with the rate: `rtt` is the longest of the paths' round-trip times.
+    pub fn tune(&mut self, now: Time, rtt: Duration) {
+        let Some(tuning) = &mut self.tuning else { return };
+        if rtt == Duration::ZERO || now.since(tuning.since) < rtt {
+            return;
+        }
+        let wanted = 4 * (self.read - tuning.from);
+        *tuning = Tuning { since: now, from: self.read };
+        self.buffer = self.buffer.max(wanted.min(AUTO_BUFFER.end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_put_in_order_once() {
+        let mut inbox = Inbox::new(Some(1000));
+        inbox.insert(100, 200);
+        inbox.insert(300, 400);
+        assert_eq!(inbox.take(u64::MAX, 1), None);
+        inbox.insert(0, 150);
+        assert_eq!(inbox.take(u64::MAX, 1), Some((0..200, true)));
+        inbox.insert(150, 300);
+        assert_eq!((inbox.nxt, inbox.duplicate_bytes), (400, 100));
+        inbox.finish(400);
+        assert!(inbox.is_finished() && !inbox.is_drained() && inbox.nxt == 401);
+        assert_eq!(inbox.take(u64::MAX, 1).map(|(range, _)| range), Some(200..400));
+        assert!(inbox.is_drained());
+    }
+
+    #[test]
+    fn the_right_edge_of_the_window_never_moves_back() {
+        let mut inbox = Inbox::new(Some(1000));
+        assert_eq!(inbox.window(10), 1000);
+        inbox.insert(0, 600);
+        assert_eq!(inbox.window(10), 400);
+        inbox.insert(600, 1000);
+        assert_eq!(inbox.window(10), 0);
+        assert_eq!(inbox.take(5, 10), Some((0..5, false)), "a sliver is not worth an acknowledgement");
+        assert_eq!(inbox.window(10), 0);
+        assert_eq!(inbox.take(5, 10), Some((5..10, true)));
+        assert_eq!(inbox.window(10), 10);
+    }
+
+    #[test]
+    fn the_buffer_grows_with_the_rate() {
+        let mut inbox = Inbox::new(None);
+        inbox.insert(0, 200_000);
+        inbox.take(u64::MAX, 1);
+        inbox.tune(Time::from_nanos(1_000_000), Duration::from_millis(1));
+        assert_eq!(inbox.window(1), 800_000);
+    }
+}

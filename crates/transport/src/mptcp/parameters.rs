@@ -1,0 +1,51 @@
+//! What a user can say of a Multipath TCP endpoint, beside what TCP's parameters say of its subflows.
+
+use super::config::{Config, SchedulerFactory};
+use super::option::Dss;
+use super::path_manager::Manager;
+use crate::tcp;
+use std::sync::Arc;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Kind, Parameter, Parameters};
+
+const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
+
+/// Multipath TCP's own parameters.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new("scheduler", Kind::Entry("packet scheduler"), "lowest-rtt", "which subflow takes the next segment"),
+    Parameter::new("path_manager", Kind::Entry("path manager"), "single-mesh", "which subflows there are"),
+    Parameter::new("reestablish", ANY, "", "how long after a subflow has died it is opened again; without it, none is"),
+    Parameter::new(
+        "backups",
+        Kind::Integers,
+        "[]",
+        "the client's interfaces, counted from 1, whose subflows are used only while no other can be (RFC 8684 section 3.3.8)",
+    ),
+];
+
+impl Config {
+    /// The settings that `parameters`, resolved from [`PARAMETERS`] and TCP's, describe. The subflows' TCP leaves room for the
+    /// options of every segment, and has windows of its own no longer.
+    pub fn new(
+        parameters: &Parameters,
+        mut tcp: tcp::Config,
+        scheduler: SchedulerFactory,
+        manager: (Manager, Parameters),
+        announces: bool,
+    ) -> Config {
+        let (receive_buffer, send_buffer) = (tcp.receive_buffer, tcp.send_buffer.take());
+        tcp.multipath = [Dss::MAP_BYTES as u16, Dss::ACK_BYTES as u16];
+        tcp.receive_buffer = Some(receive_buffer.unwrap_or(super::inbox::AUTO_BUFFER.end));
+        Config {
+            tcp: Arc::new(tcp),
+            scheduler,
+            manager,
+            announces,
+            checksum: false,
+            reestablish: parameters.duration("reestablish"),
+            backups: parameters.integers("backups").to_vec(),
+            receive_buffer,
+            send_buffer,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A subflow as a scheduler sees it.
+
+use vazao_engine::Duration;
+
+/// A subflow as a scheduler sees it. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathState {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold; `u64::MAX` while there is none.
+    pub ssthresh: u64,
+    /// What is believed to be in the network.
+    pub flight: u64,
+    /// What was assigned to it and has not left so far.
+    pub queued: u64,
+    /// Payload of a full segment.
+    pub mss: u64,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub srtt: Duration,
+    /// How far it varies (RFC 6298's RTTVAR).
+    pub rttvar: Duration,
+    /// The latest round-trip time.
+    pub rtt: Duration,
+    /// The least one.
+    pub min_rtt: Duration,
+    /// The retransmission timeout.
+    pub rto: Duration,
+    /// Bytes acknowledged.
+    pub acknowledged: u64,
+    /// Segments sent again, of all segments with data sent.
+    pub retransmissions: u64,
+    /// Segments sent.
+    pub segments: u64,
+    /// Whether what is at hand may be sent on it at all: it is established, no timeout is being repaired, it has not sent the
+    /// same before, and it is no backup while others can be used.
+    pub usable: bool,
+    /// Whether a segment would leave at once: its windows and its pacing let it.
+    pub has_room: bool,
+    /// Whether it is in slow start.
+    pub slow_start: bool,
+    /// Whether it is in a fast recovery.
+    pub recovering: bool,
+    /// Whether it is a backup (RFC 8684 section 3.3.8).
+    pub backup: bool,
+}
+
+impl PathState {
+    /// A path that is there and has nothing: for tests, and before anything is known.
+    pub const UNKNOWN: PathState = PathState {
+        cwnd: 0,
+        ssthresh: u64::MAX,
+        flight: 0,
+        queued: 0,
+        mss: 1448,
+        srtt: Duration::ZERO,
+        rttvar: Duration::ZERO,
+        rtt: Duration::ZERO,
+        min_rtt: Duration::MAX,
+        rto: Duration::from_secs(1),
+        acknowledged: 0,
+        retransmissions: 0,
+        segments: 0,
+        usable: false,
+        has_room: false,
+        slow_start: true,
+        recovering: false,
+        backup: false,
+    };
+
+    /// Whether a scheduler may choose it for what is to leave now.
+    #[inline]
+    pub fn is_available(&self) -> bool {
+        self.usable && self.has_room
+    }
+    /// What the window leaves free, below zero after a cut.
+    #[inline]
+    pub fn space(&self) -> i64 {
+        self.cwnd as i64 - self.flight as i64 - self.queued as i64
+    }
+    /// Bytes a second: the window over the smoothed round-trip time; infinite before the first measurement.
+    pub fn rate(&self) -> f64 {
+        if self.srtt == Duration::ZERO { f64::INFINITY } else { self.cwnd as f64 / self.srtt.as_secs() }
+    }
+}

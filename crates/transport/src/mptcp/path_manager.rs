@@ -1,0 +1,121 @@
+//! Which subflows a connection has.
+//!
+//! A path manager is a function: of the pairs of addresses that are known, the client's and the server's, it names those over
+//! which it wants subflows. The connection opens what is wanted and not there.
+
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+/// A pair of addresses between which packets can go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The client's address.
+    pub client: u8,
+    /// The server's.
+    pub server: u8,
+    /// Through which relay, if through one (the first is 1).
+    pub relay: u8,
+}
+
+/// Names the ways, by index into what is known, over which there are to be subflows, the first one included. A way that is
+/// named twice gets two.
+pub type Manager = fn(known: &[Way], parameters: &Parameters) -> Vec<usize>;
+
+/// All path managers.
+pub const PATH_MANAGERS: &[Entry<Manager>] = &[
+    Entry {
+        name: "default",
+        aliases: &[],
+        title: "Default (passive)",
+        source: "Linux MPTCP v0.90, mptcp_default",
+        help: "no subflow but the first; the server announces nothing",
+        parameters: &[],
+        build: |_, _| vec![0],
+    },
+    Entry {
+        name: "ndiffports",
+        aliases: &[],
+        title: "n different ports",
+        source: "Raiciu et al., SIGCOMM 2011; Linux MPTCP v0.90, mptcp_ndiffports",
+        help: "so many subflows between the first pair of addresses",
+        parameters: &[Parameter::new(
+            "subflows",
+            Kind::Integer(1, 32),
+            "2",
+            "subflows between the first pair of addresses",
+        )],
+        build: |_, parameters| vec![0; parameters.integer("subflows") as usize],
+    },
+    Entry {
+        name: "binder",
+        aliases: &[],
+        title: "Binder",
+        source: "Boccassi, Fayed, Marina, LCDNet 2013",
+        help: "a subflow through each relay (transport.relays) between the first pair of addresses",
+        parameters: &[],
+        build: |known, _| all(known, |way| way.client == known[0].client && way.server == known[0].server),
+    },
+    Entry {
+        name: "full-mesh",
+        aliases: &["fullmesh"],
+        title: "Full mesh",
+        source: "RFC 8684; Linux MPTCP v0.90, mptcp_fullmesh",
+        help: "subflows between each of the client's addresses and each of the server's",
+        parameters: &[Parameter::new("subflows", Kind::Integer(1, 8), "1", "subflows between each pair of addresses")],
+        build: |known, parameters| {
+            let each = all(known, |way| way.relay == 0);
+            each.iter().copied().cycle().take(each.len() * parameters.integer("subflows") as usize).collect()
+        },
+    },
+    Entry {
+        name: "single-mesh",
+        aliases: &[],
+        title: "Single mesh",
+        source: "Lima, UNIFEI 2017, algorithm 7",
+        help: "one subflow from each of the client's addresses, to the first of the server's that it can reach",
+        parameters: &[],
+        build: single_mesh,
+    },
+];
+
+fn all(known: &[Way], wanted: impl Fn(&Way) -> bool) -> Vec<usize> {
+    (0..known.len()).filter(|&index| wanted(&known[index])).collect()
+}
+
+/// Each address of the client's is used once, with the first of the server's that is known and can be reached from it.
+fn single_mesh(known: &[Way], _: &Parameters) -> Vec<usize> {
+    let is_first = |index: usize| known[..index].iter().all(|way| way.client != known[index].client || way.relay != 0);
+    all(known, |way| way.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vazao_engine::registry::find;
+
+    /// Every pair of two clients' and three servers' addresses, the first pair first.
+    fn mesh() -> Vec<Way> {
+        (0..2).flat_map(|client| (0..3).map(move |server| Way { client, server, relay: 0 })).collect()
+    }
+
+    fn wanted(name: &str, known: &[Way]) -> Vec<usize> {
+        let entry = find("path manager", PATH_MANAGERS, name).unwrap();
+        (entry.build)(known, &Parameters::defaults(entry.parameters))
+    }
+
+    #[test]
+    fn each_manager_wants_what_its_definition_says() {
+        let known = mesh();
+        assert_eq!(wanted("default", &known), [0]);
+        assert_eq!(wanted("ndiffports", &known), [0, 0]);
+        assert_eq!(wanted("full-mesh", &known), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(wanted("single-mesh", &known), [0, 3]);
+    }
+
+    #[test]
+    fn a_binder_goes_through_each_relay() {
+        let relayed = |relay| Way { client: 0, server: 0, relay };
+        let known = [relayed(0), relayed(1), relayed(2), Way { client: 1, server: 0, relay: 0 }];
+        assert_eq!(wanted("binder", &known), [0, 1, 2]);
+        assert_eq!(wanted("full-mesh", &known), [0, 3]);
+    }
+}

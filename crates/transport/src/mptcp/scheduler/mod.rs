@@ -1,0 +1,100 @@
+//! Which subflow takes the next segment.
+//!
+//! A scheduler is one page: it looks at a [`Situation`] and takes a [`Decision`]. What all of them share (which subflows can be
+//! used at all, what is sent again after a timeout, backups) is the connection's.
+
+mod lowest_rtt;
+
+pub use lowest_rtt::LowestRtt;
+
+use super::PathState;
+use vazao_engine::Time;
+use vazao_engine::registry::{Entry, Parameters};
+
+/// What a scheduler looks at. Sizes in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The time.
+    pub now: Time,
+    /// The subflows, in the order in which they were opened; a subflow keeps its place when it is gone.
+    pub paths: &'a [PathState],
+    /// What waits to be sent for the first time. (Zero where something is to be sent again, and only the path is asked for.)
+    pub waiting: u64,
+    /// What the receiver's window leaves room for beyond all that was sent.
+    pub window: u64,
+    /// The receiver's window: what it holds at most.
+    pub buffer: u64,
+    /// Sent and not acknowledged by DATA_ACKs.
+    pub outstanding: u64,
+    /// Where the receiver's window keeps new data back: the path that has the oldest data not acknowledged.
+    pub blocker: Option<usize>,
+}
+
+/// What a scheduler decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing leaves until something changes: an acknowledgement, a timeout, more data, or [`Scheduler::wake`].
+    Wait,
+    /// The next data goes by `path`: at once where it has room, else as soon as it has. `skip` bytes of what waits are left
+    /// for others.
+    Send {
+        /// Index into [`Situation::paths`].
+        path: usize,
+        /// Bytes left out.
+        skip: u64,
+    },
+    /// `path` sends the oldest data that is not acknowledged and that it has not sent itself, be it new or not.
+    Copy {
+        /// Index into [`Situation::paths`].
+        path: usize,
+    },
+    /// The oldest data that is not acknowledged is sent again by `path` (once), and the window of another is halved (once in
+    /// its round-trip time).
+    Repeat {
+        /// Index into [`Situation::paths`].
+        path: usize,
+        /// Index of the path whose window is halved.
+        penalised: Option<usize>,
+    },
+}
+
+impl Decision {
+    /// The next data goes by this path; without one, nothing does.
+    pub fn send(path: Option<usize>) -> Decision {
+        path.map_or(Decision::Wait, |path| Decision::Send { path, skip: 0 })
+    }
+}
+
+/// A packet scheduler.
+pub trait Scheduler: Send {
+    /// Decides what leaves next. Asked again after each segment until it decides to wait.
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision;
+    /// So many bytes of data were given to a path that had not been sent before.
+    fn on_sent(&mut self, _path: usize, _bytes: u64) {}
+    /// Whether it assigns data to paths that have no room, so that it is to be asked though none has.
+    fn queues(&self) -> bool {
+        false
+    }
+    /// When it is to be asked again though nothing happens.
+    fn wake(&self) -> Time {
+        Time::NEVER
+    }
+}
+
+/// Makes a scheduler of its parameters.
+pub type Build = fn(&Parameters) -> Box<dyn Scheduler>;
+
+/// All schedulers.
+pub const SCHEDULERS: &[Entry<Build>] = &[lowest_rtt::ENTRY];
+
+/// The available path for which `value` is least; of equals the first.
+pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathState) -> T) -> Option<usize> {
+    let mut best: Option<(usize, T)> = None;
+    for (index, path) in paths.iter().enumerate().filter(|(_, path)| path.is_available()) {
+        let this = value(path);
+        if best.as_ref().is_none_or(|(_, best)| this < *best) {
+            best = Some((index, this));
+        }
+    }
+    best.map(|(index, _)| index)
+}

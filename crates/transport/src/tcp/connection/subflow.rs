@@ -1,0 +1,84 @@
+//! What Multipath TCP asks of a connection that is one of its subflows.
+
+use super::*;
+use crate::tcp::recovery::Episode;
+use vazao_congestion::Sibling;
+
+impl Connection {
+    /// Whether a segment of new data would leave at once.
+    #[inline]
+    pub(crate) fn has_room(&self, now: Time) -> bool {
+        matches!(self.state, State::Established | State::CloseWait) && !self.tx.fin && self.tx.has_room(now)
+    }
+    /// Whether a retransmission timeout is being repaired: until then the path is not to be trusted.
+    pub(crate) fn is_after_timeout(&self) -> bool {
+        matches!(self.tx.episode, Episode::Restart { .. })
+    }
+    /// Bytes that are believed to be in the network.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u64 {
+        self.tx.board.pipe()
+    }
+    /// Bytes written and not sent so far.
+    #[inline]
+    pub(crate) fn unsent(&self) -> u64 {
+        self.tx.end.saturating_sub(self.tx.nxt)
+    }
+    /// One beyond the last octet written; the SYN is octet 0.
+    #[inline]
+    pub(crate) fn written_octet(&self) -> u64 {
+        self.tx.end
+    }
+    /// The first octet not acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged_octet(&self) -> u64 {
+        self.tx.una
+    }
+    /// Payload bytes of a full segment.
+    #[inline]
+    pub(crate) fn payload(&self) -> u64 {
+        self.tx.mss
+    }
+    /// The octet that a segment of ours begins with.
+    #[inline]
+    pub(crate) fn sent_octet(&self, sequence: u32) -> u64 {
+        Self::octet(self.iss, sequence, self.tx.nxt).unwrap_or(0)
+    }
+    /// The octet that a segment of the peer's begins with.
+    #[inline]
+    pub(crate) fn arrived_octet(&self, sequence: u32) -> u64 {
+        Self::octet(self.irs, sequence, self.rx.nxt).unwrap_or(0)
+    }
+    /// How far the window that is offered is shifted, and that which the peer offers.
+    #[inline]
+    pub(crate) fn scales(&self) -> (u8, u8) {
+        (self.agreed.own_scale, self.agreed.peer_scale)
+    }
+    /// An acknowledgement leaves at the next occasion.
+    pub(crate) fn acknowledge_now(&mut self) {
+        self.rx.acknowledge_now();
+    }
+    /// The peer is asked for its window, as by a zero-window probe.
+    pub(crate) fn probe(&mut self) {
+        self.tx.probe = true;
+    }
+    /// Data waits that would leave if there were room.
+    #[inline]
+    pub(crate) fn wait_for_room(&mut self, now: Time) {
+        self.tx.wait_for_room(now);
+    }
+    /// The window is `cwnd` at most.
+    pub(crate) fn restrain(&mut self, cwnd: u64) {
+        self.tx.control.restrict(cwnd, 0);
+        self.tx.cwnd = self.tx.control.cwnd();
+    }
+    /// As the other paths' controls see it.
+    pub(crate) fn sibling(&self) -> Sibling {
+        let (cwnd, ssthresh) = (self.tx.cwnd as f64, self.tx.control.ssthresh() as f64);
+        Sibling { cwnd, ssthresh, srtt: self.tx.rtt.srtt() }
+    }
+    /// Shows its control the paths of its connection, `own` being its own.
+    pub(crate) fn couple(&mut self, paths: &[Sibling], own: usize) {
+        self.tx.control.couple(paths, own);
+    }
+}
