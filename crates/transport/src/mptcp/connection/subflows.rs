@@ -151,12 +151,12 @@ impl Connection {
     /// Shows a subflow's control its siblings, if it wants to see them.
     #[inline]
     pub(super) fn couple(&mut self, number: usize) {
-        if !self.subflows[number].tcp.control().is_coupled() {
+        if self.subflows[number].tcp.siblings().is_none() {
             return;
         }
         self.siblings.clear();
         let mut own = 0;
-        for (index, subflow) in self.subflows.iter().enumerate() {
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
             if index == number {
                 own = self.siblings.len();
             }
@@ -164,6 +164,8 @@ impl Connection {
                 self.siblings.push(subflow.tcp.sibling());
             }
         }
-        self.subflows[number].tcp.couple(&self.siblings, own);
+        if let Some(siblings) = self.subflows[number].tcp.siblings() {
+            siblings.see(&self.siblings, own);
+        }
     }
 }

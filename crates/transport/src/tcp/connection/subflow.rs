@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tcp::recovery::Episode;
-use vazao_congestion::Sibling;
+use vazao_congestion::{Sibling, Siblings};
 
 impl Connection {
     /// Whether a segment of new data would leave at once.
@@ -72,13 +72,14 @@ impl Connection {
         self.tx.control.restrict(cwnd, 0);
         self.tx.cwnd = self.tx.control.cwnd();
     }
-    /// As the other paths' controls see it.
-    pub(crate) fn sibling(&self) -> Sibling {
-        let (cwnd, ssthresh) = (self.tx.cwnd as f64, self.tx.control.ssthresh() as f64);
-        Sibling { cwnd, ssthresh, srtt: self.tx.rtt.srtt() }
+    /// What its control sees of the other paths of its connection, if it wants to.
+    pub(crate) fn siblings(&mut self) -> Option<&mut Siblings> {
+        self.tx.control.siblings()
     }
-    /// Shows its control the paths of its connection, `own` being its own.
-    pub(crate) fn couple(&mut self, paths: &[Sibling], own: usize) {
-        self.tx.control.couple(paths, own);
+    /// As the other paths' controls see it.
+    pub(crate) fn sibling(&mut self) -> Sibling {
+        let told = self.siblings().map_or(0.0, |siblings| siblings.told());
+        let (cwnd, ssthresh) = (self.tx.cwnd as f64, self.tx.control.ssthresh() as f64);
+        Sibling { cwnd, ssthresh, srtt: self.tx.rtt.srtt(), told }
     }
 }
