@@ -32,6 +32,10 @@ pub(super) struct Receiver {
     read: u64,
     /// The window that the peer was last told of.
     told: u64,
+    /// The one that Linux's next SACK tells of: it is made before the application reads what it answers.
+    before: Option<u64>,
+    /// Bytes of the chunk that came last.
+    piece: u64,
 }
 
 impl Receiver {
@@ -49,6 +53,8 @@ impl Receiver {
             path: 0,
             read: 0,
             told: config.receive_buffer,
+            before: None,
+            piece: 1,
         }
     }
 
@@ -102,9 +108,11 @@ impl Receiver {
     /// dropped (section 6.5).
     pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
         self.path = path;
-        let gap_before = !self.above.is_empty();
+        let linux = self.config.is_linux();
+        // Linux leaves what fills the last gap to the delay of SACKs; section 6.7 leaves open which of the two is right.
+        let gap_before = !self.above.is_empty() && !linux;
         // Linux's first acknowledgement does not wait.
-        let mut hasty = self.config.is_linux() && stats.chunks_received == 0;
+        let mut hasty = linux && stats.chunks_received == 0;
         for data in &packet.data {
             hasty |= !self.on_chunk(data, packet.interleaved, stats);
         }
@@ -112,6 +120,7 @@ impl Receiver {
         let gap = gap_before || !self.above.is_empty();
         if hasty || (gap && !self.config.dac) || self.packets >= self.config.sack_frequency {
             self.due = now;
+            self.before = linux.then(|| self.window());
         } else {
             self.due = self.due.min(now + self.config.sack_delay);
         }
@@ -160,6 +169,7 @@ impl Receiver {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }
         stats.chunks_received += 1;
+        self.piece = u64::from(data.length.max(1));
         if data.stream < self.streams {
             self.inbound.take(tsn, data, interleaved);
         }
@@ -175,9 +185,9 @@ impl Receiver {
     }
 
     /// Puts a SACK into `out`, in `room` bytes.
-    pub fn sack(&mut self, room: u32, out: &mut Packet) {
+    pub fn sack(&mut self, now: Time, room: u32, out: &mut Packet) {
         let packets = if self.config.dac { self.packets.min(3) as u8 } else { 0 };
-        self.told = self.window();
+        self.told = self.before.take().unwrap_or_else(|| self.window().min(self.told + self.worth_telling()));
         let window = u32::try_from(self.told).unwrap_or(u32::MAX);
         let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
         out.sack = Some(sack);
@@ -188,7 +198,8 @@ impl Receiver {
         out.gaps.extend(blocks.take(most));
         out.duplicates.append(&mut self.duplicates);
         self.packets = 0;
-        self.due = Time::NEVER;
+        // What was read in the meantime may be worth a SACK of its own.
+        self.due = if self.is_worth_telling() { now } else { Time::NEVER };
     }
 
     /// From now on it can be asked which messages were read.
@@ -207,12 +218,29 @@ impl Receiver {
     pub fn take(&mut self, now: Time, limit: u64) -> Option<Range<u64>> {
         let start = self.read;
         self.read += limit.min(self.inbound.delivered - start);
-        // A peer that was told of no room waits to hear of some (silly window avoidance).
-        let enough = self.config.segment().min(self.config.receive_buffer / 2);
-        if self.told < enough && self.window() >= enough {
+        if self.is_worth_telling() {
             self.due = now;
         }
         (self.read > start).then_some(start..self.read)
+    }
+
+    /// Whether the peer should hear of the room there is.
+    fn is_worth_telling(&self) -> bool {
+        if self.config.is_linux() {
+            return self.window() >= self.told + self.worth_telling();
+        }
+        // A peer that was told of no room waits to hear of some (silly window avoidance).
+        let enough = self.config.segment().min(self.config.receive_buffer / 2);
+        self.told < enough && self.window() >= enough
+    }
+
+    /// By how much the window grows before Linux says so (`sctp_peer_needs_update`): a sixteenth of the socket's buffer,
+    /// half of which was announced; by whole messages, after each of which it looks.
+    fn worth_telling(&self) -> u64 {
+        if !self.config.is_linux() {
+            return u64::MAX >> 1;
+        }
+        (self.config.receive_buffer / 8).max(self.config.segment()).next_multiple_of(self.piece)
     }
 }
 
@@ -221,7 +249,51 @@ mod tests {
     use super::*;
     use crate::sctp::PARAMETERS;
     use crate::sctp::chunk::{DataFlags, Skip, stamp};
-    use vazao_engine::registry::Parameters;
+    use vazao_engine::registry::{Parameters, Raw};
+
+    /// sctp_gen_sack asks whether there is a gap now; RFC 9260 section 6.7 wants a SACK for each packet that does not fill
+    /// the gap. sctp_make_sack tells of what is unread; with a socket's buffer of 212 992 bytes, 13 312 bytes read are worth
+    /// another SACK.
+    #[test]
+    fn linux_delays_what_fills_the_last_gap() {
+        let answers = |semantics: &str, last: u32| {
+            let given = [("semantics", Raw::Text(semantics.into())), ("receive_buffer", Raw::Text("106496 B".into()))];
+            let given = given.map(|(name, value)| (name.to_owned(), value)).into();
+            let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
+            let mut receiver = Receiver::new(&Arc::new(Config::new(&parameters, None, None)));
+            receiver.open(0, u16::MAX, false);
+            let (mut stats, mut sacks) = (Stats::default(), Vec::new());
+            for (ms, tsn) in (1..).zip((0..=1).chain(3..=last).chain([2])) {
+                let now = Time::from_nanos(ms * 1_000_000);
+                let stamp = stamp(0, u64::from(tsn), 0);
+                let data = Data {
+                    tsn,
+                    number: tsn,
+                    message: tsn,
+                    length: 1452,
+                    flags: DataFlags::WHOLE,
+                    stamp,
+                    ..Data::default()
+                };
+                receiver.on_data(now, 0, &Packet { data: vec![data], ..Packet::default() }, &mut stats);
+                receiver.take(now, u64::MAX);
+                while receiver.due() <= now {
+                    let mut out = Packet::default();
+                    receiver.sack(now, 1000, &mut out);
+                    sacks.push(out.sack.expect("it was asked for"));
+                }
+            }
+            let waits = (receiver.due() < Time::NEVER).then_some(receiver.due());
+            (sacks.len(), sacks.last().map(|sack| (sack.cumulative, sack.window)), waits)
+        };
+        // TSN 1 waits for a second packet, which finds a gap; TSN 2 fills it.
+        let room = 106_496;
+        assert_eq!(answers("rfc4960", 11), (11, Some((11, room)), None));
+        // TSN 0 is answered at once; the SACK of TSN 11 left with nine chunks in the buffer.
+        assert_eq!(answers("linux", 11), (10, Some((1, room - 9 * 1452)), Some(Time::from_nanos(212_000_000))));
+        // Ten of them are worth a SACK once they are read.
+        assert_eq!(answers("linux", 12), (12, Some((12, room)), None));
+    }
 
     /// RFC 3758 section 3.6, its example: 102 is the cumulative TSN, 104, 105 and 107 have arrived, and a FORWARD TSN says
     /// 103, the first message of the stream. The cumulative TSN becomes 105, what waited for 103 is delivered, and 103
@@ -248,7 +320,7 @@ mod tests {
         arrive(&mut receiver, &mut stats, 103);
         assert_eq!((receiver.cumulative(), stats.messages_delivered, stats.duplicates_received), (105, 2, 1));
         let mut sack = Packet::default();
-        receiver.sack(1000, &mut sack);
+        receiver.sack(Time::ZERO, 1000, &mut sack);
         assert_eq!((sack.gaps, sack.duplicates), (vec![(2, 2)], vec![103]));
         // It comes again: it is out of date, and a SACK says so at once.
         receiver.on_forward(Time::ZERO, 0, &forward, &mut stats);

@@ -45,7 +45,7 @@ impl Association {
             return if may_send { self.fill_data(now, room, out) } else { None };
         }
         // By itself, as it goes where data came from.
-        self.rx.sack(room, out);
+        self.rx.sack(now, room, out);
         Some(self.answer_path())
     }
 

@@ -128,7 +128,12 @@ impl Sender {
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         let held = self.held();
         let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
-        if self.backlog.cut == self.backlog.written {
+        if self.config.is_linux() {
+            // sctp_outq_flush looks at the queue, and limits a burst, after each message.
+            let message = self.config.message.unwrap_or(u64::from(self.config.largest_fragment(self.interleaved)));
+            let more = taken.div_ceil(message) * self.burst();
+            self.paths.iter_mut().for_each(|path| path.allowance = path.allowance.saturating_add(more));
+        } else if self.backlog.cut == self.backlog.written {
             self.refill();
         }
         self.backlog.write(now, taken);
@@ -144,10 +149,14 @@ impl Sender {
 
     /// A new occasion to send: Max.Burst counts from here (section 6.1 rule D).
     pub fn refill(&mut self) {
-        let burst = u64::from(self.config.max_burst) * self.config.segment();
+        let burst = self.burst();
         for path in &mut self.paths {
             path.allowance = if burst == 0 { u64::MAX } else { path.flight + burst };
         }
+    }
+
+    fn burst(&self) -> u64 {
+        u64::from(self.config.max_burst) * self.config.segment()
     }
 
     /// Fills `out`, which has `room` bytes left for chunks, with data to send; says by which path.
@@ -181,8 +190,9 @@ impl Sender {
         self.paths[from].pass = false;
         let mut left = room;
         while let Some(&tsn) = self.paths[from].order.marked.first() {
-            let size = data_header(self.interleaved) + u32::from(self.records.get(tsn).length).next_multiple_of(4);
-            if size > left {
+            let length = self.records.get(tsn).length;
+            let size = data_header(self.interleaved) + u32::from(length).next_multiple_of(4);
+            if size > left || (self.config.is_linux() && !self.admits(u64::from(length))) {
                 break;
             }
             left -= size;

@@ -307,7 +307,9 @@ impl Sender {
         for &tsn in lost {
             self.mark(tsn, false);
         }
-        self.paths[number].pass = true;
+        // Linux lets no packet beyond the window where one that waits for the window comes before it.
+        let first = self.paths[number].order.marked.first() == Some(&lost[0]);
+        self.paths[number].pass = first || !self.config.is_linux();
         if recovering {
             return None;
         }

@@ -1,0 +1,66 @@
+"""Linux's SCTP beside ours, packet by packet, and both in one association.
+
+As in `test_guests.py`, a kernel is built once by `vazao kernel build`; without one these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vazao as vz
+from vazao import kernel
+
+pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
+
+OURS: dict[str, Any] = {
+    "semantics": "linux",
+    "receive_buffer": "106496 B",
+    "send_buffer": f"{84 * 1452} B",
+    "pf_retries": 0,
+}
+"""The kernel's ways and its buffers (bench/associations.py)."""
+
+
+def chunks(capture: Path) -> list[tuple[float, list[str]]]:
+    """When each packet with DATA left, counted from the first, and its TSNs."""
+    fields = ["frame.time_epoch", "sctp.data_tsn"]
+    command = ["tshark", "-r", str(capture), "-Y", "ip.src == 10.0.0.1 and sctp.chunk_type == 0", "-T", "fields"]
+    text = subprocess.run([*command, *(f"-e{field}" for field in fields)], capture_output=True, check=True, text=True)
+    lines = [line.split("\t") for line in text.stdout.splitlines()]
+    return [(float(time) - float(lines[0][0]), tsns.split(",")) for time, tsns in lines]
+
+
+MANY = [100, 103, 104, 110, 112, 120, 124, 260, 300, 400, 401, 402, 403, 404, 500]
+
+
+@pytest.mark.parametrize(
+    ("rate", "queue", "size", "lost"),
+    [
+        ("1 Mbps", "2 bdp", 100_000, []),
+        ("10 Mbps", "0.5 bdp", 1_000_000, []),
+        ("10 Mbps", "1 bdp", 1_000_000, [345]),
+        ("10 Mbps", "2 bdp", 1_000_000, MANY),
+    ],
+)
+def test_each_packet_leaves_when_linux_sends_it(
+    rate: str, queue: str, size: int, lost: list[int], tmp_path: Path
+) -> None:
+    """Until a timer of 10 ms ticks has a say, down to a tenth of a millisecond: growth, fast retransmissions, bursts,
+    and acknowledgements, which are delayed where Linux delays them and tell of the room that it has."""
+    loss = {"kind": "list", "packets": lost}
+    link = vz.link(rate, "25 ms", queue=queue, forward=vz.link(loss=loss) if lost else None)
+    sent = []
+    for name, settings in (("ours", OURS), ("linux", {"stack": "linux"})):
+        message = {} if "stack" in settings else {"message": "1452 B"}
+        flow = vz.flow(vz.upload(f"{size} B", **message), vz.sctp(**settings))
+        result = vz.run(vz.point_to_point(link), [flow], pcap=tmp_path / name)
+        assert result.flows["intact"].all()
+        sent.append(chunks(tmp_path / name / "a.1.pcapng"))
+    ours, linux = sent
+    # TSNs start anywhere; tshark counts them from the first.
+    assert [tsns for _, tsns in ours] == [tsns for _, tsns in linux]
+    assert max(abs(a - b) for (a, _), (b, _) in zip(ours, linux, strict=True)) < 1e-4
