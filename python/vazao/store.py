@@ -42,7 +42,7 @@ IDENTITY = {
 
 _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
-    | {"direction": pl.String, "measure": pl.String, "value": pl.Float64}
+    | {"direction": pl.String, "measure": pl.String, "value": pl.Float64, "side": pl.String, "event": pl.String}
 )
 
 

@@ -15,6 +15,7 @@ use crate::transport::Protocol;
 use crate::world::{End, World};
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_network::LinkReport;
+use vazao_transport::sctp::Notification;
 
 /// The tables of one run, keyed by `run_id`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -293,6 +294,10 @@ fn path_row<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>)
     ]
 }
 
+fn names(known: &[&str]) -> Vec<String> {
+    known.iter().map(|&name| name.to_owned()).collect()
+}
+
 fn sample_table(id: &str, scenario: &Scenario, samples: &[Sample]) -> Table {
     let links = &scenario.graph.links;
     let is_link = |s: &Sample| s.measure as usize == QUEUE;
@@ -309,7 +314,9 @@ fn sample_table(id: &str, scenario: &Scenario, samples: &[Sample]) -> Table {
         ("path", integer(&|s| (!is_link(s)).then_some(i64::from(s.path)))),
         ("link", label(&|s| of_link(s, s.source / 2), links.iter().map(|l| l.name.clone()).collect())),
         ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
-        ("measure", label(&|s| Some(s.measure), MEASURES.iter().map(|m| (*m).to_owned()).collect())),
+        ("measure", label(&|s| Some(s.measure), names(MEASURES))),
         ("value", Column::Dense(samples.iter().map(|s| s.value).collect())),
+        ("side", label(&|s| s.event.map(|(side, _)| u32::from(side)), vec!["client".into(), "server".into()])),
+        ("event", label(&|s| s.event.map(|(_, code)| u32::from(code)), names(Notification::NAMES))),
     ]
 }

@@ -161,6 +161,17 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Shows the probe what an association tells its application.
+    pub fn report_notifications(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let end = (endpoint.flow as usize, usize::from(endpoint.side));
+        if let Machine::Sctp(machine) = &mut endpoint.machine {
+            for what in machine.association.notifications() {
+                self.probe.on_notification(self.now, end, what);
+            }
+        }
+    }
+
     /// Tells a sender's application which of its messages will not arrive any more.
     fn settle_messages(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];

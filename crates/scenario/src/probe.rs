@@ -28,6 +28,8 @@ pub(crate) trait Probe {
     fn on_drop(&mut self, _now: Time, _cause: Cause) {}
     /// The sender of a flow has handled an event and sent what it could.
     fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &impl SenderState) {}
+    /// One of our associations tells its application of something.
+    fn on_notification(&mut self, _now: Time, _end: FlowEnd, _what: sctp::Notification) {}
     /// It is time to look at the links.
     fn on_links(&mut self, _now: Time, _network: &mut Network<Body>) {}
     /// Says why the run cannot go on, if it cannot.

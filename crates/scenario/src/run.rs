@@ -132,6 +132,9 @@ impl Probe for Recorder<'_> {
     fn on_sender(&mut self, now: Time, flow: u32, sender: &impl SenderState) {
         self.trace.on_sender(now, flow, sender);
     }
+    fn on_notification(&mut self, now: Time, end: FlowEnd, what: sctp::Notification) {
+        self.trace.on_notification(now, end, what);
+    }
     fn on_links(&mut self, now: Time, network: &mut Network<Body>) {
         self.trace.on_links(now, network);
     }

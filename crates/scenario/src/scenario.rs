@@ -12,7 +12,8 @@ use vazao_engine::{Duration, Time};
 use vazao_network::{Graph, Routing};
 
 /// The measures that can be traced.
-pub const MEASURES: &[&str] = &["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue"];
+pub const MEASURES: &[&str] =
+    &["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue", "notifications"];
 
 /// What is recorded over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! Time series of a run.
 
 use crate::measure::SenderState;
+use crate::probe::FlowEnd;
 use crate::scenario::{MEASURES, TraceSpec};
 use crate::world::Body;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
+use vazao_transport::sctp::{Notification, Subject};
 
 /// One value of one measure at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,10 +21,13 @@ pub struct Sample {
     pub path: u8,
     /// Bytes, seconds, or what else the measure is in.
     pub value: f64,
+    /// Of an event: the end of the flow that was told of it, 0 for the client, and which event it is, by its code.
+    pub event: Option<(u8, u8)>,
 }
 
-/// The index of `queue`, the one measure of links; those before it are of flows.
-pub(crate) const QUEUE: usize = MEASURES.len() - 1;
+/// The index of `notifications`, which are events; of `queue`, the one measure of links; those before it are of flows.
+pub(crate) const NOTIFICATIONS: usize = MEASURES.len() - 1;
+pub(crate) const QUEUE: usize = NOTIFICATIONS - 1;
 const FLOW_MEASURES: usize = QUEUE;
 /// Those before it are of each path of a flow, the others of all of them together.
 const PATH_MEASURES: usize = 5;
@@ -142,7 +147,8 @@ impl Trace {
             for (measure, series) in series.iter_mut().enumerate().filter(|&(measure, _)| self.wanted[measure]) {
                 let samples = &mut self.samples;
                 series.close(|time, value| {
-                    samples.push(Sample { time, measure: measure as u32, source: number, path: path as u8, value });
+                    let (measure, path) = (measure as u32, path as u8);
+                    samples.push(Sample { time, measure, source: number, path, value, event: None });
                 });
             }
         }
@@ -158,10 +164,25 @@ impl Trace {
                     let (recorded, value) = (series.recorded, series.latest);
                     if !value.is_nan() && (recorded.0 < *seen || recorded.1 != value) {
                         let (measure, path) = (measure as u32, path as u8);
-                        self.samples.push(Sample { time: *seen, measure, source: number, path, value });
+                        self.samples.push(Sample { time: *seen, measure, source: number, path, value, event: None });
                     }
                 }
             }
+        }
+    }
+
+    /// An end of a flow is told of something.
+    pub fn on_notification(&mut self, now: Time, (flow, side): FlowEnd, what: Notification) {
+        if self.wanted[NOTIFICATIONS] {
+            let Subject { path, number } = what.subject();
+            self.samples.push(Sample {
+                time: now,
+                measure: NOTIFICATIONS as u32,
+                source: flow as u32,
+                path,
+                value: f64::from(number),
+                event: Some((side as u8, what.code())),
+            });
         }
     }
 
@@ -170,8 +191,14 @@ impl Trace {
             let bytes = network.queue_bytes(link as u32, now);
             if bytes != *old {
                 *old = bytes;
-                let sample =
-                    Sample { time: now, measure: QUEUE as u32, source: link as u32, path: 0, value: bytes as f64 };
+                let sample = Sample {
+                    time: now,
+                    measure: QUEUE as u32,
+                    source: link as u32,
+                    path: 0,
+                    value: bytes as f64,
+                    event: None,
+                };
                 self.samples.push(sample);
             }
         }

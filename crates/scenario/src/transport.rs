@@ -213,7 +213,8 @@ pub const TRANSPORTS: &[Entry<Protocol>] = &[
         aliases: &[],
         title: "Stream Control Transmission Protocol",
         source: "RFC 9260",
-        help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt)",
+        help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
+               trace = [\"notifications\"] records what its applications are told (RFC 6458)",
         parameters: SCTP_ALL,
         build: Protocol::Sctp,
     },

@@ -188,6 +188,9 @@ impl<P: Probe> World<P> {
             if let (Machine::Sctp(end), true) = (&mut machine, delivers) {
                 end.association.watch_messages();
             }
+            if let (Machine::Sctp(end), true) = (&mut machine, P::ON) {
+                end.association.watch_notifications();
+            }
             let slot = self.scheduler.add_slot();
             if is_client {
                 self.scheduler.set(slot, start);
@@ -448,6 +451,9 @@ impl<P: Probe> World<P> {
             self.credit(index);
         }
         self.transmit(index);
+        if P::ON {
+            self.report_notifications(index);
+        }
         let endpoint = &mut self.endpoints[index];
         if P::ON && endpoint.sends {
             match &endpoint.machine {

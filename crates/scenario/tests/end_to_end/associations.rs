@@ -119,6 +119,29 @@ fn a_transfer_outlives_its_primary_path() {
     assert!((3.5..6.0).contains(&taken), "{taken}");
 }
 
+/// The same, as both applications hear of it: the primary path is given up, and never comes back.
+#[test]
+fn applications_are_told() {
+    let text = upload(8 << 20, &[12, 12], &[0.0, 0.0], "path_retries = 1, initial_ssthresh = \"250 kB\"");
+    let text = text.replacen("forward.loss = 0", "outages = [{ at = \"500 ms\", for = \"3000 s\" }]", 1);
+    let outcome = play(&format!("trace = [\"notifications\"]\n{text}"), 1);
+    let label = |name| {
+        let Column::Label { codes, names } = column(&outcome.samples, name) else { panic!("{name} is a label") };
+        codes.iter().map(|code| names[code.expect("it is given") as usize].clone()).collect::<Vec<_>>()
+    };
+    let Column::Integer(paths) = column(&outcome.samples, "path") else { panic!("paths are numbered") };
+    let told: Vec<_> = label("side").into_iter().zip(label("event")).zip(paths).collect();
+    let of = |side: &str| -> Vec<(&str, i64)> {
+        let rows = told.iter().filter(|((who, _), _)| who == side);
+        rows.map(|((_, what), path)| (what.as_str(), path.expect("a path"))).collect()
+    };
+    let (up, confirmed, end) = (("comm-up", 0), ("address-confirmed", 1), ("shutdown-complete", 0));
+    let down = ("address-unreachable", 0);
+    assert_eq!(of("client"), [up, confirmed, down, ("sender-dry", 0), end]);
+    let server = of("server");
+    assert_eq!((&server[..2], &server[server.len() - 2..]), (&[up, confirmed][..], &[("shutdown", 0), end][..]));
+}
+
 /// What an association can be told that shows in its packets.
 const SHAPES: [&str; 5] = [
     "cookie_life = \"1 s\"",

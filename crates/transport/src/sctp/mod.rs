@@ -17,6 +17,7 @@ mod chunk;
 mod config;
 mod cookie;
 mod growth;
+mod notification;
 mod order;
 mod outstanding;
 mod parameters;
@@ -40,6 +41,7 @@ pub use chunk::{
 pub use config::{Config, Semantics};
 pub use cookie::Cookie;
 pub use growth::Growth;
+pub use notification::{Notification, Subject};
 pub use parameters::PARAMETERS;
 pub use path::Path;
 pub use path_choice::PathChoice;

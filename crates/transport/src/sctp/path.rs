@@ -4,6 +4,7 @@ use super::changeover::Changeover;
 use super::chunk::Probe;
 use super::config::Config;
 use super::growth::{News, PseudoCumack};
+use super::notification::Notification;
 use super::order::Order;
 use super::recovery::Newly;
 use super::stats::PathStats;
@@ -77,6 +78,15 @@ pub(super) struct Heartbeat {
     pub wanted: bool,
 }
 
+/// How a path is, as its application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Unconfirmed,
+    Well,
+    PotentiallyFailed,
+    Inactive,
+}
+
 /// One of the peer's addresses.
 pub struct Path {
     pub(super) window: Window,
@@ -123,6 +133,8 @@ pub struct Path {
     /// Timeouts since something was acknowledged.
     pub(super) silent: bool,
     pub(super) stats: PathStats,
+    /// How the application thinks that it is.
+    told: Health,
 }
 
 impl Path {
@@ -166,6 +178,7 @@ impl Path {
             round: 0,
             silent: false,
             stats: PathStats::default(),
+            told: if number == 0 { Health::Well } else { Health::Unconfirmed },
         }
     }
 
@@ -339,6 +352,29 @@ impl Path {
                 window.cwnd = (window.cwnd / 2).max(4 * window.segment);
                 self.used += rto;
             }
+        }
+    }
+
+    fn health(&self) -> Health {
+        match () {
+            () if !self.active => Health::Inactive,
+            () if !self.confirmed => Health::Unconfirmed,
+            () if self.is_potentially_failed() => Health::PotentiallyFailed,
+            () => Health::Well,
+        }
+    }
+
+    /// What there is to tell of path `number`, which it is, since it was last asked.
+    pub(super) fn change(&mut self, number: u8) -> Option<Notification> {
+        let now = self.health();
+        let before = std::mem::replace(&mut self.told, now);
+        match (before, now) {
+            _ if before == now => None,
+            (_, Health::Inactive) => Some(Notification::PathDown(number)),
+            (_, Health::PotentiallyFailed) => Some(Notification::PathDoubtful(number)),
+            (Health::Unconfirmed, Health::Well) => Some(Notification::PathConfirmed(number)),
+            (_, Health::Well) => Some(Notification::PathUp(number)),
+            (_, Health::Unconfirmed) => None,
         }
     }
 

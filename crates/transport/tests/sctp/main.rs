@@ -5,6 +5,7 @@ mod errors;
 mod failover;
 mod handshake;
 mod lab;
+mod notifications;
 mod pair;
 mod partial;
 mod restart;

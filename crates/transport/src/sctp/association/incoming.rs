@@ -30,6 +30,7 @@ impl Association {
             }
         }
         self.advance_shutdown(now);
+        self.tx.look_around();
     }
 
     /// Section 8.5: the verification tag. An INIT has none; ABORT and SHUTDOWN COMPLETE may bear that of their receiver.
@@ -69,7 +70,12 @@ impl Association {
             Control::InitAck(init, cookie) => self.on_init_ack(now, path, init, cookie),
             Control::CookieEcho(cookie) => return self.on_cookie_echo(now, path, cookie),
             Control::CookieAck if self.state == State::CookieEchoed => self.establish(now),
-            Control::Error(Cause::StaleCookie(_)) => self.on_stale_cookie(now, path),
+            Control::Error(cause) => {
+                self.tx.notices.tell(Notification::RemoteError(cause));
+                if let Cause::StaleCookie(_) = cause {
+                    self.on_stale_cookie(now, path);
+                }
+            }
             // Section 3.2: the type's two highest bits say what to do with it.
             Control::Unknown(kind) => {
                 if kind & 0x40 != 0 {
@@ -83,12 +89,12 @@ impl Association {
             Control::ShutdownAck if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) => {
                 self.send(path, Control::ShutdownComplete(false));
                 self.peer_shut = true;
-                self.enter_closed();
+                self.complete_shutdown();
             }
-            Control::ShutdownComplete(_) if self.state == State::ShutdownAckSent => self.enter_closed(),
+            Control::ShutdownComplete(_) if self.state == State::ShutdownAckSent => self.complete_shutdown(),
             Control::Abort(..) if !matches!(self.state, State::Closed) => {
                 self.failure = Some(Failure::Aborted);
-                self.enter_closed();
+                self.fail();
             }
             _ => {}
         }
@@ -113,12 +119,19 @@ impl Association {
         }
     }
 
+    fn complete_shutdown(&mut self) {
+        self.tx.notices.tell(Notification::ShutdownComplete);
+        self.enter_closed();
+    }
+
     /// Section 9.2.
     fn on_shutdown(&mut self, now: Time, path: usize, cumulative: u32) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
-                self.peer_shut = true;
+                if !std::mem::replace(&mut self.peer_shut, true) {
+                    self.tx.notices.tell(Notification::PeerShutdown);
+                }
                 self.tx.backlog.close();
                 self.tx.on_cumulative(now, cumulative);
             }

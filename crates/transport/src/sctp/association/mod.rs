@@ -8,6 +8,7 @@ use super::cause::Cause;
 use super::chunk::{Control, Extensions, Init};
 use super::config::Config;
 use super::cookie::Cookie;
+use super::notification::Notification;
 use super::path::Path;
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -168,6 +169,14 @@ impl Association {
     pub fn unread(&self) -> u64 {
         self.rx.unread()
     }
+    /// From now on [`notifications`](Self::notifications) has something to say.
+    pub fn watch_notifications(&mut self) {
+        self.tx.notices.watch();
+    }
+    /// What there is to tell the application since it was last asked.
+    pub fn notifications(&mut self) -> Vec<Notification> {
+        self.tx.notices.take()
+    }
     /// From now on [`next_read`](Self::next_read) tells which messages the application has read.
     pub fn watch_messages(&mut self) {
         self.rx.watch_messages();
@@ -198,20 +207,20 @@ impl Association {
 
     /// Gives the association up and tells the peer.
     pub fn abort(&mut self) {
-        self.abort_with(Cause::UserInitiated);
+        self.abort_with(Some(Cause::UserInitiated));
     }
 
-    fn abort_with(&mut self, cause: Cause) {
+    fn abort_with(&mut self, cause: Option<Cause>) {
         if !matches!(self.state, State::Closed | State::CookieWait) {
-            self.send(self.usable_path(), Control::Abort(false, Some(cause)));
+            self.send(self.usable_path(), Control::Abort(false, cause));
         }
-        self.enter_closed();
+        self.fail();
     }
 
     /// The peer did what ends the association.
     fn abort_for(&mut self, cause: Cause) {
         self.failure = Some(Failure::Refused(cause));
-        self.abort_with(cause);
+        self.abort_with(Some(cause));
     }
 
     // ---- time ---------------------------------------------------------------------------------------------------
@@ -239,8 +248,9 @@ impl Association {
         }
         if !alive {
             self.failure = Some(Failure::TimedOut);
-            self.abort();
+            self.abort_with(None);
         }
+        self.tx.look_around();
     }
 
     /// T1 or T2 expired: what waits for its answer is sent again, by the next path.
@@ -274,6 +284,17 @@ impl Association {
     fn send(&mut self, path: usize, chunk: Control) {
         let tag = if matches!(chunk, Control::Init(_)) { 0 } else { self.peer.tag };
         self.outbox.push((path, tag, chunk));
+    }
+
+    /// It ends otherwise than by a shutdown.
+    fn fail(&mut self) {
+        match self.state {
+            State::Closed => {}
+            State::CookieWait | State::CookieEchoed => self.tx.notices.tell(Notification::CannotStart),
+            _ => self.tx.notices.tell(Notification::Lost),
+        }
+        self.tx.tell_unacknowledged();
+        self.enter_closed();
     }
 
     fn enter_closed(&mut self) {
@@ -347,7 +368,7 @@ impl Stream for Association {
         self.closing = true;
         self.tx.backlog.close();
         match self.state {
-            State::CookieWait | State::CookieEchoed => self.enter_closed(),
+            State::CookieWait | State::CookieEchoed => self.fail(),
             State::Closed => {}
             _ => self.advance_shutdown(self.clock),
         }

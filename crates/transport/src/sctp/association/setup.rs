@@ -139,6 +139,7 @@ impl Association {
 
     /// Both sides know each other.
     pub(super) fn establish(&mut self, now: Time) {
+        self.tx.notices.tell(if self.was_open { Notification::Restart } else { Notification::Up });
         self.state = State::Established;
         self.was_open = true;
         self.timer = Time::NEVER;

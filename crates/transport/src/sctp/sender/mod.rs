@@ -1,5 +1,6 @@
 //! The sending half: messages cut into chunks, chunks put on paths, and what becomes of them.
 
+mod notices;
 mod partial;
 mod sack;
 #[cfg(test)]
@@ -9,6 +10,7 @@ mod timeout;
 use super::backlog::{Backlog, Fragment};
 use super::chunk::{DataFlags, Extensions, Packet, data_header, stamp};
 use super::config::Config;
+use super::notification::Notices;
 use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;
 use super::retransmission::View;
@@ -56,6 +58,8 @@ pub(super) struct Sender {
     /// What partial reliability keeps, if both sides have it.
     pub partial: Option<Box<Partial>>,
     pub stats: Stats,
+    /// What the application is to be told, of the association as a whole too.
+    pub notices: Notices,
 }
 
 impl Sender {
@@ -82,6 +86,7 @@ impl Sender {
             lots: Stream::new(seed, "sctp retransmission"),
             partial: None,
             stats: Stats::default(),
+            notices: Notices::default(),
             config: config.clone(),
         }
     }
@@ -95,7 +100,7 @@ impl Sender {
         for (path, old) in self.paths.iter_mut().zip(old.paths) {
             path.stats = old.stats;
         }
-        (self.backlog, self.stats) = (old.backlog, old.stats);
+        (self.backlog, self.stats, self.notices) = (old.backlog, old.stats, old.notices);
         self.partial = old.partial.map(|partial| Box::new(partial.for_successor()));
         self.acknowledged = self.backlog.cut;
         self.backlog.reopen();

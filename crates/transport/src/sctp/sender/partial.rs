@@ -5,10 +5,11 @@ use super::Sender;
 use crate::RangeSet;
 use crate::sctp::backlog::Fragment;
 use crate::sctp::chunk::{DataFlags, Packet, Skip, forward_bytes};
+use crate::sctp::notification::Notification;
 use crate::sctp::outstanding::{Place, Record};
 use crate::sctp::path::Path;
 use crate::sctp::reliability::Reliability;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::Time;
 
 /// What was given up.
@@ -153,9 +154,7 @@ impl Sender {
 
     /// Gives up every message that was sent, if only in part, and not acknowledged.
     pub(super) fn lose_outstanding(&mut self) {
-        let open = |tsn: &u64| self.records.get(*tsn).place != Place::Abandoned;
-        let tsns = (self.records.first..self.records.next()).filter(open);
-        let lost: BTreeSet<u32> = tsns.map(|tsn| self.records.get(tsn).message).collect();
+        let lost = self.unacknowledged();
         let begun = self.backlog.begun();
         for &(stream, message) in &begun {
             self.backlog.skip(stream);
@@ -171,6 +170,7 @@ impl Sender {
 
     fn note_abandoned(&mut self, message: u32, is_settled: bool) {
         self.stats.messages_abandoned += 1;
+        self.notices.tell(Notification::SendFailed(message));
         if let Some(partial) = &mut self.partial {
             partial.abandoned.insert(u64::from(message), u64::from(message) + 1, |_, _| {});
             if is_settled {
