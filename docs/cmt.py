@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,8 @@ def windows(network: vz.Network, settings: Settings, until: str) -> pl.DataFrame
     return result.samples.select("time_s", "value", series=pl.format("path {}", pl.col("path") + 1))
 
 
-def draw(name: str, title: str, panels: Mapping[str, pl.DataFrame]) -> None:
-    """Panels side by side, a line for each path."""
+def draw(name: str, title: str, panels: Mapping[str, pl.DataFrame], series: Sequence[str] = PATHS) -> None:
+    """Panels side by side, a line for each path or what else the series are."""
     frames = [frame.with_columns(panel=pl.lit(panel)) for panel, frame in panels.items()]
     frame = pl.concat(frames).sort("panel", "series", "time_s", maintain_order=True)
     figure = Figure(
@@ -49,7 +49,8 @@ def draw(name: str, title: str, panels: Mapping[str, pl.DataFrame]) -> None:
         facet="panel", columns=2, x_title="Time", y_title="Congestion window",
     )  # fmt: skip
     rows = Rows(thin(frame, ["panel", "series"], "value"))
-    svg = Drawing(Plot(figure, rows, PAPER, Face.STILL, PATHS, {"series": PATHS, "panel": list(panels)})).svg()
+    order = {"series": list(series), "panel": list(panels)}
+    svg = Drawing(Plot(figure, rows, PAPER, Face.STILL, list(series), order)).svg()
     (IMAGES / f"{name}.svg").write_text(svg + "\n", encoding="utf-8")
 
 
@@ -94,16 +95,52 @@ def losses() -> None:
     draw("losses", "Losses of 1 % on both paths", panels)
 
 
+CONTROLS = {
+    "Reno on each path": "reno",
+    "LIA": "lia",
+    "OLIA": "olia",
+    "BALIA": "balia",
+    "CMT/RPv2": "rpv2",
+    "Weighted Vegas": "wvegas",
+}
+
+
 def coupled() -> None:
     """Uncoupled and coupled windows over paths of which the second loses more."""
     panels = {
-        title: windows(paths((0.002, 0.02)), {"cc": cc, "initial_ssthresh": "auto", **PROPOSAL}, "20 s")
-        for title, cc in {"Reno on each path": "reno", "CMT/RPv2": "rpv2"}.items()
+        title: windows(paths((0.001, 0.004)), {"cc": cc, "initial_ssthresh": "auto", **PROPOSAL}, "30 s")
+        for title, cc in CONTROLS.items()
     }
-    draw("coupled", "Losses of 0.2 and 2 %", panels)
+    draw("coupled", "Losses of 0.1 and 0.4 %", panels)
+
+
+def shared() -> None:
+    """Both windows together of an association whose paths cross one bottleneck, and a TCP flow's, which joins later."""
+    ways = [("a", "A1"), ("A1", "R1"), ("a", "A2"), ("A2", "R1"), ("R2", "B1"), ("B1", "b"), ("R2", "B2"), ("B2", "b")]
+    beside = [("c", "C"), ("C", "R1"), ("R2", "D"), ("D", "d")]
+    links = dict.fromkeys(ways + beside, vz.link("1 Gbps", "1 ms"))
+    bottleneck = {("R1", "R2"): vz.link("20 Mbps", "18 ms", queue="1 bdp")}
+    routers = ["A1", "A2", "B1", "B2", "C", "D", "R1", "R2"]
+    network = vz.custom(["a", "b", "c", "d"], links | bottleneck, routers=routers)
+    told = vz.sctp(cmt=True, send_buffer="4 MB", receive_buffer="4 MB", **PROPOSAL)
+    names = {0: "both paths", 1: "TCP Reno"}
+
+    def played(cc: str) -> pl.DataFrame:
+        flows = [
+            vz.flow(vz.upload(message="1452 B"), {**told, "cc": cc}, client="a", server="b"),
+            vz.flow(vz.upload(), vz.tcp(cc="reno"), client="c", server="d", start="10 s", start_spread="1 s"),
+        ]
+        samples = vz.run(network, flows, until="120 s", trace=["cwnd"], trace_every_s=0.1).samples
+        # Paths are sampled when something happens to them: each second's means can be added.
+        means = samples.group_by("flow", "path", time_s=pl.col("time_s").floor()).agg(pl.col("value").mean())
+        summed = means.group_by("flow", "time_s").agg(pl.col("value").sum())
+        return summed.select("time_s", "value", series=pl.col("flow").replace_strict(names))
+
+    panels = {title: played(cc) for title, cc in CONTROLS.items()}
+    draw("shared", "Two paths over one bottleneck, beside TCP from 10 s on", panels, list(names.values()))
 
 
 if __name__ == "__main__":
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for picture in (starvation, split, recovery, losses, coupled):
+    for picture in (starvation, split, recovery, losses, coupled, shared):
         picture()

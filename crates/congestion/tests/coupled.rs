@@ -9,6 +9,7 @@ use bottleneck::{MSS, Path, control, setup};
 use vazao_congestion::coupled::{Balia, Lia, Olia};
 use vazao_congestion::window::Window;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Setup, Sibling, Signal, State};
+use vazao_engine::registry::Raw;
 use vazao_engine::{Duration, Time};
 
 const SEGMENT: f64 = MSS as f64;
@@ -159,6 +160,43 @@ fn balia_grows_and_falls_by_how_much_faster_the_best_is() {
         assert!((balia.alpha() - alpha).abs() < 1e-12, "path {own}");
         assert_near(growth("balia", &paths, own), grows, &format!("path {own}"));
         assert_near(left("balia", &paths, own), keeps, &format!("path {own}"));
+    }
+}
+
+/// A control by Multipath TCP's Linux in congestion avoidance at `paths[own]`, shown `paths`.
+fn linux(name: &str, paths: &[Sibling], own: usize) -> Box<dyn CongestionControl> {
+    let window = Some(paths[own].cwnd / SEGMENT);
+    let mut control =
+        control(name, &[("profile", Raw::Text("linux".into()))], setup(window.unwrap_or_default(), window));
+    show(control.as_mut(), paths, own);
+    control
+}
+
+/// Which acknowledgement of two segments moves a window by Linux's count, and whereto.
+fn first_step(mut control: Box<dyn CongestionControl>) -> (u32, i64) {
+    let moved = (1..1000).find_map(|count| {
+        let step = acknowledge(control.as_mut(), 2 * MSS) / SEGMENT;
+        (step != 0.0).then_some((count, step as i64))
+    });
+    moved.expect("it moves")
+}
+
+/// By net/mptcp of v0.95. LIA, where all windows over alpha are 30 / (4/3), saves 22 acknowledgements up, and grows with the
+/// next; BALIA's slower path of above 20 / 0.2 and one. OLIA adds 1024 * 0.75 / 10, which is 76, and needs 1023: the 14th; and
+/// takes 1024 * 0.25 / 20, which is 12: the 86th. BALIA's alpha on loss is 1 up to 2, where it is 2 and counts as 1.5.
+#[test]
+fn linux_counts_acknowledgements_and_whole_segments() {
+    let paths = [path(10.0, 5.0, 50), path(20.0, 5.0, 200)];
+    assert_eq!(first_step(linux("lia", &paths, 0)), (23, 1));
+    assert_eq!(first_step(linux("balia", &paths, 1)), (101, 1));
+    let told = [telling(10.0, 5.0, 50, 200_000.0), telling(20.0, 5.0, 100, 500_000.0)];
+    assert_eq!(first_step(linux("olia", &told, 0)), (14, 1));
+    assert_eq!(first_step(linux("olia", &told, 1)), (86, -1));
+    for (name, ms, kept) in [("balia", 200, 6), ("balia", 199, 11), ("lia", 200, 10), ("olia", 200, 10)] {
+        let paths = [path(10.5, 5.0, 50), path(21.0, 5.0, ms)];
+        let mut control = linux(name, &paths, 1);
+        lose(control.as_mut(), 21, Signal::Loss);
+        assert_eq!(control.cwnd(), kept * MSS, "{name} at {ms} ms");
     }
 }
 
@@ -324,13 +362,33 @@ fn weighted_vegas_is_one_flow() {
 #[test]
 fn weighted_vegas_lets_queues_drain() {
     let mut wvegas = avoiding("wvegas", 100);
-    let drained = 98.0 * 80.0 / 121.0 / 2.0;
+    let drained = 97.0 * 80.0 / 121.0 / 2.0;
     for (ms, window) in [(100, 99.0), (119, 98.0), (121, drained), (121, drained - 1.0)] {
         let (rtt, min_rtt) = (Duration::from_millis(ms), Duration::from_millis(80));
         let ack = Ack { acked: MSS, delivered: MSS, srtt: rtt, min_rtt, window_limited: true, ..Ack::default() };
         wvegas.on_ack(&Ack { rtt: Some(rtt), ..ack });
         wvegas.on_ack(&Ack { round: true, ..ack });
         assert_near(wvegas.cwnd() as f64 / SEGMENT, window, &format!("after {ms} ms"));
+    }
+}
+
+/// Linux's lets queues drain at twice the queueing delay, counts what waits in whole segments, and so has windows that
+/// stay: of 50 at 80 and 100 ms 10 wait, at 101 ms 10.4, at 103 ms 11.2, which leaves 49 with 10.9.
+#[test]
+fn linux_weighted_vegas_counts_whole_segments() {
+    let drained = (97.0 * 80.0 / 120.0 / 2.0_f64).floor();
+    for (start, steps) in [
+        (100.0, vec![(100, 99.0), (119, 98.0), (120, drained)]),
+        (50.0, vec![(100, 50.0), (101, 50.0), (103, 49.0), (103, 49.0)]),
+    ] {
+        let mut wvegas = linux("wvegas", &[path(start, 5.0, 100)], 0);
+        for (ms, window) in steps {
+            let (rtt, min_rtt) = (Duration::from_millis(ms), Duration::from_millis(80));
+            let ack = Ack { acked: MSS, delivered: MSS, srtt: rtt, min_rtt, window_limited: true, ..Ack::default() };
+            wvegas.on_ack(&Ack { rtt: Some(rtt), ..ack });
+            wvegas.on_ack(&Ack { round: true, ..ack });
+            assert_near(wvegas.cwnd() as f64 / SEGMENT, window, &format!("from {start} after {ms} ms"));
+        }
     }
 }
 

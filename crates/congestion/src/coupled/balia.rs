@@ -1,8 +1,8 @@
-use super::{Sibling, Siblings};
+use super::{PROFILE, Sibling, Siblings};
 use crate::registry::Constructor;
-use crate::window::{Reno, Window, windowed};
+use crate::window::{Reno, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::Entry;
+use vazao_engine::registry::{Entry, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "balia",
@@ -10,8 +10,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Balanced linked adaptation",
     source: "Peng, Walid, Hwang, Low, ToN 24(1), 2016; draft-walid-mptcp-congestion-control-04",
     help: "coupled: between LIA's friendliness and OLIA's slowness to respond; slower paths also fall further on loss",
-    parameters: &[],
-    build: |_, setup| windowed(Balia::default(), setup),
+    parameters: &[PROFILE],
+    build: |p, setup| windowed(Balia::from(p), setup),
 };
 
 /// Balanced linked adaptation (Peng, Walid, Hwang, Low, *Multipath TCP: analysis, design, and implementation*, IEEE/ACM
@@ -23,9 +23,17 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 #[derive(Debug, Default)]
 pub struct Balia {
     siblings: Siblings,
+    /// Linux counts acknowledgements and whole segments, and of alpha on loss only the whole (net/mptcp/mptcp_balia.c): a path
+    /// half as fast as the best, or faster, halves as that does.
+    linux: Option<WholeSegments>,
 }
 
 impl Balia {
+    /// BALIA as the registry describes it.
+    pub fn from(p: &Parameters) -> Self {
+        Balia { siblings: Siblings::default(), linux: WholeSegments::wanted(p) }
+    }
+
     /// alpha: the largest rate of all paths over the own one; 1 of a path alone.
     pub fn alpha(&self) -> f64 {
         let best = self.siblings.most(Sibling::rate);
@@ -37,12 +45,19 @@ impl Window for Balia {
     /// x / rtt / (sum of x)² * (1 + alpha) / 2 * (4 + alpha) / 5 segments for each segment acknowledged, with x = w / rtt.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let (share, alpha) = (self.siblings.share(state, Sibling::rate), self.alpha());
-        state.cwnd + Reno::increase(state, ack) * share * share * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
+        let growth = share * share * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0;
+        match &mut self.linux {
+            Some(whole) => whole.acknowledge(state, (WholeSegments::window(state) / growth).floor()),
+            None => state.cwnd + Reno::increase(state, ack) * growth,
+        }
     }
 
     /// w / 2 * min(alpha, 1.5) less.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        state.in_use(congestion) * (1.0 - self.alpha().min(1.5) / 2.0)
+        let alpha = self.alpha();
+        let Some(whole) = &mut self.linux else { return state.in_use(congestion) * (1.0 - alpha.min(1.5) / 2.0) };
+        let window = WholeSegments::window(state);
+        whole.keep(state, window - ((window / 2.0).floor() * alpha.floor().min(1.5)).floor())
     }
 
     fn least_threshold(&self) -> f64 {

@@ -1,8 +1,8 @@
-use super::{Sibling, Siblings};
+use super::{PROFILE, Sibling, Siblings};
 use crate::registry::Constructor;
-use crate::window::{Reno, Window, windowed};
+use crate::window::{Reno, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::Entry;
+use vazao_engine::registry::{Entry, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "lia",
@@ -10,8 +10,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Linked increases",
     source: "RFC 6356",
     help: "coupled: all paths together grow as one Reno flow would on the best of them; each halves on its own losses",
-    parameters: &[],
-    build: |_, setup| windowed(Lia::default(), setup),
+    parameters: &[PROFILE],
+    build: |p, setup| windowed(Lia::from(p), setup),
 };
 
 /// The linked-increases algorithm (RFC 6356; Wischik, Raiciu, Greenhalgh, Handley, NSDI 2011): all paths together grow
@@ -20,9 +20,16 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 #[derive(Debug, Default)]
 pub struct Lia {
     siblings: Siblings,
+    /// Linux counts acknowledgements, whatever they cover, and whole segments (net/mptcp/mptcp_coupled.c).
+    linux: Option<WholeSegments>,
 }
 
 impl Lia {
+    /// LIA as the registry describes it.
+    pub fn from(p: &Parameters) -> Self {
+        Lia { siblings: Siblings::default(), linux: WholeSegments::wanted(p) }
+    }
+
     /// Equation 2's alpha: how fast all together grow, as a part of what windows of their sum would; 1 of a path alone.
     pub fn alpha(&self, state: &State) -> f64 {
         let (total, _) = self.siblings.sum(state, |path| path.cwnd);
@@ -36,11 +43,20 @@ impl Window for Lia {
     /// Section 3: min(alpha / total, 1 / cwnd) segments for each segment acknowledged.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let (total, own) = self.siblings.sum(state, |path| path.cwnd);
-        state.cwnd + Reno::increase(state, ack) * (self.alpha(state) * own / total).min(1.0)
+        let alpha = self.alpha(state);
+        match &mut self.linux {
+            Some(whole) => {
+                whole.acknowledge(state, (total / state.mss / alpha).floor().max(WholeSegments::window(state)))
+            }
+            None => state.cwnd + Reno::increase(state, ack) * (alpha * own / total).min(1.0),
+        }
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
-        state.in_use(congestion) / 2.0
+        match &mut self.linux {
+            Some(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
+            None => state.in_use(congestion) / 2.0,
+        }
     }
 
     fn siblings(&mut self) -> Option<&mut Siblings> {

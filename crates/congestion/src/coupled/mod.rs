@@ -21,6 +21,15 @@ pub use wvegas::WVegas;
 
 use crate::State;
 use vazao_engine::Duration;
+use vazao_engine::registry::{Kind, Parameter};
+
+/// Whether the variant of Multipath TCP's Linux kernel is wanted instead of the source's.
+pub(crate) const PROFILE: Parameter = Parameter::new(
+    "profile",
+    Kind::Choice(&["rfc", "linux"]),
+    "rfc",
+    "whose rules where they differ: the source's (RFC, draft or paper), or those of Multipath TCP for Linux 4.19 (v0.95)",
+);
 
 /// One path of a connection as its siblings see it.
 #[derive(Clone, Copy, Debug, PartialEq)]

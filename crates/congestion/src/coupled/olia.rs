@@ -1,9 +1,9 @@
-use super::{Sibling, Siblings};
+use super::{PROFILE, Sibling, Siblings};
 use crate::registry::Constructor;
-use crate::window::{Reno, Window, windowed};
+use crate::window::{Reno, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
 use vazao_engine::Time;
-use vazao_engine::registry::Entry;
+use vazao_engine::registry::{Entry, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "olia",
@@ -11,8 +11,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Opportunistic linked increases",
     source: "Khalili, Gast, Popovic, Le Boudec, CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
     help: "coupled: as one Reno flow on the best paths, which it moves to from the fullest; others keep a trickle",
-    parameters: &[],
-    build: |_, setup| windowed(Olia::default(), setup),
+    parameters: &[PROFILE],
+    build: |p, setup| windowed(Olia::from(p), setup),
 };
 
 /// The opportunistic linked-increases algorithm (Khalili, Gast, Popovic, Le Boudec, *MPTCP is not Pareto-optimal*, CoNEXT
@@ -31,9 +31,36 @@ pub struct Olia {
     since: f64,
     /// Both before the last loss.
     before: (f64, f64),
+    linux: Option<Steps>,
+}
+
+/// Linux counts acknowledgements, whatever they cover, and whole segments (net/mptcp/mptcp_olia.c).
+#[derive(Debug, Default)]
+struct Steps {
+    /// In 1024ths, what was added towards a segment more, or one less.
+    credit: f64,
+}
+
+impl Steps {
+    /// The window in bytes, where an acknowledgement adds `growth` over the window.
+    fn take(&mut self, state: &State, growth: f64) -> f64 {
+        const SEGMENT: f64 = 1024.0;
+        let window = WholeSegments::window(state);
+        self.credit += (SEGMENT * growth / window).trunc();
+        let step = if self.credit.abs() < SEGMENT - 1.0 { 0.0 } else { self.credit.signum() };
+        if step != 0.0 {
+            self.credit = 0.0;
+        }
+        (window + step).max(1.0) * state.mss
+    }
 }
 
 impl Olia {
+    /// OLIA as the registry describes it.
+    pub fn from(p: &Parameters) -> Self {
+        Olia { linux: (p.text("profile") == "linux").then(Steps::default), ..Olia::default() }
+    }
+
     /// alpha of the own path: above zero where it is to get more than its part; zero of a path alone.
     pub fn alpha(&self) -> f64 {
         let quality = |path: &Sibling| path.told / (path.seconds() * path.seconds());
@@ -64,7 +91,11 @@ impl Window for Olia {
     /// For each byte acknowledged w / rtt² / (sum of w / rtt)² + alpha / w segments.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let share = self.siblings.share(state, Sibling::rate);
-        state.cwnd + Reno::increase(state, ack) * (share * share + self.alpha())
+        let growth = share * share + self.alpha();
+        match &mut self.linux {
+            Some(steps) => steps.take(state, growth),
+            None => state.cwnd + Reno::increase(state, ack) * growth,
+        }
     }
 
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
@@ -73,7 +104,10 @@ impl Window for Olia {
             (self.between, self.since) = (self.since, 0.0);
         }
         self.tell();
-        state.in_use(congestion) / 2.0
+        match self.linux {
+            Some(_) => (WholeSegments::window(state) / 2.0).floor() * state.mss,
+            None => state.in_use(congestion) / 2.0,
+        }
     }
 
     fn undo(&mut self, _: Time) {
@@ -83,7 +117,7 @@ impl Window for Olia {
 
     /// One segment where there are other paths, so that little is sent over a congested one.
     fn least_threshold(&self) -> f64 {
-        if self.siblings.are_several() { 1.0 } else { 2.0 }
+        if self.siblings.are_several() && self.linux.is_none() { 1.0 } else { 2.0 }
     }
 
     fn siblings(&mut self) -> Option<&mut Siblings> {

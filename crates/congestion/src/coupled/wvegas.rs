@@ -1,8 +1,10 @@
-use super::{Sibling, Siblings};
+use super::{PROFILE, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::round::Round;
-use crate::window::{Window, windowed};
+use crate::window::{WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
+use std::cmp::Ordering;
+use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -12,6 +14,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Xu, Cao, Fu, ICNP 2012; draft-xu-mptcp-congestion-control-05",
     help: "coupled: as many segments in queues on all paths together as one Vegas flow, shared by the paths' rates",
     parameters: &[
+        PROFILE,
         Parameter::new("total_alpha", Kind::Number(1.0, 1000.0), "10", "segments in queues, of all paths together"),
         Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
     ],
@@ -28,8 +31,7 @@ const LEAST_ALPHA: f64 = 2.0;
 /// the queueing delay is `total_alpha` over the sum of rates on every path: all are equally congested.
 ///
 /// A queue of others, or one's own that never empties, hides the base round-trip time. So when the queueing delay is twice
-/// the least seen in equilibrium, the window falls to half of what the path carries and lets the queue drain. The authors'
-/// implementation takes the least of all delays, which a path without noise, where queues grow from nothing, does not bear.
+/// the least seen in equilibrium, the window falls to half of what the path carries and lets the queue drain.
 #[derive(Debug)]
 pub struct WVegas {
     total_alpha: f64,
@@ -39,10 +41,13 @@ pub struct WVegas {
     /// Segments that the path is to keep in queues.
     alpha: f64,
     round: Round,
-    /// The mean and the least round-trip time, in seconds, once a round trip is over.
-    rtts: Option<(f64, f64)>,
+    /// The mean round-trip time, once a round trip is over, and its excess over the least.
+    seen: Option<(Duration, Duration)>,
     /// The least queueing delay in equilibrium since the last time that queues were let drain.
-    least: Option<f64>,
+    least: Option<Duration>,
+    /// The authors' implementation for Linux (net/mptcp/mptcp_wvegas.c) counts whole segments, and its least queueing delay is
+    /// that of all: where queues grow from nothing, without noise, their second segment is twice the first.
+    linux: bool,
 }
 
 impl WVegas {
@@ -54,8 +59,9 @@ impl WVegas {
             siblings: Siblings::default(),
             alpha: LEAST_ALPHA,
             round: Round::default(),
-            rtts: None,
+            seen: None,
             least: None,
+            linux: p.text("profile") == "linux",
         }
     }
 
@@ -64,24 +70,30 @@ impl WVegas {
         self.alpha
     }
 
-    /// What of a window of `segments` waits in queues, by mean and least round-trip time.
-    fn queued(segments: f64, (mean, base): (f64, f64)) -> f64 {
-        segments * (1.0 - base / mean)
+    /// A number of segments as it counts.
+    fn counted(&self, segments: f64) -> f64 {
+        if self.linux { segments.floor() } else { segments }
+    }
+
+    /// What of the window waits in queues, in segments.
+    fn queued(&self, state: &State, (rtt, delay): (Duration, Duration)) -> f64 {
+        self.counted(self.counted(state.segments()) * delay.as_nanos() as f64 / rtt.as_nanos() as f64)
     }
 
     /// The path has what it was to have: its rate is told, and alpha follows its part of what all tell.
     fn weigh(&mut self, state: &State, rate: f64) {
         let (all, before) = self.siblings.sum(state, |path: &Sibling| path.told);
-        self.alpha = (self.total_alpha * rate / (all - before + rate)).max(LEAST_ALPHA);
+        self.alpha = self.counted(self.total_alpha * rate / (all - before + rate)).max(LEAST_ALPHA);
         self.siblings.tell(rate);
     }
 
     /// Whether queues are to be let drain.
-    fn is_to_drain(&mut self, delay: f64, balanced: bool) -> bool {
-        if balanced {
+    fn is_to_drain(&mut self, delay: Duration, balanced: bool) -> bool {
+        // No path outside simulation shows a delay of exactly nothing, which would be twice itself.
+        if balanced || self.linux && delay > Duration::ZERO {
             self.least = Some(self.least.map_or(delay, |least| least.min(delay)));
         }
-        let drains = self.least.is_some_and(|least| delay > 2.0 * least);
+        let drains = self.least.is_some_and(|least| delay > least * 2 || self.linux && delay == least * 2);
         if drains {
             self.least = None;
         }
@@ -92,7 +104,8 @@ impl WVegas {
 impl Window for WVegas {
     fn observe(&mut self, _: &State, ack: &Ack) {
         if ack.round {
-            self.rtts = self.round.take_mean().map(|mean| (mean, ack.min_rtt.as_secs()));
+            let mean = self.round.take_mean().map(Duration::from_secs_f64);
+            self.seen = mean.map(|mean| (mean, mean.saturating_sub(ack.min_rtt)));
         }
         if let Some(rtt) = ack.rtt {
             self.round.add(rtt);
@@ -101,33 +114,40 @@ impl Window for WVegas {
 
     /// Once a round trip a segment more, or one less; never below two.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
-        let Some((mean, base)) = self.rtts.filter(|_| ack.round) else { return state.cwnd };
-        let queued = Self::queued(state.segments(), (mean, base));
+        let Some((rtt, delay)) = self.seen.filter(|_| ack.round) else { return state.cwnd };
+        let queued = self.queued(state, (rtt, delay));
         if queued >= self.alpha {
-            self.weigh(state, state.cwnd / mean);
+            self.weigh(state, state.cwnd / rtt.as_secs());
         }
-        let least = 2.0 * state.mss;
-        if self.is_to_drain(mean - base, queued >= self.alpha) {
-            return (state.cwnd * base / mean / 2.0).max(least);
-        }
-        if queued < self.alpha { state.cwnd + state.mss } else { (state.cwnd - state.mss).max(least) }
+        let step = match queued.total_cmp(&self.alpha) {
+            Ordering::Less => state.mss,
+            Ordering::Equal => 0.0,
+            Ordering::Greater => -state.mss,
+        };
+        let drains = self.is_to_drain(delay, queued >= self.alpha);
+        let kept = if drains { (rtt - delay).as_secs() / rtt.as_secs() / 2.0 } else { 1.0 };
+        self.counted((state.cwnd + step) / state.mss * kept).max(2.0) * state.mss
     }
 
     fn leave_slow_start(&mut self, state: &State, ack: &Ack) -> bool {
-        ack.round && self.rtts.is_some_and(|rtts| Self::queued(state.segments(), rtts) > self.gamma)
+        ack.round && self.seen.is_some_and(|seen| self.queued(state, seen) > self.gamma)
     }
 
     /// What the path carries without a queue, and a segment.
     fn after_slow_start(&mut self, state: &State) -> f64 {
-        let (mean, base) = self.rtts.unwrap_or((1.0, 1.0));
-        (state.cwnd * base / mean + state.mss).min(state.cwnd).max(2.0 * state.mss)
+        let queued = self.seen.map_or(0.0, |seen| self.queued(state, seen));
+        (self.counted(state.segments()) + (1.0 - queued).min(0.0)).max(2.0) * state.mss
     }
 
     /// Loss is Reno's; what was known of the equilibrium is not any more.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
         (self.alpha, self.least) = (LEAST_ALPHA, None);
         self.siblings.tell(0.0);
-        state.in_use(congestion) / 2.0
+        if self.linux {
+            (WholeSegments::window(state) / 2.0).floor() * state.mss
+        } else {
+            state.in_use(congestion) / 2.0
+        }
     }
 
     fn siblings(&mut self) -> Option<&mut Siblings> {

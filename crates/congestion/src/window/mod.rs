@@ -40,7 +40,7 @@ pub use vegas::Vegas;
 pub use veno::Veno;
 pub use westwood::{BandwidthEstimate, Westwood};
 pub use westwood_plus::WestwoodPlus;
-use whole::WholeSegments;
+pub(crate) use whole::WholeSegments;
 pub use yeah::Yeah;
 
 use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Siblings, State};

@@ -7,7 +7,7 @@ use vazao_engine::registry::{Parameters, Value};
 ///
 /// All counts are exact: they stay far below 2^53.
 #[derive(Debug, Default)]
-pub(super) struct WholeSegments {
+pub(crate) struct WholeSegments {
     /// Segments acknowledged since the last that was due.
     credit: f64,
 }
@@ -48,6 +48,12 @@ impl WholeSegments {
         let due = self.credit >= every;
         self.credit = if due { 0.0 } else { self.credit + segments };
         due
+    }
+
+    /// The window in bytes after an acknowledgement, where a segment is [due](Self::due) for `every` of them.
+    pub fn acknowledge(&mut self, state: &State, every: f64) -> f64 {
+        let due = self.due(1.0, every);
+        (Self::window(state) + f64::from(u8::from(due))) * state.mss
     }
 
     /// The threshold in bytes after a congestion that keeps `kept` segments.
