@@ -165,9 +165,8 @@ fn balia_grows_and_falls_by_how_much_faster_the_best_is() {
 
 /// A control by Multipath TCP's Linux in congestion avoidance at `paths[own]`, shown `paths`.
 fn linux(name: &str, paths: &[Sibling], own: usize) -> Box<dyn CongestionControl> {
-    let window = Some(paths[own].cwnd / SEGMENT);
-    let mut control =
-        control(name, &[("profile", Raw::Text("linux".into()))], setup(window.unwrap_or_default(), window));
+    let window = paths[own].cwnd / SEGMENT;
+    let mut control = control(name, &[("profile", Raw::Text("linux".into()))], setup(window, Some(window)));
     show(control.as_mut(), paths, own);
     control
 }
