@@ -148,9 +148,15 @@ impl Config {
     /// - each message that is written is an occasion for a burst (`sctp_outq_flush`);
     /// - what is sent again, too, needs room at the peer (`sctp_packet_can_append_data`), and a fast retransmission may go
     ///   beyond the window only where nothing before it waits (`__sctp_outq_flush_rtx`);
+    /// - when T3-rtx expires one packet leaves, whatever other paths' windows admit (`sctp_retransmit`);
     /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`).
     pub fn is_linux(&self) -> bool {
         self.semantics == Semantics::Linux
+    }
+    /// Whether a path is asked by a heartbeat after half an RTO at the earliest, not at once, and nothing else goes by it
+    /// until it has answered: Linux's way. Concurrent transfers, which are not the kernel's own, do not wait for that.
+    pub fn has_slow_heartbeats(&self) -> bool {
+        self.is_linux() && !self.cmt
     }
 }
 

@@ -378,6 +378,16 @@ impl Path {
         }
     }
 
+    /// A heartbeat leaves: what Linux takes for the end of a window that was not used (`SCTP_LOWER_CWND_INACTIVE`), though
+    /// one that a timeout had made smaller grows by it.
+    pub(super) fn rest(&mut self) {
+        if let Window::Own(window) = &mut self.window {
+            window.cwnd = (window.cwnd / 2).max(4 * window.segment);
+            window.ssthresh = window.cwnd;
+            window.partial = 0;
+        }
+    }
+
     /// Something sent by it was acknowledged, or a heartbeat was answered. True: it is active again.
     pub(super) fn on_sign_of_life(&mut self) -> bool {
         self.errors = 0;

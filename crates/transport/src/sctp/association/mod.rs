@@ -117,6 +117,8 @@ impl Association {
     /// and `tsn` are its verification tag and first TSN.
     pub fn connect(config: Arc<Config>, paths: usize, tag: u32, tsn: u32) -> Association {
         let mut new = Association::new(config, paths, tag, tsn, State::CookieWait);
+        // Section 5.4: addresses that the application has named need no confirmation, as with Linux's connectx.
+        new.tx.paths.iter_mut().for_each(|path| path.confirmed |= new.config.has_slow_heartbeats());
         new.outbox.push((0, 0, Control::Init(new.own)));
         new
     }
@@ -304,9 +306,11 @@ impl Association {
         self.rx.fall_silent();
     }
 
-    /// The path that answers are sent by: the one that data came by last.
+    /// The path that answers are sent by: the one that data came by last. Linux sends them by its active path where that
+    /// one is not confirmed, or fails (`sctp_outq_select_transport`).
     fn answer_path(&self) -> usize {
-        self.rx.path
+        let is_usable = self.tx.paths[self.rx.path].is_usable() || !self.config.has_slow_heartbeats();
+        if is_usable { self.rx.path } else { self.usable_path() }
     }
 
     /// Goes on with a shutdown where everything was acknowledged (section 9.2).

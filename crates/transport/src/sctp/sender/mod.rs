@@ -113,11 +113,15 @@ impl Sender {
         self.partial = extensions.partial.then(|| self.partial.take().unwrap_or_default());
         self.backlog.establish(self.config.streams.min(streams.max(1)), self.interleaved);
         self.stats.established.get_or_insert(now);
-        for path in &mut self.paths {
+        for number in 0..self.paths.len() {
+            let probe = self.probe_delay(number);
+            let slow = self.config.has_slow_heartbeats();
+            let path = &mut self.paths[number];
             path.set_peer_window(u64::from(window));
             path.used = now;
-            path.heartbeat.wanted = !path.confirmed;
+            path.heartbeat.wanted = !path.confirmed && !slow;
             let interval = self.config.heartbeat.map(|interval| interval + path.rtt.rto());
+            let interval = if path.confirmed || !slow { interval } else { Some(probe) };
             path.heartbeat.due = interval.map_or(Time::NEVER, |interval| now + interval);
         }
         self.refill();
@@ -283,7 +287,7 @@ impl Sender {
     }
 
     fn choose(&mut self, now: Time) -> Option<usize> {
-        if self.flight == 0 {
+        if self.flight == 0 && !self.config.is_linux() {
             self.paths.iter_mut().for_each(|path| path.decay(now));
         }
         if self.config.cmt {

@@ -384,11 +384,61 @@ fn linux_sends_again_by_one_path_before_anything_new() {
         send(&mut sender, &[0; 20]);
         let expiry = sender.paths[0].timer;
         assert!(sender.handle_timeout(expiry));
-        // The second path's window is full but for one chunk.
+        // The second path's window is full but for one chunk; another occasion to send has come since.
         send(&mut sender, &[1; 19]);
+        sender.refill();
         let mut packet = Packet::default();
         assert_eq!([(); 3].map(|()| sender.next(expiry, 1468, &mut packet)), by, "{semantics}");
         assert_eq!(packet.data[0].tsn, 1, "the first, again");
+    }
+}
+
+/// RFC 9260 section 6.3.3 E3: one packet leaves when the timer expires. So it is with Linux (`sctp_retransmit`) though the
+/// other path's window is open; rfc4960 takes the rest for allowed by that.
+#[test]
+fn linux_forces_one_packet_out_when_the_timer_expires() {
+    for semantics in ["rfc4960", "linux"] {
+        let mut sender = sender(2, &[("semantics", semantics), ("max_burst", "4")]);
+        send(&mut sender, &[0; 20]);
+        let expiry = sender.paths[0].timer;
+        sender.handle_timeout(expiry);
+        let left = (0..10).take_while(|_| sender.next(expiry, 1468, &mut Packet::default()).is_some());
+        assert_eq!(left.count() == 1, semantics == "linux");
+    }
+}
+
+/// RFC 7829 section 4 rule 5: of paths that all fail the one with the fewest errors carries data.
+#[test]
+fn of_failing_paths_the_best_is_used() {
+    let mut sender = sender(3, &[("pf_retries", "0")]);
+    for (errors, used) in [([1, 0, 0], vec![1, 2]), ([2, 1, 3], vec![1]), ([2, 2, 1], vec![2]), ([1, 2, 1], vec![2])] {
+        for (path, errors) in sender.paths.iter_mut().zip(errors) {
+            path.errors = errors;
+        }
+        sender.shun();
+        let usable = |&path: &usize| sender.paths[path].is_usable();
+        assert_eq!((0..3).filter(usable).collect::<Vec<_>>(), used, "{errors:?}");
+    }
+}
+
+/// A heartbeat ends what Linux calls an idle window: max(cwnd / 2, 4 PMTU) (`sctp_transport_lower_cwnd`), which a window
+/// that a timeout has left with one packet grows by. It leaves half an RTO to one and a half after the timeout.
+#[test]
+fn linux_rests_a_window_with_a_heartbeat() {
+    for (semantics, cwnd) in [("rfc4960", 1500), ("linux", 6000)] {
+        let mut sender = sender(2, &[("semantics", semantics), ("pf_retries", "0")]);
+        send(&mut sender, &[0; 20]);
+        let expiry = sender.paths[0].timer;
+        sender.handle_timeout(expiry);
+        let due = sender.paths[0].heartbeat.due;
+        if semantics == "linux" {
+            assert!(sender.next_heartbeat(expiry).is_none());
+            // RTO.Initial is 3 s, no round trip having been measured.
+            assert!(due >= expiry + Duration::from_millis(1500) && due <= expiry + Duration::from_millis(4500));
+            sender.handle_timeout(due);
+        }
+        assert!(sender.next_heartbeat(due.max(expiry)).is_some(), "{semantics}");
+        assert_eq!(sender.paths[0].cwnd(), cwnd, "{semantics}");
     }
 }
 

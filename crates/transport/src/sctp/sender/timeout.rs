@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::sctp::chunk::{Control, Probe};
 use crate::sctp::path::Path;
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
 
 impl Sender {
     pub fn next_timeout(&self) -> Time {
@@ -13,9 +13,11 @@ impl Sender {
 
     /// Handles every timer that is due. False: the association has failed too often.
     pub fn handle_timeout(&mut self, now: Time) -> bool {
+        let mut expired = false;
         for i in 0..self.paths.len() {
             if self.paths[i].timer <= now {
                 self.on_t3(now, i);
+                expired = true;
             }
             if self.paths[i].heartbeat.due <= now {
                 self.on_heartbeat_due(now, i);
@@ -23,18 +25,25 @@ impl Sender {
         }
         self.shun();
         self.refill();
+        if expired && self.config.is_linux() {
+            // sctp_retransmit forces one packet out, though another path's window may be open.
+            self.paths.iter_mut().for_each(|path| path.allowance = path.flight + 1);
+        }
         self.errors <= self.config.association_retries
     }
 
-    /// RFC 7829 section 4: what is potentially failed carries data only where nothing better is left.
+    /// RFC 7829 section 4: what is potentially failed carries data only where nothing better is left, and of several the
+    /// one with the fewest errors does; of equal ones the one that did so far.
     pub(super) fn shun(&mut self) {
         if self.config.pf_retries.is_none() {
             return;
         }
         let is_well = |path: &Path| path.is_active() && path.confirmed && !path.is_potentially_failed();
         let any = self.paths.iter().any(is_well);
-        for path in &mut self.paths {
-            path.shunned = any && path.is_potentially_failed();
+        let failing = self.paths.iter().enumerate().filter(|(_, path)| path.confirmed && path.is_potentially_failed());
+        let best = failing.min_by_key(|(_, path)| (path.errors, path.shunned)).map(|(number, _)| number);
+        for (number, path) in self.paths.iter_mut().enumerate() {
+            path.shunned = path.is_potentially_failed() && (any || Some(number) != best);
         }
     }
 
@@ -51,6 +60,7 @@ impl Sender {
             return;
         }
         self.couple(number);
+        let probe = self.probe_delay(number);
         let path = &mut self.paths[number];
         let flight = path.flight;
         path.stats.timeouts += 1;
@@ -58,7 +68,11 @@ impl Sender {
         path.rtt.back_off();
         path.on_error(self.config.path_retries);
         if path.is_potentially_failed() && path.heartbeat.pending.is_none() {
-            path.heartbeat.wanted = true;
+            if self.config.has_slow_heartbeats() {
+                path.heartbeat.due = path.heartbeat.due.min(now + probe);
+            } else {
+                path.heartbeat.wanted = true;
+            }
         }
         path.timed = None;
         path.pass = false;
@@ -73,6 +87,13 @@ impl Sender {
             self.mark(tsn, true);
         }
         self.repeat_forward();
+    }
+
+    /// How long Linux waits before it asks a path that is not confirmed or potentially failed (`sctp_transport_timeout` and
+    /// `sctp_transport_reset_hb_timer`): half an RTO, and up to another one by lot.
+    pub(super) fn probe_delay(&mut self, number: usize) -> Duration {
+        let rto = self.paths[number].rtt.rto();
+        rto / 2 + Duration::from_nanos(self.lots.below(rto.as_nanos().max(1)))
     }
 
     /// A heartbeat was not answered, or it is time for one on an idle path.
@@ -91,7 +112,7 @@ impl Sender {
                 path.heartbeat.due = now + interval;
                 return;
             }
-        } else if path.confirmed && path.active {
+        } else if path.confirmed && path.active && !path.is_potentially_failed() {
             let idle = path.used.saturating_add(config.heartbeat.unwrap_or_default() + path.rtt.rto());
             if idle > now {
                 path.heartbeat.due = idle;
@@ -105,14 +126,29 @@ impl Sender {
     /// A heartbeat that is to leave, and by which path.
     pub fn next_heartbeat(&mut self, now: Time) -> Option<(usize, Control)> {
         let number = self.paths.iter().position(|path| path.heartbeat.wanted)?;
+        let patience = self.patience(number);
         let path = &mut self.paths[number];
+        if self.config.has_slow_heartbeats() {
+            path.rest();
+        }
+        path.stats.heartbeats += 1;
         let beat = &mut path.heartbeat;
         beat.wanted = false;
         beat.nonce += 1;
         beat.pending = Some(beat.nonce);
-        beat.due = now + path.rtt.rto();
-        path.stats.heartbeats += 1;
+        beat.due = now + patience;
         Some((number, Control::Heartbeat(Probe { path: number as u8, sent: now, nonce: beat.nonce })))
+    }
+
+    /// How long a heartbeat's answer is waited for: an RTO (section 8.3); with Linux, until it is time for the next one.
+    fn patience(&mut self, number: usize) -> Duration {
+        if !self.config.has_slow_heartbeats() {
+            return self.paths[number].rtt.rto();
+        }
+        let path = &self.paths[number];
+        let is_well = path.confirmed && !path.is_potentially_failed();
+        let interval = self.config.heartbeat.filter(|_| is_well).unwrap_or_default();
+        interval + self.probe_delay(number)
     }
 
     pub fn on_heartbeat_ack(&mut self, now: Time, probe: &Probe) {
