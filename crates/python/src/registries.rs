@@ -35,6 +35,8 @@ fn parameter(p: &Parameter) -> Json {
 pub fn all() -> Json {
     json!({
         "congestion control": entries(vazao_congestion::CONGESTION_CONTROLS),
+        "packet scheduler": entries(vazao_transport::mptcp::SCHEDULERS),
+        "path manager": entries(vazao_transport::mptcp::PATH_MANAGERS),
         "slow start": entries(vazao_congestion::SLOW_STARTS),
         "transport": entries(vazao_scenario::TRANSPORTS),
         "application": entries(vazao_application::APPLICATIONS),

@@ -3,6 +3,7 @@
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::measure::SenderState;
+use crate::multipath::Bundle;
 use crate::transport::Protocol;
 use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
@@ -128,6 +129,11 @@ impl<'a> Account<'a> {
                 let in_order = !sink.is_disordered() && connection.stats().misplaced == 0;
                 self.conclude(Ends { written, closed, in_order, accounted: None });
             }
+            Machine::Mptcp(end) => {
+                let misplaced = end.connection.stats().misplaced + end.sum(|stats| stats.misplaced);
+                let in_order = !sink.is_disordered() && misplaced == 0;
+                self.conclude(Ends { written, closed, in_order, accounted: None });
+            }
             Machine::Udp(_) => {
                 let in_order = !sink.is_disordered();
                 self.conclude_datagrams(Ends { written, closed, in_order, accounted: None });
@@ -206,7 +212,7 @@ fn is_accounted(sender: &Machine, receiver: &Association) -> Option<bool> {
 fn message_latency<'a>(sender: &'a Endpoint, receiver: &'a Endpoint) -> Option<&'a Histogram> {
     let messages = sender.application.messages().or(receiver.application.messages())?;
     match &receiver.machine {
-        Machine::Tcp(_) | Machine::Sctp(_) => Some(messages.latency()),
+        Machine::Tcp(_) | Machine::Sctp(_) | Machine::Mptcp(_) => Some(messages.latency()),
         Machine::Udp(endpoint) => Some(&endpoint.stats().latency),
     }
 }
@@ -217,6 +223,9 @@ impl Arrivals {
         match (receiver, ledger) {
             (Some(Machine::Tcp(connection)), _) => {
                 Arrivals { duplicates: Some(connection.stats().duplicates_received), ..dropped }
+            }
+            (Some(Machine::Mptcp(end)), _) => {
+                Arrivals { duplicates: Some(end.sum(|stats| stats.duplicates_received)), ..dropped }
             }
             (Some(Machine::Sctp(end)), _) => {
                 Arrivals { duplicates: Some(end.association.stats().duplicates_received), ..dropped }
@@ -242,6 +251,7 @@ impl<'a> Counts<'a> {
             Machine::Tcp(connection) => Counts::of_connection(connection),
             Machine::Udp(endpoint) => Counts::of_datagrams(endpoint.sent()),
             Machine::Sctp(end) => Counts::of_association(&end.association),
+            Machine::Mptcp(end) => Counts::of_bundle(end),
         }
     }
 
@@ -267,6 +277,28 @@ impl<'a> Counts<'a> {
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
+        }
+    }
+
+    /// Of all subflows together; what a subflow sends for another is not a retransmission of its own.
+    fn of_bundle(end: &Bundle) -> Counts<'a> {
+        let rtt = end.rtt();
+        let srtts = end.connection.subflows().iter().map(|subflow| subflow.tcp().rtt().srtt());
+        Counts {
+            packets: end.sum(|stats| stats.segments),
+            retransmissions: Some(end.sum(|stats| stats.retransmissions)),
+            fast_retransmissions: Some(end.sum(|stats| stats.fast_retransmissions)),
+            timeout_retransmissions: Some(end.sum(|stats| stats.timeout_retransmissions)),
+            timeouts: Some(end.sum(|stats| stats.timeouts)),
+            recoveries: Some(end.sum(|stats| stats.recoveries)),
+            duplicate_acks: Some(end.sum(|stats| stats.duplicate_acks)),
+            spurious_retransmissions: Some(end.sum(|stats| stats.spurious_retransmissions)),
+            spurious_timeouts: Some(end.sum(|stats| stats.spurious_timeouts)),
+            mark_reductions: Some(end.sum(|stats| stats.mark_reductions)),
+            messages_abandoned: None,
+            srtt: srtts.filter(|_| rtt.count() > 0).min(),
+            rtt: Cow::Owned(rtt),
+            is_over: end.connection.is_over(),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Addresses, ports and initial sequence numbers: for whoever needs packets as bytes, captures and guests.
 
-use crate::build::association_ways;
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
 use crate::transport::Protocol;
+use crate::ways::{association_ways, subflow_ways};
 use std::collections::BTreeMap;
 use vazao_engine::Stream;
 use vazao_network::{Routing, Step};
@@ -46,7 +46,8 @@ pub(crate) struct Addresses {
     pub interfaces: Vec<Interface>,
     /// Client and server of each flow.
     pub sockets: Vec<[Socket; 2]>,
-    /// The interfaces of client and server at the ends of each path of an association; other flows have none.
+    /// The interfaces of client and server at the ends of each path of an association, or those whose addresses each subflow
+    /// may be between; other flows have none.
     pub paths: Vec<Vec<[usize; 2]>>,
     by_place: BTreeMap<(usize, usize), usize>,
 }
@@ -66,7 +67,7 @@ impl Addresses {
                 let links = scenario.graph.interfaces(node);
                 let used = links.iter().position(|&l| l == route[0].0).expect("a route leaves here");
                 let interface = all.interface(&scenario.graph.nodes[node].name, node, used);
-                if flow.transport.has_guest() || flow.transport.entry.build == Protocol::Sctp {
+                if flow.transport.has_guest() || flow.transport.is_multipath() {
                     for other in 0..links.len() {
                         all.interface(&scenario.graph.nodes[node].name, node, other);
                     }
@@ -77,14 +78,13 @@ impl Addresses {
             let client = end(&flow.client, &flow.routes.out, CLIENT_PORT + (number % 16_384) as u16, iss[0]);
             let server = end(&flow.server, &flow.routes.back, SERVER_PORT + (number % 44_000) as u16, iss[1]);
             all.sockets.push([client, server]);
-            let paths =
-                if flow.transport.entry.build == Protocol::Sctp { all.paths(scenario, flow) } else { Vec::new() };
+            let paths = all.paths(scenario, flow);
             all.paths.push(paths);
         }
         all
     }
 
-    /// The interfaces at the ends of an association's paths.
+    /// The interfaces at the ends of a flow's paths.
     fn paths(&self, scenario: &Scenario, flow: &FlowSpec) -> Vec<[usize; 2]> {
         let graph = &scenario.graph;
         let sockets = self.sockets.last().expect("the flow's were added");
@@ -93,8 +93,20 @@ impl Addresses {
             let number = graph.interfaces(node).iter().position(|&l| l == link).expect("a way leaves here");
             self.at(node, number).expect("all interfaces of its hosts have addresses")
         };
-        let ways = association_ways(graph, flow);
-        ways.iter().map(|way| [end(0, way.out[0].0), end(1, way.back[0].0)]).collect()
+        match flow.transport.entry.build {
+            Protocol::Sctp => {
+                let ways = association_ways(graph, flow);
+                ways.iter().map(|way| [end(0, way.out[0].0), end(1, way.back[0].0)]).collect()
+            }
+            Protocol::Mptcp => {
+                let node = |side: usize| self.interfaces[sockets[side].interface].node;
+                let place = |side: usize, number: u8| {
+                    self.at(node(side), usize::from(number)).expect("all interfaces of its hosts have addresses")
+                };
+                subflow_ways(graph, flow).iter().map(|(way, _)| [place(0, way.client), place(1, way.server)]).collect()
+            }
+            Protocol::Tcp | Protocol::Udp => Vec::new(),
+        }
     }
 
     /// The interface at a place, new or known.
@@ -122,6 +134,15 @@ impl Addresses {
     pub fn owner(&self, [net, b, c, d]: Address) -> Option<usize> {
         let index = u32::from_be_bytes([0, b, c, d]).checked_sub(1)? as usize;
         (net == 10 && index < self.interfaces.len()).then_some(index)
+    }
+
+    /// The addresses of a flow's client and of its server, by their interfaces' numbers.
+    pub fn of_flow(&self, number: usize) -> [Vec<Address>; 2] {
+        let Some(sockets) = self.sockets.get(number) else { return Default::default() };
+        sockets.map(|socket| {
+            let node = self.interfaces[socket.interface].node;
+            self.of(node).map(|index| self.interfaces[index].address).collect()
+        })
     }
 
     /// The flow that a server's port belongs to.

@@ -6,11 +6,13 @@ use crate::guests::{Guests, Way};
 use crate::machine::Machine;
 use crate::measure::FlowMeasure;
 use crate::multihomed::Multihomed;
+use crate::multipath::Bundle;
 use crate::plan::{Planned, plan};
 use crate::probe::Probe;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
 use crate::transport::{Protocol, TransportSpec, udp_rate};
+use crate::ways::{association_ways, every_way, subflow_ways};
 use crate::world::{Body, Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +20,8 @@ use vazao_congestion::Setup;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
-use vazao_network::{Graph, Network, RouteId, Routing, Step};
+use vazao_network::{Network, RouteId, Routing, Step};
+use vazao_transport::mptcp;
 use vazao_transport::sctp::{self, Association};
 use vazao_transport::tcp::{Config, Connection, ControlFactory, Cookies};
 use vazao_transport::tls;
@@ -79,6 +82,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     let mut configs: Vec<(*const TransportSpec, Arc<Config>)> = Vec::new();
     let mut cookies = CookieJar::default();
     let mut associations = Associations::default();
+    let mut bundles = Bundles::default();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
         let sides = flow.sides();
@@ -98,6 +102,10 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             }
             if spec.entry.build == Protocol::Sctp {
                 let machine = associations.machine(scenario, number, side, &mut world.network);
+                return Side::Machine(Box::new(machine), application, None, ids[number][side]);
+            }
+            if spec.entry.build == Protocol::Mptcp {
+                let machine = bundles.machine(scenario, cast, number, side, &mut world.network);
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             let config = match configs.last() {
@@ -169,29 +177,54 @@ impl Associations {
     }
 }
 
-/// The paths of an association: pairs of interfaces that reach each other, each interface in one of them. The first is
-/// the flow's own route.
-pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    let mut ways = vec![flow.routes.clone()];
-    if flow.transport.parameters.flag("multihomed") {
-        for way in every_way(graph, flow) {
-            let ends = |routes: &Routes| {
-                let last = |steps: &[Step]| steps.last().expect("a route has links").0;
-                [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)]
-            };
-            let [leaves, arrives, answers, returns] = ends(&way);
-            let is_pair = leaves == returns && arrives == answers;
-            let is_new = ways.iter().map(ends).all(|known| known[0] != leaves && known[1] != arrives);
-            if is_pair && is_new && ways.len() < MOST_PATHS {
-                ways.push(way);
+/// The settings that Multipath TCP connections described together share.
+#[derive(Default)]
+struct Bundles(Vec<(*const TransportSpec, Arc<mptcp::Config>)>);
+
+impl Bundles {
+    /// One side of a flow.
+    fn machine(
+        &mut self,
+        scenario: &Scenario,
+        cast: &Cast,
+        number: usize,
+        side: usize,
+        network: &mut Network<Body>,
+    ) -> Machine {
+        let flow = &scenario.flows[number];
+        let spec = &flow.transport;
+        let config = match self.0.last() {
+            Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
+            _ => {
+                let config = Arc::new(multipath_config(spec));
+                self.0.push((Arc::as_ptr(spec), config.clone()));
+                config
             }
-        }
+        };
+        let known = subflow_ways(&scenario.graph, flow);
+        let route = |routes: &Routes| if side == 0 { routes.out.clone() } else { routes.back.clone() };
+        let routes = known.iter().map(|(_, routes)| add_route(network, &route(routes))).collect();
+        let mut keys = Stream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
+        let identity = mptcp::Identity {
+            ways: known.iter().map(|(way, _)| *way).collect(),
+            addresses: cast.addresses.of_flow(number),
+            key: keys.bits(),
+            iss: initial_sequences(scenario.seed, number)[side],
+        };
+        let open = if side == 0 { mptcp::Connection::connect } else { mptcp::Connection::listen };
+        Machine::Mptcp(Box::new(Bundle::new(open(config, identity), routes)))
     }
-    ways
 }
 
-/// Paths of an association at most.
-const MOST_PATHS: usize = 8;
+fn multipath_config(spec: &Arc<TransportSpec>) -> mptcp::Config {
+    let multipath = spec.multipath.clone().expect("MPTCP has a scheduler and a path manager");
+    let (entry, parameters) = multipath.scheduler;
+    let scheduler: mptcp::SchedulerFactory = Arc::new(move || (entry.build)(&parameters));
+    let (manager, parameters) = multipath.path_manager;
+    let announces = !matches!(manager.name, "default" | "ndiffports" | "binder");
+    let tcp = Config::new(&spec.parameters, control_factory(spec));
+    mptcp::Config::new(&spec.parameters, tcp, scheduler, (manager.build, parameters), announces)
+}
 
 fn udp_machine(spec: &TransportSpec, paced: bool) -> Machine {
     let payload = spec.parameters.integer("payload") as u16;
@@ -264,24 +297,6 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
     network
 }
 
-/// The ways between the hosts of a flow that may use all of their interfaces.
-fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    let routing = Routing::new(graph);
-    let interfaces = |address: &str| {
-        let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
-        (0..graph.interfaces(node).len()).map(move |number| (node, number))
-    };
-    let mut ways = Vec::new();
-    for client in interfaces(&flow.client) {
-        for server in interfaces(&flow.server) {
-            if let (Some((out, _)), Some((back, _))) = (routing.way(client, server), routing.way(server, client)) {
-                ways.push(Routes { out, back });
-            }
-        }
-    }
-    ways
-}
-
 fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
     let spec = spec.clone();
     Arc::new(move |mss, seed| {
@@ -337,7 +352,7 @@ pub fn estimate(scenario: &Scenario) -> Work {
         let time = sides.duration().map_or(left, |d| d.as_secs().min(left));
         let bytes = sides.volume().unwrap_or(f64::INFINITY).min(rate * time);
         let (mss, acks) = match flow.transport.entry.build {
-            Protocol::Tcp => {
+            Protocol::Tcp | Protocol::Mptcp => {
                 let tcp = &flow.transport.parameters;
                 (tcp.number("mss"), 1.0 / tcp.number("delayed_ack"))
             }

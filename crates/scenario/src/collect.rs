@@ -6,6 +6,7 @@ use crate::flow::FlowSpec;
 use crate::ledger::SctpPath;
 use crate::machine::Machine;
 use crate::multihomed::{PathView, watched};
+use crate::multipath::Bundle;
 use crate::probe::Probe;
 use crate::scenario::{MEASURES, Scenario};
 use crate::stack::{Kernel, Stack};
@@ -15,6 +16,7 @@ use crate::transport::Protocol;
 use crate::world::{End, World};
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_network::LinkReport;
+use vazao_transport::mptcp::Subflow;
 use vazao_transport::sctp::Notification;
 
 /// The tables of one run, keyed by `run_id`.
@@ -241,19 +243,21 @@ fn guest_path_rows<P>(
     paths.iter().enumerate().map(row).collect()
 }
 
-/// A row for each path of an association, one for every other flow.
+/// A row for each path of an association, or each subflow, one for every other flow.
 fn path_rows<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<Vec<(&'static str, Cell)>> {
     let flow = &world.flows[number];
     let machine = |end| match end {
         End::Machine(index) => Some(&world.endpoints[index as usize].machine),
         End::Guest(_) => None,
     };
-    let (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) =
-        (machine(flow.sender()), machine(flow.receiver()))
-    else {
-        return guest_path_rows(id, number, account, world);
-    };
     let span = watched(account.sender.is_over, flow.measure.last_event(), world.now, flow.start);
+    let (sender, receiver) = match (machine(flow.sender()), machine(flow.receiver())) {
+        (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) => (sender, receiver),
+        (Some(Machine::Mptcp(sender)), Some(Machine::Mptcp(receiver))) => {
+            return subflow_rows(id, number, sender, receiver, span);
+        }
+        _ => return guest_path_rows(id, number, account, world),
+    };
     let row = |(i, path): (usize, PathView)| {
         vec![
             ("run_id", id.into()),
@@ -271,6 +275,35 @@ fn path_rows<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>
         ]
     };
     sender.paths(span).enumerate().map(row).collect()
+}
+
+/// A row for each subflow.
+fn subflow_rows(
+    id: &str,
+    number: usize,
+    sender: &Bundle,
+    receiver: &Bundle,
+    span: Duration,
+) -> Vec<Vec<(&'static str, Cell)>> {
+    let means = sender.mean_windows(span).chain(std::iter::repeat(None));
+    let row = |(i, (subflow, mean)): (usize, (&Subflow, Option<f64>))| {
+        let (stats, srtt) = (subflow.tcp().stats(), subflow.tcp().rtt().srtt());
+        vec![
+            ("run_id", id.into()),
+            ("flow", (number as u64).into()),
+            ("path", (i as u64).into()),
+            ("bytes", stats.bytes.into()),
+            ("packets_sent", stats.segments.into()),
+            ("packets_lost", receiver.lost(subflow).into()),
+            ("retransmissions", Some(stats.retransmissions).into()),
+            ("fast_retransmissions", Some(stats.fast_retransmissions).into()),
+            ("timeout_retransmissions", Some(stats.timeout_retransmissions).into()),
+            ("timeouts", Some(stats.timeouts).into()),
+            ("srtt_s", Some(srtt).filter(|&srtt| srtt > Duration::ZERO).map(Duration::as_secs).into()),
+            ("cwnd_mean_bytes", mean.into()),
+        ]
+    };
+    sender.connection.subflows().iter().zip(means).enumerate().map(row).collect()
 }
 
 fn path_row<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<(&'static str, Cell)> {

@@ -18,6 +18,7 @@ mod machine;
 mod measure;
 mod meter;
 mod multihomed;
+mod multipath;
 mod network;
 mod plan;
 mod probe;
@@ -28,6 +29,7 @@ mod stack;
 mod table;
 mod trace;
 mod transport;
+mod ways;
 mod world;
 
 pub use build::{Work, estimate};

@@ -4,6 +4,7 @@
 //! world hands them over and sends them in an arm of its own, and the inner loop is one branch away from TCP.
 
 use crate::multihomed::Multihomed;
+use crate::multipath::Bundle;
 use vazao_application::Application;
 use vazao_engine::Time;
 use vazao_transport::tcp::Connection;
@@ -17,6 +18,7 @@ pub(crate) enum Machine {
     Tcp(Connection),
     Udp(udp::Endpoint),
     Sctp(Box<Multihomed>),
+    Mptcp(Box<Bundle>),
 }
 
 impl Machine {
@@ -27,6 +29,7 @@ impl Machine {
             Machine::Tcp(connection) => connection.next_timeout(),
             Machine::Udp(endpoint) => endpoint.next_timeout(),
             Machine::Sctp(end) => end.association.next_timeout(),
+            Machine::Mptcp(end) => end.connection.next_timeout(),
         }
     }
 
@@ -37,6 +40,7 @@ impl Machine {
             Machine::Tcp(connection) => application.drive(now, connection),
             Machine::Udp(endpoint) => drive_datagrams(application, now, endpoint),
             Machine::Sctp(end) => drive_messages(application, now, end),
+            Machine::Mptcp(end) => drive_bundle(application, now, end),
         }
     }
 
@@ -56,6 +60,7 @@ impl Machine {
             Machine::Tcp(connection) => connection.is_over(),
             Machine::Udp(endpoint) => endpoint.is_over(),
             Machine::Sctp(end) => end.association.is_over(),
+            Machine::Mptcp(end) => end.connection.is_over(),
         }
     }
 
@@ -65,6 +70,7 @@ impl Machine {
             Machine::Tcp(connection) => connection.failure().is_some(),
             Machine::Udp(_) => false,
             Machine::Sctp(end) => end.association.failure().is_some(),
+            Machine::Mptcp(end) => end.connection.failure().is_some(),
         }
     }
 
@@ -74,6 +80,7 @@ impl Machine {
             Machine::Tcp(connection) => connection.stats().ready,
             Machine::Udp(_) => None,
             Machine::Sctp(end) => end.association.stats().established,
+            Machine::Mptcp(end) => end.connection.stats().established,
         }
     }
 }
@@ -88,4 +95,9 @@ fn drive_datagrams(application: &mut Application, now: Time, endpoint: &mut udp:
 fn drive_messages(application: &mut Application, now: Time, end: &mut Multihomed) {
     end.association.set_clock(now);
     application.drive(now, &mut end.association);
+}
+
+#[cold]
+fn drive_bundle(application: &mut Application, now: Time, end: &mut Bundle) {
+    application.drive(now, &mut end.connection);
 }

@@ -64,7 +64,28 @@ pub(crate) struct Multihomed {
     pub ways: Vec<RouteId>,
     /// Packets of each path to this end that were dropped.
     pub lost: Vec<u64>,
-    windows: Vec<Mean>,
+    windows: Means,
+}
+
+/// The windows of paths, as means over time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Means(Vec<Mean>);
+
+impl Means {
+    /// `span` has passed since they were looked at last.
+    #[inline]
+    pub fn watch(&mut self, span: Duration, windows: impl ExactSizeIterator<Item = u64>) {
+        self.0.resize(windows.len(), Mean::default());
+        for (mean, window) in self.0.iter_mut().zip(windows) {
+            mean.area += mean.value as f64 * span.as_nanos() as f64;
+            mean.value = window;
+        }
+    }
+
+    /// The mean of each over `span`, if that is any time at all.
+    pub fn over(&self, span: Duration) -> impl Iterator<Item = Option<f64>> {
+        self.0.iter().map(move |mean| (span > Duration::ZERO).then(|| mean.area / span.as_nanos() as f64))
+    }
 }
 
 /// A mean over time.
@@ -83,24 +104,22 @@ pub(crate) struct PathView {
 
 impl Multihomed {
     pub fn new(association: Association, ways: Vec<RouteId>) -> Multihomed {
-        Multihomed { lost: vec![0; ways.len()], windows: vec![Mean::default(); ways.len()], association, ways }
+        Multihomed { lost: vec![0; ways.len()], windows: Means::default(), association, ways }
     }
 
     /// `span` has passed since the windows were looked at last.
     #[inline]
     pub fn watch(&mut self, span: Duration) {
-        for (mean, path) in self.windows.iter_mut().zip(self.association.paths()) {
-            mean.area += mean.value as f64 * span.as_nanos() as f64;
-            mean.value = path.cwnd();
-        }
+        self.windows.watch(span, self.association.paths().iter().map(|path| path.cwnd()));
     }
 
     /// Its paths, over whose windows it was watched for `span`.
     pub fn paths(&self, span: Duration) -> impl Iterator<Item = PathView> {
-        self.association.paths().iter().zip(&self.windows).map(move |(path, mean)| PathView {
+        let means = self.windows.over(span).chain(std::iter::repeat(None));
+        self.association.paths().iter().zip(means).map(|(path, cwnd_mean)| PathView {
             stats: *path.stats(),
             srtt: Some(path.rtt().srtt()).filter(|&srtt| srtt > Duration::ZERO),
-            cwnd_mean: (span > Duration::ZERO).then(|| mean.area / span.as_nanos() as f64),
+            cwnd_mean,
         })
     }
 }

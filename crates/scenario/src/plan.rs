@@ -139,10 +139,15 @@ fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
         }),
         ("what its packets belong to: several programs between two hosts", programs.len() < all),
         ("path_manager, or in being client and server of MPTCP", {
-            differ(of(Protocol::Mptcp), |end| (end.side, parameters(end).text("path_manager").to_owned()))
+            differ(of(Protocol::Mptcp), |end| (end.side, path_manager(end)))
         }),
     ];
     rules.iter().find(|(_, broken)| *broken).map(|(what, _)| *what)
+}
+
+/// The name of the path manager of an MPTCP flow.
+fn path_manager(end: &End<'_>) -> Option<&'static str> {
+    end.flow.transport.multipath.as_ref().map(|multipath| multipath.path_manager.0.name)
 }
 
 /// Whether not all ends have the same of something.
@@ -311,7 +316,7 @@ fn write_route(out: &mut String, addresses: &Addresses, (from, to): (usize, usiz
 /// Which addresses an MPTCP host opens subflows from, or tells its peer of.
 fn write_mptcp(out: &mut String, addresses: &Addresses, node: usize, ends: &[End<'_>]) -> std::fmt::Result {
     let Some(end) = ends.iter().find(|end| end.flow.transport.entry.build == Protocol::Mptcp) else { return Ok(()) };
-    let full = end.flow.transport.parameters.text("path_manager") == "full-mesh";
+    let full = path_manager(end) == Some("full-mesh");
     let flags = if end.side == 0 { "subflow fullmesh" } else { "signal" };
     writeln!(out, "mptcp limits 8 8")?;
     for index in addresses.of(node).filter(|&index| full || index != end.own.interface) {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
 use vazao_engine::Rate;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, unknown};
+use vazao_transport::mptcp::{self, PATH_MANAGERS, SCHEDULERS, path_manager, scheduler};
 use vazao_transport::{sctp, tcp, tls};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -28,8 +29,7 @@ impl Protocol {
     /// The stacks that have it.
     fn stacks(self) -> &'static [Stack] {
         match self {
-            Protocol::Tcp | Protocol::Udp | Protocol::Sctp => &[Stack::Vazao, Stack::Linux],
-            Protocol::Mptcp => &[Stack::Linux],
+            Protocol::Tcp | Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => &[Stack::Vazao, Stack::Linux],
         }
     }
 }
@@ -47,6 +47,8 @@ pub struct TransportSpec {
     pub control: ControlSpec,
     /// Name and parameters of the slow start.
     pub slow_start: (&'static str, Parameters),
+    /// What only Multipath TCP has.
+    pub multipath: Option<MultipathSpec>,
     /// Whose implementation plays the client, and whose the server.
     pub stacks: [Stack; 2],
     /// Whose implementation sends the measured data: the congestion control is that one's.
@@ -64,6 +66,15 @@ impl TransportSpec {
     pub fn has_guest(&self) -> bool {
         self.stacks.contains(&Stack::Linux)
     }
+}
+
+/// What only Multipath TCP has.
+#[derive(Clone, Debug)]
+pub struct MultipathSpec {
+    /// Its packet scheduler.
+    pub scheduler: (&'static Entry<scheduler::Build>, Parameters),
+    /// Its path manager.
+    pub path_manager: (&'static Entry<path_manager::Manager>, Parameters),
 }
 
 /// A congestion control as described: one of the registry's, the kernel's, or the user's own.
@@ -172,15 +183,9 @@ const UDP: &[Parameter] = &[
     ),
 ];
 
-const MPTCP: &[Parameter] = &[
-    Parameter::new("cc", Kind::Entry("congestion control"), "cubic", "congestion control of each subflow"),
-    Parameter::new(
-        "path_manager",
-        Kind::Choice(&["single-mesh", "full-mesh"]),
-        "single-mesh",
-        "a subflow for each interface of the client, or for each pair of interfaces",
-    ),
-];
+/// Multipath TCP and what its subflows are.
+const MPTCP: &[Parameter] =
+    &join::<{ mptcp::PARAMETERS.len() + tcp::PARAMETERS.len() }>(mptcp::PARAMETERS, tcp::PARAMETERS);
 
 const STACKS: usize = stack::PARAMETERS.len();
 const TCP_ALL: &[Parameter] = &with_stack::<{ TCP.len() + STACKS }>(TCP);
@@ -223,7 +228,7 @@ pub const TRANSPORTS: &[Entry<Protocol>] = &[
         aliases: &[],
         title: "Multipath TCP",
         source: "RFC 8684",
-        help: "one byte stream over several TCP subflows; with stack = \"linux\" only so far",
+        help: "one byte stream over several TCP subflows; TCP's parameters are those of each",
         parameters: MPTCP_ALL,
         build: Protocol::Mptcp,
     },
@@ -243,6 +248,12 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Tcp {
         refuse_own(&table, TCP, LINUX_PARAMETERS)?;
+    }
+    if stacks[0] != stacks[1] && entry.build == Protocol::Mptcp {
+        return Err(whole.error("has two stacks, but over mptcp both sides have the same so far"));
+    }
+    if stacks == [Stack::Linux; 2] && entry.build == Protocol::Mptcp {
+        refuse_own(&table, MPTCP, &["cc", "path_manager"])?;
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Sctp {
         refuse_own(&table, sctp::PARAMETERS, &["multihomed"])?;
@@ -264,14 +275,18 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         },
         Protocol::Udp => ControlSpec::bare("none"),
     };
+    let multipath = match entry.build {
+        Protocol::Mptcp => Some(read_multipath(&mut table, stacks)?),
+        _ => None,
+    };
     let slow_start = match entry.build {
-        Protocol::Tcp => {
+        Protocol::Tcp | Protocol::Mptcp => {
             let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
             let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
             (entry.name, parameters.parameters(entry.parameters)?)
         }
         Protocol::Sctp => ("standard", Parameters::default()),
-        Protocol::Udp | Protocol::Mptcp => ("none", Parameters::default()),
+        Protocol::Udp => ("none", Parameters::default()),
     };
     let parameters = table.parameters(entry.parameters)?;
     if stacks[0] != stacks[1]
@@ -296,7 +311,22 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
             );
         }
     }
-    Ok(TransportSpec { entry, parameters, tls, control, slow_start, stacks, sender, guest })
+    Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest })
+}
+
+/// Reads what only Multipath TCP has. Linux's subflows follow one of two path managers.
+fn read_multipath(table: &mut Table, stacks: [Stack; 2]) -> Result<MultipathSpec> {
+    let mut named = |key, default| table.take(key).unwrap_or_else(|| Item::named(default));
+    let (scheduler, manager) = (named("scheduler", "lowest-rtt"), named("path_manager", "single-mesh"));
+    let (scheduler, parameters) = scheduler.entry("packet scheduler", SCHEDULERS)?;
+    let scheduler = (scheduler, parameters.parameters(scheduler.parameters)?);
+    let whole = manager.clone();
+    let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
+    if stacks.contains(&Stack::Linux) && !["single-mesh", "full-mesh"].contains(&manager.name) {
+        return Err(whole.error("is not one of Linux's; with stack = \"linux\" write single-mesh or full-mesh"));
+    }
+    let path_manager = (manager, parameters.parameters(manager.parameters)?);
+    Ok(MultipathSpec { scheduler, path_manager })
 }
 
 /// A setting that nobody would heed is a mistake.
@@ -362,8 +392,11 @@ pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]
 }
 
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
-    let TransportSpec { entry, parameters, control, slow_start, stacks, guest, .. } = spec;
+    let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
     let mut elsewhere = vec!["cc", "slow_start"];
+    if multipath.is_some() {
+        elsewhere.extend(["scheduler", "path_manager"]);
+    }
     elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut transport = parameters_json(entry.name, parameters, &elsewhere);
     let mut cc = parameters_json(&control.name, &control.parameters, &[]);
@@ -371,6 +404,10 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
         cc.insert("code".into(), plugin.fingerprint.as_str().into());
     }
     transport.insert("cc".into(), cc.into());
+    if let Some(MultipathSpec { scheduler, path_manager }) = multipath {
+        transport.insert("scheduler".into(), parameters_json(scheduler.0.name, &scheduler.1, &[]).into());
+        transport.insert("path_manager".into(), parameters_json(path_manager.0.name, &path_manager.1, &[]).into());
+    }
     transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
     if spec.has_guest() {
         transport.insert("guest".into(), guest_json(*stacks, guest));

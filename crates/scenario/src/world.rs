@@ -341,7 +341,9 @@ impl<P: Probe> World<P> {
             let end = (endpoint.flow as usize, usize::from(endpoint.side));
             self.probe.on_receive(self.now, end, &Body::Tcp(*segment), extra);
         }
-        let Machine::Tcp(connection) = &mut endpoint.machine else { unreachable!("a segment goes to a connection") };
+        let Machine::Tcp(connection) = &mut endpoint.machine else {
+            return self.deliver_to_bundle(index, packet, segment, extra);
+        };
         if endpoint.sends {
             connection.handle(self.now, segment, extra);
             flow.measure.on_sender_event(self.now, connection);
@@ -376,7 +378,12 @@ impl<P: Probe> World<P> {
             },
             Body::Tcp(segment) => {
                 if segment.has_extra {
-                    self.extras.take(segment.extra);
+                    let extra = self.extras.take(segment.extra);
+                    if packet.to & TO_GUEST == 0
+                        && let Machine::Mptcp(end) = &mut self.endpoints[packet.to as usize].machine
+                    {
+                        end.note_loss(&extra);
+                    }
                 }
                 if packet.to & TO_GUEST != 0 {
                     let flow = (packet.to & !TO_GUEST) as usize;
@@ -433,8 +440,10 @@ impl<P: Probe> World<P> {
                 flow.measure.on_sender_event(self.now, connection);
             }
         }
-        if let Machine::Sctp(_) = &endpoint.machine {
-            self.wake_association(index);
+        match &endpoint.machine {
+            Machine::Sctp(_) => self.wake_association(index),
+            Machine::Mptcp(_) => self.wake_bundle(index),
+            Machine::Tcp(_) | Machine::Udp(_) => {}
         }
         self.service(index);
     }
@@ -459,6 +468,7 @@ impl<P: Probe> World<P> {
             match &endpoint.machine {
                 Machine::Tcp(connection) => self.probe.on_sender(self.now, endpoint.flow, connection),
                 Machine::Sctp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.association),
+                Machine::Mptcp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.connection),
                 Machine::Udp(_) => {}
             }
         }
@@ -486,7 +496,7 @@ impl<P: Probe> World<P> {
         if let Machine::Sctp(_) = &endpoint.machine {
             return self.credit_messages(index);
         }
-        if let (Machine::Tcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+        if let (Machine::Tcp(_) | Machine::Mptcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }
@@ -512,8 +522,10 @@ impl<P: Probe> World<P> {
 
     #[cold]
     fn transmit_others(&mut self, index: usize) {
-        if let Machine::Sctp(_) = &self.endpoints[index].machine {
-            return self.transmit_parcels(index);
+        match &self.endpoints[index].machine {
+            Machine::Sctp(_) => return self.transmit_parcels(index),
+            Machine::Mptcp(_) => return self.transmit_bundle(index),
+            Machine::Tcp(_) | Machine::Udp(_) => {}
         }
         while let Machine::Udp(endpoint) = &mut self.endpoints[index].machine
             && let Some(datagram) = endpoint.poll_transmit(self.now)

@@ -17,7 +17,7 @@ pub mod scheduler;
 mod subflow;
 
 pub use config::{Config, SchedulerFactory};
-pub use connection::{Connection, Stats};
+pub use connection::{Connection, Identity, Stats};
 pub use option::{Dss, Mapping, Multipath, Signal, Tuple, reason};
 pub use parameters::PARAMETERS;
 pub use path::PathState;

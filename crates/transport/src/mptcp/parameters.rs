@@ -18,7 +18,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "backups",
         Kind::Integers,
-        "[]",
+        "",
         "the client's interfaces, counted from 1, whose subflows are used only while no other can be (RFC 8684 section 3.3.8)",
     ),
 ];
@@ -43,7 +43,7 @@ impl Config {
             announces,
             checksum: false,
             reestablish: parameters.duration("reestablish"),
-            backups: parameters.integers("backups").to_vec(),
+            backups: parameters.get("backups").map_or_else(Vec::new, |_| parameters.integers("backups").to_vec()),
             receive_buffer,
             send_buffer,
         }

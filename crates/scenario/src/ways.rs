@@ -1,0 +1,80 @@
+//! The ways of flows that use several interfaces of their hosts.
+
+use crate::flow::{FlowSpec, Routes};
+use vazao_network::{Graph, Routing, Step};
+use vazao_transport::mptcp::Way;
+
+/// Paths of an association at most.
+const MOST_PATHS: usize = 8;
+
+/// The paths of an association: pairs of interfaces that reach each other, each interface in one of them. The first is
+/// the flow's own route.
+pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = vec![flow.routes.clone()];
+    if flow.transport.parameters.flag("multihomed") {
+        for way in every_way(graph, flow) {
+            let ends = |routes: &Routes| [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)];
+            let [leaves, arrives, answers, returns] = ends(&way);
+            let is_pair = leaves == returns && arrives == answers;
+            let is_new = ways.iter().map(ends).all(|known| known[0] != leaves && known[1] != arrives);
+            if is_pair && is_new && ways.len() < MOST_PATHS {
+                ways.push(way);
+            }
+        }
+    }
+    ways
+}
+
+/// The ways between the hosts of a flow that may use all of their interfaces.
+pub(crate) fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let routing = Routing::new(graph);
+    let mut ways = Vec::new();
+    for client in interfaces(graph, &routing, &flow.client) {
+        for server in interfaces(graph, &routing, &flow.server) {
+            if let (Some((out, _)), Some((back, _))) = (routing.way(client, server), routing.way(server, client)) {
+                ways.push(Routes { out, back });
+            }
+        }
+    }
+    ways
+}
+
+/// The pairs of addresses between which subflows can be, the flow's own first, and their routes. What comes back goes to the
+/// client's address, so that it comes by the interface from which the other way left.
+pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)> {
+    let routing = Routing::new(graph);
+    let number = |address: &str, link: usize| {
+        let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
+        graph.interfaces(node).iter().position(|&known| known == link).expect("a route ends at its host") as u8
+    };
+    let own = Way {
+        client: number(&flow.client, flow.routes.out[0].0),
+        server: number(&flow.server, last(&flow.routes.out)),
+        relay: 0,
+    };
+    let mut ways = vec![(own, flow.routes.clone())];
+    for client in interfaces(graph, &routing, &flow.client) {
+        for server in interfaces(graph, &routing, &flow.server) {
+            let way = Way { client: client.1 as u8, server: server.1 as u8, relay: 0 };
+            let Some((out, arrives)) = routing.way(client, server).filter(|_| way != own) else { continue };
+            if let Some((back, _)) = routing.way((server.0, arrives), client) {
+                ways.push((way, Routes { out, back }));
+            }
+        }
+    }
+    ways
+}
+
+/// A host's interfaces: its node and their numbers from 0.
+fn interfaces<'a>(
+    graph: &'a Graph,
+    routing: &Routing<'_>,
+    address: &str,
+) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+    let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
+    (0..graph.interfaces(node).len()).map(move |number| (node, number))
+}
+
+fn last(steps: &[Step]) -> usize {
+    steps.last().expect("a route has links").0
+}
