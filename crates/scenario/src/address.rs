@@ -40,6 +40,19 @@ pub(crate) struct Socket {
     pub iss: u32,
 }
 
+impl Socket {
+    pub fn place(&self) -> Place {
+        Place { address: self.address, port: self.port }
+    }
+}
+
+/// Where packets of a flow come from, or go to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub address: Address,
+    pub port: u16,
+}
+
 /// The interfaces that flows use, and all of those hosts' that are guests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Addresses {

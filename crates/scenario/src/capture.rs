@@ -1,12 +1,14 @@
 //! Captures: every packet that a host sends or receives, as bytes, one pcapng a host interface.
 
-use crate::address::{Addresses, Socket};
-use crate::chunks::{Place, encode_chunks};
-use crate::codec::{Offsets, encode, encode_datagram};
+use crate::address::{Address, Addresses, Place, Socket};
+use crate::chunks::encode_chunks;
+use crate::codec::{Contents, Offsets, encode, encode_datagram};
+use crate::subflows::{self, Firsts};
 use crate::world::Body;
 use vazao_engine::Time;
+use vazao_transport::mptcp::Multipath;
 use vazao_transport::sctp;
-use vazao_transport::tcp::Extra;
+use vazao_transport::tcp::{Extra, Segment};
 use vazao_wire::pcapng::{self, Direction};
 
 /// Where captured bytes go: the interface's name and what to append. Says why it cannot.
@@ -22,8 +24,11 @@ pub(crate) struct Capture {
     interfaces: Vec<(String, Vec<u8>)>,
     /// Client and server of each flow.
     sockets: Vec<[(Socket, Offsets); 2]>,
-    /// The interfaces and addresses at the ends of each path of an association.
+    /// The interfaces and addresses at the ends of each path of an association, or of the ways of subflows.
     paths: Vec<Vec<Ends>>,
+    /// Of each flow: all addresses of its hosts, and what its options have told.
+    hosts: Vec<[Vec<Address>; 2]>,
+    firsts: Vec<Firsts>,
     packet: Vec<u8>,
 }
 
@@ -47,6 +52,8 @@ impl Capture {
                 .iter()
                 .map(|paths| paths.iter().map(|ends| ends.map(|i| (i, addresses.interfaces[i].address))).collect())
                 .collect(),
+            hosts: (0..addresses.sockets.len()).map(|number| addresses.of_flow(number)).collect(),
+            firsts: vec![Firsts::default(); addresses.sockets.len()],
             packet: Vec::new(),
         }
     }
@@ -61,13 +68,17 @@ impl Capture {
         extra: Option<&Extra>,
     ) {
         let from = if direction == Direction::Outbound { at } else { 1 - at };
+        if let (Body::Tcp(segment), Some(multipath)) = (body, extra.and_then(|extra| extra.multipath)) {
+            return self.subflow(now, (flow, at), direction, segment, extra, &multipath);
+        }
         let sockets = &mut self.sockets[flow];
         let (source, target) = (sockets[from].0, sockets[1 - from].0);
         self.packet.clear();
         match body {
             Body::Tcp(segment) => {
                 let extra = extra.filter(|_| segment.has_extra);
-                encode(segment, extra, (&source, &target), &mut sockets[from].1, &mut self.packet);
+                let contents = Contents::of(segment, &mut sockets[from].1);
+                encode(segment, extra, (source.place(), target.place()), contents, &mut self.packet);
             }
             Body::Udp(datagram) => encode_datagram(datagram, (&source, &target), &mut self.packet),
             Body::Sctp(_) => unreachable!("associations' packets come by another way"),
@@ -75,6 +86,30 @@ impl Capture {
         }
         let interface = sockets[at].0.interface;
         self.bytes_at(now, interface, direction);
+    }
+
+    /// Records a segment of a subflow.
+    fn subflow(
+        &mut self,
+        now: Time,
+        (flow, at): (usize, usize),
+        direction: Direction,
+        segment: &Segment,
+        extra: Option<&Extra>,
+        multipath: &Multipath,
+    ) {
+        let from = if direction == Direction::Outbound { at } else { 1 - at };
+        let ends = self.paths[flow][usize::from(multipath.tuple.way)];
+        let client = subflows::client_port(self.sockets[flow][0].0.port, multipath.tuple.port);
+        let ports = [client, self.sockets[flow][1].0.port];
+        let place = |side: usize| Place { address: ends[side].1, port: ports[side] };
+        let firsts = &mut self.firsts[flow];
+        firsts.note(from, multipath);
+        let offset = firsts.offset(from, multipath).unwrap_or(0);
+        let contents = Contents { offset, options: subflows::options(multipath, &self.hosts[flow][from]) };
+        self.packet.clear();
+        encode(segment, extra, (place(from), place(1 - from)), contents, &mut self.packet);
+        self.bytes_at(now, ends[at].0, direction);
     }
 
     /// Records a packet of one of our associations where side `at` of a flow sends or receives it by a path.

@@ -4,6 +4,7 @@ mod read;
 
 pub(crate) use read::{note_chunks, read_chunks};
 
+use crate::address::Place;
 use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet};
 use vazao_wire::sctp::{Header, Writer, kind, parameter};
 use vazao_wire::{content, ipv4};
@@ -54,13 +55,6 @@ impl Course {
     fn spot(&self, tsn: u32) -> Spot {
         self.spots.get(tsn.wrapping_sub(self.first) as usize).copied().unwrap_or(self.next)
     }
-}
-
-/// One end of a path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub address: [u8; 4],
-    pub port: u16,
 }
 
 /// Appends the IP packet that carries `packet` from `source` to `target`; `addresses` are all of the source's. To a guest

@@ -1,10 +1,10 @@
 //! Our segments as bytes, and bytes as our segments: for captures, and where one of our machines talks to a guest.
 
-use crate::address::Socket;
+use crate::address::{Place, Socket};
 use vazao_engine::Ecn;
 use vazao_transport::tcp::{CookieOption, Extra, Flags, Segment, SynOptions, stamp};
 use vazao_transport::udp::Datagram;
-use vazao_wire::{DecodeError, content, ipv4, tcp, udp};
+use vazao_wire::{DecodeError, content, ipv4, mptcp, tcp, udp};
 
 /// One direction of a connection: where its stream starts in sequence space, and how far it has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,15 +28,33 @@ impl Offsets {
     }
 }
 
+/// What a segment has that its fields do not say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contents {
+    /// Where its payload lies in the stream.
+    pub offset: u64,
+    /// Multipath TCP's options.
+    pub options: mptcp::Options,
+}
+
+impl Contents {
+    /// Those of a segment of TCP alone.
+    pub fn of(segment: &Segment, offsets: &mut Offsets) -> Contents {
+        let offset = if segment.length > 0 { offsets.of(segment.sequence) } else { 0 };
+        Contents { offset, options: mptcp::Options::NONE }
+    }
+}
+
 /// Appends the IP packet that carries a segment from `source` to `target`; its payload is the stream's content.
 pub(crate) fn encode(
     segment: &Segment,
     extra: Option<&Extra>,
-    (source, target): (&Socket, &Socket),
-    offsets: &mut Offsets,
+    (source, target): (Place, Place),
+    contents: Contents,
     out: &mut Vec<u8>,
 ) {
-    let header = header(segment, extra, source.port, target.port);
+    let mut header = header(segment, extra, source.port, target.port);
+    header.options.mptcp = contents.options;
     let (mut small, mut large) = ([0; 2048], Vec::new());
     let length = usize::from(segment.length);
     let payload = match small.get_mut(..length) {
@@ -47,7 +65,7 @@ pub(crate) fn encode(
         }
     };
     if length > 0 {
-        content::fill(offsets.of(segment.sequence), payload);
+        content::fill(contents.offset, payload);
     }
     let length = ipv4::HEADER_LENGTH + tcp::header_length(&header.options) + payload.len();
     let mut ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, length as u16);
@@ -153,8 +171,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn socket(last: u8, port: u16) -> Socket {
-        Socket { interface: 0, address: [10, 0, 0, last], port, iss: 0 }
+    fn place(last: u8, port: u16) -> Place {
+        Place { address: [10, 0, 0, last], port }
     }
 
     proptest! {
@@ -179,9 +197,10 @@ mod tests {
                 ..Segment::default()
             };
             let mut bytes = Vec::new();
-            let ends = (socket(1, 49_152), socket(2, 5_001));
+            let ends = (place(1, 49_152), place(2, 5_001));
             let extra = segment.has_extra.then_some(extra);
-            encode(&segment, extra.as_ref(), (&ends.0, &ends.1), &mut Offsets::from(initial), &mut bytes);
+            let contents = Contents::of(&segment, &mut Offsets::from(initial));
+            encode(&segment, extra.as_ref(), ends, contents, &mut bytes);
             let size = 20 + segment.header_bytes(&extra.unwrap_or_default()) + u32::from(length);
             prop_assert_eq!(bytes.len(), size as usize);
             prop_assert_eq!(decode(&bytes, &mut Offsets::from(initial)), Ok((segment, extra)));

@@ -26,6 +26,7 @@ mod reader;
 mod run;
 mod scenario;
 mod stack;
+mod subflows;
 mod table;
 mod trace;
 mod transport;

@@ -1,7 +1,8 @@
 //! An association between one of our machines and a guest: our packets as bytes, and a guest's bytes as our packets.
 
 use super::{Frame, OF_BYTES, Target};
-use crate::chunks::{Place, encode_chunks, read_chunks};
+use crate::address::Place;
+use crate::chunks::{encode_chunks, read_chunks};
 use crate::machine::Machine;
 use crate::multihomed::Parcel;
 use crate::probe::Probe;

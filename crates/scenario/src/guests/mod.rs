@@ -2,7 +2,7 @@
 
 use crate::address::{Address, Addresses};
 use crate::chunks::{Beyond, note_chunks};
-use crate::codec::{Offsets, decode, encode};
+use crate::codec::{Contents, Offsets, decode, encode};
 use crate::ledger::{Ledger, Report, Tuple};
 use crate::machine::Machine;
 use crate::meter::TcpMeter;
@@ -339,8 +339,9 @@ impl<P: Probe> World<P> {
         let sockets = self.guests.addresses.sockets[number];
         let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
         let mut bytes = Vec::new();
-        let ends = (&sockets[1 - side], &sockets[side]);
-        encode(segment, extra.as_ref(), ends, &mut known.offsets[1 - side], &mut bytes);
+        let ends = (sockets[1 - side].place(), sockets[side].place());
+        let contents = Contents::of(segment, &mut known.offsets[1 - side]);
+        encode(segment, extra.as_ref(), ends, contents, &mut bytes);
         ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
         self.see_return(number, is_data, &bytes);
         self.hand_over(host as usize, sockets[side].interface, bytes);

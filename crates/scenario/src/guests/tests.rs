@@ -82,8 +82,9 @@ impl Bytes {
         let mut extra = Extra::default();
         while let Some(segment) = self.connection.poll_transmit(now, &mut extra) {
             let mut bytes = Vec::new();
-            let ends = (&self.sockets[0], &self.sockets[1]);
-            encode(&segment, segment.has_extra.then_some(&extra), ends, &mut self.offsets[0], &mut bytes);
+            let ends = (self.sockets[0].place(), self.sockets[1].place());
+            let contents = Contents::of(&segment, &mut self.offsets[0]);
+            encode(&segment, segment.has_extra.then_some(&extra), ends, contents, &mut bytes);
             self.sent.push_back((0, bytes));
         }
         if self.connection.stats().established.is_some() {

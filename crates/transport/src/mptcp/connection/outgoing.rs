@@ -287,6 +287,10 @@ impl Connection {
             let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
             let data = self.subflows[number].carried(octet).expect("what is sent was assigned");
             segment.stamp = stamp(data);
+            if data + u64::from(segment.length) < self.outbox.end {
+                // A subflow is written to segment by segment: only the end of what the application wrote is pushed.
+                segment.flags = segment.flags.without(Flags::PSH);
+            }
             let ends = self.outbox.closing && data + u64::from(segment.length) == self.outbox.end;
             dss.fin = ends;
             let length = segment.length + u16::from(ends);
