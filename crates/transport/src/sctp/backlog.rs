@@ -273,7 +273,9 @@ impl Backlog {
         }
         let ready = self.written - from;
         let (rest, whole) = (end - from, (end - from).min(self.largest));
-        if ready < whole && !self.closing {
+        // Whether more comes of a message decides on its last fragment's flags.
+        let may_end = ready == whole && whole < rest;
+        if (ready < whole || may_end) && !self.closing {
             return None;
         }
         let length = whole.min(ready);
