@@ -83,6 +83,7 @@ test: setup lint tools
 
 bench: setup
 	$(BIN)/python bench/run.py
+	cargo bench --quiet -p vazao-transport --bench schedulers
 
 # Our TCP and SCTP beside the Linux kernel's over a grid of paths, losses and sizes; needs a kernel (make kernel).
 agreement: setup

@@ -23,10 +23,15 @@ pub struct PathState {
     pub rtt: Duration,
     /// The least one.
     pub min_rtt: Duration,
+    /// Nanoseconds to the receiver by both ends' clocks, whose difference is in it: of two paths it tells how much later a
+    /// segment arrives by the one.
+    pub forward: i64,
     /// The retransmission timeout.
     pub rto: Duration,
     /// Bytes acknowledged.
     pub acknowledged: u64,
+    /// It has itself sent all octets of the connection before this one ([`Decision::Copy`](super::Decision::Copy)).
+    pub copied: u64,
     /// Segments sent again, of all segments with data sent.
     pub retransmissions: u64,
     /// Segments sent.
@@ -56,8 +61,10 @@ impl PathState {
         rttvar: Duration::ZERO,
         rtt: Duration::ZERO,
         min_rtt: Duration::MAX,
+        forward: 0,
         rto: Duration::from_secs(1),
         acknowledged: 0,
+        copied: 0,
         retransmissions: 0,
         segments: 0,
         usable: false,
@@ -77,8 +84,34 @@ impl PathState {
     pub fn space(&self) -> i64 {
         self.cwnd as i64 - self.flight as i64 - self.queued as i64
     }
+    /// The window in whole segments, as Linux counts.
+    #[inline]
+    pub fn segments(&self) -> i64 {
+        quotient(self.cwnd, self.mss)
+    }
+    /// What it leaves free, likewise.
+    #[inline]
+    pub fn free_segments(&self) -> i64 {
+        self.segments() - quotient(self.flight + self.queued + self.mss - 1, self.mss)
+    }
+    /// Seconds until so many bytes have left, at the rate of a window in a round-trip time; none before the first measurement.
+    #[inline]
+    pub fn time_for(&self, bytes: u64) -> f64 {
+        bytes as f64 * self.srtt.as_secs() / self.cwnd.max(1) as f64
+    }
+    /// Bytes that more than fill the window where another segment comes.
+    #[inline]
+    pub fn excess(&self) -> u64 {
+        (self.flight + self.queued + self.mss).saturating_sub(self.cwnd)
+    }
     /// Bytes a second: the window over the smoothed round-trip time; infinite before the first measurement.
     pub fn rate(&self) -> f64 {
         if self.srtt == Duration::ZERO { f64::INFINITY } else { self.cwnd as f64 / self.srtt.as_secs() }
     }
+}
+
+/// A whole quotient, exact below 2^53, in a fraction of the time that a whole division takes.
+#[inline]
+fn quotient(dividend: u64, divisor: u64) -> i64 {
+    (dividend as i64 as f64 / divisor as i64 as f64) as i64
 }

@@ -65,6 +65,8 @@ pub struct Subflow {
     pub(crate) penalised: Option<Time>,
     /// The round-trip time as the receiver sees it: from an acknowledgement to the data that echoes its time stamp.
     pub(crate) loop_rtt: Duration,
+    /// Nanoseconds from the peer, by both clocks, smoothed.
+    way_back: Option<i64>,
     /// When its third segment is sent once more.
     pub(crate) prove_at: Time,
 }
@@ -90,6 +92,7 @@ impl Subflow {
             repeated: 0,
             penalised: None,
             loop_rtt: Duration::ZERO,
+            way_back: None,
             prove_at: Time::NEVER,
         }
     }
@@ -130,8 +133,10 @@ impl Subflow {
             rttvar: rtt.variation(),
             rtt: rtt.latest(),
             min_rtt: rtt.min(),
+            forward: rtt.srtt().as_nanos() as i64 - self.way_back.unwrap_or(0),
             rto: rtt.rto(),
             acknowledged: tcp.acknowledged_bytes(),
+            copied: self.copied,
             retransmissions: tcp.stats().retransmissions,
             segments: tcp.stats().segments,
             usable,
@@ -235,5 +240,12 @@ impl Subflow {
     #[inline]
     pub(crate) fn note_loop(&mut self, rtt: Duration) {
         self.loop_rtt = if self.loop_rtt == Duration::ZERO { rtt } else { (self.loop_rtt * 7 + rtt) / 8 };
+    }
+
+    /// A segment of the peer's took so many milliseconds by its clock and ours.
+    #[inline]
+    pub(crate) fn note_way_back(&mut self, ms: i32) {
+        let sample = i64::from(ms) * 1_000_000;
+        self.way_back = Some(self.way_back.map_or(sample, |smoothed| smoothed + (sample - smoothed) / 8));
     }
 }

@@ -1,3 +1,4 @@
 //! Multipath TCP.
 
 mod keys;
+mod schedulers;

@@ -54,6 +54,7 @@ pub fn plain() -> Config {
         retries: 15,
         receive_buffer: Some(60_000),
         send_buffer: None,
+        multipath: [0, 0],
         control: control("reno", 10, None),
     }
 }

@@ -22,11 +22,13 @@ impl Connection {
         }
         self.couple(number);
         let subflow = &mut self.subflows[number];
-        if segment.length > 0 && segment.has_timestamps && segment.echo != 0 {
+        if segment.has_timestamps {
             let now_ms = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1);
-            subflow.note_loop(
-                Duration::from_millis(u64::from(now_ms.wrapping_sub(segment.echo))).max(Duration::from_micros(1)),
-            );
+            subflow.note_way_back(now_ms.wrapping_sub(segment.timestamp) as i32);
+            if segment.length > 0 && segment.echo != 0 {
+                let rtt = Duration::from_millis(u64::from(now_ms.wrapping_sub(segment.echo)));
+                subflow.note_loop(rtt.max(Duration::from_micros(1)));
+            }
         }
         subflow.tcp.handle(now, &segment, extra);
         subflow.forget_acknowledged();

@@ -102,6 +102,7 @@ impl Connection {
             waiting,
             window: outbox.room(),
             buffer: outbox.window,
+            sent: outbox.nxt,
             outstanding: outbox.nxt.saturating_sub(outbox.una),
             blocker,
         })

@@ -3,9 +3,39 @@
 //! A scheduler is one page: it looks at a [`Situation`] and takes a [`Decision`]. What all of them share (which subflows can be
 //! used at all, what is sent again after a timeout, backups) is the connection's.
 
+mod blest;
+mod bufferbloat_mitigation;
+mod constraint_proactive;
+mod daps;
+mod ecf;
+mod forward_delay;
+mod freeze;
+mod hsr;
+mod in_order;
 mod lowest_rtt;
+mod lts;
+mod lws;
+mod min_delivery_delay;
+mod redundant;
+mod retransmit_penalize;
+mod round_robin;
 
+pub use blest::Blest;
+pub use bufferbloat_mitigation::BufferbloatMitigation;
+pub use constraint_proactive::ConstraintProactive;
+pub use daps::DelayAware;
+pub use ecf::EarliestCompletionFirst;
+pub use forward_delay::ForwardDelay;
+pub use freeze::Freeze;
+pub use hsr::HighestSendingRate;
+pub use in_order::InOrder;
 pub use lowest_rtt::LowestRtt;
+pub use lts::LowestTimeSpace;
+pub use lws::LargestWindowSpace;
+pub use min_delivery_delay::MinDeliveryDelay;
+pub use redundant::Redundant;
+pub use retransmit_penalize::RetransmitPenalize;
+pub use round_robin::RoundRobin;
 
 use super::PathState;
 use vazao_engine::Time;
@@ -26,8 +56,25 @@ pub struct Situation<'a> {
     pub buffer: u64,
     /// Sent and not acknowledged by DATA_ACKs.
     pub outstanding: u64,
+    /// All octets before this one were sent.
+    pub sent: u64,
     /// Where the receiver's window keeps new data back: the path that has the oldest data not acknowledged.
     pub blocker: Option<usize>,
+}
+
+impl Situation<'_> {
+    /// The paths by which a segment would leave at once.
+    #[inline]
+    pub fn available(&self) -> impl Iterator<Item = (usize, &PathState)> {
+        self.paths.iter().enumerate().filter(|(_, path)| path.is_available())
+    }
+    /// For a scheduler that [queues](Scheduler::queues): the paths that may be given data. What is to be sent again is not to
+    /// wait, and goes by one that has room.
+    #[inline]
+    pub fn assignable(&self) -> impl Iterator<Item = (usize, &PathState)> {
+        let at_once = self.waiting == 0;
+        self.paths.iter().enumerate().filter(move |(_, path)| path.usable && (path.has_room || !at_once))
+    }
 }
 
 /// What a scheduler decides.
@@ -85,16 +132,51 @@ pub trait Scheduler: Send {
 pub type Build = fn(&Parameters) -> Box<dyn Scheduler>;
 
 /// All schedulers.
-pub const SCHEDULERS: &[Entry<Build>] = &[lowest_rtt::ENTRY];
+pub const SCHEDULERS: &[Entry<Build>] = &[
+    lowest_rtt::ENTRY,
+    round_robin::ENTRY,
+    redundant::ENTRY,
+    lws::ENTRY,
+    lts::ENTRY,
+    hsr::ENTRY,
+    retransmit_penalize::ENTRY,
+    bufferbloat_mitigation::ENTRY,
+    freeze::ENTRY,
+    constraint_proactive::RADICAL,
+    constraint_proactive::CONSERVATIVE,
+    forward_delay::ENTRY,
+    min_delivery_delay::ENTRY,
+    in_order::ENTRY,
+    blest::ENTRY,
+    ecf::ENTRY,
+    daps::ENTRY,
+];
 
-/// The available path for which `value` is least; of equals the first.
-pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathState) -> T) -> Option<usize> {
+/// The path for which `value` is least; of equals the first.
+#[inline]
+pub(crate) fn least_of<'a, T: PartialOrd>(
+    paths: impl Iterator<Item = (usize, &'a PathState)>,
+    value: impl Fn(&PathState) -> T,
+) -> Option<usize> {
     let mut best: Option<(usize, T)> = None;
-    for (index, path) in paths.iter().enumerate().filter(|(_, path)| path.is_available()) {
+    for (index, path) in paths {
         let this = value(path);
         if best.as_ref().is_none_or(|(_, best)| this < *best) {
             best = Some((index, this));
         }
     }
     best.map(|(index, _)| index)
+}
+
+/// The available path for which `value` is least; of equals the first.
+#[inline]
+pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathState) -> T) -> Option<usize> {
+    least_of(paths.iter().enumerate().filter(|(_, path)| path.is_available()), value)
+}
+
+/// The usable path with the least smoothed round-trip time, be there room or not; of equals one that has room, then the first.
+#[inline]
+pub(crate) fn fastest(paths: &[PathState]) -> Option<usize> {
+    let usable = paths.iter().enumerate().filter(|(_, path)| path.usable);
+    least_of(usable, |path| (path.srtt, !path.has_room))
 }

@@ -1,0 +1,38 @@
+//! Bufferbloat mitigation.
+
+use super::{Build, Decision, Scheduler, Situation, least_of};
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+/// As lowest round-trip time first; but a path whose round-trip time has grown over its least, because it fills a queue, is held
+/// to the window w_limit = lambda (rtt_min / srtt) w (Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch et al., CSWS 2014).
+///
+/// So a queue may lengthen the round-trip time to lambda times the least one, and no further.
+pub struct BufferbloatMitigation {
+    lambda: f64,
+}
+
+pub(super) const ENTRY: Entry<Build> = Entry {
+    name: "bufferbloat-mitigation",
+    aliases: &["bm"],
+    title: "Bufferbloat mitigation",
+    source: "Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch, Ferlin, Alay, Bonaventure, CSWS 2014",
+    help: "lowest round-trip time, with less than the window on a path whose round-trip time has grown by queueing",
+    parameters: &[Parameter::new(
+        "lambda",
+        Kind::Number(1.0, 100.0),
+        "3",
+        "how far a round-trip time may grow over its least",
+    )],
+    build: |p| Box::new(BufferbloatMitigation { lambda: p.number("lambda") }),
+};
+
+impl Scheduler for BufferbloatMitigation {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision {
+        let within = |path: &super::PathState| {
+            let limit = self.lambda * path.min_rtt.as_secs() * path.cwnd as f64;
+            (path.flight + path.queued) as f64 * path.srtt.as_secs() < limit || path.flight == 0
+        };
+        let candidates = situation.available().filter(|(_, path)| within(path));
+        Decision::send(least_of(candidates, |path| path.srtt))
+    }
+}

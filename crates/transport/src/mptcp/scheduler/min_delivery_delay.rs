@@ -1,0 +1,31 @@
+//! Minimum delivery delay.
+
+use super::{Build, Decision, Scheduler, Situation, least_of};
+use vazao_engine::registry::Entry;
+
+/// Minimum delivery delay (Singh, Goerg, Timm-Giel, Scharf, Banniza, *Performance comparison of scheduling algorithms for
+/// multipath transfer*, GLOBECOM 2012): the path by which a segment arrives first, counting the way there (half the round-trip
+/// time), the wait for what is queued before it, and its own time at the path's rate. A path may be given data that it has no
+/// room for so far.
+pub struct MinDeliveryDelay;
+
+pub(super) const ENTRY: Entry<Build> = Entry {
+    name: "min-delivery-delay",
+    aliases: &["mdd"],
+    title: "Minimum delivery delay",
+    source: "Singh, Goerg, Timm-Giel, Scharf, Banniza, GLOBECOM 2012",
+    help: "the subflow by which a segment arrives first, its queue and its rate counted",
+    parameters: &[],
+    build: |_| Box::new(MinDeliveryDelay),
+};
+
+impl Scheduler for MinDeliveryDelay {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision {
+        let delay = |path: &super::PathState| path.srtt.as_secs() / 2.0 + path.time_for(path.excess() + path.mss);
+        Decision::send(least_of(situation.assignable(), delay))
+    }
+
+    fn queues(&self) -> bool {
+        true
+    }
+}

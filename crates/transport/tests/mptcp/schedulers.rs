@@ -1,0 +1,399 @@
+//! Packet schedulers: what all must keep in any situation, and the choice that each one's definition gives on paths made by hand.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use vazao_engine::registry::{Parameters, Raw, find};
+use vazao_engine::{Duration, Time};
+use vazao_transport::mptcp::{Decision, PathState, SCHEDULERS, Scheduler, Situation};
+
+const MSS: u64 = 1000;
+
+fn scheduler(name: &str) -> Box<dyn Scheduler> {
+    with(name, &[])
+}
+
+fn with(name: &str, given: &[(&str, f64)]) -> Box<dyn Scheduler> {
+    let entry = find("packet scheduler", SCHEDULERS, name).unwrap();
+    let given: BTreeMap<_, _> = given.iter().map(|&(name, value)| (name.to_owned(), Raw::Number(value))).collect();
+    (entry.build)(&Parameters::resolve(entry.parameters, &given).unwrap())
+}
+
+/// A path of so many milliseconds with a window of so many segments, so many of them in the network.
+fn path(ms: u64, cwnd: u64, flight: u64) -> PathState {
+    let rtt = Duration::from_millis(ms);
+    PathState {
+        cwnd: cwnd * MSS,
+        ssthresh: cwnd * MSS,
+        flight: flight * MSS,
+        mss: MSS,
+        srtt: rtt,
+        rtt,
+        min_rtt: rtt,
+        forward: rtt.as_nanos() as i64 / 2,
+        usable: true,
+        has_room: flight < cwnd,
+        slow_start: false,
+        ..PathState::UNKNOWN
+    }
+}
+
+/// A megabyte waits, of which the receiver has room for all and for as much again.
+fn situation(paths: &[PathState]) -> Situation<'_> {
+    let outstanding = paths.iter().map(|path| path.flight).sum();
+    Situation {
+        now: Time::from_nanos(1_000_000_000),
+        paths,
+        waiting: 1000 * MSS,
+        window: 2000 * MSS,
+        buffer: 2000 * MSS + outstanding,
+        outstanding,
+        sent: 5_000_000,
+        blocker: None,
+    }
+}
+
+fn send(path: usize) -> Decision {
+    Decision::Send { path, skip: 0 }
+}
+
+fn choice(name: &str, paths: &[PathState]) -> Decision {
+    scheduler(name).decide(&situation(paths))
+}
+
+// ---- any situation --------------------------------------------------------------------------------------------------
+
+/// Those that may let a path rest that has room, by definition.
+const WAITING: [&str; 8] =
+    ["bufferbloat-mitigation", "freeze", "cp-radical", "cp-conservative", "forward-delay", "blest", "ecf", "daps"];
+
+fn any_path() -> impl Strategy<Value = PathState> {
+    let times = (0_u64..300_000, 0_u64..300_000, 0_u64..50_000, -100_000_i64..100_000);
+    let sizes = (1_u64..200, 0_u64..250, 0_u64..20, 0_u64..6_000_000);
+    (times, sizes, any::<[bool; 4]>()).prop_map(
+        |((srtt, rtt, rttvar, forward), (cwnd, flight, queued, copied), flags)| {
+            let [usable, open, slow_start, recovering] = flags;
+            PathState {
+                cwnd: cwnd * MSS + rtt % MSS,
+                flight: flight * MSS,
+                queued: if open { 0 } else { queued * MSS },
+                mss: MSS,
+                srtt: Duration::from_micros(srtt),
+                rttvar: Duration::from_micros(rttvar),
+                rtt: Duration::from_micros(rtt),
+                min_rtt: Duration::from_micros(srtt.min(rtt)),
+                forward: forward * 1000,
+                copied,
+                usable,
+                has_room: usable && open,
+                slow_start,
+                recovering,
+                ..PathState::UNKNOWN
+            }
+        },
+    )
+}
+
+/// Some situations of one connection: its paths, what waits, the receiver's window, and who keeps that shut.
+fn any_steps() -> impl Strategy<Value = Vec<(Vec<PathState>, u64, u64, usize)>> {
+    let step = |paths| (prop::collection::vec(any_path(), paths), 0_u64..2000, 0_u64..2000, 0_usize..9);
+    (1_usize..8).prop_flat_map(move |paths| prop::collection::vec(step(paths), 1..12))
+}
+
+/// Whether a decision can be carried out: what is chosen is usable, and has room unless the scheduler lets data wait for it.
+fn is_possible(decision: Decision, paths: &[PathState], queues: bool) -> bool {
+    match decision {
+        Decision::Wait => true,
+        Decision::Send { path, .. } => paths[path].usable && (queues || paths[path].has_room),
+        Decision::Copy { path } => paths[path].is_available(),
+        Decision::Repeat { path, penalised } => {
+            paths[path].is_available() && penalised.is_none_or(|slow| slow != path && slow < paths.len())
+        }
+    }
+}
+
+proptest! {
+    /// No scheduler chooses what cannot be; two with the same past decide alike; and none lets all paths rest but those whose
+    /// definitions say so, and these not where no path is in use.
+    #[test]
+    fn every_scheduler_keeps_the_contract(steps in any_steps()) {
+        for entry in SCHEDULERS {
+            let parameters = Parameters::defaults(entry.parameters);
+            let (mut one, mut other) = ((entry.build)(&parameters), (entry.build)(&parameters));
+            for (step, (paths, waiting, window, blocker)) in steps.iter().enumerate() {
+                let (waiting, window) = (waiting * MSS, window * MSS);
+                let situation = Situation {
+                    now: Time::from_nanos(step as u64 * 10_000_000),
+                    waiting,
+                    window,
+                    blocker: (waiting > 0 && window == 0 && *blocker < paths.len()).then_some(*blocker),
+                    ..self::situation(paths)
+                };
+                let decision = one.decide(&situation);
+                prop_assert_eq!(decision, other.decide(&situation), "{}", entry.name);
+                prop_assert!(is_possible(decision, paths, one.queues()), "{}: {:?}", entry.name, decision);
+                let fresh = paths.iter().all(|path| !path.usable || path.has_room && path.flight == 0);
+                let has_room = waiting > 0 && window > 0 && paths.iter().any(PathState::is_available);
+                if has_room && (fresh || !WAITING.contains(&entry.name)) {
+                    prop_assert_ne!(decision, Decision::Wait, "{}", entry.name);
+                }
+                if let Decision::Send { path, .. } = decision {
+                    one.on_sent(path, MSS);
+                    other.on_sent(path, MSS);
+                }
+            }
+        }
+    }
+}
+
+/// Where nothing new waits, something is to be sent again, and at once.
+#[test]
+fn what_is_sent_again_goes_by_a_path_with_room() {
+    for entry in SCHEDULERS.iter().filter(|entry| !WAITING.contains(&entry.name)) {
+        let paths = [path(10, 10, 10), path(500, 10, 3)];
+        let again = Situation { waiting: 0, ..situation(&paths) };
+        let expected = if entry.name == "redundant" { Decision::Copy { path: 1 } } else { send(1) };
+        assert_eq!(scheduler(entry.name).decide(&again), expected, "{}", entry.name);
+    }
+}
+
+// ---- one by one -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn lowest_rtt_takes_the_nearest_that_has_room_the_first_of_equals() {
+    assert_eq!(choice("lowest-rtt", &[path(20, 10, 0), path(10, 10, 0), path(10, 10, 0)]), send(1));
+    assert_eq!(choice("lowest-rtt", &[path(20, 10, 0), path(10, 10, 10)]), send(0));
+    assert_eq!(choice("lowest-rtt", &[path(20, 10, 10)]), Decision::Wait);
+}
+
+/// Linux's mptcp_rr: a turn each, of `num_segments`, and a new round when all that have room have had theirs.
+#[test]
+fn round_robin_gives_each_its_turn() {
+    let order = |segments: f64, paths: &[PathState]| -> Vec<usize> {
+        let mut scheduler = with("round-robin", &[("num_segments", segments)]);
+        let mut next = || match scheduler.decide(&situation(paths)) {
+            Decision::Send { path, skip: 0 } => {
+                scheduler.on_sent(path, MSS);
+                path
+            }
+            other => panic!("{other:?}"),
+        };
+        (0..6).map(|_| next()).collect()
+    };
+    let open = [path(30, 10, 0), path(10, 10, 0), path(20, 10, 0)];
+    assert_eq!(order(1.0, &open), [0, 1, 2, 0, 1, 2]);
+    assert_eq!(order(2.0, &open), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(order(1.0, &[path(30, 10, 0), path(10, 10, 10), path(20, 10, 0)]), [0, 2, 0, 2, 0, 2]);
+}
+
+#[test]
+fn redundant_copies_by_each_path_that_lacks_something() {
+    let behind = |ms, copied| PathState { copied, ..path(ms, 10, 1) };
+    let decide =
+        |paths: &[PathState], waiting| scheduler("redundant").decide(&Situation { waiting, ..situation(paths) });
+    // Up to octet 5 000 000 all was sent by someone.
+    assert_eq!(decide(&[behind(10, 5_000_000), behind(20, 4_000_000)], 0), Decision::Copy { path: 1 });
+    assert_eq!(decide(&[behind(10, 5_000_000), behind(20, 4_000_000)], MSS), Decision::Copy { path: 0 });
+    assert_eq!(decide(&[behind(10, 5_000_000), behind(20, 5_000_000)], 0), Decision::Wait);
+}
+
+/// Algorithm 4: most space in segments; of equals the last; without space lowest round-trip time, of equals the last, which a
+/// later path with space overrides, and which overrides an earlier one.
+#[test]
+fn lws_takes_the_largest_space() {
+    assert_eq!(choice("lws", &[path(10, 10, 8), path(50, 20, 10), path(20, 30, 25)]), send(1));
+    assert_eq!(choice("lws", &[path(10, 20, 10), path(50, 15, 5), path(20, 30, 25)]), send(1));
+    // A part of a segment is no space.
+    let part = PathState { cwnd: 20_900, flight: 10_000, has_room: true, ..path(10, 20, 0) };
+    assert_eq!(choice("lws", &[path(50, 20, 10), part, path(50, 9, 0)]), send(1));
+    let full = |ms| PathState { has_room: true, ..path(ms, 10, 12) };
+    assert_eq!(choice("lws", &[full(30), full(20), full(20), full(40)]), send(2));
+    assert_eq!(choice("lws", &[full(30), path(90, 10, 9), full(40)]), send(1));
+    assert_eq!(choice("lws", &[path(90, 10, 0), full(40)]), send(1));
+    // Neither without room nor unusable paths are looked at.
+    assert_eq!(
+        choice("lws", &[path(10, 3, 2), PathState { usable: false, ..path(10, 50, 0) }, path(10, 9, 9)]),
+        send(0)
+    );
+}
+
+/// Algorithm 5: 40 ms over 10 segments is less than 20 ms over 4, and 8 000 × 40 / 10 as much as 8 000 × 20 / 5.
+#[test]
+fn lts_takes_the_least_time_over_space() {
+    assert_eq!(choice("lts", &[path(20, 10, 6), path(40, 20, 10)]), send(1));
+    assert_eq!(choice("lts", &[path(40, 20, 10), path(20, 10, 5)]), send(1));
+    assert_eq!(choice("lts", &[path(20, 10, 5), path(40, 20, 10)]), send(1));
+    // 80 000 / 30 and 80 003 / 30 are the same whole number: the last one.
+    let longer = PathState { srtt: Duration::from_nanos(10_000_400), ..path(10, 30, 0) };
+    assert_eq!(choice("lts", &[path(10, 30, 0), longer]), send(1));
+    let full = |ms| PathState { has_room: true, ..path(ms, 10, 12) };
+    assert_eq!(choice("lts", &[full(30), full(20), full(20), full(40)]), send(2));
+}
+
+/// Algorithm 6: 30 segments in 20 ms are more than 10 in 10 ms, whatever is in the network; the latest round-trip time counts.
+#[test]
+fn hsr_takes_the_highest_rate() {
+    assert_eq!(choice("hsr", &[path(20, 30, 29), path(10, 10, 0)]), send(0));
+    assert_eq!(choice("hsr", &[path(20, 20, 0), path(10, 10, 0)]), send(1));
+    let worse_now = PathState { rtt: Duration::from_millis(40), ..path(20, 30, 0) };
+    assert_eq!(choice("hsr", &[worse_now, path(10, 10, 0)]), send(1));
+    // 16 × 10 000 / 9 000 and 16 × 10 000 / 9 400 are both 17: the last one.
+    let slower = PathState { rtt: Duration::from_micros(9_400), ..path(9, 10, 0) };
+    assert_eq!(choice("hsr", &[path(9, 10, 0), slower]), send(1));
+}
+
+#[test]
+fn retransmit_penalize_repeats_what_blocks_and_slows_the_slower() {
+    let paths = [path(10, 10, 2), path(100, 20, 20)];
+    assert_eq!(choice("retransmit-penalize", &paths), send(0));
+    let blocked = |paths: &[PathState], blocker| {
+        scheduler("retransmit-penalize").decide(&Situation { window: 0, blocker: Some(blocker), ..situation(paths) })
+    };
+    assert_eq!(blocked(&paths, 1), Decision::Repeat { path: 0, penalised: Some(1) });
+    assert_eq!(blocked(&paths, 0), Decision::Wait);
+    assert_eq!(blocked(&[path(200, 10, 2), paths[1]], 1), Decision::Repeat { path: 0, penalised: None });
+    let recovering = PathState { recovering: true, ..paths[1] };
+    assert_eq!(blocked(&[paths[0], recovering], 1), Decision::Repeat { path: 0, penalised: None });
+}
+
+/// w_limit = 3 × 10 / 60 × 40 = 20 segments.
+#[test]
+fn bufferbloat_mitigation_limits_the_window_of_a_queue() {
+    let bloated = |flight| PathState { min_rtt: Duration::from_millis(10), ..path(60, 40, flight) };
+    assert_eq!(choice("bufferbloat-mitigation", &[bloated(19), path(80, 10, 0)]), send(0));
+    assert_eq!(choice("bufferbloat-mitigation", &[bloated(20), path(80, 10, 0)]), send(1));
+    assert_eq!(choice("bufferbloat-mitigation", &[bloated(20), path(80, 10, 10)]), Decision::Wait);
+    let tolerant =
+        with("bufferbloat-mitigation", &[("lambda", 6.0)]).decide(&situation(&[bloated(39), path(80, 10, 0)]));
+    assert_eq!(tolerant, send(0));
+}
+
+/// The fast path sends 10 segments in 10 ms, so 90 segments in the 90 ms that the slow one takes longer.
+#[test]
+fn freeze_rests_the_slow_path_for_short_messages() {
+    let paths = [path(10, 10, 10), path(100, 10, 0)];
+    let decide = |segments| scheduler("freeze").decide(&Situation { waiting: segments * MSS, ..situation(&paths) });
+    assert_eq!(decide(89), Decision::Wait);
+    assert_eq!(decide(91), send(1));
+    assert_eq!(choice("freeze", &[path(10, 10, 9), path(100, 10, 0)]), send(0));
+}
+
+/// While a segment of the slow path is under way 45 ms longer, the fast one delivers 45 segments.
+#[test]
+fn cp_radical_wants_room_for_what_overtakes() {
+    let paths = [path(10, 10, 10), path(100, 10, 0)];
+    let decide = |segments| scheduler("cp-radical").decide(&Situation { window: segments * MSS, ..situation(&paths) });
+    assert_eq!(decide(45), Decision::Wait);
+    assert_eq!(decide(46), send(1));
+}
+
+#[test]
+fn cp_conservative_wants_half_the_window_free_beyond_slow_start() {
+    let decide = |slow_start, outstanding| {
+        let paths = [PathState { slow_start, ..path(10, 10, 10) }, path(100, 10, 0)];
+        scheduler("cp-conservative").decide(&Situation { outstanding, buffer: 100 * MSS, ..situation(&paths) })
+    };
+    assert_eq!(decide(false, 50 * MSS), send(1));
+    assert_eq!(decide(false, 51 * MSS), Decision::Wait);
+    assert_eq!(decide(true, 0), Decision::Wait);
+}
+
+/// The slow path is 45 ms behind one that delivers a segment a millisecond, and 40 behind one that delivers two.
+#[test]
+fn forward_delay_leaves_out_what_will_have_arrived() {
+    let paths = [path(10, 10, 10), path(20, 40, 40), path(100, 10, 0)];
+    assert_eq!(choice("forward-delay", &paths), Decision::Send { path: 2, skip: (45 + 80) * MSS });
+    let little = Situation { waiting: 125 * MSS, ..situation(&paths) };
+    assert_eq!(scheduler("forward-delay").decide(&little), Decision::Wait);
+    // The ways back do not count.
+    let long_back = PathState { forward: 4_000_000, has_room: true, ..path(100, 10, 0) };
+    assert_eq!(choice("forward-delay", &[path(10, 10, 0), long_back]), send(1));
+}
+
+/// 10 segments a round-trip time: with a full window the near path takes 5 + 1 + 1 ms for the first segment more, and a
+/// millisecond more for each that is queued; the far one 15 + 3.
+#[test]
+fn min_delivery_delay_waits_where_that_is_sooner() {
+    let queued = |segments| PathState { queued: segments * MSS, has_room: false, ..path(10, 10, 10) };
+    assert_eq!(choice("min-delivery-delay", &[queued(10), path(30, 10, 0)]), send(0));
+    assert_eq!(choice("min-delivery-delay", &[queued(12), path(30, 10, 0)]), send(1));
+}
+
+/// Whole round-trip times: the near path's next ten segments arrive after 15 ms, the ten after those after 25.
+#[test]
+fn in_order_counts_windows_queued() {
+    let queued = |segments| PathState { queued: segments * MSS, has_room: false, ..path(10, 10, 10) };
+    assert_eq!(choice("in-order", &[queued(9), path(40, 10, 0)]), send(0));
+    assert_eq!(choice("in-order", &[queued(10), path(40, 10, 0)]), send(1));
+    assert_eq!(choice("in-order", &[queued(10), path(60, 10, 0)]), send(0));
+    assert_eq!(choice("in-order", &[path(10, 10, 9), path(40, 10, 0)]), send(0));
+}
+
+/// In the 100 ms of the slow path the fast one has 10 round trips, in which it sends (10 + 4.5) 10 = 145 segments, times 1.2:
+/// 174. With one segment of its own the slow path wants a window of 175.
+#[test]
+fn blest_waits_where_the_window_would_be_full() {
+    let paths = [path(10, 10, 10), path(100, 10, 0)];
+    let decide = |segments| scheduler("blest").decide(&Situation { buffer: segments * MSS, ..situation(&paths) });
+    assert_eq!(decide(174), Decision::Wait);
+    assert_eq!(decide(175), send(1));
+    assert_eq!(choice("blest", &[path(10, 10, 9), path(100, 10, 0)]), send(0));
+}
+
+/// Lambda falls by 0.01 in a round-trip time of the slow path without blocking, and grows by 0.04 in one with it.
+#[test]
+fn blest_learns_from_blocking() {
+    let paths = [path(10, 10, 10), path(100, 10, 0)];
+    let mut blest = scheduler("blest");
+    let mut decide = |ms: u64, segments, blocker| {
+        let now = Time::from_nanos(ms * 1_000_000);
+        blest.decide(&Situation { now, buffer: segments * MSS, blocker, ..situation(&paths) })
+    };
+    assert_eq!(decide(1000, 174, None), Decision::Wait);
+    assert_eq!(decide(1099, 174, None), Decision::Wait);
+    // 1.19 × 145 + 1 = 173.55.
+    assert_eq!(decide(1100, 174, None), send(1));
+    assert_eq!(decide(1150, 174, Some(1)), send(1));
+    // 1.23 × 145 + 1 = 179.35.
+    assert_eq!(decide(1200, 179, None), Decision::Wait);
+    assert_eq!(decide(1200, 180, None), send(1));
+}
+
+/// The fast path needs (1 + k / 10) 10 ms, the slow one 100: with fewer than 90 segments waiting it is waited for, if the slow one
+/// would need k / 10 × 100 ms of at least 20 too. Once it is, with fewer than 115: 1.25 × 100.
+#[test]
+fn ecf_waits_for_the_fast_path_where_all_is_complete_sooner() {
+    let paths = [path(10, 10, 10), path(100, 10, 0)];
+    let mut ecf = scheduler("ecf");
+    let mut decide = |segments| ecf.decide(&Situation { waiting: segments * MSS, ..situation(&paths) });
+    assert_eq!(decide(91), send(1));
+    assert_eq!(decide(1), send(1));
+    assert_eq!(decide(89), Decision::Wait);
+    assert_eq!(decide(114), Decision::Wait);
+    assert_eq!(decide(116), send(1));
+    assert_eq!(decide(91), send(1), "waiting is over");
+    // Deviations count: 100 + 30 ms.
+    let uncertain = [PathState { rttvar: Duration::from_millis(30), ..paths[0] }, paths[1]];
+    let more = Situation { waiting: 119 * MSS, ..situation(&uncertain) };
+    assert_eq!(scheduler("ecf").decide(&more), Decision::Wait);
+}
+
+/// Delays there of 10 and 30 ms, windows of 2 and 3 segments: turns at 10, 20, 30 and, after the faster one's, at 30.
+#[test]
+fn daps_follows_its_plan() {
+    let mut daps = scheduler("daps");
+    let mut paths = [path(20, 2, 0), path(60, 3, 0)];
+    let mut order = Vec::new();
+    for _ in 0..9 {
+        let Decision::Send { path, skip: 0 } = daps.decide(&situation(&paths)) else { panic!("all has a turn") };
+        daps.on_sent(path, MSS);
+        order.push(path);
+    }
+    assert_eq!(order, [0, 0, 0, 0, 0, 0, 1, 1, 1]);
+    paths[0].queued = 4 * MSS;
+    assert_eq!(daps.decide(&situation(&paths)), Decision::Wait, "the plan is over, and the faster path behind");
+    (paths[0].queued, paths[1].queued) = (0, MSS);
+    for _ in 0..4 {
+        assert_eq!(daps.decide(&situation(&paths)), send(0), "who is behind has no part");
+        daps.on_sent(0, MSS);
+    }
+}
