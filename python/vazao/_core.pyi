@@ -87,6 +87,16 @@ class RateSample:
     """Whether the application, not the network, limited the sample."""
 
 @final
+class Sibling:
+    """Another path of the connection, just before an acknowledgement or a sign of congestion on the own one."""
+
+    cwnd_bytes: float
+    ssthresh_bytes: float
+    srtt_s: float | None
+    told: float
+    """What its control has as `told`."""
+
+@final
 class Congestion:
     """One sign of congestion."""
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+from collections.abc import Sequence
 from types import CodeType, FunctionType
 
-from vazao._core import Ack, Congestion
+from vazao._core import Ack, Congestion, Sibling
 
 
 class CongestionControl:
@@ -29,6 +30,11 @@ class CongestionControl:
     wants_rate: bool = False
     """Whether acknowledgements are to carry delivery rates (`ack.rate`). They then come after losses were looked for,
     and during a recovery the window is this class's alone."""
+    coupled: bool = False
+    """Whether `siblings` are to be shown: the other paths of the connection that carry data, before each call."""
+    siblings: Sequence[Sibling] = ()
+    told: float = 0.0
+    """What the other paths' controls, of this class like this one, see of this path as `told`."""
     pacing_rate: float | None = None
     """Bits a second at which data leaves; None: as the window admits it, or as the transport's `pacing` says."""
 

@@ -4,7 +4,7 @@ use crate::InputError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::sync::Arc;
-use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Signal};
+use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal};
 use vazao_engine::{Duration, Rate};
 use vazao_scenario::Plugin;
 
@@ -86,6 +86,26 @@ pub struct PyCongestion {
     flight_bytes: u64,
 }
 
+/// Another path of the connection, just before an acknowledgement or a sign of congestion on the own one.
+#[pyclass(frozen, get_all, name = "Sibling", module = "vazao._core")]
+pub struct PySibling {
+    /// Its congestion window.
+    cwnd_bytes: f64,
+    /// Its slow-start threshold.
+    ssthresh_bytes: f64,
+    /// Its smoothed round-trip time, or None before the first measurement.
+    srtt_s: Option<f64>,
+    /// What its control has as `told`.
+    told: f64,
+}
+
+impl From<&Sibling> for PySibling {
+    fn from(path: &Sibling) -> Self {
+        let Sibling { cwnd, ssthresh, srtt, told } = *path;
+        PySibling { cwnd_bytes: cwnd, ssthresh_bytes: ssthresh, srtt_s: seconds(srtt), told }
+    }
+}
+
 fn seconds(span: Duration) -> Option<f64> {
     (span > Duration::ZERO && span < Duration::MAX).then(|| span.as_secs())
 }
@@ -102,6 +122,8 @@ struct PythonControl {
     instance: Py<PyAny>,
     mss: f64,
     wants_rate: bool,
+    /// Of a class that says `coupled = True`.
+    siblings: Option<Siblings>,
     windows: Windows,
 }
 
@@ -135,12 +157,24 @@ impl Windows {
 }
 
 impl PythonControl {
+    /// Sets the attribute `siblings` of a coupled class before a call.
+    fn show(siblings: &Siblings, instance: &Bound<'_, PyAny>) -> PyResult<()> {
+        let others: Vec<_> = siblings.others().map(PySibling::from).collect();
+        instance.setattr("siblings", others)
+    }
+
     /// Calls a method and reads the windows. What goes wrong ends the run: unwinding is how a machine far below says so,
     /// without the hook that would print a panic.
     fn call(&mut self, method: &str, argument: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
         let windows = Python::attach(|py| {
             let instance = self.instance.bind(py);
+            if let Some(siblings) = &self.siblings {
+                Self::show(siblings, instance)?;
+            }
             instance.call_method1(method, (argument(py)?,))?;
+            if let Some(siblings) = &mut self.siblings {
+                siblings.tell(instance.getattr("told")?.extract()?);
+            }
             Windows::of(instance, self.mss)
         });
         match windows {
@@ -189,6 +223,9 @@ impl CongestionControl for PythonControl {
     fn wants_rate(&self) -> bool {
         self.wants_rate
     }
+    fn siblings(&mut self) -> Option<&mut Siblings> {
+        self.siblings.as_mut()
+    }
     /// The class may set a rate at any time.
     fn paces(&self) -> bool {
         true
@@ -207,17 +244,22 @@ impl CongestionControl for PythonControl {
 /// A user's class as a plug-in; `fingerprint` is a digest of its code.
 pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin {
     let build = move |setup: Setup| -> Box<dyn CongestionControl> {
-        let made = Python::attach(|py| -> PyResult<(Py<PyAny>, bool, Windows)> {
+        let made = Python::attach(|py| -> PyResult<(Py<PyAny>, [bool; 2], Windows)> {
             let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
             let instance = class.bind(py).call1((setup.mss, setup.initial_window, threshold))?;
             let windows = Windows::of(&instance, setup.mss as f64)?;
-            let wants_rate = instance.getattr("wants_rate")?.extract()?;
-            Ok((instance.unbind(), wants_rate, windows))
+            let [wants_rate, coupled] = ["wants_rate", "coupled"].map(|name| instance.getattr(name)?.extract());
+            Ok((instance.unbind(), [wants_rate?, coupled?], windows))
         });
         match made {
-            Ok((instance, wants_rate, windows)) => {
-                Box::new(PythonControl { name: name.clone(), instance, mss: setup.mss as f64, wants_rate, windows })
-            }
+            Ok((instance, [wants_rate, coupled], windows)) => Box::new(PythonControl {
+                name: name.clone(),
+                instance,
+                mss: setup.mss as f64,
+                wants_rate,
+                siblings: coupled.then(Siblings::default),
+                windows,
+            }),
             Err(error) => std::panic::resume_unwind(Box::new(UserError(format!("{name}: {error}")))),
         }
     };

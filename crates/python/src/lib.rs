@@ -160,6 +160,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyCongestion>()?;
     module.add_class::<control::PyRateSample>()?;
+    module.add_class::<control::PySibling>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;

@@ -91,6 +91,11 @@ impl Siblings {
         self.paths.get(self.own)
     }
 
+    /// The other paths.
+    pub fn others(&self) -> impl Iterator<Item = &Sibling> {
+        self.paths.iter().enumerate().filter(|(i, _)| *i != self.own).map(|(_, path)| path)
+    }
+
     /// Whether there are other paths.
     pub fn are_several(&self) -> bool {
         self.paths.len() > 1

@@ -196,7 +196,7 @@ impl Sender {
     /// Shows a path's control its siblings, if it wants to see them: the paths by which data goes, and whose round-trip
     /// time is known.
     pub(super) fn couple(&mut self, number: usize) {
-        if self.paths[number].siblings().is_none() || !self.config.cmt {
+        if !self.config.cmt || self.paths[number].siblings().is_none() {
             return;
         }
         let carries = |path: &Path| path.is_usable() && path.rtt.srtt() > Duration::ZERO;
