@@ -19,6 +19,7 @@ ALGORITHMS = {
     "queue": "What waits in front of a link: `queue = …` of a link.",
     "loss model": "Which packets a link loses: `loss = …` of a link.",
     "impairment": "What else a wire does to packets: keys of a link by these names.",
+    "strippable option": 'What a middlebox at a link\'s end takes out: `strip = "sack"` of a link, or a list.',
     "rate": "Rates that vary: `rate = …` of a link.",
     "shaper": "What holds packets back before a link sends them: `shaper = …` of a link.",
     "distribution": 'How random times and sizes of applications are spread: `idt = "exponential 10 ms"`.',

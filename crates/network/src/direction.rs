@@ -72,6 +72,8 @@ pub struct ImpairmentSpec {
     pub corrupt: Option<Parameters>,
     /// Times at which nothing gets through, with their parameters.
     pub outages: Vec<(Outage, Parameters)>,
+    /// What a middlebox does to packets: see [`Impairments::middlebox`].
+    pub middlebox: u16,
 }
 
 impl QueueSpec {
@@ -150,6 +152,7 @@ impl Direction {
             duplicate: spec.duplicate.as_ref().map(|p| chance("duplicate", p)),
             jitter: spec.jitter.as_ref().map(|p| Jitter::from(p, stream("jitter"))),
             reorder: spec.reorder.as_ref().map(|p| Reorder::from(p, stream("reorder"))),
+            middlebox: spec.middlebox,
         })
     }
 

@@ -1,7 +1,7 @@
 //! One direction of a link: a waiting room, a transmitter and a wire.
 
 use crate::impairment::Impairments;
-use crate::packet::{CORRUPT, LOST, NIL, Packet, PacketId, TWICE};
+use crate::packet::{CORRUPT, INSPECTED, LOST, NIL, Packet, PacketId, TWICE};
 use crate::queue::{Discipline, Drops, Queued};
 use crate::rate::{Service, Transmitter};
 use std::cmp::Reverse;
@@ -141,6 +141,11 @@ impl Link {
         self.cold.drops_loss += 1;
     }
 
+    /// What the middlebox at its end does.
+    pub fn middlebox(&self) -> u16 {
+        self.cold.impairments.middlebox
+    }
+
     /// A packet that came over this link was found corrupt.
     pub fn count_corrupt(&mut self) {
         self.cold.drops_corrupt += 1;
@@ -244,7 +249,8 @@ impl Link {
         let cold = &mut *self.cold;
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
         let harm = cold.impairments.harm(end, node.size, time);
-        for (flag, set) in [(LOST, harm.lost), (CORRUPT, harm.corrupt), (TWICE, harm.twice)] {
+        let inspected = cold.impairments.middlebox != 0;
+        for (flag, set) in [(LOST, harm.lost), (CORRUPT, harm.corrupt), (TWICE, harm.twice), (INSPECTED, inspected)] {
             if set {
                 node.hop |= flag;
             }

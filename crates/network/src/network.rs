@@ -2,7 +2,7 @@
 
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
-use crate::packet::{CORRUPT, HOP, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
+use crate::packet::{CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
 use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
@@ -34,6 +34,9 @@ pub enum Fate {
     Dropped(PacketId, Cause),
     /// It has arrived twice at the end of a link: [`Network::double`] it and [`Network::pass`] both on.
     Doubled(PacketId),
+    /// It has come to a middlebox, which does to it what [this number](Impairments::middlebox) stands for: then
+    /// [`Network::pass`] it on.
+    Inspected(PacketId, u16),
 }
 
 /// Marks the end of a route in the table.
@@ -174,14 +177,25 @@ impl<B: Copy> Network<B> {
         }
         self.hops += 1;
         let hop = self.packets.nodes[id as usize].hop;
-        if hop & (LOST | TWICE) != 0 {
+        if hop & (LOST | TWICE | INSPECTED) != 0 {
             if hop & LOST == 0 {
-                return Fate::Doubled(id);
+                return self.meet(id, slot);
             }
             link.count_loss();
             return Fate::Dropped(id, Cause::Loss);
         }
         self.forward(now, id, scheduler)
+    }
+
+    /// What is still to be done to a packet that has arrived over `link`: one that arrives twice is changed first.
+    #[cold]
+    fn meet(&mut self, id: PacketId, link: LinkId) -> Fate {
+        let hop = &mut self.packets.nodes[id as usize].hop;
+        if *hop & INSPECTED == 0 {
+            return Fate::Doubled(id);
+        }
+        *hop &= !INSPECTED;
+        Fate::Inspected(id, self.links[link as usize].middlebox())
     }
 
     /// Moves a packet that has reached the end of a link on.
@@ -211,9 +225,13 @@ impl<B: Copy> Network<B> {
         self.packets.insert(Packet { body, ..self.packets.nodes[id as usize] })
     }
 
-    /// Moves a packet that was [doubled](Fate::Doubled), or its copy, on from where it is.
+    /// Moves a packet that was [doubled](Fate::Doubled), or its copy, or one that was [inspected](Fate::Inspected), on from
+    /// where it is.
     #[cold]
     pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+        if self.packets.nodes[id as usize].hop & TWICE != 0 {
+            return Fate::Doubled(id);
+        }
         self.forward(now, id, scheduler)
     }
 
@@ -234,6 +252,11 @@ impl<B: Copy> Network<B> {
     #[inline]
     pub fn packet(&self, id: PacketId) -> &Packet<B> {
         &self.packets.nodes[id as usize]
+    }
+
+    /// Changes a packet.
+    pub fn packet_mut(&mut self, id: PacketId) -> &mut Packet<B> {
+        &mut self.packets.nodes[id as usize]
     }
 
     /// Takes a delivered or dropped packet out.

@@ -49,10 +49,12 @@ pub(crate) const LOST: u32 = 1 << 31;
 pub(crate) const CORRUPT: u32 = 1 << 30;
 /// Set in `hop` for a packet that arrives twice at the end of the link it is on.
 pub(crate) const TWICE: u32 = 1 << 27;
+/// Set in `hop` for a packet that a middlebox at the end of the link it is on may change.
+pub(crate) const INSPECTED: u32 = 1 << 26;
 /// Where in `hop` the ECN codepoint is.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.
-pub(crate) const HOP: u32 = (1 << 27) - 1;
+pub(crate) const HOP: u32 = (1 << 26) - 1;
 
 impl<B> Packet<B> {
     /// Its ECN codepoint, as queues on the way have left it.
@@ -61,7 +63,8 @@ impl<B> Packet<B> {
         Ecn::from_bits(self.hop >> ECN)
     }
 
-    pub(crate) fn set_ecn(&mut self, ecn: Ecn) {
+    /// Changes its ECN codepoint.
+    pub fn set_ecn(&mut self, ecn: Ecn) {
         self.hop = self.hop & !(3 << ECN) | ecn_bits(ecn);
     }
 }

@@ -44,6 +44,7 @@ pub fn all() -> Json {
         "queue": entries(vazao_network::QUEUES),
         "loss model": entries(vazao_network::LOSS_MODELS),
         "impairment": entries(vazao_network::IMPAIRMENTS),
+        "strippable option": entries(vazao_scenario::STRIPPABLE),
         "rate": entries(vazao_network::RATES),
         "shaper": entries(vazao_network::SHAPERS),
         "topology": entries(vazao_network::topology::TOPOLOGIES),

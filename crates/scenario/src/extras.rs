@@ -20,8 +20,9 @@ impl Extras {
     pub(crate) fn copy(&mut self, index: u32) -> u32 {
         self.insert(self.slots[index as usize])
     }
+    /// Keeps those of a segment under way.
     #[inline]
-    fn insert(&mut self, extra: Extra) -> u32 {
+    pub(crate) fn insert(&mut self, extra: Extra) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = extra;

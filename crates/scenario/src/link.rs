@@ -2,6 +2,7 @@
 
 use crate::document::{ScenarioError, Value};
 use crate::files::Files;
+use crate::middlebox;
 use crate::reader::{Item, Table, duration, value_json};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -20,8 +21,20 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// What a direction may have.
-const KEYS: [&str; 11] =
-    ["rate", "shaper", "delay", "overhead", "queue", "loss", "jitter", "reorder", "duplicate", "corrupt", "outages"];
+const KEYS: [&str; 12] = [
+    "rate",
+    "shaper",
+    "delay",
+    "overhead",
+    "queue",
+    "loss",
+    "jitter",
+    "reorder",
+    "duplicate",
+    "corrupt",
+    "outages",
+    "strip",
+];
 
 pub(crate) fn read_line(item: Item, files: &Files) -> Result<Line> {
     read_line_table(item.into_table()?, files)
@@ -89,6 +102,7 @@ impl Keys {
                 duplicate: some(self.optional("duplicate", chance("duplicate"))?),
                 corrupt: some(self.optional("corrupt", chance("corrupt"))?),
                 outages: self.optional("outages", read_outages)?.unwrap_or_default(),
+                middlebox: self.optional("strip", read_strip)?.unwrap_or(0),
             },
         })
     }
@@ -190,6 +204,14 @@ fn read_outages(item: Item) -> Result<Vec<(Outage, Parameters)>> {
     item.into_list().into_iter().map(read).collect()
 }
 
+/// One name or several.
+fn read_strip(item: Item) -> Result<u16> {
+    item.into_list().iter().try_fold(0, |all, item| {
+        let one = middlebox::stripping(item.text()?).map_err(|problem| item.error(problem))?;
+        Ok(all | one)
+    })
+}
+
 /// A limit is one of drop-tail; anything else is a queue's name, or a table with its kind.
 fn read_queue(item: Item) -> Result<QueueSpec> {
     let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -231,7 +253,7 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
         "queue": queue,
         "loss": loss,
     });
-    let ImpairmentSpec { jitter, reorder, duplicate, corrupt, outages } = &direction.impairments;
+    let ImpairmentSpec { jitter, reorder, duplicate, corrupt, outages, middlebox } = &direction.impairments;
     let shaper = &direction.shaper;
     for (key, parameters) in
         [("shaper", shaper), ("jitter", jitter), ("reorder", reorder), ("duplicate", duplicate), ("corrupt", corrupt)]
@@ -242,6 +264,9 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
     }
     if !outages.is_empty() {
         json["outages"] = outages.iter().map(|(_, parameters)| parameters_json(parameters)).collect();
+    }
+    if *middlebox != 0 {
+        json["strip"] = middlebox::stripped(*middlebox).map(|entry| entry.name).collect();
     }
     json
 }

@@ -278,10 +278,11 @@ impl<P: Probe> World<P> {
     }
 
     /// Does what is to be done about a packet.
-    fn heed_fate(&mut self, fate: Fate) {
+    pub fn heed_fate(&mut self, fate: Fate) {
         match fate {
             Fate::Moving => {}
             Fate::Doubled(id) => self.double(id),
+            Fate::Inspected(id, middlebox) => self.inspect(id, middlebox),
             Fate::Delivered(id) => {
                 let mut packet = self.network.take(id);
                 if let (Ecn::Ce, Body::Tcp(segment)) = (packet.ecn(), &mut packet.body) {

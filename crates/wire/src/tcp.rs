@@ -3,6 +3,10 @@
 //! Options are laid out as Linux lays them: MSS, SACK-permitted with timestamps, window scale, SACK blocks, each padded
 //! in front with NOPs, so that every field is aligned and the whole is a multiple of four bytes; then those of MPTCP.
 
+mod strip;
+
+pub use strip::strip;
+
 use crate::checksum::Checksum;
 use crate::mptcp::{self, MptcpOption, NoRoom};
 use crate::{DecodeError, be16, be32, require};
@@ -18,15 +22,19 @@ pub const MIN_HEADER_LENGTH: usize = 20;
 /// The most bytes that options can have: the data offset counts up to 15 words.
 pub const MAX_OPTIONS_LENGTH: usize = 40;
 
-/// Option kinds.
 const END: u8 = 0;
 const NOP: u8 = 1;
 const MSS: u8 = 2;
-const WINDOW_SCALE: u8 = 3;
-const SACK_PERMITTED: u8 = 4;
-const SACK: u8 = 5;
-const TIMESTAMPS: u8 = 8;
-const FAST_OPEN: u8 = 34;
+/// The option kind of window scales.
+pub const WINDOW_SCALE: u8 = 3;
+/// That of SACK-permitted.
+pub const SACK_PERMITTED: u8 = 4;
+/// That of SACK blocks.
+pub const SACK: u8 = 5;
+/// That of timestamps.
+pub const TIMESTAMPS: u8 = 8;
+/// That of Fast Open.
+pub const FAST_OPEN: u8 = 34;
 
 /// A set of control bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

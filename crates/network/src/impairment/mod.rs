@@ -73,6 +73,9 @@ pub struct Impairments {
     pub jitter: Option<Jitter>,
     /// Which are late.
     pub reorder: Option<Reorder>,
+    /// What a middlebox at its end does to each, as a number that whoever makes the packets gives a meaning; 0: there is
+    /// none.
+    pub middlebox: u16,
 }
 
 /// What becomes of one packet on the wire.

@@ -135,6 +135,35 @@ fn packets_are_doubled_and_spoilt() {
     assert_eq!(twins.count(), doubled);
 }
 
+/// Each packet that is not lost meets each middlebox once, and its copy is one of what came out of it. The first link's adds
+/// 10 000 to a packet's number, the second's 20 000.
+#[test]
+fn middleboxes_meet_every_packet_once() {
+    let line = (8_000_000, 10_000_000, 0, ENDLESS);
+    let mut lab = Lab::new(&[line, line]).impaired(Impairments {
+        loss: Some(Box::new(Bernoulli::new(0.1, stream("loss")))),
+        duplicate: Some(Chance::new(0.1, stream("duplicate"))),
+        middlebox: 10_000,
+        ..Impairments::default()
+    });
+    lab.network.set_impairments(1, Impairments { middlebox: 20_000, ..Impairments::default() });
+    (0..5_000).for_each(|n| lab.send(n * 2_000_000, 1000));
+    lab.finish();
+    let mut times = BTreeMap::new();
+    for event in &lab.log {
+        match event {
+            Event::Arrived(number, _) => *times.entry(number - 30_000).or_insert(0) += 1,
+            Event::Lost(number, _) => assert!(times.insert(*number, 0).is_none()),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(times.keys().copied().eq(0..5_000));
+    // Five standard errors of the losses, and of the copies among the rest.
+    let count = |wanted| times.values().filter(|&&n| n == wanted).count();
+    assert!(count(0).abs_diff(500) < 5 * 22 && count(2).abs_diff(450) < 5 * 21, "{} {}", count(0), count(2));
+    assert_eq!(count(0) + count(1) + count(2), 5_000);
+}
+
 fn outage(given: &[(&str, Raw)]) -> Outage {
     Outage::from(&parameters("outages", given)).unwrap()
 }
@@ -189,6 +218,7 @@ proptest! {
                     Jitter::from(&parameters("jitter", &given), stream("jitter"))
                 }),
                 reorder: on[3].then(|| Reorder::from(&number("reorder"), stream("reorder"))),
+                middlebox: 0,
             });
             let mut now = 0;
             for &(gap, size) in &traffic {

@@ -129,6 +129,11 @@ impl Lab {
                 }
                 return;
             }
+            Fate::Inspected(id, middlebox) => {
+                self.network.packet_mut(id).body += u32::from(middlebox);
+                let fate = self.network.pass(Time::from_nanos(now), id, &mut self.scheduler);
+                return self.note(now, fate);
+            }
             Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
             Fate::Dropped(id, Cause::Queue) => Event::Refused(self.network.take(id).body, now),
             Fate::Dropped(id, Cause::Loss) => Event::Lost(self.network.take(id).body, now),

@@ -170,6 +170,11 @@ impl Guests {
         frame
     }
 
+    /// The bytes of a packet under way.
+    pub fn frame_mut(&mut self, frame: u32) -> &mut [u8] {
+        &mut self.frames.slots[frame as usize].as_mut().expect("a packet under way keeps its bytes").bytes
+    }
+
     /// A copy of a packet under way.
     pub fn copy_frame(&mut self, frame: u32) -> u32 {
         let copy = self.frames.slots[frame as usize].clone().expect("a packet under way keeps its bytes");

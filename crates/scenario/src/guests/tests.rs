@@ -180,7 +180,13 @@ fn column<'a>(outcome: &'a Outcome, name: &str) -> &'a Column {
 #[test]
 fn bytes_and_segments_make_the_same_run() {
     for app in ["{ kind = 'upload', size = '2 MB' }", "{ kind = 'download', size = '2 MB' }"] {
-        for loss in ["", ", loss = 0.01", ", loss = { kind = 'list', packets = [1, 2, 30, 31, 32, 500] }"] {
+        for loss in [
+            "",
+            ", loss = 0.01",
+            ", loss = { kind = 'list', packets = [1, 2, 30, 31, 32, 500] }",
+            ", loss = 0.01, strip = ['sack', 'timestamps', 'window-scale', 'mptcp']",
+            ", loss = 0.01, duplicate = 0.01, reverse = { strip = ['sack', 'timestamps'] }",
+        ] {
             let ours = play(app, loss, "'vazao'");
             for stack in ["'linux'", "{ client = 'linux' }", "{ server = 'linux' }"] {
                 let other = play(app, loss, stack);

@@ -11,6 +11,7 @@ mod ecn;
 mod impairments;
 mod lab;
 mod losses;
+mod middleboxes;
 mod queues;
 mod response;
 mod sawtooth;

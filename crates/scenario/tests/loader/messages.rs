@@ -85,6 +85,8 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("loss = 0.001", "duplicate = \"1 %\"", "network.bottleneck.duplicate", &["from 0 to 1"]),
     ("loss = 0.001", "corupt = 0.1", "network.bottleneck.corupt", &["did you mean \"corrupt\"?"]),
     ("loss = 0.001", "outages = [{ for = \"1 s\" }]", "network.bottleneck.outages.0", &["at is missing"]),
+    ("loss = 0.001", "strip = [\"sack\", \"time-stamps\"]", "network.bottleneck.strip.1", &["did you mean \"timestamps\"?"]),
+    ("loss = 0.001", "strip = 3", "network.bottleneck.strip", &["3 is not a text"]),
     ("loss = 0.001", "outages = 3", "network.bottleneck.outages", &["3 is not a table"]),
     ("loss = 0.001", "shaper = { rate = \"1 Mbps\" }", "network.bottleneck.shaper.burst", &["is missing"]),
     ("loss = 0.001", "shaper = \"leaky\"", "network.bottleneck.shaper", &["unknown shaper"]),

@@ -7,7 +7,7 @@ use etherparse::TcpOptionElement::{
 use etherparse::{PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
 use proptest::prelude::*;
 use vazao_wire::checksum::Checksum;
-use vazao_wire::tcp::{FastOpen, Flags, Header, Options, SackBlock, SackBlocks, decode, encode, header_length};
+use vazao_wire::tcp::{FastOpen, Flags, Header, Options, SackBlock, SackBlocks, decode, encode, header_length, strip};
 use vazao_wire::{DecodeError, ipv4};
 
 /// The options in etherparse's terms, without padding.
@@ -97,6 +97,44 @@ proptest! {
         let (got, _) = decode(&segment, Checksum::default()).unwrap();
         let fitting = sack.as_slice().iter().copied().take(overfull.max_sack_blocks()).collect();
         prop_assert_eq!(got.options, Options { sack: fitting, ..options });
+    }
+
+    /// What is stripped is gone and the rest is as it was, checksum and length included; a segment that was spoilt stays so.
+    #[test]
+    fn what_is_stripped_is_gone((ip, header, payload) in packet(), which in prop::array::uniform4(any::<bool>()), ecn: bool, bit in 0_usize..64) {
+        let bytes = bytes_of(&ip, &header, &payload).split_off(ipv4::HEADER_LENGTH);
+        let all: [&[u8]; 4] = [&[4, 5], &[8], &[3], &[2]];
+        let kinds: Vec<u8> = all.iter().zip(which).filter(|(_, on)| *on).flat_map(|(kinds, _)| kinds.iter().copied()).collect();
+        let flags = if ecn { Flags::ECE | Flags::CWR } else { Flags::default() };
+        let mut stripped = bytes.clone();
+        strip(&mut stripped, &kinds, flags);
+        let mut expected = header;
+        expected.flags = Flags(header.flags.0 & !flags.0);
+        if which[0] {
+            (expected.options.sack, expected.options.sack_permitted) = (SackBlocks::NONE, false);
+        }
+        expected.options.timestamps = header.options.timestamps.filter(|_| !which[1]);
+        expected.options.window_scale = header.options.window_scale.filter(|_| !which[2]);
+        expected.options.mss = header.options.mss.filter(|_| !which[3]);
+        let (got, range) = decode(&stripped, ip.pseudo_header()).unwrap();
+        prop_assert_eq!(got, expected);
+        prop_assert_eq!(stripped.len(), bytes.len());
+        prop_assert_eq!(&stripped[range], &payload[..]);
+        // A bit of the sequence numbers is flipped: the options and their lengths are as they were.
+        let mut spoilt = bytes;
+        spoilt[4 + bit / 8] ^= 1 << (bit % 8);
+        strip(&mut spoilt, &kinds, flags);
+        prop_assert_eq!(decode(&spoilt, ip.pseudo_header()), Err(DecodeError::BadChecksum));
+    }
+
+    #[test]
+    fn any_bytes_are_stripped_without_panic(mut bytes: Vec<u8>, words in 0_u8..16, kinds: Vec<u8>) {
+        if let Some(offset) = bytes.get_mut(12) {
+            *offset = words << 4;
+        }
+        let length = bytes.len();
+        strip(&mut bytes, &kinds, Flags::ECE);
+        prop_assert_eq!(bytes.len(), length);
     }
 
     /// One flipped bit changes a ones' complement sum by a power of two, which is never a multiple of 65535.
