@@ -106,7 +106,10 @@ impl Capture {
         let firsts = &mut self.firsts[flow];
         firsts.note(from, multipath);
         let offset = firsts.offset(from, multipath).unwrap_or(0);
-        let contents = Contents { offset, options: subflows::options(multipath, &self.hosts[flow][from]) };
+        let contents = Contents {
+            offset,
+            options: subflows::options(multipath, [from, 1 - from].map(|side| &self.hosts[flow][side][..])),
+        };
         self.packet.clear();
         encode(segment, extra, (place(from), place(1 - from)), contents, &mut self.packet);
         self.bytes_at(now, ends[at].0, direction);

@@ -88,14 +88,34 @@ pub(crate) fn encode_datagram(datagram: &Datagram, (source, target): (&Socket, &
     udp::encode(source.port, target.port, &payload, ip.pseudo_header(), out);
 }
 
-/// Reads the segment in an IP packet. Its stamp is that of its place if its payload is what belongs there, else of none.
-pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, Option<Extra>), DecodeError> {
+/// The TCP header in an IP packet, its payload, and the packet's ECN codepoint.
+pub(crate) fn open(packet: &[u8]) -> Result<(tcp::Header, &[u8], Ecn), DecodeError> {
     let (ip, inside) = ipv4::decode(packet)?;
     let (header, payload) = tcp::decode(&packet[inside.clone()], ip.pseudo_header())?;
-    let payload = &packet[inside][payload];
+    Ok((header, &packet[inside][payload], Ecn::from_bits(ip.ecn as u32)))
+}
+
+/// Reads the segment in an IP packet. Its stamp is that of its place if its payload is what belongs there, else of none.
+pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, Option<Extra>), DecodeError> {
+    let (header, payload, ecn) = open(packet)?;
     if header.flags.contains(tcp::Flags::SYN) {
         *offsets = Offsets::from(header.sequence);
     }
+    let (mut segment, extra) = segment(&header, payload.len(), ecn);
+    if !payload.is_empty() {
+        segment.stamp = stamp_of(payload, offsets.of(header.sequence));
+    }
+    Ok((segment, segment.has_extra.then_some(extra)))
+}
+
+/// What stands for a payload that should lie at `offset` of its stream.
+pub(crate) fn stamp_of(payload: &[u8], offset: u64) -> u32 {
+    let right = stamp(offset);
+    if content::verify(offset, payload) { right } else { !right }
+}
+
+/// A header as our machines know it, but for the stamp, and its rare options.
+pub(crate) fn segment(header: &tcp::Header, length: usize, ecn: Ecn) -> (Segment, Extra) {
     let (timestamp, echo) = header.options.timestamps.unwrap_or_default();
     let mut extra = Extra::default();
     for block in header.options.sack.as_slice() {
@@ -111,8 +131,7 @@ pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, O
             tcp::FastOpen::Cookie(cookie) => CookieOption::Cookie(u64::from_be_bytes(cookie)),
         }),
     });
-    let has_extra = extra.syn.is_some() || !extra.sack.as_slice().is_empty();
-    let mut segment = Segment {
+    let segment = Segment {
         sequence: header.sequence,
         acknowledgment: header.acknowledgment,
         timestamp,
@@ -120,18 +139,13 @@ pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, O
         stamp: 0,
         extra: 0,
         window: header.window,
-        length: payload.len() as u16,
+        length: length as u16,
         flags: Flags::from_bits(header.flags.0),
-        ecn: Ecn::from_bits(ip.ecn as u32),
+        ecn,
         has_timestamps: header.options.timestamps.is_some(),
-        has_extra,
+        has_extra: extra.syn.is_some() || !extra.sack.as_slice().is_empty(),
     };
-    if !payload.is_empty() {
-        let offset = offsets.of(header.sequence);
-        let right = stamp(offset);
-        segment.stamp = if content::verify(offset, payload) { right } else { !right };
-    }
-    Ok((segment, has_extra.then_some(extra)))
+    (segment, extra)
 }
 
 /// The segment's header as bytes want it.

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::measure::{PathState, SenderState};
 use crate::multihomed::Means;
 use crate::probe::Probe;
-use crate::world::{Body, IP_HEADER, World};
+use crate::world::{Body, IP_HEADER, TO_GUEST, World};
 use vazao_engine::{Duration, Histogram};
 use vazao_network::{Outgoing, RouteId};
 use vazao_transport::mptcp::{Connection, Subflow};
@@ -61,8 +61,8 @@ impl Bundle {
 }
 
 impl<P: Probe> World<P> {
-    /// Hands a segment to one of our Multipath TCP connections.
-    pub fn deliver_to_bundle(
+    /// Hands a segment to one of our Multipath TCP connections, whoever has seen it arrive.
+    pub fn accept_subflow(
         &mut self,
         index: usize,
         packet: &vazao_network::Packet<Body>,
@@ -71,7 +71,7 @@ impl<P: Probe> World<P> {
     ) {
         let endpoint = &mut self.endpoints[index];
         let flow = &mut self.flows[endpoint.flow as usize];
-        let Machine::Mptcp(end) = &mut endpoint.machine else { unreachable!("a segment goes to a connection") };
+        let Machine::Mptcp(end) = &mut endpoint.machine else { unreachable!("a subflow is of a connection") };
         if endpoint.sends {
             end.watch(self.now.since(flow.measure.last_event().max(flow.start)));
         } else if segment.length > 0 {
@@ -110,6 +110,10 @@ impl<P: Probe> World<P> {
             let size = IP_HEADER + segment.header_bytes(&extras.scratch) + u32::from(segment.length);
             let way = extras.scratch.multipath.map_or(0, |multipath| multipath.tuple.way);
             let (route, to) = (end.ways[usize::from(way)], endpoint.peer);
+            if to & TO_GUEST != 0 {
+                self.send_subflow_to_guest(index, route, &segment);
+                continue;
+            }
             segment.extra = extras.keep_scratch();
             let body = Body::Tcp(segment);
             if P::ON {

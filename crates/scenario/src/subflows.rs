@@ -1,11 +1,14 @@
 //! Segments of Multipath TCP's subflows as bytes: their ports, their options, and which part of the stream they carry.
 
 use crate::address::Address;
+use crate::codec::{self, stamp_of};
+use std::collections::BTreeMap;
 use vazao_transport::mptcp::keys::Hash;
-use vazao_transport::mptcp::{self, Dss, Multipath, Signal};
+use vazao_transport::mptcp::{self, Announced, Dss, Mapping, Multipath, Signal, Tuple};
+use vazao_transport::tcp::{Extra, Segment};
 use vazao_wire::mptcp::{
-    AddAddress, AddressIds, Capable, DataSequence, Dss as WireDss, Join, Keys, Mapping, MptcpOption, Options, Proof,
-    ResetReason, Version,
+    AddAddress, AddressIds, Capable, DataSequence, Dss as WireDss, Join, Keys, Mapping as WireMapping, MptcpOption,
+    Options, Proof, ResetReason, Version,
 };
 
 /// What the bytes of a connection need to be known of it: where each side's data begins in data sequence space.
@@ -36,11 +39,11 @@ pub(crate) fn client_port(first: u16, number: u8) -> u16 {
     EPHEMERAL + (first - EPHEMERAL + u16::from(number) * 251) % (u16::MAX - EPHEMERAL)
 }
 
-/// A segment's options for the wire; `addresses` are all of its sender's.
-pub(crate) fn options(multipath: &Multipath, addresses: &[Address]) -> Options {
+/// A segment's options for the wire; `hosts` are the addresses of its sender and of its receiver.
+pub(crate) fn options(multipath: &Multipath, hosts: [&[Address]; 2]) -> Options {
     let mut options = Options::NONE;
     let dss = multipath.dss.map(|dss| MptcpOption::Dss(data_sequence(&dss)));
-    let signal = multipath.signal.map(|signal| option(signal, addresses));
+    let signal = multipath.signal.map(|signal| option(signal, hosts));
     for option in dss.into_iter().chain(signal) {
         // The machine counts what a header has room for.
         options.push(&option).expect("options that fit a header");
@@ -52,7 +55,7 @@ fn data_sequence(dss: &Dss) -> WireDss {
     WireDss {
         data_fin: dss.fin,
         ack: dss.ack.map(DataSequence::Short),
-        mapping: dss.map.map(|map| Mapping {
+        mapping: dss.map.map(|map| WireMapping {
             data_sequence: DataSequence::Long(map.dsn),
             subflow_sequence: map.subflow,
             length: map.length,
@@ -61,7 +64,7 @@ fn data_sequence(dss: &Dss) -> WireDss {
     }
 }
 
-fn option(signal: Signal, addresses: &[Address]) -> MptcpOption {
+fn option(signal: Signal, hosts: [&[Address]; 2]) -> MptcpOption {
     match signal {
         Signal::Capable { key, peer, length, checksum } => {
             let keys = match (key, peer, length) {
@@ -89,14 +92,15 @@ fn option(signal: Signal, addresses: &[Address]) -> MptcpOption {
             MptcpOption::Join(Join::SynAck { backup, address_id: address, truncated_hmac: hmac, nonce })
         }
         Signal::JoinProof(hmac) => MptcpOption::Join(Join::Ack { hmac }),
+        // An echo says back what the receiver has announced.
         Signal::AddAddress { address, hmac } => MptcpOption::AddAddress(AddAddress {
-            address_id: address,
-            address: addresses.get(usize::from(address)).copied().unwrap_or_default(),
+            address_id: address.identifier,
+            address: hosts[usize::from(hmac.is_none())].get(usize::from(address.number)).copied().unwrap_or_default(),
             port: None,
             proof: hmac.map_or(Proof::Echo, Proof::TruncatedHmac),
         }),
         Signal::RemoveAddress(address) => {
-            MptcpOption::RemoveAddress(AddressIds::new(&[address]).expect("one is not too many"))
+            MptcpOption::RemoveAddress(AddressIds::new(&[address.identifier]).expect("one is not too many"))
         }
         Signal::Priority { backup } => MptcpOption::Priority { backup, address_id: None },
         Signal::Fail(data_sequence) => MptcpOption::Fail { data_sequence },
@@ -111,5 +115,165 @@ fn reset_reason(code: u8) -> ResetReason {
         mptcp::reason::PERFORMANCE => ResetReason::UnacceptablePerformance,
         mptcp::reason::MIDDLEBOX => ResetReason::MiddleboxInterference,
         other => ResetReason::Other(other),
+    }
+}
+
+/// What is known of a connection between one of our machines and a guest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lines {
+    pub firsts: Firsts,
+    /// The client's port of each subflow, by the number that stands for it.
+    ports: Vec<u16>,
+    /// Of each subflow: where the sequence numbers of what the guest sends begin, and what it last said of its data.
+    heard: Vec<(u32, Option<Mapping>)>,
+    /// By what numbers the guest calls its addresses, by ours.
+    names: BTreeMap<u8, u8>,
+    /// The data sequence number that the guest has used last, to tell the high half of short ones.
+    near: u64,
+}
+
+impl Lines {
+    /// The client's port of a subflow that our client opens, or that the guest has opened.
+    pub fn client_port(&mut self, first: u16, number: u8) -> u16 {
+        match self.ports.get(usize::from(number)) {
+            Some(&port) => port,
+            None => {
+                let port = client_port(first, number);
+                self.note_port(port);
+                port
+            }
+        }
+    }
+
+    /// The number of the subflow with this port of the client's.
+    fn note_port(&mut self, port: u16) -> u8 {
+        let known = self.ports.iter().position(|&known| known == port);
+        known.unwrap_or_else(|| {
+            self.ports.push(port);
+            self.heard.resize(self.ports.len(), (0, None));
+            self.ports.len() - 1
+        }) as u8
+    }
+
+    /// Options of ours, with the guest's addresses called as it calls them.
+    pub fn as_the_guest_says(&self, multipath: &Multipath) -> Multipath {
+        let signal = match multipath.signal {
+            Some(Signal::AddAddress { address, hmac: None }) => {
+                let identifier = self.names.get(&address.number).copied().unwrap_or(address.identifier);
+                Some(Signal::AddAddress { address: Announced { identifier, ..address }, hmac: None })
+            }
+            other => other,
+        };
+        Multipath { signal, ..*multipath }
+    }
+
+    /// Reads a segment of the guest's, which plays side `from`; `hosts` are its addresses and ours. `None`: it is none.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        way: u8,
+        first: u16,
+        hosts: [&[Address]; 2],
+    ) -> Option<(Segment, Extra)> {
+        let (header, payload, ecn) = codec::open(bytes).ok()?;
+        let client = if from == 0 { header.source_port } else { header.destination_port };
+        if self.ports.is_empty() {
+            self.note_port(first);
+        }
+        let number = self.note_port(client);
+        let (mut segment, mut extra) = codec::segment(&header, payload.len(), ecn);
+        let mut multipath = Multipath { tuple: Tuple { way, port: number }, dss: None, signal: None };
+        for option in header.options.mptcp.iter() {
+            match option {
+                MptcpOption::Dss(dss) => multipath.dss = Some(self.read_data_sequence(&dss)),
+                option => multipath.signal = self.read_signal(option, hosts).or(multipath.signal),
+            }
+        }
+        self.firsts.note(from, &multipath);
+        let heard = &mut self.heard[usize::from(number)];
+        if header.flags.contains(vazao_wire::tcp::Flags::SYN) {
+            heard.0 = header.sequence;
+        }
+        if let Some(Dss { map: Some(map), .. }) = multipath.dss
+            && map.subflow != 0
+        {
+            heard.1 = Some(map);
+        }
+        if !payload.is_empty() {
+            let place = header.sequence.wrapping_sub(heard.0);
+            let within = heard.1.map(|map| (map.dsn, place.wrapping_sub(map.subflow) as i32));
+            let offset = match (self.firsts.offset(from, &multipath), within, self.firsts.0[from]) {
+                (Some(0), ..) => 0,
+                // Where no mapping comes with it, what was said last holds.
+                (_, Some((dsn, beyond)), Some(start)) => dsn.wrapping_add_signed(i64::from(beyond)).wrapping_sub(start),
+                _ => u64::from(place.wrapping_sub(1)),
+            };
+            segment.stamp = stamp_of(payload, offset);
+        }
+        segment.has_extra = true;
+        extra.multipath = Some(multipath);
+        Some((segment, extra))
+    }
+
+    fn read_data_sequence(&mut self, dss: &WireDss) -> Dss {
+        let near = &mut self.near;
+        let map = dss.mapping.filter(|map| map.length > 0).map(|map| {
+            let dsn = match map.data_sequence {
+                DataSequence::Long(dsn) => dsn,
+                DataSequence::Short(low) => near.wrapping_add_signed(i64::from(low.wrapping_sub(*near as u32) as i32)),
+            };
+            *near = dsn;
+            Mapping { dsn, subflow: map.subflow_sequence, length: map.length, checksum: map.checksum }
+        });
+        let ack = dss.ack.map(|ack| match ack {
+            DataSequence::Short(low) => low,
+            DataSequence::Long(whole) => whole as u32,
+        });
+        Dss { ack, map, fin: dss.data_fin }
+    }
+
+    fn read_signal(&mut self, option: MptcpOption, hosts: [&[Address]; 2]) -> Option<Signal> {
+        let number = |addresses: &[Address], address| addresses.iter().position(|&known| known == address);
+        Some(match option {
+            MptcpOption::Capable(Capable { keys, checksum_required: checksum, .. }) => {
+                let (key, peer, length) = match keys {
+                    Keys::None => (None, None, None),
+                    Keys::Sender(key) => (Some(key), None, None),
+                    Keys::Both { sender, receiver } => (Some(sender), Some(receiver), None),
+                    Keys::WithData { sender, receiver, length, .. } => (Some(sender), Some(receiver), Some(length)),
+                };
+                Signal::Capable { key, peer, length, checksum }
+            }
+            MptcpOption::Join(Join::Syn { backup, address_id: address, token, nonce }) => {
+                Signal::Join { backup, address, token, nonce }
+            }
+            MptcpOption::Join(Join::SynAck { backup, address_id: address, truncated_hmac: hmac, nonce }) => {
+                Signal::JoinAnswer { backup, address, hmac, nonce }
+            }
+            MptcpOption::Join(Join::Ack { hmac }) => Signal::JoinProof(hmac),
+            MptcpOption::AddAddress(AddAddress { address_id, address, proof, .. }) => match proof {
+                Proof::Echo => {
+                    let address = Announced { number: number(hosts[1], address)? as u8, identifier: address_id };
+                    Signal::AddAddress { address, hmac: None }
+                }
+                Proof::TruncatedHmac(hmac) => {
+                    let address = Announced { number: number(hosts[0], address)? as u8, identifier: address_id };
+                    self.names.insert(address.number, address_id);
+                    Signal::AddAddress { address, hmac: Some(hmac) }
+                }
+                Proof::Version0 => return None,
+            },
+            MptcpOption::RemoveAddress(ids) => {
+                let gone = ids.as_slice().first()?;
+                let number = *self.names.iter().find(|(_, name)| *name == gone)?.0;
+                Signal::RemoveAddress(Announced { number, identifier: *gone })
+            }
+            MptcpOption::Priority { backup, .. } => Signal::Priority { backup },
+            MptcpOption::Fail { data_sequence } => Signal::Fail(data_sequence),
+            MptcpOption::FastClose { receiver_key } => Signal::FastClose(receiver_key),
+            MptcpOption::Reset { .. } => Signal::Reset(mptcp::reason::UNSPECIFIED),
+            MptcpOption::Dss(_) => return None,
+        })
     }
 }

@@ -249,9 +249,6 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Tcp {
         refuse_own(&table, TCP, LINUX_PARAMETERS)?;
     }
-    if stacks[0] != stacks[1] && entry.build == Protocol::Mptcp {
-        return Err(whole.error("has two stacks, but over mptcp both sides have the same so far"));
-    }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Mptcp {
         refuse_own(&table, MPTCP, &["cc", "path_manager"])?;
     }

@@ -343,7 +343,7 @@ impl<P: Probe> World<P> {
             self.probe.on_receive(self.now, end, &Body::Tcp(*segment), extra);
         }
         let Machine::Tcp(connection) = &mut endpoint.machine else {
-            return self.deliver_to_bundle(index, packet, segment, extra);
+            return self.accept_subflow(index, packet, segment, extra);
         };
         if endpoint.sends {
             connection.handle(self.now, segment, extra);

@@ -8,6 +8,7 @@ use crate::machine::Machine;
 use crate::meter::TcpMeter;
 use crate::plan::Planned;
 use crate::probe::Probe;
+use crate::subflows::Lines;
 use crate::transport::{Protocol, TransportSpec};
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ struct GuestFlow {
     offsets: [Offsets; 2],
     /// What bytes tell beyond our packets, of an association.
     beyond: Beyond,
+    /// The same of a Multipath TCP connection.
+    lines: Lines,
     ledger: Ledger,
 }
 
@@ -134,6 +137,7 @@ impl Guests {
             is_heard: false,
             offsets: sockets.map(|socket| Offsets::from(socket.iss)),
             beyond: Beyond::default(),
+            lines: Lines::default(),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);
@@ -376,6 +380,9 @@ impl<P: Probe> World<P> {
         if let Machine::Sctp(_) = &endpoint.machine {
             return self.deliver_chunks(index, packet, &bytes);
         }
+        if let Machine::Mptcp(_) = &endpoint.machine {
+            return self.deliver_subflow(index, packet, &bytes);
+        }
         let (number, side) = (endpoint.flow as usize, usize::from(endpoint.side));
         let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
         // What cannot be decoded would not have passed our checksum either.
@@ -553,5 +560,6 @@ impl<P: Probe> World<P> {
 }
 
 mod association;
+mod subflow;
 #[cfg(test)]
 mod tests;

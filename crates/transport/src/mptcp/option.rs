@@ -86,12 +86,12 @@ pub enum Signal {
     /// ADD_ADDR (section 3.4.1).
     AddAddress {
         /// The address.
-        address: u8,
+        address: Announced,
         /// The last 64 bits of its HMAC; `None` in an echo.
         hmac: Option<u64>,
     },
     /// REMOVE_ADDR (section 3.4.2).
-    RemoveAddress(u8),
+    RemoveAddress(Announced),
     /// MP_PRIO (section 3.3.8): whether the subflow is a backup from now on.
     Priority {
         /// Whether it is.
@@ -103,6 +103,15 @@ pub enum Signal {
     FastClose(u64),
     /// MP_TCPRST (section 3.6): why a subflow is reset.
     Reset(u8),
+}
+
+/// An address as an option names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// Which of its host's interfaces it is, from 0: what its digits say.
+    pub number: u8,
+    /// What its host calls it. 0 is the address of the first subflow (RFC 8684 section 3.4.1).
+    pub identifier: u8,
 }
 
 /// Reasons of [`Signal::Reset`] (section 3.6).

@@ -226,6 +226,13 @@ impl Subflow {
         }
     }
 
+    /// The octet of the connection that `octet` of the subflow is, as far as it was said.
+    pub(crate) fn known_meaning(&self, octet: u64) -> Option<u64> {
+        let at = self.arrived.partition_point(|mapped| mapped.end() <= octet);
+        let mapped = self.arrived.get(at).filter(|mapped| mapped.octet <= octet)?;
+        Some(mapped.data + (octet - mapped.octet))
+    }
+
     /// The octet of the connection that `octet` of the subflow is, and how many follow it without a break.
     #[inline]
     pub(crate) fn meaning(&mut self, octet: u64) -> Option<(u64, u64)> {

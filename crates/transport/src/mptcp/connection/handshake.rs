@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mptcp::keys::{Secret, address_hmac, truncate};
-use crate::mptcp::option::{Signal, reason};
+use crate::mptcp::option::{Announced, Signal, reason};
 use crate::tcp::{Flags, Segment};
 
 impl Connection {
@@ -21,9 +21,14 @@ impl Connection {
         Some(if answers {
             let [own, peer] = self.secrets(number)?;
             let hmac = truncate(HASH.join_hmac(own, peer));
-            Signal::JoinAnswer { backup, address: way.server, hmac, nonce }
+            Signal::JoinAnswer { backup, address: self.named(way.server).identifier, hmac, nonce }
         } else {
-            Signal::Join { backup, address: way.client, token: HASH.token(self.peer_key?), nonce }
+            Signal::Join {
+                backup,
+                address: self.named(way.client).identifier,
+                token: HASH.token(self.peer_key?),
+                nonce,
+            }
         })
     }
 
@@ -136,6 +141,13 @@ impl Connection {
         }
     }
 
+    /// One of our addresses as options name it.
+    pub(super) fn named(&self, number: u8) -> Announced {
+        let Way { client, server, .. } = self.identity.ways[0];
+        let first = if self.role == Role::Client { client } else { server };
+        Announced { number, identifier: if number == first { 0 } else { number + 1 } }
+    }
+
     /// The server tells of its other addresses, again and again until each was echoed.
     pub(super) fn announce(&mut self, now: Time) {
         let first = &mut self.subflows[0];
@@ -144,11 +156,14 @@ impl Connection {
             return;
         }
         first.signals.clear();
-        for address in (0..64_u8).filter(|&address| self.unannounced & 1 << address != 0) {
-            let ip = self.identity.addresses[1].get(usize::from(address)).copied().unwrap_or_default();
-            let hmac = address_hmac(self.identity.key, self.peer_key.unwrap_or(0), address, ip, None);
-            first.signals.push_back(Signal::AddAddress { address, hmac: Some(hmac) });
+        for number in (0..64_u8).filter(|&number| self.unannounced & 1 << number != 0) {
+            let address = self.named(number);
+            let ip = self.identity.addresses[1].get(usize::from(number)).copied().unwrap_or_default();
+            let peer = self.peer_key.unwrap_or(0);
+            let hmac = Some(address_hmac(self.identity.key, peer, address.identifier, ip, None));
+            self.subflows[0].signals.push_back(Signal::AddAddress { address, hmac });
         }
+        let first = &mut self.subflows[0];
         first.tcp.acknowledge_now();
         self.stirred |= 1;
         self.announce_at = now + first.tcp.rtt().rto();
@@ -157,16 +172,16 @@ impl Connection {
     /// Any other option of the peer's.
     pub(super) fn heed_signal(&mut self, now: Time, number: usize, signal: Signal) {
         match signal {
-            Signal::AddAddress { address, hmac: None } => self.unannounced &= !(1 << address),
+            Signal::AddAddress { address, hmac: None } => self.unannounced &= !(1 << address.number),
             Signal::AddAddress { address, hmac: Some(_) } => {
-                self.known |= 1 << address;
+                self.known |= 1 << address.number;
                 let subflow = &mut self.subflows[number];
                 subflow.signals.push_back(Signal::AddAddress { address, hmac: None });
                 subflow.tcp.acknowledge_now();
                 self.stirred |= 1 << number;
                 self.manage_paths();
             }
-            Signal::RemoveAddress(address) => self.forget_address(now, address),
+            Signal::RemoveAddress(address) => self.forget_address(now, address.number),
             Signal::Priority { backup } => {
                 self.subflows[number].backup = backup;
                 self.backups |= backup;

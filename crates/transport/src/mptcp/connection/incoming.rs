@@ -85,13 +85,24 @@ impl Connection {
             }
             _ => None,
         };
-        let Some(map) = mapping else { return };
+        let Some(map) = mapping else {
+            // It goes on with what was said before.
+            if let Some(carried) = self.subflows[number].known_meaning(octet) {
+                self.check(segment, octet, carried);
+            }
+            return;
+        };
         // The subflow's sequence numbers are relative to its start, in 32 bits.
         let start = octet.wrapping_add_signed(i64::from(map.subflow.wrapping_sub(octet as u32) as i32));
         let data = self.peer_octet(map.dsn);
         let subflow = &mut self.subflows[number];
         subflow.note_mapping(Mapped { octet: start, data, length: u32::from(map.length) });
-        let carried = data.wrapping_add(octet.wrapping_sub(start));
+        self.check(segment, octet, data.wrapping_add(octet.wrapping_sub(start)));
+    }
+
+    /// The stamp of a segment must be that of the octet of the connection that it begins with.
+    #[inline]
+    fn check(&mut self, segment: &mut Segment, octet: u64, carried: u64) {
         if segment.stamp == stamp(carried) {
             segment.stamp = stamp(octet.wrapping_sub(1));
         } else {

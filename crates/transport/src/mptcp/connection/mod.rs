@@ -122,6 +122,7 @@ impl Connection {
     fn new(config: Arc<Config>, role: Role, identity: Identity) -> Connection {
         let scheduler = (config.scheduler)();
         let inbox = Inbox::new(config.receive_buffer);
+        let server = identity.ways[0].server;
         let first = [HASH.initial_data_sequence(identity.key).wrapping_add(1), 0];
         let mut connection = Connection {
             config,
@@ -146,7 +147,7 @@ impl Connection {
             fin_at: Time::NEVER,
             announce_at: Time::NEVER,
             wake_at: Time::NEVER,
-            known: 1,
+            known: 1 << server,
             unannounced: 0,
             reopen: Vec::new(),
             closing: false,

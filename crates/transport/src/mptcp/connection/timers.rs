@@ -93,6 +93,7 @@ impl Connection {
     /// section 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
         let own = |way: Way, role: Role| if role == Role::Client { way.client } else { way.server };
+        let removed = Signal::RemoveAddress(self.named(address));
         let mut told = false;
         for number in 0..self.subflows.len() {
             let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
@@ -101,7 +102,7 @@ impl Connection {
                 self.refresh(now, number);
             } else if self.subflows[number].is_open() && !told {
                 told = true;
-                self.subflows[number].signals.push_back(Signal::RemoveAddress(address));
+                self.subflows[number].signals.push_back(removed);
                 self.subflows[number].tcp.acknowledge_now();
                 self.stirred |= 1 << number;
             }
