@@ -89,6 +89,8 @@ pub struct Config {
     pub cookie_life: Duration,
     /// Bytes that may wait for the application.
     pub receive_buffer: u64,
+    /// Bytes of an unfinished message that the application is given before the rest; `None`: where the buffer cannot hold more.
+    pub partial_delivery_point: Option<u64>,
     /// Bytes that may be unacknowledged or unsent; `None`: no limit.
     pub send_buffer: Option<u64>,
     /// Makes each path's congestion control; `None`: SCTP's own.

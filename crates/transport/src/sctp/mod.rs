@@ -21,6 +21,7 @@ mod notification;
 mod order;
 mod outstanding;
 mod parameters;
+mod partial_delivery;
 mod path;
 mod path_choice;
 mod receiver;

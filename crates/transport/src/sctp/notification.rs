@@ -31,6 +31,8 @@ pub enum Notification {
     PeerShutdown,
     /// SCTP_SENDER_DRY_EVENT: everything written was acknowledged.
     SenderDry,
+    /// SCTP_PARTIAL_DELIVERY_ABORTED: the rest of a message that was delivered in part will not come.
+    PartialDeliveryAborted(u32),
 }
 
 /// What a notification is about beside the association itself.
@@ -58,6 +60,7 @@ impl Notification {
         "send-failed",
         "shutdown",
         "sender-dry",
+        "partial-delivery-aborted",
     ];
 
     /// Its place among [`NAMES`](Self::NAMES).
@@ -76,6 +79,7 @@ impl Notification {
             Notification::SendFailed(_) => 10,
             Notification::PeerShutdown => 11,
             Notification::SenderDry => 12,
+            Notification::PartialDeliveryAborted(_) => 13,
         }
     }
 
@@ -87,7 +91,9 @@ impl Notification {
             | Notification::PathDown(path)
             | Notification::PathDoubtful(path) => Subject { path, number: 0 },
             Notification::RemoteError(cause) => Subject { path: 0, number: u32::from(cause.code()) },
-            Notification::SendFailed(number) => Subject { path: 0, number },
+            Notification::SendFailed(number) | Notification::PartialDeliveryAborted(number) => {
+                Subject { path: 0, number }
+            }
             _ => Subject::default(),
         }
     }

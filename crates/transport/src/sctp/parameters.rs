@@ -172,6 +172,13 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("init_retries", Kind::Integer(0, 100), "8", "Max.Init.Retransmits"),
     Parameter::new("cookie_life", ANY, "60 s", "Valid.Cookie.Life"),
     Parameter::new("receive_buffer", Kind::Size(1500), "8 MiB", "bytes that may wait for the application or for order"),
+    Parameter::new(
+        "partial_delivery_point",
+        Kind::Size(1),
+        "",
+        "bytes of an unfinished message that the application is given before the rest of it; default: half of receive_buffer, \
+         or with the semantics of linux not before that is full (RFC 9260 section 6.9)",
+    ),
     Parameter::new("send_buffer", Kind::SizeOrAuto(1500), "auto", "unacknowledged and unsent bytes; auto: no limit"),
 ];
 
@@ -207,6 +214,7 @@ impl Config {
             (false, _) => "alternate",
         };
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
+        let half = parameters.size("receive_buffer").map(|bytes| bytes / 2).filter(|_| semantics != Semantics::Linux);
         Config {
             semantics,
             mtu: parameters.integer("mtu") as u32,
@@ -254,6 +262,7 @@ impl Config {
             init_retries: parameters.integer("init_retries") as u32,
             cookie_life: duration("cookie_life"),
             receive_buffer: parameters.size("receive_buffer").expect("a size with a default"),
+            partial_delivery_point: parameters.size("partial_delivery_point").or(half),
             send_buffer: parameters.size("send_buffer"),
             control,
         }

@@ -1,6 +1,6 @@
 //! The receiving half: which TSNs have arrived, and when and how to say so (RFC 9260 section 6.2).
 
-use super::chunk::{Data, Packet, Sack};
+use super::chunk::{Data, DataFlags, Packet, Sack};
 use super::config::Config;
 use super::stats::Stats;
 use super::stream::Inbound;
@@ -97,6 +97,7 @@ impl Receiver {
     pub fn report(&self, stats: &mut Stats) {
         stats.messages_delivered = self.inbound.messages;
         stats.misplaced = self.inbound.misplaced;
+        stats.partial_deliveries = self.inbound.given.messages;
     }
 
     /// What is left of the buffer.
@@ -172,8 +173,28 @@ impl Receiver {
         self.piece = u64::from(data.length.max(1));
         if data.stream < self.streams {
             self.inbound.take(tsn, data, interleaved);
+            self.give_partly(data, interleaved);
         }
         true
+    }
+
+    /// Section 6.9: where the buffer has no room for another packet although the application reads, it is given what there is
+    /// of messages that are not whole; and where it wants that much of one anyway.
+    #[inline]
+    fn give_partly(&mut self, data: &Data, interleaved: bool) {
+        if self.inbound.held + self.config.segment() > self.config.receive_buffer {
+            return self.inbound.give_all(self.next, interleaved);
+        }
+        match self.config.partial_delivery_point.filter(|_| !data.flags.has(DataFlags::WHOLE)) {
+            Some(point) if interleaved => self.inbound.give_parts((data.stream, data.number), point),
+            Some(point) => self.inbound.give_next(self.next, point),
+            None => {}
+        }
+    }
+
+    /// The next message that was delivered in part and will not be finished.
+    pub fn next_aborted(&mut self) -> Option<u32> {
+        self.inbound.given.next_aborted()
     }
 
     fn on_duplicate(&mut self, tsn: u32, stats: &mut Stats) -> bool {
@@ -248,7 +269,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::sctp::PARAMETERS;
-    use crate::sctp::chunk::{DataFlags, Skip, stamp};
+    use crate::sctp::chunk::{Skip, stamp};
     use vazao_engine::registry::{Parameters, Raw};
 
     /// sctp_gen_sack asks whether there is a gap now; RFC 9260 section 6.7 wants a SACK for each packet that does not fill

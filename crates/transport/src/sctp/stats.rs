@@ -19,6 +19,8 @@ pub struct Stats {
     pub messages_sent: u64,
     /// See `messages_sent`.
     pub messages_delivered: u64,
+    /// Messages of which the application was given a part before the rest was there.
+    pub partial_deliveries: u64,
     /// Messages given up, and those of them that had not been sent as a whole.
     pub messages_abandoned: u64,
     /// See `messages_abandoned`.

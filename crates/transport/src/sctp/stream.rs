@@ -1,34 +1,48 @@
 //! Messages in: fragments put together (RFC 9260 section 6.9, RFC 8260 section 2.2), streams put in order (section 6.6).
 
 use super::chunk::{Data, DataFlags, Skip, stamp};
+use super::partial_delivery::Given;
 use crate::RangeSet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Fragments of one message that follow each other.
 #[derive(Clone, Debug)]
-struct Run {
+pub(super) struct Run {
     /// The TSN after its last.
-    end: u64,
-    flags: DataFlags,
-    fragments: Vec<(u16, u32)>,
+    pub end: u64,
+    pub flags: DataFlags,
+    /// Bytes of the message that the application has already.
+    pub given: u64,
+    /// The fragments that it has not, and their bytes.
+    pub fragments: Vec<(u16, u32)>,
+    pub bytes: u64,
+    /// One of them, which says whose they are.
+    pub of: Data,
 }
 
 /// Fragments of one message that came in I-DATA chunks, by their numbers.
 #[derive(Clone, Debug, Default)]
-struct Parts {
+pub(super) struct Parts {
     /// The number of the last one, once that is there.
     last: Option<u32>,
-    fragments: BTreeMap<u32, (u16, u32)>,
+    /// How many fragments there are of which none before is missing, and their bytes.
+    pub ready: (u32, u64),
+    /// How many of these the application has already, and their bytes.
+    pub given: (u32, u64),
+    /// Those that it has not.
+    pub fragments: BTreeMap<u32, (u16, u32)>,
+    /// See [`Run`].
+    pub of: Data,
 }
 
-/// A whole message: its number among all of its sender's, and its bytes.
-type Message = (u32, u64);
+/// A whole message, or what is left of one: its number among all of its sender's, and its bytes.
+pub(super) type Message = (u32, u64);
 
 /// One stream.
 #[derive(Clone, Debug, Default)]
-struct Lane {
+pub(super) struct Lane {
     /// The number of the next message to deliver.
-    next: u64,
+    pub next: u64,
     /// Whole messages that came too early.
     early: BTreeMap<u64, Message>,
 }
@@ -36,11 +50,13 @@ struct Lane {
 /// What has arrived and is not delivered yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inbound {
-    lanes: Vec<Lane>,
+    pub lanes: Vec<Lane>,
     /// By their first TSN.
-    runs: BTreeMap<u64, Run>,
+    pub runs: BTreeMap<u64, Run>,
     /// By stream and message number.
-    parts: BTreeMap<(u16, u32), Parts>,
+    pub parts: BTreeMap<(u16, u32), Parts>,
+    /// The messages that the application has in part.
+    pub given: Given,
     /// Bytes of all of it.
     pub held: u64,
     /// Messages delivered, their bytes, and chunks that were not what belongs at their place.
@@ -55,78 +71,94 @@ pub(super) struct Inbound {
 
 impl Inbound {
     /// What is left of it for another association: what was delivered, and counted.
-    pub fn emptied(self) -> Inbound {
-        let Inbound { messages, delivered, misplaced, unread, .. } = self;
-        Inbound { messages, delivered, misplaced, unread, ..Inbound::default() }
+    pub fn emptied(mut self) -> Inbound {
+        self.stop_giving();
+        let Inbound { messages, delivered, misplaced, unread, given, .. } = self;
+        Inbound { messages, delivered, misplaced, unread, given, ..Inbound::default() }
     }
 
     /// Takes a chunk that arrives for the first time.
     pub fn take(&mut self, tsn: u64, data: &Data, interleaved: bool) {
         self.held += u64::from(data.length);
         if data.flags.has(DataFlags::WHOLE) {
-            return self.complete(data, &[(data.length, data.stamp)], interleaved);
+            return self.complete(data, 0, &[(data.length, data.stamp)], interleaved);
         }
-        let fragments = if interleaved { self.collect(data) } else { self.join(tsn, data) };
-        if let Some(fragments) = fragments {
-            self.complete(data, &fragments, interleaved);
+        let rest = if interleaved { self.collect(data) } else { self.join(tsn, data) };
+        if let Some((given, fragments)) = rest {
+            self.complete(data, given, &fragments, interleaved);
         }
     }
 
-    /// Puts a fragment to those of its message. Says the message's fragments if that was the last one.
-    fn collect(&mut self, data: &Data) -> Option<Vec<(u16, u32)>> {
+    /// Puts a fragment to those of its message. If that was the last one, says which bytes the application has already and
+    /// what is left.
+    fn collect(&mut self, data: &Data) -> Option<(u64, Vec<(u16, u32)>)> {
         let key = (data.stream, data.number);
-        let parts = self.parts.entry(key).or_default();
+        let parts = self.parts.entry(key).or_insert_with(|| Parts { of: *data, ..Parts::default() });
         parts.fragments.insert(data.fsn, (data.length, data.stamp));
         if data.flags.has(DataFlags::END) {
             parts.last = Some(data.fsn);
         }
-        // All of 0 to the last are there.
-        let whole = parts.last.is_some_and(|last| parts.fragments.len() as u64 == u64::from(last) + 1);
-        if whole { self.parts.remove(&key).map(|parts| parts.fragments.into_values().collect()) } else { None }
+        while let Some(&(length, _)) = parts.fragments.get(&parts.ready.0) {
+            parts.ready = (parts.ready.0 + 1, parts.ready.1 + u64::from(length));
+        }
+        if parts.last.is_some_and(|last| parts.ready.0 > last) {
+            return self.parts.remove(&key).map(|parts| (parts.given.1, parts.fragments.into_values().collect()));
+        }
+        if parts.given.0 > 0 {
+            self.give_parts(key, 1);
+        }
+        None
     }
 
-    /// Puts a fragment beside its neighbours. Says the message's fragments if that was the last one.
-    fn join(&mut self, tsn: u64, data: &Data) -> Option<Vec<(u16, u32)>> {
+    /// Puts a fragment beside its neighbours. If that was the last one, says which bytes the application has already and what
+    /// is left.
+    fn join(&mut self, tsn: u64, data: &Data) -> Option<(u64, Vec<(u16, u32)>)> {
         let mut start = tsn;
-        let mut run = Run { end: tsn + 1, flags: data.flags, fragments: vec![(data.length, data.stamp)] };
+        let fragments = vec![(data.length, data.stamp)];
+        let bytes = u64::from(data.length);
+        let mut run = Run { end: tsn + 1, flags: data.flags, given: 0, fragments, bytes, of: *data };
         let before = self.runs.range(..tsn).next_back();
         if let Some((&first, _)) = before.filter(|(_, r)| r.end == tsn && !data.flags.has(DataFlags::BEGIN)) {
             let mut left = self.runs.remove(&first).expect("it was found");
             left.fragments.append(&mut run.fragments);
-            run = Run { end: run.end, flags: left.flags.with(run.flags), fragments: left.fragments };
+            run = Run { end: run.end, flags: left.flags.with(run.flags), bytes: left.bytes + bytes, ..left };
             start = first;
         }
         if !data.flags.has(DataFlags::END)
             && let Some(mut right) = self.runs.remove(&run.end)
         {
             run.fragments.append(&mut right.fragments);
-            run = Run { end: right.end, flags: run.flags.with(right.flags), fragments: run.fragments };
+            run = Run { end: right.end, flags: run.flags.with(right.flags), bytes: run.bytes + right.bytes, ..run };
         }
         if run.flags.has(DataFlags::WHOLE) {
-            return Some(run.fragments);
+            return Some((run.given, run.fragments));
         }
+        let given = run.given;
         self.runs.insert(start, run);
+        if given > 0 {
+            self.give_run(start, 1);
+        }
         None
     }
 
-    /// A whole message is there.
-    fn complete(&mut self, data: &Data, fragments: &[(u16, u32)], interleaved: bool) {
+    /// A whole message is there, with the `fragments` behind what the application has already.
+    fn complete(&mut self, data: &Data, given: u64, fragments: &[(u16, u32)], interleaved: bool) {
         let unordered = data.flags.has(DataFlags::UNORDERED);
         let index = usize::from(data.stream);
         self.open(index);
         let lane = &mut self.lanes[index];
         let number = lane.next + ahead(data.number, lane.next, interleaved);
         let place = if unordered { u64::from(data.message) } else { number };
-        let mut bytes = 0;
-        for &(length, seen) in fragments {
-            self.misplaced += u64::from(seen != stamp(data.stream, place, bytes));
-            bytes += u64::from(length);
+        let next = lane.next;
+        let message = (data.message, self.verify(data.stream, place, given, fragments));
+        if given > 0 {
+            self.given.finish();
         }
-        let message = (data.message, bytes);
         if unordered {
             return self.deliver(message);
         }
-        if number != lane.next {
+        let lane = &mut self.lanes[index];
+        if number != next {
             self.misplaced += u64::from(lane.early.insert(number, message).is_some());
             return;
         }
@@ -135,13 +167,24 @@ impl Inbound {
         self.deliver_early(index);
     }
 
+    /// Fragments that follow one another from an offset of their message on: counts those of another place. Says their bytes.
+    pub fn verify(&mut self, stream: u16, place: u64, offset: u64, fragments: &[(u16, u32)]) -> u64 {
+        let mut end = offset;
+        for &(length, seen) in fragments {
+            self.misplaced += u64::from(seen != stamp(stream, place, end));
+            end += u64::from(length);
+        }
+        end - offset
+    }
+
     /// Everything before the TSN `next` will not come any more if it has not come (RFC 3758 section 3.6): incomplete messages
     /// that begin there are forgotten, and the streams do not wait for those skipped.
     pub fn skip(&mut self, next: u64, skips: &[Skip], interleaved: bool) {
         let later = self.runs.split_off(&next);
         let forgotten = std::mem::replace(&mut self.runs, later);
-        let bytes = |fragments: &[(u16, u32)]| fragments.iter().map(|&(length, _)| u64::from(length)).sum::<u64>();
-        self.held -= forgotten.values().map(|run| bytes(&run.fragments)).sum::<u64>();
+        self.held -= forgotten.values().map(|run| run.bytes).sum::<u64>();
+        forgotten.values().filter(|run| run.given > 0).for_each(|run| self.given.abort(run.of.message));
+        self.deliver_waiting();
         for skip in skips {
             self.skip_parts(skip);
             if !skip.unordered {
@@ -152,12 +195,15 @@ impl Inbound {
 
     /// Forgets the incomplete messages of a stream up to a number, that came in I-DATA chunks.
     fn skip_parts(&mut self, skip: &Skip) {
-        let held = &mut self.held;
+        let (held, given) = (&mut self.held, &mut self.given);
         let is_skipped = |number: u32| skip.number.wrapping_sub(number) as i32 >= 0;
         self.parts.retain(|&(stream, number), parts| {
             let goes = stream == skip.stream && is_skipped(number);
             if goes {
                 *held -= parts.fragments.values().map(|&(length, _)| u64::from(length)).sum::<u64>();
+                if parts.given.0 > 0 {
+                    given.abort(parts.of.message);
+                }
             }
             !goes
         });
@@ -181,7 +227,7 @@ impl Inbound {
     }
 
     /// Makes sure that there is such a stream.
-    fn open(&mut self, index: usize) {
+    pub fn open(&mut self, index: usize) {
         if index >= self.lanes.len() {
             self.lanes.resize_with(index + 1, Lane::default);
         }
@@ -193,7 +239,22 @@ impl Inbound {
         }
     }
 
-    fn deliver(&mut self, (message, bytes): Message) {
+    fn deliver(&mut self, message: Message) {
+        if self.given.is_under_way() {
+            return self.given.waiting.push(message);
+        }
+        self.hand_out(message);
+        self.deliver_waiting();
+    }
+
+    /// Delivers what waited for the end of a message that was delivered in part.
+    pub fn deliver_waiting(&mut self) {
+        if !self.given.waiting.is_empty() && !self.given.is_under_way() {
+            std::mem::take(&mut self.given.waiting).into_iter().for_each(|message| self.hand_out(message));
+        }
+    }
+
+    fn hand_out(&mut self, (message, bytes): Message) {
         self.messages += 1;
         self.held -= bytes;
         self.delivered += bytes;
@@ -210,7 +271,7 @@ impl Inbound {
 
 /// How far a message's number, of which 16 bits are known, or 32 with I-DATA, lies ahead: of all messages that it can stand
 /// for, the next one.
-fn ahead(number: u32, next: u64, interleaved: bool) -> u64 {
+pub(super) fn ahead(number: u32, next: u64, interleaved: bool) -> u64 {
     let distance = number.wrapping_sub(next as u32);
     u64::from(if interleaved { distance } else { distance & 0xffff })
 }

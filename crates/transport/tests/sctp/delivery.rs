@@ -23,6 +23,11 @@ fn weather() -> impl Strategy<Value = Weather> {
     })
 }
 
+/// Sizes of messages: what fits a packet, some bytes, or up to three times the smallest receive buffer.
+fn message() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![Just(None), (1_u64..9_000).prop_map(Some), (9_000_u64..50_000).prop_map(Some)]
+}
+
 fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
     prop::sample::select(names).prop_map(text)
 }
@@ -35,7 +40,7 @@ prop_compose! {
         scope in choice(&["per-association", "per-path"]),
         policy in choice(&["same", "asap", "cwnd", "ssthresh", "loss-rate", "alternate", "retran-path"]),
         path_choice in choice(&["largest-free-cwnd", "round-robin", "lowest-rtt"]),
-        buffer in choice(&["16 kB", "64 kB", "8 MB"]),
+        (buffer, point) in (choice(&["16 kB", "64 kB", "8 MB"]), 1_u32..20_000),
         (scheduler, interleaving) in (
             choice(&[
                 "fcfs", "round-robin", "round-robin-per-packet", "priority", "fair-bandwidth", "weighted-fair-queueing",
@@ -57,6 +62,7 @@ prop_compose! {
             ("retransmission", policy),
             ("path_choice", path_choice),
             ("receive_buffer", buffer),
+            ("partial_delivery_point", text(&format!("{point} B"))),
             ("scheduler", scheduler),
             ("interleaving", Raw::Flag(interleaving)),
             ("nr_sack", Raw::Flag(nr_sack)),
@@ -76,7 +82,7 @@ proptest! {
     #[test]
     fn every_message_is_accounted_for(
         seed: u64, mut given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,
-        message in prop::option::of(1_u64..9_000), slow in prop::option::of(2_000_u64..20_000),
+        message in message(), slow in prop::option::of(2_000_u64..20_000),
         policy in choice(&["timed", "retransmissions", "priority"]), lifetime in 1_u32..2_000, most in 0_u8..4,
         buffer in choice(&["auto", "20 kB", "200 kB"]),
     ) {
@@ -101,7 +107,7 @@ proptest! {
     #[test]
     fn a_restart_in_any_weather(
         seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 1_u64..200_000,
-        message in prop::option::of(100_u64..9_000), slow in prop::option::of(2_000_u64..20_000), after in 0_u64..3_000,
+        message in message(), slow in prop::option::of(2_000_u64..20_000), after in 0_u64..3_000,
     ) {
         let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
         lab.ends[1].slow = slow;
@@ -125,7 +131,7 @@ proptest! {
     #[test]
     fn every_message_arrives_once_and_in_order(
         seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,
-        message in prop::option::of(1_u64..9_000), slow in prop::option::of(2_000_u64..20_000),
+        message in message(), slow in prop::option::of(2_000_u64..20_000),
     ) {
         // Tiny messages are many: fewer bytes of them.
         let bytes = bytes.min(message.unwrap_or(1452) * 2_000);

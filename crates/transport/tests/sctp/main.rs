@@ -8,6 +8,7 @@ mod lab;
 mod notifications;
 mod pair;
 mod partial;
+mod partial_delivery;
 mod restart;
 mod shutdown;
 mod timers;

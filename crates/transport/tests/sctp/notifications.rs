@@ -139,6 +139,7 @@ fn names_are_in_the_order_of_codes() {
         (N::SendFailed(1), "send-failed"),
         (N::PeerShutdown, "shutdown"),
         (N::SenderDry, "sender-dry"),
+        (N::PartialDeliveryAborted(1), "partial-delivery-aborted"),
     ];
     assert_eq!(named.len(), N::NAMES.len());
     for (what, name) in named {

@@ -7,7 +7,11 @@ use vazao_engine::registry::Raw;
 use vazao_transport::sctp::{Association, Control, Packet, State};
 
 pub fn connect(tag: u32, tsn: u32) -> Association {
-    Association::connect(Arc::new(config(Some(1000), &[])), 1, tag, tsn)
+    connect_with(tag, tsn, &[])
+}
+
+fn connect_with(tag: u32, tsn: u32, given: &[(&str, Raw)]) -> Association {
+    Association::connect(Arc::new(config(Some(1000), given)), 1, tag, tsn)
 }
 
 pub fn listen(tag: u32, tsn: u32, given: &[(&str, Raw)]) -> Association {
@@ -44,9 +48,14 @@ pub fn converse(a: &mut Association, b: &mut Association, now: Time) {
     }
 }
 
-/// A client with tag 5 and a server with tag 9 that stand.
+/// A client with tag 5 and a server with tag 9 that stand; the server has these settings.
 pub fn standing(given: &[(&str, Raw)]) -> (Association, Association) {
-    let (mut client, mut server) = (connect(5, 100), listen(9, 200, given));
+    standing_with(&[], given)
+}
+
+/// The same, with settings of each.
+pub fn standing_with(client: &[(&str, Raw)], given: &[(&str, Raw)]) -> (Association, Association) {
+    let (mut client, mut server) = (connect_with(5, 100, client), listen(9, 200, given));
     converse(&mut client, &mut server, at(0));
     assert_eq!([client.state(), server.state()], [State::Established; 2]);
     (client, server)

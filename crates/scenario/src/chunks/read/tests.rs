@@ -7,6 +7,20 @@ use vazao_wire::ipv4;
 const ENDS: (Place, Place) =
     (Place { address: [10, 0, 0, 1], port: 5_000 }, Place { address: [10, 0, 0, 2], port: 5_001 });
 
+/// Every error cause.
+const CAUSES: [Cause; 10] = [
+    Cause::InvalidStream(7),
+    Cause::StaleCookie(99),
+    Cause::OutOfResource,
+    Cause::UnrecognisedChunk(0x7f),
+    Cause::InvalidParameter,
+    Cause::NoUserData(1 << 31),
+    Cause::CookieWhileShuttingDown,
+    Cause::NewAddresses,
+    Cause::UserInitiated,
+    Cause::ProtocolViolation,
+];
+
 /// The SCTP packet that a side sends.
 fn written(packet: &Packet, beyond: &Beyond, side: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -80,18 +94,6 @@ fn what_has_no_payload_is_read_as_it_was() {
         let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
         (packet, bytes[inside].to_vec())
     };
-    let causes = [
-        Cause::InvalidStream(7),
-        Cause::StaleCookie(99),
-        Cause::OutOfResource,
-        Cause::UnrecognisedChunk(0x7f),
-        Cause::InvalidParameter,
-        Cause::NoUserData(1 << 31),
-        Cause::CookieWhileShuttingDown,
-        Cause::NewAddresses,
-        Cause::UserInitiated,
-        Cause::ProtocolViolation,
-    ];
     let controls = [
         Control::Init(init),
         Control::Init(Init { preservative: 1_200, ..init }),
@@ -104,8 +106,8 @@ fn what_has_no_payload_is_read_as_it_was() {
         Control::ShutdownComplete(true),
         Control::Abort(false, None),
     ];
-    let errors = causes.map(Control::Error);
-    let aborts = causes.map(|cause| Control::Abort(true, Some(cause)));
+    let errors = CAUSES.map(Control::Error);
+    let aborts = CAUSES.map(|cause| Control::Abort(true, Some(cause)));
     for control in controls.into_iter().chain(errors).chain(aborts) {
         let (packet, bytes) = plain(control);
         assert_eq!(read(&bytes, &mut beyond.clone(), 1), packet);
@@ -159,5 +161,57 @@ fn nothing_makes_it_panic() {
         let mut beyond = Beyond::default();
         note_chunks(&bytes, &mut beyond.courses[0]);
         let _ = read_chunks(&bytes, &mut beyond, 0, &mut Packet::default());
+    }
+}
+
+/// tshark takes each cause for what it is, and so the cookie's longer life, and finds nothing wrong.
+#[test]
+fn tshark_reads_errors() {
+    use vazao_wire::pcapng::{self, Direction};
+    const TSHARK: &str = "/usr/bin/tshark";
+    if !std::path::Path::new(TSHARK).exists() {
+        return;
+    }
+    let init = Init { tag: 1, window: 9_000, streams: (3, 4), tsn: 5, addresses: 1, ..Init::default() };
+    let controls = [Control::Init(Init { preservative: 1_200, ..init }), Control::Abort(true, None)];
+    let said = controls.into_iter().chain(CAUSES.map(Control::Error));
+    let said = said.chain(CAUSES.map(|cause| Control::Abort(false, Some(cause))));
+    let mut file = Vec::new();
+    pcapng::section(&mut file);
+    pcapng::interface("a.1", 0, &mut file);
+    for control in said {
+        let mut bytes = Vec::new();
+        let packet = Packet { tag: 77, control: vec![control], ..Packet::default() };
+        encode_chunks(&packet, ENDS, &[ENDS.0.address], None, &mut bytes);
+        pcapng::packet(&pcapng::Packet::new(0, 0, Direction::Outbound, &bytes), &mut file);
+    }
+    let path = std::env::temp_dir().join(format!("vazao-errors-{}.pcapng", std::process::id()));
+    std::fs::write(&path, &file).expect("a place for captures");
+    let mut tshark = std::process::Command::new(TSHARK);
+    tshark.arg("-r").arg(&path).args(["-o", "sctp.checksum:CRC 32c", "-T", "fields"]);
+    let fields = [
+        "sctp.parameter_cookie_preservative_incr",
+        "sctp.cause_code",
+        "sctp.checksum.status",
+        "_ws.malformed",
+        "_ws.expert.severity",
+    ];
+    fields.iter().for_each(|field| {
+        tshark.args(["-e", field]);
+    });
+    let output = tshark.output().expect("tshark runs");
+    std::fs::remove_file(&path).expect("it was written");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let mut seen = text.lines().map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>());
+    let mut next = || seen.next().expect("a line for each packet");
+    assert_eq!(next()[0], "1200");
+    assert_eq!(next()[1], "");
+    for cause in CAUSES.iter().chain(&CAUSES) {
+        let line = next();
+        let code = line[1].trim_start_matches("0x");
+        assert_eq!(u16::from_str_radix(code, 16), Ok(cause.code()), "{cause:?}: {line:?}");
+        assert_eq!((&line[2][..], &line[3][..]), ("1", ""), "{cause:?}");
+        // PI_ERROR of tshark.
+        assert_ne!(line[4], (0x0080_0000).to_string(), "{cause:?}");
     }
 }

@@ -24,6 +24,7 @@ impl Association {
             }
             if packet.forward.is_some() && self.state != State::ShutdownReceived {
                 self.rx.on_forward(now, path, packet, &mut self.tx.stats);
+                self.tell_aborted();
             }
             if !packet.data.is_empty() {
                 self.on_data(now, path, packet);
@@ -116,6 +117,12 @@ impl Association {
             self.send(path, Control::Shutdown(self.rx.cumulative()));
             self.rx.hurry(now);
             self.start_timer(now);
+        }
+    }
+
+    pub(super) fn tell_aborted(&mut self) {
+        while let Some(message) = self.rx.next_aborted() {
+            self.tx.notices.tell(Notification::PartialDeliveryAborted(message));
         }
     }
 

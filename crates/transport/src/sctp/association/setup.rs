@@ -145,6 +145,7 @@ impl Association {
         self.timer = Time::NEVER;
         let extensions = self.own.extensions.and(self.peer.extensions);
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
+        self.tell_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
     }
 }
