@@ -121,7 +121,8 @@ proptest! {
         let (read, waits) = (lab.ends[1].received, lab.ends[1].sctp.unread());
         lab.run(200_000);
         prop_assert_eq!(lab.ends[1].received, read + waits + bytes);
-        prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.failure()), [None; 2]);
+        // The server may yet hear an ABORT: where the client is gone, that answers what comes late (section 8.4 rule 8).
+        prop_assert_eq!(lab.sender().failure(), None);
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
     }
 }
