@@ -7,6 +7,7 @@ use crate::probe::Probe;
 use crate::world::{Body, World};
 use vazao_engine::registry::{Entry, find};
 use vazao_network::{Ecn, PacketId};
+use vazao_transport::mptcp::Multipath;
 use vazao_transport::tcp::{Extra, Flags, SackBlocks, Segment, SynOptions};
 use vazao_wire::{ipv4, mptcp, tcp};
 
@@ -33,8 +34,12 @@ pub const STRIPPABLE: &[Entry<Strip>] = &[
         source: "RFC 8684 section 3.7",
         help: "all its options: connections fall back to TCP, and subflows cannot be joined",
         parameters: &[],
-        // No segment of ours has any.
-        build: option(&[mptcp::KIND], |_, _| {}),
+        build: option(&[mptcp::KIND], |_, extra| {
+            if let Some(multipath) = &mut extra.multipath {
+                // Addresses and ports are no option.
+                *multipath = Multipath { tuple: multipath.tuple, ..Multipath::default() };
+            }
+        }),
     },
     Entry {
         name: "sack",

@@ -125,3 +125,38 @@ fn packets_without_codepoint_are_dropped_in_place_of_marks() {
     let (marks, lost) = run(r#", strip = "ecn""#);
     assert!(marks == 0.0 && lost > 2.0, "{marks} {lost}");
 }
+
+/// RFC 8684 section 3.7: where MPTCP's options are missing in the SYN or in its answer the connection is one of TCP, over its
+/// one path; where they are missing on the second path alone, no subflow joins there.
+#[test]
+fn multipath_tcp_does_without_its_options() {
+    let run = |first: &str, second: &str| {
+        let text = format!(
+            r#"
+            [network]
+            topology = "multipath"
+            path = [
+                {{ rate = "10 Mbps", delay = "10 ms", queue = "1 bdp"{first} }},
+                {{ rate = "10 Mbps", delay = "10 ms", queue = "1 bdp"{second} }},
+            ]
+            [[flow]]
+            client = "a.1"
+            server = "b.1"
+            app = {{ kind = "upload", size = "3 MB" }}
+            transport = {{ kind = "mptcp" }}
+            "#
+        );
+        let run = play(&text, 1);
+        let flow = |name| number(&run.flows, name, 0);
+        assert_eq!((flow("completed"), flow("intact"), flow("app_bytes")), (1.0, 1.0, 3e6), "{first}{second}");
+        ["path1", "path2"].map(|path| link(&run, path, true, "bytes"))
+    };
+    assert!(run("", "")[1] > 1e6);
+    for strip in [r#", strip = "mptcp""#, r#", forward.strip = "mptcp""#, r#", reverse.strip = "mptcp""#] {
+        let [first, second] = run(strip, "");
+        assert!(first > 3e6 && second == 0.0, "{strip}: {first} {second}");
+        let [first, second] = run("", strip);
+        // A few SYNs, or a handshake that leads to nothing.
+        assert!(first > 3e6 && second < 1e3, "{strip}: {first} {second}");
+    }
+}
