@@ -195,21 +195,24 @@ impl Lines {
         if header.flags.contains(vazao_wire::tcp::Flags::SYN) {
             heard.0 = header.sequence;
         }
-        if let Some(Dss { map: Some(map), .. }) = multipath.dss
-            && map.subflow != 0
-        {
-            heard.1 = Some(map);
-        }
+        let first = self.firsts.0[from];
+        heard.1 = match (multipath.signal, multipath.dss) {
+            // The first mapping stands in MP_CAPABLE.
+            (Some(Signal::Capable { length: Some(length), .. }), _) => {
+                first.map(|dsn| Mapping { dsn, subflow: 1, length, checksum: None })
+            }
+            (_, Some(Dss { map: Some(map), .. })) if map.subflow != 0 => Some(map),
+            // Where none comes with it, what was said last holds.
+            _ => heard.1,
+        };
         if !payload.is_empty() {
             let place = header.sequence.wrapping_sub(heard.0);
-            let within = heard.1.map(|map| (map.dsn, place.wrapping_sub(map.subflow) as i32));
-            let offset = match (self.firsts.offset(from, &multipath), within, self.firsts.0[from]) {
-                (Some(0), ..) => 0,
-                // Where no mapping comes with it, what was said last holds.
-                (_, Some((dsn, beyond)), Some(start)) => dsn.wrapping_add_signed(i64::from(beyond)).wrapping_sub(start),
-                _ => u64::from(place.wrapping_sub(1)),
-            };
-            segment.stamp = stamp_of(payload, offset);
+            let mapped = heard.1.zip(first).map(|(map, first)| {
+                let beyond = place.wrapping_sub(map.subflow) as i32;
+                map.dsn.wrapping_add_signed(i64::from(beyond)).wrapping_sub(first)
+            });
+            // Without any, the subflow is all there is.
+            segment.stamp = stamp_of(payload, mapped.unwrap_or(u64::from(place.wrapping_sub(1))));
         }
         segment.has_extra = true;
         extra.multipath = Some(multipath);
