@@ -137,6 +137,8 @@ impl Connection {
                 self.announce(now);
             }
         } else {
+            // A server may refuse who joins before it has heard of data.
+            self.subflows[0].tcp.acknowledge_now();
             self.manage_paths();
         }
     }

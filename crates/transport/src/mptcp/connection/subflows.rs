@@ -5,6 +5,9 @@ use crate::mptcp::option::Signal;
 use crate::mptcp::outbox::Piece;
 use crate::tcp::State;
 
+/// How often a subflow that is refused is opened over the same way.
+const MOST_ATTEMPTS: usize = 4;
+
 /// Subflows of a connection at most.
 const MOST_SUBFLOWS: usize = 64;
 
@@ -97,6 +100,7 @@ impl Connection {
     #[cold]
     fn on_gone(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
+        let refused = subflow.stage == Stage::Opening && subflow.joins && subflow.tcp.failure() == Some(Failure::Reset);
         subflow.stage = Stage::Gone;
         subflow.prove_at = Time::NEVER;
         let way = usize::from(subflow.tuple.way);
@@ -117,6 +121,11 @@ impl Connection {
             (self.config.reestablish, self.role, number > 0 || self.subflows.len() > 1)
         {
             self.reopen.push((now + wait, way));
+        }
+        let of_way = |subflow: &&Subflow| usize::from(subflow.tuple.way) == way;
+        if refused && self.role == Role::Client && self.subflows.iter().filter(of_way).count() < MOST_ATTEMPTS {
+            // It may only have come too early.
+            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), way));
         }
         let alive = self.subflows.iter().any(|subflow| !subflow.is_gone());
         if !alive && (self.reopen.is_empty() || self.peer_key.is_none()) {
