@@ -79,3 +79,35 @@ def test_a_failing_path_is_left_and_taken_again_as_linux_does() -> None:
     ours, linux = rows
     assert ours["retransmissions"] == linux["retransmissions"] > 60
     assert ours["completion_s"] == pytest.approx(linux["completion_s"], rel=0.01)
+
+
+def kinds(capture: Path) -> set[str]:
+    """The types of all chunks."""
+    command = ["tshark", "-r", str(capture), "-T", "fields", "-e", "sctp.chunk_type"]
+    text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    return set(text.replace(",", " ").split())
+
+
+@pytest.mark.parametrize("stack", ["linux", {"client": "linux"}, {"server": "linux"}])
+@pytest.mark.parametrize("app", [vz.upload, vz.download])
+def test_data_in_interleaved_chunks_arrives(stack: Any, app: Any, tmp_path: Path) -> None:
+    """I-DATA, type 64, in place of DATA, type 0, where both offer it (RFC 8260)."""
+    link = vz.link("10 Mbps", "15 ms", queue="84 packets", forward=vz.link(loss=0.02), reverse=vz.link(loss=0.02))
+    flow = vz.flow(app("500 kB"), vz.sctp(stack=stack, interleaving=True))
+    row = vz.run(vz.point_to_point(link), [flow], pcap=tmp_path).flows.row(0, named=True)
+    assert (row["app_bytes"], row["completed"], row["intact"]) == (500_000, True, True)
+    assert row["retransmissions"] > 0
+    found = kinds(tmp_path / "a.1.pcapng")
+    assert "64" in found
+    assert "0" not in found
+
+
+@pytest.mark.parametrize(("semantics", "arrives"), [("linux", True), ("rfc9260", False)])
+def test_linux_numbers_fragments_of_its_own(semantics: str, arrives: bool) -> None:
+    """sctp_chunk_assign_mid does not count a message's first fragment, as RFC 8260 section 2.1 does."""
+    flow = vz.flow(
+        vz.upload("100 kB", message="10 kB"),
+        vz.sctp(stack={"server": "linux"}, interleaving=True, semantics=semantics),
+    )
+    row = vz.run(vz.point_to_point(vz.link("10 Mbps", "15 ms")), [flow], until="5 s").flows.row(0, named=True)
+    assert row["completed"] is arrives

@@ -251,6 +251,9 @@ fn settings(ends: &[End<'_>]) -> BTreeMap<String, String> {
                 all.insert(flag.into(), u8::from(transport.parameters.flag(name)).to_string());
             }
         }
+        if transport.entry.build == Protocol::Sctp && transport.parameters.flag("interleaving") {
+            all.insert("net.sctp.intl_enable".into(), "1".into());
+        }
         if matches!(end.sides.client, Application::Program(_)) {
             all.insert("net.ipv4.tcp_congestion_control".into(), kernel_control(end.flow).into());
         }
@@ -373,20 +376,28 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
             write!(out, " payload={}", transport.parameters.integer("payload"))?;
             write!(out, " rate={}", udp_rate(&transport.parameters).as_bps() / 8)?;
         }
-        Protocol::Sctp if transport.parameters.flag("multihomed") => {
-            let all = |socket: Socket| -> String {
-                let node = addresses.interfaces[socket.interface].node;
-                // The first is the primary one.
-                let others = addresses.of(node).filter(|&index| index != socket.interface);
-                let indices = std::iter::once(socket.interface).chain(others);
-                let address = |index: usize| Ipv4Addr::from(addresses.interfaces[index].address).to_string();
-                indices.map(address).collect::<Vec<_>>().join(",")
-            };
-            write!(out, " locals={} peers={}", all(end.own), all(end.peer))?;
-        }
-        Protocol::Sctp => {}
+        Protocol::Sctp => write_sctp(out, addresses, end)?,
     }
     writeln!(out)
+}
+
+fn write_sctp(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fmt::Result {
+    let parameters = &end.flow.transport.parameters;
+    if parameters.flag("interleaving") {
+        write!(out, " interleaving=1")?;
+    }
+    if !parameters.flag("multihomed") {
+        return Ok(());
+    }
+    let all = |socket: Socket| -> String {
+        let node = addresses.interfaces[socket.interface].node;
+        // The first is the primary one.
+        let others = addresses.of(node).filter(|&index| index != socket.interface);
+        let indices = std::iter::once(socket.interface).chain(others);
+        let address = |index: usize| Ipv4Addr::from(addresses.interfaces[index].address).to_string();
+        indices.map(address).collect::<Vec<_>>().join(",")
+    };
+    write!(out, " locals={} peers={}", all(end.own), all(end.peer))
 }
 
 fn write_source(out: &mut String, source: &Source) -> std::fmt::Result {

@@ -253,7 +253,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         refuse_own(&table, MPTCP, &["cc", "path_manager"])?;
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Sctp {
-        refuse_own(&table, sctp::PARAMETERS, &["multihomed"])?;
+        refuse_own(&table, sctp::PARAMETERS, &["multihomed", "interleaving"])?;
     }
     if stacks[0] != stacks[1] && entry.build == Protocol::Udp {
         return Err(whole.error(format!("has two stacks, but over {} both sides have the same so far", entry.name)));

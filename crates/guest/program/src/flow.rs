@@ -12,7 +12,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 pub const SOL_SCTP: i32 = 132;
 pub const SCTP_NODELAY: i32 = 3;
 const SCTP_MAXSEG: i32 = 13;
+const SCTP_FRAGMENT_INTERLEAVE: i32 = 18;
 const SCTP_BINDX_ADD: i32 = 100;
+const SCTP_INTERLEAVING_SUPPORTED: i32 = 125;
 
 /// A flow with its socket; a command has none.
 pub struct Ready {
@@ -90,7 +92,17 @@ fn choices(flow: &Flow) -> Vec<Choice> {
         option: libc::TCP_CONGESTION,
         value: name.clone().into_bytes(),
     };
+    // Messages may only interleave where the socket lets their parts do (RFC 8260 section 4.3.1). The option's value is a
+    // struct sctp_assoc_value: association, value.
+    let interleaving = |option: i32, value: &[i32]| Choice {
+        words: "interleaving=1".to_owned(),
+        level,
+        option,
+        value: value.iter().flat_map(|word| word.to_ne_bytes()).collect(),
+    };
     let asked = [
+        flow.interleaving.then(|| interleaving(SCTP_FRAGMENT_INTERLEAVE, &[2])),
+        flow.interleaving.then(|| interleaving(SCTP_INTERLEAVING_SUPPORTED, &[0, 1])),
         number("reuse", Some(1), libc::SOL_SOCKET, libc::SO_REUSEADDR),
         flow.cc.as_ref().map(congestion),
         // What the plan asks for, whatever net.core.wmem_max and rmem_max are.

@@ -95,6 +95,8 @@ pub struct Flow {
     pub rcvbuf: Option<i32>,
     pub mss: Option<i32>,
     pub nodelay: bool,
+    /// SCTP: whether I-DATA chunks are offered.
+    pub interleaving: bool,
     pub program: String,
 }
 
@@ -229,6 +231,7 @@ fn flow(pairs: &[&str], program: &str) -> Result<Flow, String> {
         rcvbuf: None,
         mss: None,
         nodelay: false,
+        interleaving: false,
         program: program.to_owned(),
     };
     for pair in pairs {
@@ -255,6 +258,7 @@ fn flow(pairs: &[&str], program: &str) -> Result<Flow, String> {
             "rcvbuf" => flow.rcvbuf = Some(value(text)?),
             "mss" => flow.mss = Some(value(text)?),
             "nodelay" => flow.nodelay = one_of(text, &[("0", false), ("1", true)])?,
+            "interleaving" => flow.interleaving = one_of(text, &[("0", false), ("1", true)])?,
             _ => return Err(format!("a flow has no {key}")),
         }
     }

@@ -2,17 +2,25 @@
 
 use super::{Beyond, Course};
 use vazao_engine::{Duration, Time};
-use vazao_transport::sctp::{Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, stamp};
+use vazao_transport::sctp::{
+    Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, stamp,
+};
 use vazao_wire::sctp::{Chunk, decode, kind, parameter};
 use vazao_wire::{DecodeError, content};
 
-/// Bytes of a DATA chunk between its length and its payload.
-const DATA_FIELDS: usize = 12;
+/// Bytes of a DATA or I-DATA chunk between its length and its payload; no other kind of chunk has user data.
+fn data_fields(kind: u8) -> Option<usize> {
+    match kind {
+        kind::DATA => Some(12),
+        kind::I_DATA => Some(16),
+        _ => None,
+    }
+}
 
 /// Notes the chunks of user data in what a side sends.
 pub(crate) fn note_chunks(bytes: &[u8], course: &mut Course) {
     for chunk in decode(bytes).map(|(_, chunks)| chunks).unwrap_or_default() {
-        if let (kind::DATA, Some(payload)) = (chunk.kind, chunk.value.get(DATA_FIELDS..)) {
+        if let Some(payload) = data_fields(chunk.kind).and_then(|fields| chunk.value.get(fields..)) {
             course.note(word(chunk.value, 0), payload.len() as u16, DataFlags(chunk.flags & 7));
         }
     }
@@ -28,8 +36,12 @@ pub(crate) fn read_chunks(bytes: &[u8], beyond: &mut Beyond, side: usize, out: &
             return Err(DecodeError::BadLength(chunk.value.len()));
         }
         match chunk.kind {
-            kind::DATA => out.data.push(data(&chunk, &beyond.courses[side])),
+            kind::DATA | kind::I_DATA => {
+                out.interleaved = chunk.kind == kind::I_DATA;
+                out.data.push(data(&chunk, &beyond.courses[side]));
+            }
             kind::SACK => read_sack(&chunk, out),
+            kind::FORWARD_TSN | kind::I_FORWARD_TSN => read_forward(&chunk, out),
             _ => out.control.extend(control(&chunk, beyond)),
         }
     }
@@ -39,9 +51,10 @@ pub(crate) fn read_chunks(bytes: &[u8], beyond: &mut Beyond, side: usize, out: &
 /// The bytes that a chunk has at least behind its length (RFC 9260 section 3.3).
 fn least(kind: u8) -> usize {
     match kind {
-        kind::DATA | kind::SACK => 12,
+        kind::SACK => 12,
+        kind::DATA | kind::I_DATA => data_fields(kind).unwrap_or(0),
         kind::INIT | kind::INIT_ACK => FIXED,
-        kind::SHUTDOWN => 4,
+        kind::SHUTDOWN | kind::FORWARD_TSN | kind::I_FORWARD_TSN => 4,
         _ => 0,
     }
 }
@@ -58,19 +71,36 @@ fn half(bytes: &[u8], at: usize) -> u16 {
 }
 
 fn data(chunk: &Chunk<'_>, course: &Course) -> Data {
-    let (fields, payload) = chunk.value.split_at(DATA_FIELDS);
+    let interleaved = chunk.kind == kind::I_DATA;
+    let (fields, payload) = chunk.value.split_at(data_fields(chunk.kind).unwrap_or(0));
+    let flags = DataFlags(chunk.flags & 7);
     let (tsn, stream) = (word(fields, 0), half(fields, 4));
     let spot = course.spot(tsn);
     let right = stamp(stream, spot.message, spot.within);
     Data {
         tsn,
         stream,
-        number: u32::from(half(fields, 6)),
+        // In I-DATA (RFC 8260 section 2.1) a message's first fragment has the protocol's identifier in place of a number.
+        number: if interleaved { word(fields, 8) } else { u32::from(half(fields, 6)) },
+        fsn: if interleaved && !flags.has(DataFlags::BEGIN) { word(fields, 12) } else { 0 },
         message: spot.message as u32,
         length: payload.len() as u16,
-        flags: DataFlags(chunk.flags & 7),
+        flags,
         stamp: if content::verify(spot.offset, payload) { right } else { !right },
-        ..Data::default()
+    }
+}
+
+/// What is not to be waited for (RFC 3758 section 3.2, RFC 8260 section 2.3.1).
+fn read_forward(chunk: &Chunk<'_>, out: &mut Packet) {
+    out.interleaved = chunk.kind == kind::I_FORWARD_TSN;
+    out.forward = Some(word(chunk.value, 0));
+    let bytes = &chunk.value[4..];
+    if out.interleaved {
+        let skip = |bytes: &[u8]| Skip { stream: half(bytes, 0), unordered: bytes[3] & 1 == 1, number: word(bytes, 4) };
+        out.skips.extend(bytes.chunks_exact(8).map(skip));
+    } else {
+        let skip = |bytes: &[u8]| Skip { stream: half(bytes, 0), unordered: false, number: u32::from(half(bytes, 2)) };
+        out.skips.extend(bytes.chunks_exact(4).map(skip));
     }
 }
 

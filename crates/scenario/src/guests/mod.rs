@@ -289,7 +289,8 @@ fn is_end(datagram: &[u8]) -> bool {
     datagram.get(8..16) == Some(&[0xff; 8])
 }
 
-/// Bytes of user data in SCTP's chunks (RFC 9260 section 3.2): each has a length, padded to four bytes; DATA is type 0.
+/// Bytes of user data in SCTP's chunks (RFC 9260 section 3.2): each has a length, padded to four bytes; DATA is type
+/// 0, I-DATA (RFC 8260) 64.
 fn sctp_data(mut chunks: &[u8]) -> u32 {
     let mut data = 0;
     while let [kind, _, high, low, ..] = *chunks {
@@ -297,9 +298,12 @@ fn sctp_data(mut chunks: &[u8]) -> u32 {
         if length < 4 {
             break;
         }
-        if kind == 0 {
-            data += (length as u32).saturating_sub(16);
-        }
+        let fields = match kind {
+            0 => 16,
+            64 => 20,
+            _ => length,
+        };
+        data += length.saturating_sub(fields) as u32;
         chunks = chunks.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     data

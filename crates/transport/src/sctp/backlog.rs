@@ -134,6 +134,9 @@ impl Backlog {
     pub fn establish(&mut self, streams: u16, interleaving: bool) {
         self.interleaving = interleaving;
         self.largest = u64::from(self.config.largest_fragment(interleaving));
+        if self.config.message.is_none() && self.told.is_none() && self.cut == 0 {
+            self.rows[0].size = self.largest;
+        }
         if self.reopened {
             return;
         }

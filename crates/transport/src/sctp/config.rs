@@ -151,6 +151,8 @@ impl Config {
     /// - what is sent again, too, needs room at the peer (`sctp_packet_can_append_data`), and a fast retransmission may go
     ///   beyond the window only where nothing before it waits (`__sctp_outq_flush_rtx`);
     /// - when T3-rtx expires one packet leaves, whatever other paths' windows admit (`sctp_retransmit`);
+    /// - in I-DATA the fragments behind a message's first are numbered from 0 (`sctp_chunk_assign_mid`), from 1 in RFC 8260
+    ///   section 2.1: no message of several fragments arrives where the two meet;
     /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`).
     pub fn is_linux(&self) -> bool {
         self.semantics == Semantics::Linux

@@ -172,8 +172,11 @@ impl Receiver {
         stats.chunks_received += 1;
         self.piece = u64::from(data.length.max(1));
         if data.stream < self.streams {
-            self.inbound.take(tsn, data, interleaved);
-            self.give_partly(data, interleaved);
+            let is_later = interleaved && !data.flags.has(DataFlags::BEGIN) && self.config.is_linux();
+            // Linux's first fragment does not count.
+            let data = Data { fsn: data.fsn + u32::from(is_later), ..*data };
+            self.inbound.take(tsn, &data, interleaved);
+            self.give_partly(&data, interleaved);
         }
         true
     }

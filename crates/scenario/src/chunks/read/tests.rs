@@ -77,6 +77,37 @@ fn chunks_carry_the_flow_s_content() {
     assert_eq!(wrong, Data { stamp: !chunks[1].stamp, ..chunks[1] });
 }
 
+/// RFC 8260 section 2.1 byte by byte: TSN, stream, reserved, message identifier, then the protocol's identifier in the first
+/// fragment and the fragment's number in others.
+#[test]
+fn fragments_of_interleaved_messages_are_read() {
+    let (first, middle) =
+        (chunk(10, 0, 0, DataFlags::BEGIN), Data { fsn: 1, ..chunk(11, 0, 100, DataFlags::default()) });
+    let mut beyond = Beyond::default();
+    [first, middle].iter().for_each(|data| beyond.courses[0].note(data.tsn, data.length, data.flags));
+    let sent = Packet { tag: 7, interleaved: true, data: vec![first, middle], ..Packet::default() };
+    let bytes = written(&sent, &beyond, 0);
+    let fields = |at: usize| bytes[at..at + 20].to_vec();
+    assert_eq!(fields(12), [64, 2, 0, 120, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(fields(132), [64, 0, 0, 120, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    let mut there = Beyond::default();
+    note_chunks(&bytes, &mut there.courses[0]);
+    assert_eq!(read(&bytes, &mut there, 0), sent);
+}
+
+/// RFC 3758 section 3.2 and RFC 8260 section 2.3.1, whose chunks have types 192 and 194.
+#[test]
+fn what_is_skipped_is_read() {
+    for (interleaved, kind, number) in [(false, 192, 0xbeef), (true, 194, 0xdead_beef)] {
+        let skips =
+            vec![Skip { stream: 3, unordered: interleaved, number }, Skip { stream: 4, unordered: false, number: 1 }];
+        let sent = Packet { tag: 7, interleaved, forward: Some(99), skips, ..Packet::default() };
+        let bytes = written(&sent, &Beyond::default(), 0);
+        assert_eq!((bytes[12], usize::from(bytes[15])), (kind, if interleaved { 24 } else { 16 }));
+        assert_eq!(read(&bytes, &mut Beyond::default(), 0), sent);
+    }
+}
+
 #[test]
 fn what_has_no_payload_is_read_as_it_was() {
     let init = Init { tag: 1, window: 2, streams: (3, 4), tsn: 5, addresses: 1, ..Init::default() };

@@ -317,7 +317,8 @@ impl Sender {
             expiry: self.backlog.expiry(message),
             number,
             message: message as u32,
-            fsn,
+            // Linux does not count the first (sctp_chunk_assign_mid), unlike RFC 8260 section 2.1.
+            fsn: if self.config.is_linux() { fsn.saturating_sub(1) } else { fsn },
             stamp: stamp(stream, place, offset),
             length: length as u16,
             stream,
