@@ -28,7 +28,6 @@ pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> Contro
 /// Everything that is optional off; segments of 1000 bytes; timers as in RFC 6298.
 pub fn plain() -> Config {
     Config {
-        multipath: [0; 2],
         mss: 1000,
         recovery: Recovery::NewReno,
         cwv: Validation::None,
