@@ -15,6 +15,8 @@ DOCS = Path(__file__).parent
 COMMAND = ".venv/bin/python docs/generate.py"
 ALGORITHMS = {
     "congestion control": 'How much a sender may have in flight: `transport = { kind = "tcp", cc = … }`.',
+    "packet scheduler": 'Which subflow takes the next segment: `transport = { kind = "mptcp", scheduler = … }`.',
+    "path manager": 'Which subflows there are: `transport = { kind = "mptcp", path_manager = … }`.',
     "slow start": 'How the window grows below the threshold: `transport = { kind = "tcp", slow_start = … }`.',
     "queue": "What waits in front of a link: `queue = …` of a link.",
     "loss model": "Which packets a link loses: `loss = …` of a link.",

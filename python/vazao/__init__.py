@@ -26,6 +26,7 @@ from vazao.build import (
     flow,
     link,
     messages,
+    mptcp,
     multipath,
     on_off,
     packet_generator,
@@ -43,6 +44,7 @@ from vazao.compare.traces import packets
 from vazao.congestion import CongestionControl
 from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
 from vazao.result import Result, run, run_scenario
+from vazao.scheduling import Copy, PathState, Repeat, Scheduler, Send, Situation
 from vazao.store import Store
 from vazao.study import Study, load_study
 from vazao.version import __version__
@@ -52,14 +54,20 @@ __all__ = [
     "App",
     "Campaign",
     "CongestionControl",
+    "Copy",
     "Flow",
     "Link",
     "Network",
+    "PathState",
+    "Repeat",
     "Result",
     "ResultsError",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Scheduler",
+    "Send",
+    "Situation",
     "Store",
     "Study",
     "StudyError",
@@ -76,6 +84,7 @@ __all__ = [
     "link",
     "load_study",
     "messages",
+    "mptcp",
     "multipath",
     "on_off",
     "open_campaign",

@@ -1,7 +1,7 @@
 """The simulator: scenarios in, Arrow tables out. Written in Rust; this file is its face."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, SupportsIndex, final
 
 ENGINE_VERSION: str
 """Version of the engine: part of every `run_id`."""
@@ -104,6 +104,96 @@ class Congestion:
     signal: Literal["loss", "restart", "timeout", "repeated-timeout"]
     flight_bytes: int
 
+@final
+class PathState:
+    """A subflow as a packet scheduler sees it: times in seconds, sizes in bytes. It stands for its index."""
+
+    index: int
+    """Its number, in the order in which subflows were opened: what a scheduler returns."""
+    cwnd_bytes: int
+    ssthresh_bytes: float
+    """The threshold of its slow start; infinite while there is none."""
+    flight_bytes: int
+    """What is believed to be in the network."""
+    queued_bytes: int
+    """What was assigned to it and has not left so far."""
+    space_bytes: int
+    """What the window leaves free: `cwnd_bytes` less the two; below zero after a cut."""
+    mss: int
+    """Payload of a full segment."""
+    srtt_s: float | None
+    """Smoothed round-trip time; None before the first measurement."""
+    rttvar_s: float | None
+    """How far it varies (RFC 6298)."""
+    rtt_s: float | None
+    """The latest round-trip time."""
+    min_rtt_s: float | None
+    forward_s: float
+    """Time to the receiver with the difference of both ends' clocks in it: of two paths it tells how much later a
+    segment arrives by the one."""
+    rto_s: float
+    """The retransmission timeout."""
+    acknowledged_bytes: int
+    copied_bytes: int
+    """It has itself sent all bytes of the connection before this one (`Copy`)."""
+    retransmissions: int
+    """Segments sent again, of all `segments` sent."""
+    segments: int
+    usable: bool
+    """Whether what is at hand may be sent on it at all: it is established, repairs no timeout, has not sent the same
+    before, and is no backup while others can be used."""
+    has_room: bool
+    """Whether a segment would leave at once: its windows and its pacing let it."""
+    available: bool
+    """Both `usable` and `has_room`."""
+    slow_start: bool
+    recovering: bool
+    """Whether it is in a fast recovery."""
+    backup: bool
+    def __index__(self) -> int: ...
+
+@final
+class Situation:
+    """What a packet scheduler looks at: times in seconds, sizes in bytes."""
+
+    now_s: float
+    paths: tuple[PathState, ...]
+    """The subflows, in the order in which they were opened; a subflow keeps its place when it is gone."""
+    @property
+    def available(self) -> tuple[PathState, ...]:
+        """The paths by which a segment would leave at once."""
+    waiting_bytes: int
+    """What waits to be sent for the first time; 0 where something is to be sent again, and only the path matters."""
+    window_bytes: int
+    """What the receiver's window leaves room for beyond all that was sent."""
+    buffer_bytes: int
+    """The receiver's window: what it holds at most."""
+    outstanding_bytes: int
+    """Sent and not acknowledged at the level of the connection."""
+    sent_bytes: int
+    """All bytes before this one were sent."""
+    blocker: int | None
+    """Where the receiver's window keeps new data back: the path that has the oldest data not acknowledged."""
+
+@final
+class Send:
+    """A decision: the next data goes by `path`, `skip_bytes` of what waits being left for others."""
+
+    def __new__(cls, path: SupportsIndex, skip_bytes: int = 0) -> Send: ...
+
+@final
+class Copy:
+    """A decision: `path` sends the oldest data that is not acknowledged and that it has not sent itself, new or not."""
+
+    def __new__(cls, path: SupportsIndex) -> Copy: ...
+
+@final
+class Repeat:
+    """A decision: `path` sends the oldest data that is not acknowledged again (once), which another has sent, and the
+    window of `penalised` is halved (once in its round-trip time)."""
+
+    def __new__(cls, path: SupportsIndex, penalised: SupportsIndex | None = None) -> Repeat: ...
+
 def load(
     text: str,
     *,
@@ -111,13 +201,14 @@ def load(
     table: str = "",
     overrides: Sequence[tuple[str, object]] = (),
     seed: int | None = None,
-    controls: Sequence[tuple[str, type, str]] = (),
+    plugins: Sequence[tuple[str, str, type, str]] = (),
     kernels: Sequence[tuple[str, str, str, str, str, int]] = (),
 ) -> Scenario:
     """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
 
-    `controls` are congestion controls of the user's own: name, class, digest of its code. `kernels` are those that
-    guests can have: name, path, version, digest of the configuration, of the executable, timer frequency.
+    `plugins` are algorithms of the user's own: what each stands for ("cc", "scheduler"), its name, its class, a digest
+    of its code. `kernels` are those that guests can have: name, path, version, digest of the configuration, of the
+    executable, timer frequency.
 
     Raises `ScenarioError`.
     """

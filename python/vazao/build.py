@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from vazao.congestion import CongestionControl
+from vazao.scheduling import Scheduler
 
 
 class Table(dict[str, Any]):
@@ -266,12 +267,41 @@ def command(client: str, server: str, *, measured: Literal["upload", "download"]
     return App(_given(kind="command", client=client, server=server, measured=measured) | more)
 
 
-def tcp(cc: str | Mapping[str, Any] | type[CongestionControl] | None = None, **more: Any) -> Transport:
+Control = str | Mapping[str, Any] | type[CongestionControl]
+"""A congestion control: a name, a table with `kind` and parameters, or a class of your own."""
+
+
+def tcp(cc: Control | None = None, **more: Any) -> Transport:
     """TCP with a congestion control (`"cubic"` by default) and any of its settings: `recovery`, `mss`, …
 
     `cc` is a name, a table with `kind` and parameters, or a class of your own (see `CongestionControl`).
     """
     return Transport(_given(kind="tcp", cc=cc) | more)
+
+
+def mptcp(
+    cc: Control | None = None,
+    scheduler: str | Mapping[str, Any] | type[Scheduler] | None = None,
+    path_manager: str | Mapping[str, Any] | None = None,
+    *,
+    receive_buffer: str | None = None,
+    send_buffer: str | None = None,
+    backups: Sequence[int] | None = None,
+    reestablish: str | None = None,
+    **more: Any,
+) -> Transport:
+    """Multipath TCP: one byte stream over several TCP subflows, each with `cc` (`"cubic"`; coupled ones: `"lia"`, …).
+
+    `scheduler` (`"lowest-rtt"`) chooses the subflow of each segment: a name (`vazao list schedulers`), a table with
+    `kind` and parameters, or a class of your own (see `Scheduler`). `path_manager` (`"single-mesh"`) says which
+    subflows there are. Buffers are the connection's (`"6 MB"`, or `"auto"`); `backups` are the client's interfaces,
+    from 1, that are used only while no other can be; with `reestablish` (`"1 s"`) a subflow that died is opened again.
+    TCP's settings are those of each subflow.
+    """
+    chosen = _given(cc=cc, scheduler=scheduler, path_manager=path_manager)
+    buffers = _given(receive_buffer=receive_buffer, send_buffer=send_buffer)
+    subflows = _given(backups=None if backups is None else list(backups), reestablish=reestablish)
+    return Transport({"kind": "mptcp"} | chosen | buffers | subflows | more)
 
 
 def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Transport:
@@ -283,9 +313,24 @@ def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Tra
     return Transport(_given(kind="udp", rate=rate, payload=payload) | more)
 
 
-def sctp(*, cmt: bool | None = None, streams: int | None = None, **more: Any) -> Transport:
-    """SCTP with any of its settings: `cmt` (all paths at once), `streams`, `cwnd_growth`, `retransmission`, …"""
-    return Transport(_given(kind="sctp", cmt=cmt, streams=streams) | more)
+def sctp(
+    cc: Control | None = None,
+    *,
+    cmt: bool | None = None,
+    streams: int | None = None,
+    multihomed: bool | None = None,
+    receive_buffer: str | None = None,
+    send_buffer: str | None = None,
+    **more: Any,
+) -> Transport:
+    """SCTP with any of its settings: `cwnd_growth`, `fast_recovery`, `retransmission`, `scheduler` (of streams), …
+
+    `cc` is the congestion control of each path, by default SCTP's own (RFC 9260). `multihomed` (True) uses every
+    interface of both hosts, one path after the other fails, or with `cmt` all at once; messages take turns among
+    `streams` (1).
+    """
+    chosen = _given(cc=cc, cmt=cmt, streams=streams, multihomed=multihomed)
+    return Transport({"kind": "sctp"} | chosen | _given(receive_buffer=receive_buffer, send_buffer=send_buffer) | more)
 
 
 def flow(

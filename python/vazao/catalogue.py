@@ -64,9 +64,13 @@ def kinds() -> list[str]:
 
 
 def of_kind(name: str) -> list[Entry]:
-    """The entries of a kind: "queue", "queues", "congestion-controls". Raises `ScenarioError` for an unknown one."""
-    spellings = {spelling: kind for kind in kinds() for spelling in (_plural(kind), kind)}
-    kind = spellings.get(name.lower().replace("-", " ").replace("_", " "))
+    """The entries of a kind: "queue", "queues", "congestion-controls", also by its last word: "schedulers".
+
+    Raises `ScenarioError` for an unknown one.
+    """
+    short = {spelling.split()[-1]: kind for kind in kinds() for spelling in (_plural(kind), kind)}
+    whole = {spelling: kind for kind in kinds() for spelling in (_plural(kind), kind)}
+    kind = (short | whole).get(name.lower().replace("-", " ").replace("_", " "))
     if kind is None:
         known = [_plural(kind).replace(" ", "-") for kind in kinds()]
         raise ScenarioError(f"{name!r} is nothing that can be listed{did_you_mean(name, known)}")

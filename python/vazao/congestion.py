@@ -10,11 +10,7 @@ vz.run(net, [vz.flow(vz.upload("10 MB"), vz.tcp(cc=Cautious))])
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import inspect
 from collections.abc import Sequence
-from types import CodeType, FunctionType
 
 from vazao._core import Ack, Congestion, Sibling
 
@@ -64,49 +60,3 @@ class CongestionControl:
     def on_recovered(self, flight_bytes: int) -> None:
         """A recovery is over with so much left in flight: a window far above it must not become a burst."""
         self.cwnd = min(self.cwnd, max(flight_bytes, self.mss) + self.mss)
-
-
-def fingerprint(control: type[CongestionControl]) -> str:
-    """A digest of a control's code: another code is another run.
-
-    It covers the classes that it builds on, and the functions and values of its module that it uses. Code whose source
-    cannot be read (typed at a prompt, say) is known by its compiled form.
-    """
-    digest = hashlib.sha256()
-    seen: set[int] = set()
-    for base in control.__mro__[:-1]:
-        _source(base, digest)
-        for name, member in sorted(vars(base).items()):
-            digest.update(name.encode())
-            _value(member, digest, seen)
-    return digest.hexdigest()[:16]
-
-
-def _source(thing: object, digest: hashlib._Hash) -> None:
-    with contextlib.suppress(OSError, TypeError):
-        digest.update(inspect.getsource(thing).encode())  # type: ignore[arg-type]
-
-
-def _value(value: object, digest: hashlib._Hash, seen: set[int]) -> None:
-    """Feed what a class or module holds: a function by its code and what that names, a plain value by its text."""
-    if isinstance(value, FunctionType):
-        if id(value) not in seen:
-            seen.add(id(value))
-            _source(value, digest)
-            _code(value.__code__, value.__globals__, digest, seen)
-            for cell in value.__closure__ or ():
-                _value(cell.cell_contents, digest, seen)
-    elif isinstance(value, bool | int | float | str | bytes | tuple | frozenset | None):
-        digest.update(repr(value).encode())
-
-
-def _code(code: CodeType, names: dict[str, object], digest: hashlib._Hash, seen: set[int]) -> None:
-    digest.update(code.co_code)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            _code(constant, names, digest, seen)
-        else:
-            digest.update(repr(constant).encode())
-    for name in code.co_names:
-        digest.update(name.encode())
-        _value(names.get(name), digest, seen)

@@ -15,13 +15,13 @@ def load(
     table: str = "",
     overrides: Sequence[tuple[str, object]] = (),
     seed: int | None = None,
-    controls: Sequence[tuple[str, type, str]] = (),
+    plugins: Sequence[tuple[str, str, type, str]] = (),
 ) -> _core.Scenario:
     """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`."""
     # Finding kernels reads their files: not for scenarios that have no guests.
     guests = "linux" in text or any("linux" in repr(override) for override in overrides)
     kernels = _kernels() if guests else []
-    return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, controls=controls, kernels=kernels)
+    return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, plugins=plugins, kernels=kernels)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ import polars as pl
 from polars import selectors
 
 from vazao import _core, build
-from vazao.congestion import CongestionControl, fingerprint
-from vazao.errors import RunError, ScenarioError
+from vazao.errors import RunError
 from vazao.loading import load
+from vazao.plugins import Plugins
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
@@ -111,26 +111,10 @@ def run(
     interface. Further keywords are top-level keys of the scenario. Raises `ScenarioError`, `RunError`.
     """
     tables = build.scenario(network, flows, seed=seed, until=until, name=name, **more)
-    tables["flow"], controls = _named_controls(tables["flow"])
-    scenario = load("", overrides=list(tables.items()), controls=controls)
+    plugins = Plugins()
+    tables["flow"] = [plugins.named(flow) for flow in tables["flow"]]
+    scenario = load("", overrides=list(tables.items()), plugins=plugins.all())
     return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap)
-
-
-def _named_controls(flows: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[tuple[str, type, str]]]:
-    """The flows with the user's own congestion controls by name, and those controls with a digest of their code."""
-    controls: dict[str, type[CongestionControl]] = {}
-    named = []
-    for flow in flows:
-        transport = flow.get("transport")
-        control = transport.get("cc") if isinstance(transport, Mapping) else None
-        if isinstance(transport, Mapping) and isinstance(control, type):
-            if not issubclass(control, CongestionControl):
-                raise ScenarioError(f"cc: {control.__name__} is not a subclass of vazao.CongestionControl")
-            if controls.setdefault(control.__name__, control) is not control:
-                raise ScenarioError(f"cc: two different controls are called {control.__name__}; rename one")
-            flow = {**flow, "transport": {**transport, "cc": control.__name__}}
-        named.append(flow)
-    return named, [(name, control, fingerprint(control)) for name, control in controls.items()]
 
 
 def run_scenario(

@@ -4,7 +4,7 @@ import pytest
 
 import vazao as vz
 from vazao._core import Ack
-from vazao.congestion import fingerprint
+from vazao.plugins import fingerprint
 
 NETWORK = vz.dumbbell(bottleneck=vz.link("10 Mbps", "20 ms", queue="50 packets", loss=0.001))
 
@@ -75,7 +75,7 @@ def test_what_is_no_control_is_refused() -> None:
         one(int)
     other = type("Mine", (vz.CongestionControl,), {"on_ack": lambda self, ack: None})
     flows = [vz.flow(vz.upload("1 MB"), vz.tcp(cc=cc)) for cc in (Mine, other)]
-    with pytest.raises(vz.ScenarioError, match="two different controls are called Mine"):
+    with pytest.raises(vz.ScenarioError, match="two different classes are called Mine"):
         vz.run(vz.dumbbell(bottleneck=vz.link("10 Mbps"), pairs=2), flows)
 
 

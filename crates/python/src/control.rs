@@ -1,12 +1,13 @@
 //! Congestion controls written in Python.
 
 use crate::InputError;
+use crate::user::{fail, seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::sync::Arc;
 use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal};
-use vazao_engine::{Duration, Rate};
-use vazao_scenario::Plugin;
+use vazao_engine::Rate;
+use vazao_scenario::{ControlFactory, Plugin};
 
 /// What one acknowledgement told the sender. Times in seconds, sizes in bytes.
 #[pyclass(frozen, get_all, name = "Ack", module = "vazao._core")]
@@ -106,15 +107,8 @@ impl From<&Sibling> for PySibling {
     }
 }
 
-fn seconds(span: Duration) -> Option<f64> {
-    (span > Duration::ZERO && span < Duration::MAX).then(|| span.as_secs())
-}
-
 /// No window is larger than a petabyte: sums of windows stay exact.
 const LARGEST: f64 = 1e15;
-
-/// What a user's class did wrong, on its way up to the runner.
-pub struct UserError(pub String);
 
 /// An instance of a user's class. Its windows are read back after each call, so that asking for them is free.
 struct PythonControl {
@@ -163,8 +157,7 @@ impl PythonControl {
         instance.setattr("siblings", others)
     }
 
-    /// Calls a method and reads the windows. What goes wrong ends the run: unwinding is how a machine far below says so,
-    /// without the hook that would print a panic.
+    /// Calls a method and reads the windows. What goes wrong ends the run.
     fn call(&mut self, method: &str, argument: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
         let windows = Python::attach(|py| {
             let instance = self.instance.bind(py);
@@ -179,7 +172,7 @@ impl PythonControl {
         });
         match windows {
             Ok(windows) => self.windows = windows,
-            Err(error) => std::panic::resume_unwind(Box::new(UserError(format!("{}.{method}: {error}", self.name)))),
+            Err(error) => fail(&format!("{}.{method}", self.name), &error),
         }
     }
 }
@@ -242,7 +235,7 @@ impl CongestionControl for PythonControl {
 }
 
 /// A user's class as a plug-in; `fingerprint` is a digest of its code.
-pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin {
+pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin<ControlFactory> {
     let build = move |setup: Setup| -> Box<dyn CongestionControl> {
         let made = Python::attach(|py| -> PyResult<(Py<PyAny>, [bool; 2], Windows)> {
             let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
@@ -260,7 +253,7 @@ pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin {
                 siblings: coupled.then(Siblings::default),
                 windows,
             }),
-            Err(error) => std::panic::resume_unwind(Box::new(UserError(format!("{name}: {error}")))),
+            Err(error) => fail(&name, &error),
         }
     };
     Plugin { fingerprint, build: Arc::new(build) }

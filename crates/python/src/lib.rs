@@ -11,6 +11,8 @@ mod guests;
 mod packets;
 mod registries;
 mod runner;
+mod scheduler;
+mod user;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -96,12 +98,15 @@ impl PyScenario {
     }
 }
 
+/// A class of the user's own: what it stands for (`cc`, `scheduler`), its name, itself, a digest of its code.
+type Own = (String, String, Py<PyType>, String);
+
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
-/// (dotted key, value) were set in it. `controls` are congestion controls of the user's own: name, class, digest of code.
+/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
 /// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
 #[pyfunction]
 #[pyo3(signature = (
-    text, *, file = "", table = "", overrides = Vec::new(), seed = None, controls = Vec::new(), kernels = Vec::new()
+    text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new()
 ))]
 fn load(
     text: &str,
@@ -109,20 +114,26 @@ fn load(
     table: &str,
     overrides: Vec<(String, Bound<'_, PyAny>)>,
     seed: Option<u64>,
-    controls: Vec<(String, Py<PyType>, String)>,
+    plugins: Vec<Own>,
     kernels: Vec<(String, PathBuf, String, String, String, u32)>,
 ) -> PyResult<PyScenario> {
-    let extensions = Extensions {
-        controls: controls
-            .into_iter()
-            .map(|(name, class, fingerprint)| (name.clone(), control::plugin(name, class, fingerprint)))
-            .collect(),
+    let mut extensions = Extensions {
         kernels: kernels
             .into_iter()
             .map(|(name, path, version, config, digest, hz)| (name, Kernel { path, version, config, digest, hz }))
             .collect(),
         files: files_beside(file),
+        ..Extensions::default()
     };
+    for (key, name, class, fingerprint) in plugins {
+        match key.as_str() {
+            "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, class, fingerprint))),
+            "scheduler" => {
+                drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, class, fingerprint)))
+            }
+            _ => return Err(InputError::new_err(format!("{key}: takes no class"))),
+        }
+    }
     let overrides = overrides
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
@@ -161,6 +172,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::PyCongestion>()?;
     module.add_class::<control::PyRateSample>()?;
     module.add_class::<control::PySibling>()?;
+    module.add_class::<scheduler::PyPathState>()?;
+    module.add_class::<scheduler::PySituation>()?;
+    module.add_class::<scheduler::PySend>()?;
+    module.add_class::<scheduler::PyCopy>()?;
+    module.add_class::<scheduler::PyRepeat>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use vazao_scenario::{Column, Table};
+use vazao_wire::mptcp::{DataSequence, Dss, MptcpOption};
 use vazao_wire::pcapng::{Captured, Direction, Reader};
 use vazao_wire::{DecodeError, ipv4, tcp, udp};
 
@@ -76,6 +77,35 @@ fn sack(header: &tcp::Header) -> Option<String> {
     (!blocks.is_empty()).then(|| blocks.join(" "))
 }
 
+/// Multipath TCP's options by name, as in `DSS ADD_ADDR`.
+fn multipath(header: &tcp::Header) -> Option<String> {
+    let name = |option: MptcpOption| match option {
+        MptcpOption::Capable(_) => "MP_CAPABLE",
+        MptcpOption::Join(_) => "MP_JOIN",
+        MptcpOption::Dss(_) => "DSS",
+        MptcpOption::AddAddress(_) => "ADD_ADDR",
+        MptcpOption::RemoveAddress(_) => "REMOVE_ADDR",
+        MptcpOption::Priority { .. } => "MP_PRIO",
+        MptcpOption::Fail { .. } => "MP_FAIL",
+        MptcpOption::FastClose { .. } => "MP_FASTCLOSE",
+        MptcpOption::Reset { .. } => "MP_TCPRST",
+    };
+    let names: Vec<_> = header.options.mptcp.iter().map(name).collect();
+    (!names.is_empty()).then(|| names.join(" "))
+}
+
+/// The low half of a number in the DSS option: of the first byte that it maps, or of the next that is expected.
+fn data_sequence(header: &tcp::Header, which: fn(&Dss) -> Option<DataSequence>) -> Option<u32> {
+    let dss = header.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Dss(dss) => Some(dss),
+        _ => None,
+    })?;
+    which(&dss).map(|number| match number {
+        DataSequence::Short(low) => low,
+        DataSequence::Long(whole) => whole as u32,
+    })
+}
+
 fn labels(texts: impl Iterator<Item = Option<String>>) -> Column {
     let mut known = BTreeMap::new();
     let mut names = Vec::new();
@@ -105,6 +135,7 @@ fn table(packets: &[(Captured<'_>, Seen)]) -> Table {
             .to_owned()
         })
     };
+    let mapped = |dss: &Dss| dss.mapping.map(|mapping| mapping.data_sequence);
     vec![
         ("time_s", Column::Dense(packets.iter().map(|(packet, _)| packet.time_ns as f64 / 1e9).collect())),
         ("direction", labels(packets.iter().map(|(packet, _)| direction(packet)))),
@@ -123,6 +154,9 @@ fn table(packets: &[(Captured<'_>, Seen)]) -> Table {
         ("flags", labels(seen().map(|s| s.of_tcp(flags)))),
         ("window", integers(seen().map(|s| s.of_tcp(|h| h.window)))),
         ("sack", labels(seen().map(|s| s.of_tcp(sack).flatten()))),
+        ("mptcp", labels(seen().map(|s| s.of_tcp(multipath).flatten()))),
+        ("data_sequence", integers(seen().map(|s| s.of_tcp(|h| data_sequence(h, mapped)).flatten()))),
+        ("data_ack", integers(seen().map(|s| s.of_tcp(|h| data_sequence(h, |dss| dss.ack)).flatten()))),
         ("packet_bytes", integers(packets.iter().map(|(packet, _)| Some(packet.original_length)))),
         ("problem", labels(seen().map(|s| s.problem.clone()))),
     ]

@@ -1,7 +1,7 @@
 //! Running scenarios on threads, with Python free to run, report and interrupt.
 
 use crate::arrow::PyTable;
-use crate::control::UserError;
+use crate::user::UserError;
 use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
 use std::any::Any;

@@ -9,6 +9,7 @@ use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
 use vazao_application::Sides;
 use vazao_engine::{Duration, Histogram, Time};
+use vazao_transport::mptcp;
 use vazao_transport::sctp::Association;
 use vazao_transport::tcp::Connection;
 use vazao_transport::udp;
@@ -46,6 +47,8 @@ pub(crate) struct Counts<'a> {
     pub spurious_timeouts: Option<u64>,
     pub mark_reductions: Option<u64>,
     pub messages_abandoned: Option<u64>,
+    /// What only a connection over several subflows counts.
+    pub multipath: Option<&'a mptcp::Stats>,
     pub rtt: Cow<'a, Histogram>,
     pub srtt: Option<Duration>,
     /// Whether its connection has ended, so that it has no window any more.
@@ -274,6 +277,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: Some(stats.spurious_timeouts),
             mark_reductions: Some(stats.mark_reductions),
             messages_abandoned: None,
+            multipath: None,
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
@@ -281,7 +285,7 @@ impl<'a> Counts<'a> {
     }
 
     /// Of all subflows together; what a subflow sends for another is not a retransmission of its own.
-    fn of_bundle(end: &Bundle) -> Counts<'a> {
+    fn of_bundle(end: &'a Bundle) -> Counts<'a> {
         let rtt = end.rtt();
         let srtts = end.connection.subflows().iter().map(|subflow| subflow.tcp().rtt().srtt());
         Counts {
@@ -296,6 +300,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: Some(end.sum(|stats| stats.spurious_timeouts)),
             mark_reductions: Some(end.sum(|stats| stats.mark_reductions)),
             messages_abandoned: None,
+            multipath: Some(end.connection.stats()),
             srtt: srtts.filter(|_| rtt.count() > 0).min(),
             rtt: Cow::Owned(rtt),
             is_over: end.connection.is_over(),
@@ -317,6 +322,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: None,
             mark_reductions: None,
             messages_abandoned: Some(stats.messages_abandoned),
+            multipath: None,
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.srtt(),
             is_over: sender.is_over(),
@@ -342,6 +348,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: None,
             mark_reductions: None,
             messages_abandoned: None,
+            multipath: None,
             rtt: Cow::Owned(rtt),
             srtt: ledger.info.srtt().or(ledger.sctp.paths.first().and_then(|path| path.srtt)),
             is_over: ledger.written.is_some(),

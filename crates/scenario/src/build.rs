@@ -8,6 +8,7 @@ use crate::measure::FlowMeasure;
 use crate::multihomed::Multihomed;
 use crate::multipath::Bundle;
 use crate::plan::{Planned, plan};
+use crate::plugin::SchedulerSpec;
 use crate::probe::Probe;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
@@ -17,7 +18,7 @@ use crate::world::{Body, Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_congestion::Setup;
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Parameters, find};
 use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Network, RouteId, Routing, Step};
@@ -218,12 +219,20 @@ impl Bundles {
 
 fn multipath_config(spec: &Arc<TransportSpec>) -> mptcp::Config {
     let multipath = spec.multipath.clone().expect("MPTCP has a scheduler and a path manager");
-    let (entry, parameters) = multipath.scheduler;
-    let scheduler: mptcp::SchedulerFactory = Arc::new(move || (entry.build)(&parameters));
+    let scheduler = scheduler_factory(multipath.scheduler);
     let (manager, parameters) = multipath.path_manager;
     let announces = !matches!(manager.name, "default" | "ndiffports" | "binder");
     let tcp = Config::new(&spec.parameters, control_factory(spec));
     mptcp::Config::new(&spec.parameters, tcp, scheduler, (manager.build, parameters), announces)
+}
+
+fn scheduler_factory(scheduler: SchedulerSpec) -> mptcp::SchedulerFactory {
+    let SchedulerSpec { name, parameters, plugin } = scheduler;
+    if let Some(plugin) = plugin {
+        return plugin.build;
+    }
+    let entry = find("packet scheduler", mptcp::SCHEDULERS, &name).expect("a scheduler from the registry");
+    Arc::new(move || (entry.build)(&parameters))
 }
 
 fn udp_machine(spec: &TransportSpec, paced: bool) -> Machine {

@@ -3,10 +3,7 @@
 use crate::account::Account;
 use crate::build::link_id;
 use crate::flow::FlowSpec;
-use crate::ledger::SctpPath;
-use crate::machine::Machine;
-use crate::multihomed::{PathView, watched};
-use crate::multipath::Bundle;
+use crate::path_table::path_rows;
 use crate::probe::Probe;
 use crate::scenario::{MEASURES, Scenario};
 use crate::stack::{Kernel, Stack};
@@ -14,9 +11,9 @@ use crate::table::{Cell, Column, Table, table};
 use crate::trace::{QUEUE, Sample};
 use crate::transport::Protocol;
 use crate::world::{End, World};
-use vazao_engine::{Duration, Histogram, Time};
+use vazao_engine::{Histogram, Time};
 use vazao_network::LinkReport;
-use vazao_transport::mptcp::Subflow;
+use vazao_transport::mptcp;
 use vazao_transport::sctp::Notification;
 
 /// The tables of one run, keyed by `run_id`.
@@ -70,7 +67,12 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
             ("kernel_hz", hz.map(|kernel| u64::from(kernel.hz)).into()),
         ]]),
         flows: table(accounts.iter().enumerate().map(|(i, a)| flow_row(id, i, &scenario.flows[i], a, world))),
-        paths: table(accounts.iter().enumerate().flat_map(|(i, a)| path_rows(id, i, a, world))),
+        paths: table(
+            accounts
+                .iter()
+                .enumerate()
+                .flat_map(|(i, a)| path_rows(id, i, &scenario.flows[i], &scenario.graph, a, world)),
+        ),
         links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
         samples: sample_table(id, scenario, samples),
     }
@@ -138,6 +140,8 @@ fn flow_row<P>(
     let (client_output, server_output) = world.guests.printed(number).map(|[client, server]| (client, server)).unzip();
     // How losses are repaired is ours to choose only where the sender is ours.
     let ours = matches!(flow.sender(), End::Machine(_));
+    let multipath = spec.transport.multipath.as_ref().filter(|_| ours);
+    let counted = |count: &dyn Fn(&mptcp::Stats) -> u64| sender.multipath.map(count);
     let recovery = (ours && transport.entry.build == Protocol::Tcp).then(|| transport.parameters.text("recovery"));
     vec![
         ("run_id", id.into()),
@@ -147,6 +151,8 @@ fn flow_row<P>(
         ("stack", stack_name(transport.stacks).into()),
         ("cc", transport.control.name.as_str().into()),
         ("recovery", recovery.into()),
+        ("scheduler", multipath.map(|multipath| multipath.scheduler.name.as_str()).into()),
+        ("path_manager", multipath.map(|multipath| multipath.path_manager.0.name).into()),
         ("app", spec.application.0.name.into()),
         ("client", spec.client.as_str().into()),
         ("server", spec.server.as_str().into()),
@@ -171,6 +177,11 @@ fn flow_row<P>(
         ("spurious_retransmissions", sender.spurious_retransmissions.into()),
         ("spurious_timeouts", sender.spurious_timeouts.into()),
         ("mark_reductions", sender.mark_reductions.into()),
+        ("subflows_joined", counted(&|stats| stats.joined).into()),
+        ("subflows_died", counted(&|stats| stats.died).into()),
+        ("reinjected_bytes", counted(&|stats| stats.reinjected).into()),
+        ("repeated_bytes", counted(&|stats| stats.repeated).into()),
+        ("penalties", counted(&|stats| stats.penalties).into()),
         ("handshake_s", since(account.established).into()),
         ("rtt_mean_s", sender.rtt.mean().into()),
         ("rtt_p50_s", sender.rtt.quantile(0.50).into()),
@@ -204,127 +215,6 @@ fn flow_row<P>(
 /// One word for both sides where they agree.
 fn stack_name([client, server]: [Stack; 2]) -> String {
     if client == server { client.name().into() } else { format!("{}-{}", client.name(), server.name()) }
-}
-
-/// A row for each path of a guest's association. Of several, its kernel tells windows and round-trip times alone.
-fn guest_path_rows<P>(
-    id: &str,
-    number: usize,
-    account: &Account<'_>,
-    world: &World<P>,
-) -> Vec<Vec<(&'static str, Cell)>> {
-    let flow = &world.flows[number];
-    let paths = match flow.sender() {
-        End::Guest(_) => &world.guests.ledger(number).sctp.paths[..],
-        End::Machine(_) => &[],
-    };
-    if paths.is_empty() {
-        return vec![path_row(id, number, account, world)];
-    }
-    let sender = &account.sender;
-    let end = if sender.is_over { account.last_byte.unwrap_or(world.now) } else { world.now };
-    let of_all = |count: u64| (paths.len() == 1).then_some(count);
-    let row = |(i, path): (usize, &SctpPath)| {
-        vec![
-            ("run_id", id.into()),
-            ("flow", (number as u64).into()),
-            ("path", (i as u64).into()),
-            ("bytes", of_all(account.app_bytes).into()),
-            ("packets_sent", of_all(sender.packets).into()),
-            ("packets_lost", of_all(account.arrivals.lost).into()),
-            ("retransmissions", sender.retransmissions.and_then(of_all).into()),
-            ("fast_retransmissions", None::<u64>.into()),
-            ("timeout_retransmissions", None::<u64>.into()),
-            ("timeouts", None::<u64>.into()),
-            ("srtt_s", path.srtt.map(Duration::as_secs).into()),
-            ("cwnd_mean_bytes", path.cwnd_mean(end).into()),
-        ]
-    };
-    paths.iter().enumerate().map(row).collect()
-}
-
-/// A row for each path of an association, or each subflow, one for every other flow.
-fn path_rows<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<Vec<(&'static str, Cell)>> {
-    let flow = &world.flows[number];
-    let machine = |end| match end {
-        End::Machine(index) => Some(&world.endpoints[index as usize].machine),
-        End::Guest(_) => None,
-    };
-    let span = watched(account.sender.is_over, flow.measure.last_event(), world.now, flow.start);
-    let (sender, receiver) = match (machine(flow.sender()), machine(flow.receiver())) {
-        (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) => (sender, receiver),
-        (Some(Machine::Mptcp(sender)), Some(Machine::Mptcp(receiver))) => {
-            return subflow_rows(id, number, sender, receiver, span);
-        }
-        _ => return guest_path_rows(id, number, account, world),
-    };
-    let row = |(i, path): (usize, PathView)| {
-        vec![
-            ("run_id", id.into()),
-            ("flow", (number as u64).into()),
-            ("path", (i as u64).into()),
-            ("bytes", path.stats.bytes.into()),
-            ("packets_sent", path.stats.packets.into()),
-            ("packets_lost", receiver.lost[i].into()),
-            ("retransmissions", Some(path.stats.retransmissions).into()),
-            ("fast_retransmissions", Some(path.stats.fast_retransmissions).into()),
-            ("timeout_retransmissions", Some(path.stats.timeout_retransmissions).into()),
-            ("timeouts", Some(path.stats.timeouts).into()),
-            ("srtt_s", path.srtt.map(Duration::as_secs).into()),
-            ("cwnd_mean_bytes", path.cwnd_mean.into()),
-        ]
-    };
-    sender.paths(span).enumerate().map(row).collect()
-}
-
-/// A row for each subflow.
-fn subflow_rows(
-    id: &str,
-    number: usize,
-    sender: &Bundle,
-    receiver: &Bundle,
-    span: Duration,
-) -> Vec<Vec<(&'static str, Cell)>> {
-    let means = sender.mean_windows(span).chain(std::iter::repeat(None));
-    let row = |(i, (subflow, mean)): (usize, (&Subflow, Option<f64>))| {
-        let (stats, srtt) = (subflow.tcp().stats(), subflow.tcp().rtt().srtt());
-        vec![
-            ("run_id", id.into()),
-            ("flow", (number as u64).into()),
-            ("path", (i as u64).into()),
-            ("bytes", stats.bytes.into()),
-            ("packets_sent", stats.segments.into()),
-            ("packets_lost", receiver.lost(subflow).into()),
-            ("retransmissions", Some(stats.retransmissions).into()),
-            ("fast_retransmissions", Some(stats.fast_retransmissions).into()),
-            ("timeout_retransmissions", Some(stats.timeout_retransmissions).into()),
-            ("timeouts", Some(stats.timeouts).into()),
-            ("srtt_s", Some(srtt).filter(|&srtt| srtt > Duration::ZERO).map(Duration::as_secs).into()),
-            ("cwnd_mean_bytes", mean.into()),
-        ]
-    };
-    sender.connection.subflows().iter().zip(means).enumerate().map(row).collect()
-}
-
-fn path_row<P>(id: &str, number: usize, account: &Account<'_>, world: &World<P>) -> Vec<(&'static str, Cell)> {
-    let flow = &world.flows[number];
-    let sender = &account.sender;
-    // A flow that is over has no window any more.
-    let end = if sender.is_over { flow.measure.last_event() } else { world.now };
-    vec![
-        ("run_id", id.into()),
-        ("flow", (number as u64).into()),
-        ("path", 0.into()),
-        ("bytes", account.app_bytes.into()),
-        ("packets_sent", sender.packets.into()),
-        ("packets_lost", account.arrivals.lost.into()),
-        ("retransmissions", sender.retransmissions.into()),
-        ("fast_retransmissions", sender.fast_retransmissions.into()),
-        ("timeout_retransmissions", sender.timeout_retransmissions.into()),
-        ("timeouts", sender.timeouts.into()),
-        ("srtt_s", sender.srtt.map(Duration::as_secs).into()),
-        ("cwnd_mean_bytes", flow.measure.cwnd_mean(end).into()),
-    ]
 }
 
 fn names(known: &[&str]) -> Vec<String> {

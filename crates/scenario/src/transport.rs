@@ -2,15 +2,14 @@
 
 use crate::document::{ScenarioError, Value};
 use crate::files::Files;
+use crate::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use crate::reader::{Item, Table, value_json};
 use crate::stack::{self, GuestSpec, Kernels, Stack, guest_json, read_stacks};
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use vazao_congestion::{CONGESTION_CONTROLS, CongestionControl, SLOW_STARTS, Setup};
+use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
 use vazao_engine::Rate;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, unknown};
-use vazao_transport::mptcp::{self, PATH_MANAGERS, SCHEDULERS, path_manager, scheduler};
+use vazao_transport::mptcp::{self, PATH_MANAGERS, SCHEDULERS, SchedulerFactory, path_manager};
 use vazao_transport::{sctp, tcp, tls};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -72,51 +71,18 @@ impl TransportSpec {
 #[derive(Clone, Debug)]
 pub struct MultipathSpec {
     /// Its packet scheduler.
-    pub scheduler: (&'static Entry<scheduler::Build>, Parameters),
+    pub scheduler: SchedulerSpec,
     /// Its path manager.
     pub path_manager: (&'static Entry<path_manager::Manager>, Parameters),
 }
 
-/// A congestion control as described: one of the registry's, the kernel's, or the user's own.
-#[derive(Clone, Debug)]
-pub struct ControlSpec {
-    /// Its name.
-    pub name: String,
-    /// Its parameters; the kernel's and the user's own have none.
-    pub parameters: Parameters,
-    /// The user's own.
-    pub plugin: Option<Plugin>,
-}
-
-impl ControlSpec {
-    fn bare(name: &str) -> ControlSpec {
-        ControlSpec { name: name.into(), parameters: Parameters::default(), plugin: None }
-    }
-}
-
-/// A congestion control that the registry does not know.
-#[derive(Clone)]
-pub struct Plugin {
-    /// A digest of its code: part of the run's identity.
-    pub fingerprint: String,
-    /// Makes one.
-    pub build: Arc<dyn Fn(Setup) -> Box<dyn CongestionControl> + Send + Sync>,
-}
-
-/// Users' congestion controls by name.
-pub type Plugins = BTreeMap<String, Plugin>;
-
-impl std::fmt::Debug for Plugin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plugin").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
-    }
-}
-
-/// What a scenario may name that no registry knows: the user's own congestion controls, and kernels that were built.
+/// What a scenario may name that no registry knows: algorithms of the user's own, and kernels that were built.
 #[derive(Clone, Debug, Default)]
 pub struct Extensions {
     /// Congestion controls by name.
-    pub controls: Plugins,
+    pub controls: Plugins<ControlFactory>,
+    /// Packet schedulers of Multipath TCP by name.
+    pub schedulers: Plugins<SchedulerFactory>,
     /// Kernels by name.
     pub kernels: Kernels,
     /// Files that it names.
@@ -273,7 +239,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Udp => ControlSpec::bare("none"),
     };
     let multipath = match entry.build {
-        Protocol::Mptcp => Some(read_multipath(&mut table, stacks)?),
+        Protocol::Mptcp => Some(read_multipath(&mut table, stacks, &extensions.schedulers)?),
         _ => None,
     };
     let slow_start = match entry.build {
@@ -312,11 +278,14 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
 }
 
 /// Reads what only Multipath TCP has. Linux's subflows follow one of two path managers.
-fn read_multipath(table: &mut Table, stacks: [Stack; 2]) -> Result<MultipathSpec> {
+fn read_multipath(
+    table: &mut Table,
+    stacks: [Stack; 2],
+    schedulers: &Plugins<SchedulerFactory>,
+) -> Result<MultipathSpec> {
     let mut named = |key, default| table.take(key).unwrap_or_else(|| Item::named(default));
     let (scheduler, manager) = (named("scheduler", "lowest-rtt"), named("path_manager", "single-mesh"));
-    let (scheduler, parameters) = scheduler.entry("packet scheduler", SCHEDULERS)?;
-    let scheduler = (scheduler, parameters.parameters(scheduler.parameters)?);
+    let scheduler = read_scheduler(scheduler, schedulers)?;
     let whole = manager.clone();
     let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
     if stacks.contains(&Stack::Linux) && !["single-mesh", "full-mesh"].contains(&manager.name) {
@@ -324,6 +293,15 @@ fn read_multipath(table: &mut Table, stacks: [Stack; 2]) -> Result<MultipathSpec
     }
     let path_manager = (manager, parameters.parameters(manager.parameters)?);
     Ok(MultipathSpec { scheduler, path_manager })
+}
+
+fn read_scheduler(item: Item, plugins: &Plugins<SchedulerFactory>) -> Result<SchedulerSpec> {
+    if let Some(own) = SchedulerSpec::own(&item, plugins) {
+        return Ok(own);
+    }
+    let (entry, table) = item.entry("packet scheduler", SCHEDULERS)?;
+    let parameters = table.parameters(entry.parameters)?;
+    Ok(SchedulerSpec { parameters, ..SchedulerSpec::bare(entry.name) })
 }
 
 /// A setting that nobody would heed is a mistake.
@@ -343,11 +321,9 @@ fn refuse_own(table: &Table, all: &[Parameter], told: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn read_control(item: Item, plugins: &Plugins) -> Result<ControlSpec> {
-    if let Value::Text(name) = &item.node.value
-        && let Some(plugin) = plugins.get(name)
-    {
-        return Ok(ControlSpec { plugin: Some(plugin.clone()), ..ControlSpec::bare(name) });
+fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<ControlSpec> {
+    if let Some(own) = ControlSpec::own(&item, plugins) {
+        return Ok(own);
     }
     let whole = item.clone();
     let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
@@ -388,6 +364,14 @@ pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]
     map
 }
 
+fn chosen_json<F>(chosen: &Chosen<F>) -> Json {
+    let mut map = parameters_json(&chosen.name, &chosen.parameters, &[]);
+    if let Some(plugin) = &chosen.plugin {
+        map.insert("code".into(), plugin.fingerprint.as_str().into());
+    }
+    map.into()
+}
+
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
     let mut elsewhere = vec!["cc", "slow_start"];
@@ -396,13 +380,9 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     }
     elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut transport = parameters_json(entry.name, parameters, &elsewhere);
-    let mut cc = parameters_json(&control.name, &control.parameters, &[]);
-    if let Some(plugin) = &control.plugin {
-        cc.insert("code".into(), plugin.fingerprint.as_str().into());
-    }
-    transport.insert("cc".into(), cc.into());
+    transport.insert("cc".into(), chosen_json(control));
     if let Some(MultipathSpec { scheduler, path_manager }) = multipath {
-        transport.insert("scheduler".into(), parameters_json(scheduler.0.name, &scheduler.1, &[]).into());
+        transport.insert("scheduler".into(), chosen_json(scheduler));
         transport.insert("path_manager".into(), parameters_json(path_manager.0.name, &path_manager.1, &[]).into());
     }
     transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());

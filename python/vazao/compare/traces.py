@@ -33,8 +33,9 @@ def packets(path: str | Path) -> pl.DataFrame:
 
     Columns: `time_s`, `direction` (sent, received), `protocol`, `source`, `destination`, `source_port`,
     `destination_port`; of TCP `sequence`, `acknowledgment`, `flags` ("SYN ACK"), `window` (not scaled), `sack`
-    ("1000-2000 3000-4000"), as on the wire; `length`, the bytes of the transport's payload; `packet_bytes`, those of
-    all of it; `problem`, why headers could not be read to their end. Raises `ResultsError`, `ScenarioError`.
+    ("1000-2000 3000-4000"), as on the wire; of Multipath TCP its options, `mptcp` ("DSS ADD_ADDR"), and the low halves
+    of the mapping's `data_sequence` and of `data_ack`; `length`, the bytes of the transport's payload; `packet_bytes`,
+    those of all of it; `problem`, why headers could not be read to their end. Raises `ResultsError`, `ScenarioError`.
     """
     with explained(Path(path), "read"):
         return pl.DataFrame(_core.packets(str(path))).with_columns(selectors.categorical().cast(pl.String))
