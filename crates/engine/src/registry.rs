@@ -40,6 +40,10 @@ pub enum Kind {
     Distribution(Dimension),
     /// Points of a distribution of sizes.
     Points,
+    /// A list of names.
+    Names,
+    /// A list of tables, each with a time (`at`) and one of these words with a whole number: what happens when to which.
+    Schedule(&'static [&'static str]),
     /// Any text.
     Text,
     /// The name of another registry's entry, or a table with `kind` and that entry's parameters.
@@ -96,6 +100,37 @@ pub enum Value {
     Distribution(Distribution),
     /// Sizes in bytes, and the probability of at most that.
     Points(Vec<(f64, f64)>),
+    /// Names.
+    Names(Vec<String>),
+    /// What happens when to which.
+    Schedule(Vec<Change>),
+}
+
+/// One thing that happens: when, what (a word of [`Kind::Schedule`]), to which.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Change {
+    pub at: Duration,
+    pub what: &'static str,
+    pub which: u64,
+}
+
+impl Change {
+    fn read(words: &'static [&'static str], raw: &Raw) -> Option<Change> {
+        let Raw::Table(entries) = raw else { return None };
+        let (mut at, mut what) = (None, None);
+        for (key, value) in entries {
+            match (key.as_str(), value) {
+                ("at", Raw::Text(text)) => at = Some(text.parse().ok()?),
+                (key, Raw::Number(which)) if *which >= 1.0 && which.fract() == 0.0 && what.is_none() => {
+                    what = Some((*words.iter().find(|word| **word == key)?, *which as u64));
+                }
+                _ => return None,
+            }
+        }
+        let (what, which) = what?;
+        Some(Change { at: at?, what, which })
+    }
 }
 
 impl fmt::Display for Value {
@@ -111,6 +146,11 @@ impl fmt::Display for Value {
             Value::Integers(x) => write!(f, "{x:?}"),
             Value::Distribution(x) => write!(f, "{x}"),
             Value::Points(x) => write!(f, "{x:?}"),
+            Value::Names(x) => write!(f, "{x:?}"),
+            Value::Schedule(changes) => {
+                let each = |c: &Change| format!("{{ at = \"{}\", {} = {} }}", c.at, c.what, c.which);
+                write!(f, "[{}]", changes.iter().map(each).collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -177,6 +217,12 @@ impl Kind {
             Kind::Points => {
                 "a list of sizes with the probability of at most that, such as [[\"1 kB\", 0.5], [\"1 MB\", 1]]".into()
             }
+            Kind::Names => "a list of names such as [\"r1\", \"r2\"]".into(),
+            Kind::Schedule(words) => {
+                let example = words.first().unwrap_or(&"");
+                let words = words.join(", ");
+                format!("a list such as [{{ at = \"5 s\", {example} = 1 }}] with one of {words} in each")
+            }
             Kind::Text => "a text".into(),
             Kind::Entry(registry) => format!("the name of a {registry}, or a table with its kind and parameters"),
         }
@@ -226,6 +272,14 @@ impl Kind {
             },
             (Kind::Distribution(dimension), raw) => dimension.read(raw).map(Value::Distribution),
             (Kind::Points, raw) => read_points(raw).map(Value::Points),
+            (Kind::Names, Raw::List(list)) => {
+                let name = |raw: &Raw| if let Raw::Text(name) = raw { Some(name.clone()) } else { None };
+                list.iter().map(name).collect::<Option<_>>().map_or_else(refuse, |names| Ok(Value::Names(names)))
+            }
+            (Kind::Schedule(words), Raw::List(list)) => {
+                let changes = list.iter().map(|raw| Change::read(words, raw)).collect::<Option<_>>();
+                changes.map_or_else(refuse, |changes| Ok(Value::Schedule(changes)))
+            }
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
                 Kind::Duration(..) | Kind::Rate | Kind::Size(_) | Kind::SizeOrAuto(_) | Kind::Capacity,
@@ -368,6 +422,22 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a distribution"),
         }
     }
+    /// Names, if `name` has a value. Panics when it is something else.
+    pub fn names(&self, name: &str) -> &[String] {
+        match self.get(name) {
+            None => &[],
+            Some(Value::Names(x)) => x,
+            other => panic!("parameter {name} is {other:?}, not a list of names"),
+        }
+    }
+    /// What happens when, if `name` has a value. Panics when it is something else.
+    pub fn schedule(&self, name: &str) -> &[Change] {
+        match self.get(name) {
+            None => &[],
+            Some(Value::Schedule(x)) => x,
+            other => panic!("parameter {name} is {other:?}, not a schedule"),
+        }
+    }
     /// A list of whole numbers. Panics when `name` is not one.
     pub fn integers(&self, name: &str) -> &[u64] {
         match self.get(name) {
@@ -438,6 +508,29 @@ mod tests {
         assert_eq!(got.number("beta"), 0.5);
         assert_eq!(got.duration("min-rto"), Some(Duration::from_millis(200)));
         assert_eq!((got.text("profile"), got.size("buffer")), ("rfc", None));
+    }
+
+    #[test]
+    fn a_schedule_says_what_happens_when_to_which() {
+        let kind = Kind::Schedule(&["remove", "add"]);
+        let table = |entries: &[(&str, Raw)]| {
+            Raw::Table(entries.iter().map(|(key, value)| ((*key).into(), value.clone())).collect())
+        };
+        let at = |text: &str| ("at", Raw::Text(text.into()));
+        let change = table(&[at("5 s"), ("remove", Raw::Number(2.0))]);
+        let expected = Change { at: Duration::from_secs(5), what: "remove", which: 2 };
+        assert_eq!(kind.read(&Raw::List(vec![change])), Ok(Value::Schedule(vec![expected])));
+        let wrong = [
+            table(&[("remove", Raw::Number(2.0))]),
+            table(&[at("5 s")]),
+            table(&[at("5"), ("remove", Raw::Number(2.0))]),
+            table(&[at("5 s"), ("remove", Raw::Number(0.0))]),
+            table(&[at("5 s"), ("forget", Raw::Number(1.0))]),
+            table(&[at("5 s"), ("add", Raw::Number(1.0)), ("remove", Raw::Number(2.0))]),
+        ];
+        for wrong in wrong {
+            assert!(kind.read(&Raw::List(vec![wrong])).unwrap_err().contains("one of remove, add in each"));
+        }
     }
 
     #[test]

@@ -89,6 +89,22 @@ impl<'g> Routing<'g> {
         Some((steps, number))
     }
 
+    /// The same through a router.
+    pub fn way_through(&self, from: (usize, usize), router: &str, to: (usize, usize)) -> Option<(Vec<Step>, usize)> {
+        let router = self.router(router)?;
+        let link = |(node, number): (usize, usize)| self.interfaces[node].get(number).copied();
+        let mut steps = self.path((from.0, Some(link(from)?)), (router, None))?;
+        steps.extend(self.path((router, None), (to.0, Some(link(to)?)))?);
+        let &(arrives, _) = steps.last()?;
+        let number = self.interfaces[to.0].iter().position(|&link| link == arrives)?;
+        Some((steps, number))
+    }
+
+    /// The router of this name.
+    pub fn router(&self, name: &str) -> Option<usize> {
+        self.graph.nodes.iter().position(|node| node.kind == NodeKind::Router && node.name == name)
+    }
+
     /// The path between two hosts with, where it is given, the link at its end.
     fn path(&self, (start, first): (usize, Option<usize>), (goal, last): (usize, Option<usize>)) -> Option<Vec<Step>> {
         let mut reached: BTreeMap<usize, Reached> = BTreeMap::from([(start, (0, 0, None))]);

@@ -4,6 +4,7 @@ use crate::document::ScenarioError;
 use crate::reader::{Item, LONGEST, Table, duration};
 use crate::stack::Stack;
 use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, read_transport};
+use crate::ways;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_application::{APPLICATIONS, Arrival, Arrivals, Build, Sides, Streams};
@@ -116,6 +117,7 @@ impl Flows<'_> {
         let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
         let (application, arrivals) = read_application(&app, context)?;
         let first = Streams { seed: context.seed, flow: self.described };
+        let described = transport.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
         let transport = Arc::new(transport);
         if let Some(problem) = unfit(&sides(&application, first), &application.1, &transport) {
@@ -133,6 +135,9 @@ impl Flows<'_> {
             let application = application.clone();
             let transport = transport.clone();
             let flow = FlowSpec { group, client, server, start, application, streams, transport, routes };
+            if let Some(problem) = ways::misnamed(context.graph, &flow) {
+                return Err(described.error(problem));
+            }
             match &arrivals {
                 None => self.all.push(flow),
                 Some(process) => self.all.extend(expand(process, flow, context, &app)?),

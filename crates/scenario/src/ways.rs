@@ -1,7 +1,8 @@
 //! The ways of flows that use several interfaces of their hosts.
 
 use crate::flow::{FlowSpec, Routes};
-use vazao_network::{Graph, Routing, Step};
+use vazao_engine::registry;
+use vazao_network::{Graph, NodeKind, Routing, Step};
 use vazao_transport::mptcp::Way;
 
 /// Paths of an association at most.
@@ -12,7 +13,7 @@ const MOST_PATHS: usize = 8;
 pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
     if flow.transport.parameters.flag("multihomed") {
-        for way in every_way(graph, flow) {
+        for way in ways_between(graph, flow) {
             let ends = |routes: &Routes| [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)];
             let [leaves, arrives, answers, returns] = ends(&way);
             let is_pair = leaves == returns && arrives == answers;
@@ -25,8 +26,17 @@ pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     ways
 }
 
-/// The ways between the hosts of a flow that may use all of their interfaces.
+/// The ways that packets of a flow which may use all interfaces of its hosts can take.
 pub(crate) fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = ways_between(graph, flow);
+    if flow.transport.multipath.is_some() {
+        ways.extend(subflow_ways(graph, flow).into_iter().map(|(_, routes)| routes));
+    }
+    ways
+}
+
+/// The ways from each interface of a flow's hosts to each of the other's.
+fn ways_between(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     let routing = Routing::new(graph);
     let mut ways = Vec::new();
     for client in interfaces(graph, &routing, &flow.client) {
@@ -62,7 +72,39 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
             }
         }
     }
+    let (client, server) = (node_of(&routing, &flow.client), node_of(&routing, &flow.server));
+    let ends = ((client, usize::from(own.client)), (server, usize::from(own.server)));
+    for (number, relay) in flow.transport.parameters.names("relays").iter().enumerate() {
+        let there = routing.way_through(ends.0, relay, ends.1);
+        let back = routing.way_through(ends.1, relay, ends.0);
+        if let (Some((out, _)), Some((back, _))) = (there, back) {
+            ways.push((Way { relay: number as u8 + 1, ..own }, Routes { out, back }));
+        }
+    }
     ways
+}
+
+/// What of the interfaces and relays that a Multipath TCP flow names is not there.
+pub(crate) fn misnamed(graph: &Graph, flow: &FlowSpec) -> Option<String> {
+    let multipath = flow.transport.multipath.as_ref()?;
+    let parameters = &flow.transport.parameters;
+    let routing = Routing::new(graph);
+    let relays = parameters.names("relays");
+    if let Some(unknown) = relays.iter().find(|relay| routing.router(relay).is_none()) {
+        let routers = graph.nodes.iter().filter(|node| node.kind == NodeKind::Router);
+        let known = routers.map(|node| node.name.as_str());
+        return Some(format!("relays: {}", registry::unknown("router", unknown, known)));
+    }
+    if multipath.path_manager.0.name == "binder" && relays.is_empty() {
+        return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
+    }
+    let count = graph.interfaces(node_of(&routing, &flow.client)).len() as u64;
+    let backups = parameters.get("backups").map_or(&[][..], |_| parameters.integers("backups"));
+    let changed = parameters.schedule("changes").iter().map(|change| change.which);
+    let (key, number) = (backups.iter().map(|&number| ("backups", number)))
+        .chain(changed.map(|number| ("changes", number)))
+        .find(|&(_, number)| number > count)?;
+    Some(format!("{key}: {} has no interface {number}; it has {count}", flow.client))
 }
 
 /// A host's interfaces: its node and their numbers from 0.
@@ -71,8 +113,13 @@ fn interfaces<'a>(
     routing: &Routing<'_>,
     address: &str,
 ) -> impl Iterator<Item = (usize, usize)> + use<'a> {
-    let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
+    let node = node_of(routing, address);
     (0..graph.interfaces(node).len()).map(move |number| (node, number))
+}
+
+/// The node of an address.
+fn node_of(routing: &Routing<'_>, address: &str) -> usize {
+    routing.address(address).expect("an end was checked when the scenario was read").0
 }
 
 fn last(steps: &[Step]) -> usize {

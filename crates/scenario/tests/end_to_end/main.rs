@@ -18,6 +18,7 @@ mod sawtooth;
 mod set_up;
 mod sharing;
 mod slow_start;
+mod subflows;
 mod topologies;
 mod traffic;
 mod wire;

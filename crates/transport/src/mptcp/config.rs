@@ -5,7 +5,7 @@ use super::scheduler::Scheduler;
 use crate::tcp;
 use std::sync::Arc;
 use vazao_engine::Duration;
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Change, Parameters};
 
 /// Makes a connection's scheduler.
 pub type SchedulerFactory = Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>;
@@ -27,6 +27,8 @@ pub struct Config {
     pub reestablish: Option<Duration>,
     /// The client's addresses whose subflows are backups, counted from 1.
     pub backups: Vec<u64>,
+    /// What becomes of the client's interfaces (counted from 1), so long after the handshake.
+    pub changes: Vec<Change>,
     /// Bytes that may wait for the application, or for what is missing before them; `None`: grows with the rate.
     pub receive_buffer: Option<u64>,
     /// Bytes that may be unacknowledged or unsent; `None`: no limit.

@@ -21,6 +21,14 @@ pub const PARAMETERS: &[Parameter] = &[
         "",
         "the client's interfaces, counted from 1, whose subflows are used only while no other can be (RFC 8684 section 3.3.8)",
     ),
+    Parameter::new(
+        "changes",
+        Kind::Schedule(&["remove", "add", "backup", "regular"]),
+        "",
+        "what becomes of the client's interfaces, so long after the handshake: one goes (REMOVE_ADDR), comes back, becomes a \
+         backup or one like others (MP_PRIO)",
+    ),
+    Parameter::new("relays", Kind::Names, "", "routers through which the path manager binder leads subflows"),
 ];
 
 impl Config {
@@ -44,6 +52,7 @@ impl Config {
             checksum: false,
             reestablish: parameters.duration("reestablish"),
             backups: parameters.get("backups").map_or_else(Vec::new, |_| parameters.integers("backups").to_vec()),
+            changes: parameters.schedule("changes").to_vec(),
             receive_buffer,
             send_buffer,
         }

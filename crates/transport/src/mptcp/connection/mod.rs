@@ -111,6 +111,8 @@ pub struct Connection {
     unannounced: u64,
     /// Ways over which a subflow is to be opened again, and when.
     reopen: Vec<(Time, usize)>,
+    /// How many of the changes to interfaces have been made.
+    changed: usize,
     /// Both sides have closed: subflows are being closed.
     closing: bool,
     failure: Option<Failure>,
@@ -150,6 +152,7 @@ impl Connection {
             known: 1 << server,
             unannounced: 0,
             reopen: Vec::new(),
+            changed: 0,
             closing: false,
             failure: None,
             siblings: Vec::new(),

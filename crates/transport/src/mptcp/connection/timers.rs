@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::mptcp::option::Signal;
+use vazao_engine::registry::Change;
 
 impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let own = self.persist_at.min(self.fin_at).min(self.announce_at).min(self.wake_at);
+        let own = own.min(self.change_at());
         let reopen = self.reopen.iter().map(|&(time, _)| time).min().unwrap_or(Time::NEVER);
         self.dues.iter().fold(own.min(reopen), |least, &due| least.min(due))
     }
@@ -30,6 +32,10 @@ impl Connection {
         }
         if self.wake_at <= now {
             self.wake_at = Time::NEVER;
+        }
+        while self.change_at() <= now {
+            self.changed += 1;
+            self.change(now, self.changed - 1);
         }
         while let Some(at) = self.reopen.iter().position(|&(time, _)| time <= now) {
             let (_, way) = self.reopen.swap_remove(at);
@@ -78,6 +84,36 @@ impl Connection {
         }
     }
 
+    /// When something becomes of one of our interfaces next.
+    #[inline]
+    fn change_at(&self) -> Time {
+        let Some(change) = self.config.changes.get(self.changed) else { return Time::NEVER };
+        let is_client = self.role == Role::Client && !self.closing && self.failure.is_none();
+        self.stats.established.filter(|_| is_client).map_or(Time::NEVER, |established| established + change.at)
+    }
+
+    fn change(&mut self, now: Time, number: usize) {
+        let Change { what, which, .. } = self.config.changes[number];
+        let address = (which - 1).min(u64::from(u8::MAX)) as u8;
+        match what {
+            "remove" => self.remove_address(now, address),
+            "add" => self.add_address(address),
+            _ => {
+                for subflow in 0..self.subflows.len() {
+                    if self.is_from(subflow, address) && !self.subflows[subflow].is_gone() {
+                        self.set_backup(now, subflow, what == "backup");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a subflow begins at this address of ours.
+    fn is_from(&self, number: usize, address: u8) -> bool {
+        let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
+        address == if self.role == Role::Client { way.client } else { way.server }
+    }
+
     /// Makes a subflow a backup, or one that is used like others, and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
     pub fn set_backup(&mut self, now: Time, number: usize, backup: bool) {
         let subflow = &mut self.subflows[number];
@@ -92,20 +128,32 @@ impl Connection {
     /// One of our addresses is gone, and with it its subflows; the peer hears of it by the others (REMOVE_ADDR, RFC 8684
     /// section 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
-        let own = |way: Way, role: Role| if role == Role::Client { way.client } else { way.server };
         let removed = Signal::RemoveAddress(self.named(address));
-        let mut told = false;
         for number in 0..self.subflows.len() {
-            let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
-            if own(way, self.role) == address {
-                self.subflows[number].tcp.abort();
+            if self.is_from(number, address) {
+                self.subflows[number].tcp.vanish();
                 self.refresh(now, number);
-            } else if self.subflows[number].is_open() && !told {
-                told = true;
-                self.subflows[number].signals.push_back(removed);
-                self.subflows[number].tcp.acknowledge_now();
-                self.stirred |= 1 << number;
             }
         }
+        if let Some(number) = self.subflows.iter().position(Subflow::is_open) {
+            self.subflows[number].signals.push_back(removed);
+            self.subflows[number].tcp.acknowledge_now();
+            self.stirred |= 1 << number;
+        }
+    }
+
+    /// One of our addresses is there again: what began at it is opened again.
+    fn add_address(&mut self, address: u8) {
+        let mut ways: Vec<usize> = (0..self.subflows.len())
+            .filter(|&number| self.is_from(number, address))
+            .map(|number| usize::from(self.subflows[number].tuple.way))
+            .collect();
+        ways.sort_unstable();
+        ways.dedup();
+        let lives = |way: usize| {
+            self.subflows.iter().any(|subflow| usize::from(subflow.tuple.way) == way && !subflow.is_gone())
+        };
+        ways.retain(|&way| !lives(way));
+        ways.into_iter().for_each(|way| self.open(way));
     }
 }

@@ -58,6 +58,10 @@ impl Connection {
     pub(crate) fn acknowledge_now(&mut self) {
         self.rx.acknowledge_now();
     }
+    /// It is over, and nobody is told: what it began at is gone.
+    pub(crate) fn vanish(&mut self) {
+        self.enter_closed();
+    }
     /// The peer is asked for its window, as by a zero-window probe.
     pub(crate) fn probe(&mut self) {
         self.tx.probe = true;

@@ -1,0 +1,94 @@
+//! Which subflows a Multipath TCP connection has, and what becomes of them.
+
+use crate::lab::{cell, link, number, play};
+
+/// Two hosts with one interface each, and two relays between them, each over a link of 10 Mbit/s.
+const RELAYED: &str = r#"
+    [network]
+    topology = "custom"
+    hosts = ["a", "b"]
+    routers = ["g", "r1", "r2", "x"]
+    link = [
+        { from = "a", to = "g", rate = "100 Mbps", delay = "1 ms" },
+        { from = "g", to = "r1", rate = "10 Mbps", delay = "10 ms", queue = "1 bdp" },
+        { from = "g", to = "r2", rate = "10 Mbps", delay = "11 ms", queue = "1 bdp" },
+        { from = "r1", to = "x", rate = "100 Mbps", delay = "1 ms" },
+        { from = "r2", to = "x", rate = "100 Mbps", delay = "1 ms" },
+        { from = "x", to = "b", rate = "100 Mbps", delay = "1 ms" },
+    ]
+    [[flow]]
+    client = "a"
+    server = "b"
+    app = { kind = "upload", size = "5 MB" }
+    transport = TRANSPORT
+"#;
+
+fn relayed(transport: &str) -> String {
+    RELAYED.replace("TRANSPORT", transport)
+}
+
+#[test]
+fn a_binder_uses_each_relay() {
+    let alone = play(&relayed(r#"{ kind = "mptcp", cc = "cubic", path_manager = "default" }"#), 1);
+    let bound =
+        play(&relayed(r#"{ kind = "mptcp", cc = "cubic", path_manager = "binder", relays = ["r1", "r2"] }"#), 1);
+    let time = |outcome| number(outcome, "completion_s", 0);
+    // 5 MB over 10 Mbit/s take 4 s at least; over both, half of that.
+    assert!(time(&alone.flows) > 4.0);
+    assert!((2.0..3.0).contains(&time(&bound.flows)), "{} s", time(&bound.flows));
+    for relay in ["g-r1", "g-r2"] {
+        assert!(link(&bound, relay, true, "bytes") > 1e6);
+    }
+}
+
+#[test]
+fn a_relay_that_is_not_there_is_named() {
+    let text = relayed(r#"{ kind = "mptcp", path_manager = "binder", relays = ["r3"] }"#);
+    let problem = vazao_scenario::Scenario::load(&text, "", Vec::new(), None).unwrap_err().to_string();
+    assert!(problem.contains("unknown router \"r3\"") && problem.contains("r1"), "{problem}");
+}
+
+/// Two disjoint paths of 10 Mbit/s.
+fn disjoint(more: &str) -> String {
+    format!(
+        r#"
+        [network]
+        topology = "multipath"
+        path = [
+            {{ rate = "10 Mbps", delay = "10 ms", queue = "1 bdp" }},
+            {{ rate = "10 Mbps", delay = "10 ms", queue = "1 bdp" }},
+        ]
+        [[flow]]
+        app = {{ kind = "upload", size = "10 MB" }}
+        transport = {{ kind = "mptcp", cc = "cubic", {more} }}
+        "#
+    )
+}
+
+/// An interface that goes takes its subflow along, and what that had is sent by the other; where it comes back, a new one
+/// joins.
+#[test]
+fn an_interface_goes_and_comes_back() {
+    let gone = play(&disjoint(r#"changes = [{ at = "1 s", remove = 2 }]"#), 1);
+    let back = play(&disjoint(r#"changes = [{ at = "1 s", remove = 2 }, { at = "2 s", add = 2 }]"#), 1);
+    let whole = play(&disjoint(""), 1);
+    for outcome in [&gone, &back, &whole] {
+        assert_eq!(cell(&outcome.flows, "intact", 0), Some(1.0));
+        assert_eq!(cell(&outcome.flows, "completed", 0), Some(1.0));
+    }
+    let time = |outcome: &vazao_scenario::Outcome| number(&outcome.flows, "completion_s", 0);
+    assert!(time(&whole) < time(&back) && time(&back) < time(&gone));
+    // A second of both paths, the rest of one.
+    assert!((7.0..7.6).contains(&time(&gone)), "{} s", time(&gone));
+    assert!(number(&back.paths, "bytes", 2) > 1e6, "a new subflow joined");
+}
+
+/// A path that becomes a backup carries nothing while the other can.
+#[test]
+fn a_backup_waits() {
+    let outcome = play(&disjoint(r#"changes = [{ at = "1 s", backup = 2 }]"#), 1);
+    let first = play(&disjoint("backups = [2]"), 1);
+    // What it had sent in the first second, headers counted.
+    assert!(link(&outcome, "path2", true, "bytes") < 1.3e6);
+    assert!(link(&first, "path2", true, "bytes") < 10e3);
+}
