@@ -79,6 +79,12 @@ impl PathState {
     pub fn is_available(&self) -> bool {
         self.usable && self.has_room
     }
+    /// Whether others may wait for it, or data for room on it: not before its round-trip time is known, which after a handshake that
+    /// lost a segment takes data.
+    #[inline]
+    pub fn is_known(&self) -> bool {
+        self.usable && (self.has_room || self.srtt > Duration::ZERO)
+    }
     /// What the window leaves free, below zero after a cut.
     #[inline]
     pub fn space(&self) -> i64 {

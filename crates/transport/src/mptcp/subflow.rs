@@ -157,6 +157,14 @@ impl Subflow {
         self.feed();
     }
 
+    /// It is to carry a piece that is late: before what comes after it.
+    pub(crate) fn assign_late(&mut self, piece: Piece) {
+        self.queued += u64::from(piece.length);
+        let at = self.queue.partition_point(|known| known.start < piece.start);
+        self.queue.insert(at, piece);
+        self.feed();
+    }
+
     /// Hands its TCP connection the next piece, if all before has left: so no segment has octets of two.
     #[inline]
     pub(crate) fn feed(&mut self) -> bool {

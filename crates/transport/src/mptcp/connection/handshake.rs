@@ -99,7 +99,11 @@ impl Connection {
         let Some([own, peer]) = self.secrets(number) else { return false };
         let valid = match (signal, self.role) {
             (Some(Signal::JoinAnswer { hmac, .. }), Role::Client) if syn => hmac == truncate(HASH.join_hmac(peer, own)),
-            (Some(Signal::JoinProof(shown)), Role::Server) => shown == HASH.join_hmac(peer, own),
+            (Some(Signal::JoinProof(shown)), Role::Server) => {
+                // If it is shown again, the fourth segment was lost.
+                self.subflows[number].tcp.acknowledge_now();
+                shown == HASH.join_hmac(peer, own)
+            }
             // A SYN that was sent again, or what comes later; but nothing gets in without its proof.
             (Some(Signal::Join { .. }), Role::Server) => true,
             _ => !syn && self.subflows[number].stage != Stage::Opening,

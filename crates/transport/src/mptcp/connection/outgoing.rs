@@ -70,7 +70,8 @@ impl Connection {
                 self.outbox.take_again(piece.length);
                 continue;
             }
-            if self.roomy == 0 {
+            let queues = self.scheduler.queues();
+            if self.roomy == 0 && !queues {
                 return false;
             }
             let whole: Vec<PathState> = self.views.clone();
@@ -82,13 +83,14 @@ impl Connection {
                 Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => Some(path),
                 Decision::Wait => None,
             };
-            let free = path.filter(|&path| self.views[path].is_available());
+            let free = path.filter(|&path| self.views[path].usable && (queues || self.views[path].has_room));
             self.views = whole;
             let Some(path) = free else { return false };
             let length = piece.length.min(self.views[path].mss as u32);
             self.outbox.take_again(length);
             self.stats.reinjected += u64::from(length);
-            self.assign(path, Piece { length, ..piece });
+            self.subflows[path].assign_late(Piece { length, ..piece });
+            self.stirred |= 1 << path;
             return true;
         }
         false

@@ -1,6 +1,7 @@
 //! Delay-aware packet scheduling.
 
-use super::{Build, Decision, Scheduler, Situation, fastest, least};
+use super::{Build, Decision, PathState, Scheduler, Situation, fastest, least};
+use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
 /// Delay-aware packet scheduling, DAPS (Kuhn, Lochin, Mifdaoui, Sarwar, Mehani, Boreli, ICC 2014, algorithm 1): a plan is made of
@@ -9,8 +10,8 @@ use vazao_engine::registry::Entry;
 /// not: so a slow path sends at once what will be due when it arrives.
 ///
 /// A plan ends when the slowest path has had its turn (the paper's lasts until the least common multiple of the delays, which for
-/// delays as they are measured is never), and the next one is made when all that the fastest path was given has left. Paths that
-/// are still behind then have no part in it.
+/// delays as they are measured is never), and the next one is made as soon as a path has room again. Paths that have not sent
+/// what they were given have no part in it.
 #[derive(Default)]
 pub struct DelayAware {
     plan: Vec<Turn>,
@@ -39,12 +40,13 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl DelayAware {
     fn make_plan(&mut self, situation: &Situation<'_>) {
-        if fastest(situation.paths).is_none_or(|fast| situation.paths[fast].queued > 0) {
+        if situation.available().next().is_none() {
             return;
         }
-        let idle = situation.paths.iter().enumerate().filter(|(_, path)| path.usable && path.queued == 0);
+        let is_idle = |path: &PathState| path.usable && path.srtt > Duration::ZERO && path.queued == 0;
+        let idle = situation.paths.iter().enumerate().filter(|(_, path)| is_idle(path));
         self.plan.extend(idle.map(|(path, state)| {
-            let (delay, window) = (state.srtt.as_nanos().max(2) / 2, state.cwnd.max(state.mss));
+            let (delay, window) = (state.srtt.as_nanos().div_ceil(2), state.cwnd.max(state.mss));
             Turn { path, delay, next: delay, window, left: window }
         }));
         self.plan.sort_by_key(|turn| turn.delay);
@@ -54,13 +56,15 @@ impl DelayAware {
 impl Scheduler for DelayAware {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         if situation.waiting == 0 {
-            return Decision::send(least(situation.paths, |path| path.srtt));
+            return Decision::send(fastest(situation.paths));
         }
         self.plan.retain(|turn| situation.paths[turn.path].usable);
         if self.plan.is_empty() {
             self.make_plan(situation);
         }
-        Decision::send(self.plan.iter().min_by_key(|turn| turn.next).map(|turn| turn.path))
+        let next = self.plan.iter().min_by_key(|turn| turn.next).map(|turn| turn.path);
+        // A path of which nothing is known has no part in plans: it is tried as soon as it has room.
+        Decision::send(next.or_else(|| least(situation.paths, |path| path.srtt)))
     }
 
     fn on_sent(&mut self, path: usize, bytes: u64) {

@@ -1,6 +1,7 @@
 //! Data left out for the paths that are ahead.
 
 use super::{Build, Decision, Scheduler, Situation, least};
+use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
 /// Forward-delay-based packet scheduling (Le, Bui, arXiv 1501.03196, 2015): a segment by a slower path leaves out as much of what
@@ -27,7 +28,8 @@ impl Scheduler for ForwardDelay {
             return Decision::Send { path: best, skip: 0 };
         }
         let own = situation.paths[best].forward;
-        let faster = situation.paths.iter().filter(|path| path.usable && path.forward < own);
+        let faster =
+            situation.paths.iter().filter(|path| path.usable && path.srtt > Duration::ZERO && path.forward < own);
         let skip: f64 = faster.map(|path| path.rate() * (own - path.forward) as f64 * 1e-9).sum();
         if skip >= situation.waiting as f64 {
             return Decision::Wait;

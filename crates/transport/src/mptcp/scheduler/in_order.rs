@@ -1,6 +1,6 @@
 //! Out-of-order transmission for in-order arrival.
 
-use super::{Build, Decision, Scheduler, Situation, least_of};
+use super::{Build, Decision, Scheduler, Situation};
 use vazao_engine::registry::Entry;
 
 /// Out-of-order transmission for in-order arrival, OTIAS (Yang, Wang, Amer, *Out-of-order transmission for in-order arrival
@@ -21,11 +21,10 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl Scheduler for InOrder {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let arrival = |path: &super::PathState| {
+        situation.assign(|path| {
             let round_trips = path.excess().div_ceil(path.cwnd.max(path.mss));
-            (2 * round_trips + 1) * path.srtt.as_nanos()
-        };
-        Decision::send(least_of(situation.assignable(), arrival))
+            path.srtt * (2 * round_trips + 1) / 2
+        })
     }
 
     fn queues(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Minimum delivery delay.
 
-use super::{Build, Decision, Scheduler, Situation, least_of};
+use super::{Build, Decision, Scheduler, Situation};
+use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
 /// Minimum delivery delay (Singh, Goerg, Timm-Giel, Scharf, Banniza, *Performance comparison of scheduling algorithms for
@@ -21,8 +22,7 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl Scheduler for MinDeliveryDelay {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let delay = |path: &super::PathState| path.srtt.as_secs() / 2.0 + path.time_for(path.excess() + path.mss);
-        Decision::send(least_of(situation.assignable(), delay))
+        situation.assign(|path| path.srtt / 2 + Duration::from_secs_f64(path.time_for(path.excess() + path.mss)))
     }
 
     fn queues(&self) -> bool {

@@ -38,8 +38,8 @@ pub use retransmit_penalize::RetransmitPenalize;
 pub use round_robin::RoundRobin;
 
 use super::PathState;
-use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::{Duration, Time};
 
 /// What a scheduler looks at. Sizes in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -68,12 +68,17 @@ impl Situation<'_> {
     pub fn available(&self) -> impl Iterator<Item = (usize, &PathState)> {
         self.paths.iter().enumerate().filter(|(_, path)| path.is_available())
     }
-    /// For a scheduler that [queues](Scheduler::queues): the paths that may be given data. What is to be sent again is not to
-    /// wait, and goes by one that has room.
+    /// For a scheduler that [queues](Scheduler::queues): the path for which `arrival` is least is given the next data, if that is
+    /// within one and a half of the longest round-trip time. Beyond that nothing is known of windows, and what a path was given is
+    /// not taken back. What is to be sent again is put before all that waits, and does not wait for that.
     #[inline]
-    pub fn assignable(&self) -> impl Iterator<Item = (usize, &PathState)> {
-        let at_once = self.waiting == 0;
-        self.paths.iter().enumerate().filter(move |(_, path)| path.usable && (path.has_room || !at_once))
+    pub fn assign(&self, arrival: impl Fn(&PathState) -> Duration) -> Decision {
+        let known = || self.paths.iter().enumerate().filter(|(_, path)| path.is_known());
+        let longest = known().map(|(_, path)| path.srtt).max().unwrap_or(Duration::ZERO);
+        let best = least_of(known(), &arrival);
+        let is_near = |path: &PathState| self.waiting == 0 || arrival(path) * 2 <= longest * 3;
+        let near = best.filter(|&path| is_near(&self.paths[path]));
+        Decision::send(near.or_else(|| least_of(self.available(), &arrival)))
     }
 }
 
@@ -177,6 +182,6 @@ pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathStat
 /// The usable path with the least smoothed round-trip time, be there room or not; of equals one that has room, then the first.
 #[inline]
 pub(crate) fn fastest(paths: &[PathState]) -> Option<usize> {
-    let usable = paths.iter().enumerate().filter(|(_, path)| path.usable);
-    least_of(usable, |path| (path.srtt, !path.has_room))
+    let known = paths.iter().enumerate().filter(|(_, path)| path.is_known());
+    least_of(known, |path| (path.srtt, !path.has_room))
 }
