@@ -163,12 +163,17 @@ fn balia_grows_and_falls_by_how_much_faster_the_best_is() {
     }
 }
 
-/// A control by Multipath TCP's Linux in congestion avoidance at `paths[own]`, shown `paths`.
-fn linux(name: &str, paths: &[Sibling], own: usize) -> Box<dyn CongestionControl> {
+/// A control by somebody's rules in congestion avoidance at `paths[own]`, shown `paths`.
+fn by(profile: &str, name: &str, paths: &[Sibling], own: usize) -> Box<dyn CongestionControl> {
     let window = paths[own].cwnd / SEGMENT;
-    let mut control = control(name, &[("profile", Raw::Text("linux".into()))], setup(window, Some(window)));
+    let mut control = control(name, &[("profile", Raw::Text(profile.into()))], setup(window, Some(window)));
     show(control.as_mut(), paths, own);
     control
+}
+
+/// The same by Multipath TCP's Linux.
+fn linux(name: &str, paths: &[Sibling], own: usize) -> Box<dyn CongestionControl> {
+    by("linux", name, paths, own)
 }
 
 /// Which acknowledgement of two segments moves a window by Linux's count, and whereto.
@@ -216,7 +221,7 @@ fn rpv1_shares_by_thresholds() {
 
 /// CMT/RPv2 by its formulae: windows of 20 and 10 segments at 50 and 100 ms carry 400 and 100 a second, shares of 4/5 and
 /// 1/5. A loss on the first takes half of all, 250 of its 400 a second, 12.5 of its 20 segments; on the second more than it
-/// has, so that a fifth of four segments would be left: less than one, which is the floor.
+/// has, of which a segment is left. Small windows are not spared: three segments alone become one and a half.
 #[test]
 fn rpv2_shares_by_rates() {
     let paths = [path(20.0, 10.0, 50), path(10.0, 30.0, 100)];
@@ -224,6 +229,24 @@ fn rpv2_shares_by_rates() {
         assert_near(growth("rpv2", &paths, own), share, &format!("path {own}"));
         assert_near(left("rpv2", &paths, own), kept, &format!("path {own}"));
     }
+    assert_near(left("rpv2", &[path(3.0, 30.0, 100)], 0), 1.5, "alone");
+}
+
+/// By usrsctp's sctp_cc_functions.c the first of these paths keeps its window less half of both, 20 - 15, and the second its
+/// fifth of four segments, which is less than one; at windows of 8 and 10, shares of 8/13 and 5/13, the first keeps 32/13.
+/// A timeout leaves all windows less half of all rates: of 18 segments, 260 / 2 a second for 50 ms.
+#[test]
+fn rpv2_by_usrsctp_keeps_a_part_of_four_segments() {
+    let after = |first: f64, own: usize, signal| {
+        let paths = [path(first, 10.0, 50), path(10.0, 30.0, 100)];
+        let mut control = by("usrsctp", "rpv2", &paths, own);
+        lose(control.as_mut(), 20, signal);
+        control.ssthresh() as f64 / SEGMENT
+    };
+    for (first, own, kept) in [(20.0, 0, 5.0), (20.0, 1, 1.0), (8.0, 0, 32.0 / 13.0)] {
+        assert_near(after(first, own, Signal::Loss), kept, &format!("path {own} beside {first}"));
+    }
+    assert_near(after(8.0, 0, Signal::Timeout), 18.0 - 6.5, "a timeout");
 }
 
 /// The windows in segments towards which two paths of 50 ms tend in the fluid limit: each moves by what a packet adds on

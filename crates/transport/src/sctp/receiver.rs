@@ -10,6 +10,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::Time;
 
+/// How many gap blocks a SACK of Linux's has at most (SCTP_MAX_GABS in its include/net/sctp/constants.h). By RFC 9260
+/// section 6.7 there are as many as fit.
+const LINUX_GAPS: usize = 16;
+
+/// How many duplicates a SACK tells of at most: Linux's SCTP_MAX_DUP_TSNS, whoever sends it.
+const DUPLICATES: usize = 16;
+
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     config: Arc<Config>,
@@ -202,7 +209,7 @@ impl Receiver {
 
     fn on_duplicate(&mut self, tsn: u32, stats: &mut Stats) -> bool {
         stats.duplicates_received += 1;
-        if self.duplicates.len() < 16 {
+        if self.duplicates.len() < DUPLICATES {
             self.duplicates.push(tsn);
         }
         false
@@ -216,7 +223,7 @@ impl Receiver {
         let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
         out.sack = Some(sack);
         let most = ((room - sack.fixed_bytes()) / 4) as usize - self.duplicates.len();
-        let most = if self.config.is_linux() { most.min(16) } else { most };
+        let most = if self.config.is_linux() { most.min(LINUX_GAPS) } else { most };
         let offset = |tsn: u64| u16::try_from(tsn + 1 - self.next);
         let blocks = self.above.iter().map_while(|(a, b)| Some((offset(a).ok()?, offset(b - 1).ok()?)));
         out.gaps.extend(blocks.take(most));
