@@ -98,6 +98,7 @@ docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/windows.py
 	$(BIN)/python docs/cmt.py
+	$(BIN)/python docs/mptcp.py
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:

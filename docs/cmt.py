@@ -9,14 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import drawing
 import polars as pl
 
 import vazao as vz
-from vazao.figures import Drawing
-from vazao.figures.chart import Face, Plot
-from vazao.figures.rows import Rows, thin
-from vazao.figures.theme import PAPER
-from vazao.study import Figure
 
 IMAGES = Path(__file__).parent / "images" / "cmt"
 RATE, QUEUE = "10 Mbps", "100 packets"
@@ -42,16 +38,8 @@ def windows(network: vz.Network, settings: Settings, until: str) -> pl.DataFrame
 
 def draw(name: str, title: str, panels: Mapping[str, pl.DataFrame], series: Sequence[str] = PATHS) -> None:
     """Panels side by side, a line for each path or what else the series are."""
-    frames = [frame.with_columns(panel=pl.lit(panel)) for panel, frame in panels.items()]
-    frame = pl.concat(frames).sort("panel", "series", "time_s", maintain_order=True)
-    figure = Figure(
-        id=name, title=title, sql="samples", kind="step", x="time_s", y="value", y_unit="B", color="series",
-        facet="panel", columns=2, x_title="Time", y_title="Congestion window",
-    )  # fmt: skip
-    rows = Rows(thin(frame, ["panel", "series"], "value"))
-    order = {"series": list(series), "panel": list(panels)}
-    svg = Drawing(Plot(figure, rows, PAPER, Face.STILL, list(series), order)).svg()
-    (IMAGES / f"{name}.svg").write_text(svg + "\n", encoding="utf-8")
+    file = IMAGES / f"{name}.svg"
+    drawing.draw(file, title, panels, series, "Congestion window", y_unit="B", **drawing.OVER_TIME)
 
 
 REFERENCE: Settings = {"cwnd_growth": "cuc-v2", "fast_recovery": "per-association"}
@@ -141,6 +129,5 @@ def shared() -> None:
 
 
 if __name__ == "__main__":
-    IMAGES.mkdir(parents=True, exist_ok=True)
     for picture in (starvation, split, recovery, losses, coupled, shared):
         picture()
