@@ -108,7 +108,10 @@ impl Capture {
         let offset = firsts.offset(from, multipath).unwrap_or(0);
         let contents = Contents {
             offset,
-            options: subflows::options(multipath, [from, 1 - from].map(|side| &self.hosts[flow][side][..])),
+            options: subflows::options(
+                &subflows::with_checksums(multipath, offset, segment.length),
+                [from, 1 - from].map(|side| &self.hosts[flow][side][..]),
+            ),
         };
         self.packet.clear();
         encode(segment, extra, (place(from), place(1 - from)), contents, &mut self.packet);

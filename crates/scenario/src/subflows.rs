@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use vazao_transport::mptcp::keys::Hash;
 use vazao_transport::mptcp::{self, Announced, Dss, Mapping, Multipath, Signal, Tuple};
 use vazao_transport::tcp::{Extra, Segment};
+use vazao_wire::content;
 use vazao_wire::mptcp::{
     AddAddress, AddressIds, Capable, DataSequence, Dss as WireDss, Join, Keys, Mapping as WireMapping, MptcpOption,
-    Options, Proof, ResetReason, Version,
+    Options, Proof, ResetReason, Version, pseudo_header,
 };
 
 /// What the bytes of a connection need to be known of it: where each side's data begins in data sequence space.
@@ -31,6 +32,23 @@ impl Firsts {
             _ => None,
         }
     }
+}
+
+/// A segment's options, what stands for checksums made checksums: its data lies at `offset` of the stream.
+pub(crate) fn with_checksums(multipath: &Multipath, offset: u64, length: u16) -> Multipath {
+    let sum = |dsn, subflow, mapped| {
+        let mut data = vec![0; usize::from(length)];
+        content::fill(offset, &mut data);
+        pseudo_header(dsn, subflow, mapped).update(&data).finish()
+    };
+    let mut summed = *multipath;
+    if let Some(Dss { map: Some(map), .. }) = &mut summed.dss {
+        map.checksum = map.checksum.map(|_| sum(map.dsn, map.subflow, map.length));
+    }
+    if let Some(Signal::Capable { key: Some(key), length: Some((mapped, Some(checksum))), .. }) = &mut summed.signal {
+        *checksum = sum(Hash::Sha256.initial_data_sequence(*key).wrapping_add(1), 1, *mapped);
+    }
+    summed
 }
 
 /// The client's port of a subflow: the first one's, and others far from those of other flows.
@@ -68,8 +86,8 @@ fn option(signal: Signal, hosts: [&[Address]; 2]) -> MptcpOption {
     match signal {
         Signal::Capable { key, peer, length, checksum } => {
             let keys = match (key, peer, length) {
-                (Some(sender), Some(receiver), Some(length)) => {
-                    Keys::WithData { sender, receiver, length, checksum: None }
+                (Some(sender), Some(receiver), Some((length, checksum))) => {
+                    Keys::WithData { sender, receiver, length, checksum }
                 }
                 (Some(sender), Some(receiver), None) => Keys::Both { sender, receiver },
                 (Some(sender), None, _) => Keys::Sender(sender),
@@ -198,7 +216,7 @@ impl Lines {
         let first = self.firsts.0[from];
         heard.1 = match (multipath.signal, multipath.dss) {
             // The first mapping stands in MP_CAPABLE.
-            (Some(Signal::Capable { length: Some(length), .. }), _) => {
+            (Some(Signal::Capable { length: Some((length, _)), .. }), _) => {
                 first.map(|dsn| Mapping { dsn, subflow: 1, length, checksum: None })
             }
             (_, Some(Dss { map: Some(map), .. })) if map.subflow != 0 => Some(map),
@@ -227,7 +245,8 @@ impl Lines {
                 DataSequence::Short(low) => near.wrapping_add_signed(i64::from(low.wrapping_sub(*near as u32) as i32)),
             };
             *near = dsn;
-            Mapping { dsn, subflow: map.subflow_sequence, length: map.length, checksum: map.checksum }
+            // Whether data was altered its content says.
+            Mapping { dsn, subflow: map.subflow_sequence, length: map.length, checksum: None }
         });
         let ack = dss.ack.map(|ack| match ack {
             DataSequence::Short(low) => low,
@@ -244,7 +263,9 @@ impl Lines {
                     Keys::None => (None, None, None),
                     Keys::Sender(key) => (Some(key), None, None),
                     Keys::Both { sender, receiver } => (Some(sender), Some(receiver), None),
-                    Keys::WithData { sender, receiver, length, .. } => (Some(sender), Some(receiver), Some(length)),
+                    Keys::WithData { sender, receiver, length, .. } => {
+                        (Some(sender), Some(receiver), Some((length, None)))
+                    }
                 };
                 Signal::Capable { key, peer, length, checksum }
             }

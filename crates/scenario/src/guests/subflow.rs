@@ -32,6 +32,7 @@ impl<P: Probe> World<P> {
         let offset = known.lines.firsts.offset(side, &multipath);
         let offset = offset.unwrap_or_else(|| Contents::of(segment, &mut known.offsets[side]).offset);
         let hosts = addresses.of_flow(number);
+        let multipath = subflows::with_checksums(&multipath, offset, segment.length);
         let options = subflows::options(&multipath, [&hosts[side], &hosts[1 - side]]);
         let mut bytes = Vec::new();
         encode(segment, Some(&extra), (place(side), place(1 - side)), Contents { offset, options }, &mut bytes);

@@ -73,6 +73,12 @@ impl Inbox {
         }
     }
 
+    /// How far the data is ahead of the octets of a subflow of which `octet` is the next to be read, if there are no gaps.
+    pub fn lead(&self, octet: u64) -> Option<u64> {
+        let octets = self.nxt - u64::from(self.is_finished());
+        self.beyond.is_empty().then(|| octets.wrapping_sub(octet - 1))
+    }
+
     /// Whether DATA_FIN and everything before it has arrived.
     pub fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.nxt > fin)

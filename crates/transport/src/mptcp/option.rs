@@ -54,8 +54,8 @@ pub enum Signal {
         key: Option<u64>,
         /// The key of the other.
         peer: Option<u64>,
-        /// The first mapping.
-        length: Option<u16>,
+        /// The first mapping: how long it is, and its checksum, where checksums are used.
+        length: Option<(u16, Option<u16>)>,
         /// Whether checksums are asked for.
         checksum: bool,
     },
@@ -114,10 +114,18 @@ pub struct Announced {
     pub identifier: u8,
 }
 
+/// What stands for the checksum of a mapping where a [stamp](crate::tcp::Segment::stamp) stands for its data: whatever alters
+/// the one alters the other.
+pub(crate) fn digest(stamp: u32) -> u16 {
+    (stamp >> 16) as u16 ^ stamp as u16
+}
+
 /// Reasons of [`Signal::Reset`] (section 3.6).
 pub mod reason {
     /// Unspecified.
     pub const UNSPECIFIED: u8 = 0;
+    /// An option of Multipath TCP was not what it has to be.
+    pub const MPTCP: u8 = 1;
     /// Too much outstanding data, or another reason to think the path poor.
     pub const PERFORMANCE: u8 = 5;
     /// A middlebox is in the way.

@@ -59,6 +59,10 @@ impl Outbox {
     pub fn is_finished(&self) -> bool {
         self.closing && self.una > self.end
     }
+    /// Whether the application has closed and a subflow has all that it has written.
+    pub fn is_all_given(&self) -> bool {
+        self.closing && self.nxt == self.end
+    }
     /// Whether DATA_FIN is all there is left to send.
     pub fn is_fin_due(&self) -> bool {
         self.closing && self.nxt == self.end && self.una <= self.end
@@ -117,17 +121,19 @@ impl Outbox {
         }
     }
 
-    /// A piece is to be sent again, if it is still missing: subflow `from` may have lost it.
-    pub fn send_again(&mut self, piece: Piece, from: usize) {
+    /// A piece is to be sent again, if it is still missing.
+    pub fn send_again(&mut self, piece: Piece) {
         let start = piece.start.max(self.una);
         if start >= piece.end() {
             return;
         }
-        let tried = piece.tried | 1 << from;
         let at = self.again.partition_point(|known| known.start < start);
         match self.again.get_mut(at) {
-            Some(known) if known.start == start => known.tried |= tried,
-            _ => self.again.insert(at, Piece { start, length: (piece.end() - start) as u32, tried }),
+            Some(known) if known.start == start => {
+                known.tried |= piece.tried;
+                known.length = known.length.max((piece.end() - start) as u32);
+            }
+            _ => self.again.insert(at, Piece { start, length: (piece.end() - start) as u32, tried: piece.tried }),
         }
     }
 
@@ -200,15 +206,16 @@ mod tests {
     fn what_is_sent_again_is_in_order_and_still_missing() {
         let mut outbox = outbox(1000, 1000);
         outbox.nxt = 1000;
-        outbox.send_again(piece(300, 100), 2);
-        outbox.send_again(piece(100, 100), 1);
-        outbox.send_again(piece(100, 100), 3);
+        let tried = |start, length, tried| Piece { tried, ..piece(start, length) };
+        outbox.send_again(tried(300, 100, 0b100));
+        outbox.send_again(tried(100, 100, 0b10));
+        outbox.send_again(tried(100, 100, 0b1000));
         assert_eq!(outbox.next_again(), Some(Piece { tried: 0b1010, ..piece(100, 100) }));
         outbox.take_again(60);
         assert_eq!(outbox.next_again(), Some(Piece { tried: 0b1010, ..piece(160, 40) }));
         outbox.acknowledge(250, 100);
         assert_eq!(outbox.next_again(), Some(Piece { tried: 0b100, ..piece(300, 100) }));
-        outbox.send_again(piece(200, 100), 0);
+        outbox.send_again(tried(200, 100, 1));
         assert_eq!(outbox.next_again(), Some(Piece { tried: 1, ..piece(250, 50) }));
     }
 }

@@ -16,6 +16,12 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("path_manager", Kind::Entry("path manager"), "single-mesh", "which subflows there are"),
     Parameter::new("reestablish", ANY, "", "how long after a subflow has died it is opened again; without it, none is"),
     Parameter::new(
+        "checksum",
+        Kind::Flag,
+        "false",
+        "whether data is covered by checksums, so that a path that alters it is found out (RFC 8684 section 3.7)",
+    ),
+    Parameter::new(
         "backups",
         Kind::Integers,
         "",
@@ -49,7 +55,7 @@ impl Config {
             scheduler,
             manager,
             announces,
-            checksum: false,
+            checksum: parameters.flag("checksum"),
             reestablish: parameters.duration("reestablish"),
             backups: parameters.get("backups").map_or_else(Vec::new, |_| parameters.integers("backups").to_vec()),
             changes: parameters.schedule("changes").to_vec(),

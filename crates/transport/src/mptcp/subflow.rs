@@ -39,6 +39,8 @@ pub struct Subflow {
     pub(crate) tcp: tcp::Connection,
     pub(crate) tuple: Tuple,
     pub(crate) stage: Stage,
+    /// Since when data could flow.
+    pub(crate) opened: Option<Time>,
     /// Whether it joined a connection that was there.
     pub(crate) joins: bool,
     pub(crate) backup: bool,
@@ -55,6 +57,8 @@ pub struct Subflow {
     pub(crate) signals: VecDeque<Signal>,
     /// Its next segment without data carries DATA_FIN.
     pub(crate) fin_due: bool,
+    /// One beyond the last octet of the connection that the peer's TCP has acknowledged on it.
+    pub(crate) delivered: u64,
     /// Timeouts that were answered, and the octet before which all was given to others then.
     pub(crate) timeouts: u64,
     reinjected: u64,
@@ -67,8 +71,11 @@ pub struct Subflow {
     pub(crate) loop_rtt: Duration,
     /// Nanoseconds from the peer, by both clocks, smoothed.
     way_back: Option<i64>,
-    /// When its third segment is sent once more.
+    /// When its third segment is sent once more, and how often it was.
     pub(crate) prove_at: Time,
+    proofs: u32,
+    /// Timeouts until the connection was over and only the subflow was not.
+    pub(crate) timeouts_before_close: u64,
 }
 
 impl Subflow {
@@ -77,6 +84,7 @@ impl Subflow {
             tcp,
             tuple,
             stage: Stage::Opening,
+            opened: None,
             joins,
             backup,
             nonces: [nonce, 0],
@@ -86,6 +94,7 @@ impl Subflow {
             queued: 0,
             signals: VecDeque::new(),
             fin_due: false,
+            delivered: 0,
             timeouts: 0,
             reinjected: 1,
             copied: 0,
@@ -94,6 +103,8 @@ impl Subflow {
             loop_rtt: Duration::ZERO,
             way_back: None,
             prove_at: Time::NEVER,
+            proofs: 0,
+            timeouts_before_close: 0,
         }
     }
 
@@ -112,6 +123,10 @@ impl Subflow {
     /// Whether it is a backup.
     pub fn is_backup(&self) -> bool {
         self.backup
+    }
+    /// Whether it will not be used again: it is closed, or its peer has taken back what was to become it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.tcp.is_over() || self.joins && self.tcp.state() == State::Listen
     }
     /// Whether it is established as TCP, its proofs shown or not.
     pub(crate) fn is_connected(&self) -> bool {
@@ -145,6 +160,23 @@ impl Subflow {
             recovering: tcp.in_recovery(),
             backup: self.backup,
         }
+    }
+
+    /// Its third segment is to be answered.
+    pub(crate) fn prove(&mut self, now: Time) {
+        self.stage = Stage::Proving;
+        self.prove_at = now + self.tcp.rtt().rto();
+    }
+
+    /// The third segment was lost, or the fourth: it is sent as often as a SYN is.
+    pub(crate) fn prove_again(&mut self, now: Time) {
+        const RETRIES: u32 = 6;
+        self.proofs += 1;
+        if self.proofs > RETRIES {
+            return self.tcp.abort();
+        }
+        self.prove_at = now + self.tcp.rtt().rto() * (1 << self.proofs);
+        self.tcp.acknowledge_now();
     }
 
     // ---- what it sends --------------------------------------------------------------------------------------------
@@ -188,11 +220,22 @@ impl Subflow {
         Some(mapped.data + (octet - mapped.octet))
     }
 
+    /// How far the data is ahead of its octets, if all that is not acknowledged up to `nxt` is on its way here in one piece.
+    pub(crate) fn lead(&self, una: u64, nxt: u64) -> Option<u64> {
+        let queued = self.queue.iter().map(|piece| (piece.start, piece.length));
+        let mut pieces = self.sent.iter().map(|mapped| (mapped.data, mapped.length)).chain(queued).peekable();
+        let first = self.sent.front().map_or(self.tcp.written_octet(), |mapped| mapped.octet);
+        let start = pieces.peek().map_or(nxt, |&(data, _)| data);
+        let end = pieces.try_fold(start, |end, (data, length)| (data == end).then_some(end + u64::from(length)))?;
+        (end == nxt && start <= una.max(self.delivered)).then(|| start.wrapping_sub(first - 1))
+    }
+
     /// Forgets what its peer's TCP has.
     #[inline]
     pub(crate) fn forget_acknowledged(&mut self) {
         let una = self.tcp.acknowledged_octet();
-        while self.sent.front().is_some_and(|mapped| mapped.end() <= una) {
+        while let Some(mapped) = self.sent.front().filter(|mapped| mapped.end() <= una) {
+            self.delivered = mapped.data + u64::from(mapped.length);
             self.sent.pop_front();
         }
     }
@@ -207,11 +250,12 @@ impl Subflow {
         })
     }
 
-    /// What it has sent and others are to send too, each part once, and what it was still to send.
-    pub(crate) fn give_up(&mut self) -> Vec<Piece> {
-        let fresh = self.sent.iter().filter(|mapped| mapped.octet >= self.reinjected);
+    /// What it has sent and others are to send too, each part once unless `all` is wanted, marked as tried by `own`; and what
+    /// it was still to send, which is not.
+    pub(crate) fn give_up(&mut self, all: bool, own: u64) -> Vec<Piece> {
+        let fresh = self.sent.iter().filter(|mapped| all || mapped.octet >= self.reinjected);
         let mut pieces: Vec<_> =
-            fresh.map(|mapped| Piece { start: mapped.data, length: mapped.length, tried: 0 }).collect();
+            fresh.map(|mapped| Piece { start: mapped.data, length: mapped.length, tried: own }).collect();
         pieces.extend(self.queue.drain(..));
         self.queued = 0;
         self.reinjected = self.tcp.written_octet();
@@ -251,10 +295,11 @@ impl Subflow {
         Some((mapped.data + (octet - mapped.octet), mapped.end() - octet))
     }
 
-    /// An acknowledgement of ours took so long to come back with data.
+    /// An acknowledgement of ours took so long to come back with data; or longer, as its sender had nothing to send.
     #[inline]
     pub(crate) fn note_loop(&mut self, rtt: Duration) {
-        self.loop_rtt = if self.loop_rtt == Duration::ZERO { rtt } else { (self.loop_rtt * 7 + rtt) / 8 };
+        let shorter = self.loop_rtt == Duration::ZERO || rtt < self.loop_rtt;
+        self.loop_rtt = if shorter { rtt } else { (self.loop_rtt * 7 + rtt) / 8 };
     }
 
     /// A segment of the peer's took so many milliseconds by its clock and ours.

@@ -490,6 +490,10 @@ impl Receiver {
         Some(start..start + count)
     }
 
+    /// The next octet that the application takes.
+    pub fn read_octet(&self) -> u64 {
+        self.read
+    }
     /// Whether FIN and everything before it has arrived.
     #[inline]
     pub fn fin_reached(&self) -> bool {

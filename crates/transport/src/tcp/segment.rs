@@ -115,6 +115,12 @@ impl SackBlocks {
             self.count += 1;
         }
     }
+    /// Takes the last block off, if there is one.
+    pub(crate) fn pop(&mut self) -> bool {
+        let is_there = self.count > 0;
+        self.count -= u8::from(is_there);
+        is_there
+    }
     /// The blocks in order.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]

@@ -1,4 +1,9 @@
-//! Multipath TCP.
+//! Multipath TCP against its RFC, and against adversarial networks.
 
+mod delivery;
+mod handshake;
 mod keys;
+mod lab;
 mod schedulers;
+mod subflows;
+mod transfer;

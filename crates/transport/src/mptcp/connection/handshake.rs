@@ -1,15 +1,16 @@
 //! Options of the handshakes: MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), and addresses (3.4).
 
+use super::subflows::MOST_SUBFLOWS;
 use super::*;
 use crate::mptcp::keys::{Secret, address_hmac, truncate};
-use crate::mptcp::option::{Announced, Signal, reason};
+use crate::mptcp::option::{Announced, Dss, Signal, reason};
 use crate::tcp::{Flags, Segment};
 
 impl Connection {
     /// The option of one of our SYNs, or of the answer to the peer's.
     pub(super) fn syn_signal(&self, number: usize, answers: bool) -> Option<Signal> {
         let subflow = &self.subflows[number];
-        let (key, checksum) = (self.identity.key, self.config.checksum);
+        let (key, checksum) = (self.identity.key, self.checksum);
         if self.mode == Mode::Fallback {
             return None;
         }
@@ -48,8 +49,10 @@ impl Connection {
     pub(super) fn admit(&mut self, tuple: Tuple, segment: &Segment, signal: Option<Signal>) -> Option<usize> {
         let Some(Signal::Join { backup, token, nonce, .. }) = signal else { return None };
         let is_new = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
-        let is_ours = self.role == Role::Server && token == HASH.token(self.identity.key) && !self.closing;
-        if !is_new || !is_ours || self.peer_key.is_none() || usize::from(tuple.way) >= self.identity.ways.len() {
+        let is_ours = self.role == Role::Server && token == HASH.token(self.identity.key) && self.peer_key.is_some();
+        let is_over = self.closing || self.failure.is_some() || self.mode == Mode::Fallback;
+        let is_possible = usize::from(tuple.way) < self.identity.ways.len() && self.subflows.len() < MOST_SUBFLOWS;
+        if !is_new || !is_ours || is_over || !is_possible {
             return None;
         }
         let tcp = tcp::Connection::listen(self.config.tcp.clone(), self.iss(tuple.port));
@@ -67,6 +70,7 @@ impl Connection {
         now: Time,
         number: usize,
         segment: &Segment,
+        dss: Option<Dss>,
         signal: Option<Signal>,
     ) -> bool {
         let subflow = &self.subflows[number];
@@ -77,12 +81,18 @@ impl Connection {
         if subflow.joins {
             return self.heed_join(now, number, syn, signal);
         }
+        if let Some(Signal::Capable { checksum, .. }) = signal {
+            // They are used where either side wants them (RFC 8684 section 3.1).
+            self.checksum |= checksum && syn;
+        }
         match signal {
             Some(Signal::Capable { key: Some(key), .. }) => self.set_peer_key(key),
             Some(Signal::Capable { key: None, .. }) => {}
             // A SYN without it comes from a TCP that does not know it, or past someone who takes it out.
             _ if syn && (ack || self.role == Role::Server) => self.fall_back(),
-            // So does a third segment, or a first one with data.
+            // The third segment was lost, and the first one with data: they come again.
+            _ if self.role == Role::Server && dss.is_some() && self.peer_key.is_none() => return false,
+            // Without any option, so does a third segment.
             _ if self.role == Role::Server && ack && self.peer_key.is_none() => self.fall_back(),
             _ => {}
         }
@@ -109,7 +119,7 @@ impl Connection {
             _ => !syn && self.subflows[number].stage != Stage::Opening,
         };
         if !valid {
-            self.reset(now, number, reason::MIDDLEBOX);
+            self.reset(now, number, Signal::Reset(reason::MPTCP));
         }
         valid
     }
@@ -125,7 +135,33 @@ impl Connection {
     pub(super) fn fall_back(&mut self) {
         self.mode = Mode::Fallback;
         self.unannounced = 0;
-        self.announce_at = Time::NEVER;
+        self.stop_timers();
+    }
+
+    /// The same in the midst of a connection: subflow `number` goes on as plain TCP, if it is the only one and its octets are
+    /// those of the data, but for where they begin, both those under way and those that have arrived. Whether it could be.
+    pub(super) fn fall_back_to(&mut self, number: usize) -> bool {
+        let subflow = &self.subflows[number];
+        let alone = self.subflows.iter().filter(|subflow| !subflow.is_gone()).count() == 1 && !subflow.is_gone();
+        let shifts = (subflow.lead(self.outbox.una, self.outbox.nxt), self.inbox.lead(subflow.tcp.read_octet()));
+        let whole = self.outbox.next_again().is_none_or(|piece| self.is_tried_by_all(&piece));
+        let (true, (Some(own), Some(peer))) = (alone && whole, shifts) else { return false };
+        self.fall_back();
+        self.shifts = [own, peer];
+        self.infinity_due = self.confirmed;
+        true
+    }
+
+    /// The subflow of a connection that has fallen back.
+    pub(super) fn survivor(&self) -> usize {
+        self.subflows.iter().position(|subflow| !subflow.is_gone()).unwrap_or(0)
+    }
+
+    /// What is acknowledged of the data of a connection that has fallen back.
+    #[cold]
+    pub(super) fn infinite_una(&self, number: usize, acknowledgment: u32) -> Option<u64> {
+        let octet = self.subflows[number].tcp.sent_octet(acknowledgment);
+        Some(self.shifts[0].wrapping_add(octet.checked_sub(1)?))
     }
 
     /// The peer speaks Multipath TCP beyond the handshake.
@@ -156,23 +192,21 @@ impl Connection {
 
     /// The server tells of its other addresses, again and again until each was echoed.
     pub(super) fn announce(&mut self, now: Time) {
-        let first = &mut self.subflows[0];
-        if self.unannounced == 0 || first.is_gone() {
-            self.announce_at = Time::NEVER;
+        self.announce_at = Time::NEVER;
+        let Some(by) = self.subflows.iter().position(Subflow::is_open).filter(|_| self.unannounced != 0) else {
             return;
-        }
-        first.signals.clear();
+        };
+        self.subflows[by].signals.retain(|signal| !matches!(signal, Signal::AddAddress { hmac: Some(_), .. }));
         for number in (0..64_u8).filter(|&number| self.unannounced & 1 << number != 0) {
             let address = self.named(number);
             let ip = self.identity.addresses[1].get(usize::from(number)).copied().unwrap_or_default();
             let peer = self.peer_key.unwrap_or(0);
             let hmac = Some(address_hmac(self.identity.key, peer, address.identifier, ip, None));
-            self.subflows[0].signals.push_back(Signal::AddAddress { address, hmac });
+            self.subflows[by].signals.push_back(Signal::AddAddress { address, hmac });
         }
-        let first = &mut self.subflows[0];
-        first.tcp.acknowledge_now();
-        self.stirred |= 1;
-        self.announce_at = now + first.tcp.rtt().rto();
+        self.subflows[by].tcp.acknowledge_now();
+        self.stirred |= 1 << by;
+        self.announce_at = now + self.subflows[by].tcp.rtt().rto();
     }
 
     /// Any other option of the peer's.
@@ -193,8 +227,22 @@ impl Connection {
                 self.backups |= backup;
                 self.refresh(now, number);
             }
+            // Again: the fourth segment was lost.
+            Signal::JoinProof(_) => self.subflows[number].tcp.acknowledge_now(),
+            // With a reset, the subflow is over already.
+            Signal::Fail(_) if self.mode == Mode::Multipath && !self.subflows[number].is_gone() => {
+                self.on_fail(now, number)
+            }
             Signal::FastClose(key) if key == self.identity.key => self.fail(Failure::Reset),
             _ => {}
+        }
+    }
+
+    /// The peer had altered data from the only subflow, and has fallen back.
+    #[cold]
+    fn on_fail(&mut self, now: Time, number: usize) {
+        if !self.fall_back_to(number) {
+            self.reset(now, number, Signal::Reset(reason::MIDDLEBOX));
         }
     }
 
@@ -204,7 +252,7 @@ impl Connection {
             let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
             let theirs = if self.role == Role::Client { way.server } else { way.client };
             if theirs == address && !self.subflows[number].is_gone() {
-                self.reset(now, number, reason::UNSPECIFIED);
+                self.reset(now, number, Signal::Reset(reason::UNSPECIFIED));
             }
         }
         if self.role == Role::Client {

@@ -1,7 +1,7 @@
 //! Segments in: what their options say, then TCP, then what of the data is in order now.
 
 use super::*;
-use crate::mptcp::option::{Dss, Mapping, Multipath, Signal, reason};
+use crate::mptcp::option::{Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::mptcp::subflow::Mapped;
 use crate::tcp::{Extra, Flags, Segment, stamp};
 
@@ -10,15 +10,26 @@ impl Connection {
     pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let Multipath { tuple, dss, signal } = extra.and_then(|extra| extra.multipath).unwrap_or_default();
         let known = self.ports.get(usize::from(tuple.port)).copied().flatten();
-        let Some(number) = known.or_else(|| self.admit(tuple, segment, signal)) else { return };
+        let Some(number) = known.or_else(|| self.admit(tuple, segment, signal)) else {
+            if !segment.flags.has(Flags::RST) {
+                // RFC 8684 section 3.2: an unknown token.
+                self.refused.push((tuple, segment.sequence.wrapping_add(segment.span() as u32)));
+            }
+            return;
+        };
         let mut segment = *segment;
+        self.silence = 0;
         self.stirred |= 1 << number;
-        if !self.heed_handshake(now, number, &segment, signal) {
+        if !self.heed_handshake(now, number, &segment, dss, signal) {
+            if self.subflows[number].is_gone() {
+                // It is answered as what comes for no subflow: by a reset.
+                self.subflows[number].tcp.handle(now, &segment, extra);
+            }
             return;
         }
         self.heed_window(now, number, &mut segment, dss);
-        if segment.length > 0 {
-            self.heed_mapping(number, &mut segment, dss, signal);
+        if segment.length > 0 && !self.heed_mapping(now, number, &mut segment, dss, signal) {
+            return;
         }
         self.couple(number);
         let subflow = &mut self.subflows[number];
@@ -35,7 +46,11 @@ impl Connection {
         if segment.length > 0 || segment.flags.has(Flags::FIN) {
             self.collect(now, number);
         }
+        let is_reset = segment.flags.has(Flags::RST);
         self.after_segment(now, number, dss, signal);
+        if self.mode == Mode::Multipath && dss.is_none() && signal.is_none() && !is_reset {
+            self.doubt(number);
+        }
     }
 
     /// The window counts from what the connection as a whole has acknowledged (RFC 8684 section 3.3.4); the subflow itself has
@@ -50,14 +65,16 @@ impl Connection {
         let scale = if syn { 0 } else { subflow.tcp.scales().1 };
         let window = u64::from(segment.window) << scale;
         let una = match (self.mode, dss.and_then(|dss| dss.ack)) {
-            (Mode::Fallback, _) => Some(subflow.tcp.sent_octet(segment.acknowledgment).saturating_sub(1)),
+            (Mode::Fallback, _) => self.infinite_una(number, segment.acknowledgment),
             (Mode::Multipath, Some(ack)) => self.acknowledged(ack),
-            (Mode::Multipath, None) => Some(self.outbox.una).filter(|_| !subflow.joins),
+            // The handshake's. It may come late, and says nothing of data.
+            (Mode::Multipath, None) => Some(0).filter(|_| !subflow.joins),
         };
         if let Some(una) = una
             && self.outbox.acknowledge(una, window)
         {
             self.persist_at = Time::NEVER;
+            self.backoff = 0;
         }
         if !syn {
             segment.window = u16::MAX;
@@ -68,16 +85,28 @@ impl Connection {
     }
 
     /// Which octets of the connection a segment carries. The stamp that stands for its payload is checked against that; TCP is
-    /// shown the one that it expects.
+    /// shown the one that it expects. Whether the segment may go on to TCP.
     #[inline]
-    fn heed_mapping(&mut self, number: usize, segment: &mut Segment, dss: Option<Dss>, signal: Option<Signal>) {
-        if self.mode == Mode::Fallback {
-            return;
-        }
+    fn heed_mapping(
+        &mut self,
+        now: Time,
+        number: usize,
+        segment: &mut Segment,
+        dss: Option<Dss>,
+        signal: Option<Signal>,
+    ) -> bool {
         let octet = self.subflows[number].tcp.arrived_octet(segment.sequence);
+        if self.mode == Mode::Fallback {
+            self.check(segment, octet, self.shifts[1].wrapping_add(octet.wrapping_sub(1)));
+            return true;
+        }
         let mapping = match (signal, dss) {
-            (Some(Signal::Capable { length: Some(length), .. }), _) => {
-                Some(Mapping { dsn: self.first[1], subflow: 1, length, checksum: None })
+            (Some(Signal::Capable { length: Some((length, checksum)), .. }), _) => {
+                Some(Mapping { dsn: self.first[1], subflow: 1, length, checksum })
+            }
+            (_, Some(Dss { map: Some(Mapping { length: 0, .. }), fin: false, .. })) => {
+                // An infinite mapping: the peer has fallen back.
+                return self.fall_back_to(number) && self.heed_mapping(now, number, segment, None, None);
             }
             (_, Some(Dss { map: Some(map), fin, .. })) if map.subflow != 0 => {
                 // DATA_FIN takes a place in the mapping that no octet of the subflow has.
@@ -90,14 +119,18 @@ impl Connection {
             if let Some(carried) = self.subflows[number].known_meaning(octet) {
                 self.check(segment, octet, carried);
             }
-            return;
+            return true;
         };
+        if map.checksum.is_some_and(|sum| map.length == segment.length && sum != digest(segment.stamp)) {
+            return self.on_altered(now, number, segment, map);
+        }
         // The subflow's sequence numbers are relative to its start, in 32 bits.
         let start = octet.wrapping_add_signed(i64::from(map.subflow.wrapping_sub(octet as u32) as i32));
         let data = self.peer_octet(map.dsn);
         let subflow = &mut self.subflows[number];
         subflow.note_mapping(Mapped { octet: start, data, length: u32::from(map.length) });
         self.check(segment, octet, data.wrapping_add(octet.wrapping_sub(start)));
+        true
     }
 
     /// The stamp of a segment must be that of the octet of the connection that it begins with.
@@ -120,7 +153,8 @@ impl Connection {
             let (mut octet, end) = (range.start + 1, range.end + 1);
             while octet < end {
                 if self.mode == Mode::Fallback {
-                    self.inbox.insert(octet - 1, end - 1);
+                    let shift = self.shifts[1];
+                    self.inbox.insert(shift.wrapping_add(octet - 1), shift.wrapping_add(end - 1));
                     break;
                 }
                 let Some((data, length)) = subflow.meaning(octet) else {
@@ -152,15 +186,31 @@ impl Connection {
             self.fall_back();
             self.inbox.insert(range.start - 1, range.end - 1);
         } else {
-            self.reset(now, number, reason::MIDDLEBOX);
+            self.reset(now, number, Signal::Reset(reason::MIDDLEBOX));
         }
+    }
+
+    /// Someone on the way has altered data. Where there are other subflows this one is given up, and what it had goes by them;
+    /// the only one goes on as plain TCP, if it can (RFC 8684 section 3.7). Whether the segment may go on to TCP.
+    #[cold]
+    fn on_altered(&mut self, now: Time, number: usize, segment: &mut Segment, map: Mapping) -> bool {
+        self.stats.checksum_failures += 1;
+        let fail = Signal::Fail(map.dsn);
+        if self.fall_back_to(number) {
+            let subflow = &mut self.subflows[number];
+            subflow.signals.push_front(fail);
+            subflow.tcp.acknowledge_now();
+            return self.heed_mapping(now, number, segment, None, None);
+        }
+        self.reset(now, number, fail);
+        false
     }
 
     #[inline]
     fn after_segment(&mut self, now: Time, number: usize, dss: Option<Dss>, signal: Option<Signal>) {
         if self.subflows[number].stage != Stage::Open {
             self.advance_stage(now, number);
-            self.admit_proven(number, signal);
+            self.admit_proven(now, number, signal);
         }
         if let Some(Dss { map: Some(map), fin: true, .. }) = dss {
             let fin = self.peer_octet(map.dsn).wrapping_add(u64::from(map.length)).wrapping_sub(1);
@@ -171,9 +221,6 @@ impl Connection {
             None | Some(Signal::Capable { .. }) => {}
             Some(signal) => self.heed_signal(now, number, signal),
         }
-        if !self.confirmed && self.mode == Mode::Multipath && dss.is_none() {
-            self.doubt(number, signal);
-        }
         if self.subflows[number].tcp.stats().timeouts != self.subflows[number].timeouts {
             // Answered: should there be another, what it has by then is given to others again.
             self.subflows[number].timeouts = self.subflows[number].tcp.stats().timeouts;
@@ -183,21 +230,19 @@ impl Connection {
     }
 
     /// A client's joining subflow whose proof was answered is open.
-    fn admit_proven(&mut self, number: usize, signal: Option<Signal>) {
-        let subflow = &mut self.subflows[number];
-        if subflow.stage == Stage::Proving && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
-            subflow.stage = Stage::Open;
-            subflow.prove_at = Time::NEVER;
-            self.stats.joined += 1;
+    fn admit_proven(&mut self, now: Time, number: usize, signal: Option<Signal>) {
+        let is_proving = self.subflows[number].stage == Stage::Proving;
+        if is_proving && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
+            self.on_open(now, number);
         }
     }
 
-    /// A client whose data was acknowledged without a word of Multipath TCP falls back (RFC 8684 section 3.7).
-    fn doubt(&mut self, number: usize, signal: Option<Signal>) {
+    /// Where the only subflow's data is acknowledged without a word of Multipath TCP, the peer has fallen back, or hears of
+    /// none (RFC 8684 section 3.7).
+    fn doubt(&mut self, number: usize) {
         let subflow = &self.subflows[number];
-        if self.role == Role::Client && number == 0 && signal.is_none() && subflow.tcp.acknowledged_bytes() > 0 {
-            self.outbox.una = subflow.tcp.acknowledged_bytes();
-            self.fall_back();
+        if !subflow.is_gone() && subflow.delivered > self.outbox.una && self.fall_back_to(number) {
+            self.outbox.una = self.subflows[number].delivered;
         }
     }
 
@@ -207,22 +252,24 @@ impl Connection {
             return;
         }
         if self.mode == Mode::Fallback {
-            let subflow = &mut self.subflows[0];
-            if self.outbox.is_fin_due() && subflow.queue.is_empty() {
+            let number = self.survivor();
+            let subflow = &mut self.subflows[number];
+            if self.outbox.is_all_given() && subflow.queue.is_empty() {
                 subflow.tcp.close();
-                self.stirred |= 1;
+                self.stirred |= 1 << number;
                 self.closing = true;
-                self.refresh(now, 0);
+                self.refresh(now, number);
             }
             return;
         }
         if self.outbox.is_finished() && self.inbox.is_finished() {
             self.closing = true;
-            (self.persist_at, self.fin_at, self.announce_at, self.wake_at) =
-                (Time::NEVER, Time::NEVER, Time::NEVER, Time::NEVER);
-            self.reopen.clear();
+            self.stop_timers();
             for number in 0..self.subflows.len() {
                 let subflow = &mut self.subflows[number];
+                subflow.timeouts_before_close = subflow.tcp.stats().timeouts;
+                // Others have sent what still waits for it.
+                subflow.give_up(false, 0);
                 match subflow.stage {
                     Stage::Gone => continue,
                     Stage::Open if !subflow.tcp.is_after_timeout() => subflow.tcp.close(),

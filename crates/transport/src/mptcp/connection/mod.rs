@@ -40,6 +40,8 @@ pub struct Stats {
     pub joined: u64,
     /// Subflows that died before the end.
     pub died: u64,
+    /// As a receiver: segments whose checksum was wrong.
+    pub checksum_failures: u64,
     /// As a receiver: segments whose payload was not what their mapping says. Above zero, data was corrupted.
     pub misplaced: u64,
     /// Probes of a receiver's window that was shut.
@@ -83,6 +85,12 @@ pub struct Connection {
     /// The data sequence numbers of the first octets, ours and the peer's.
     first: [u64; 2],
     mode: Mode,
+    /// Whether mappings have checksums: either side has asked for them.
+    checksum: bool,
+    /// Of the one subflow of a connection that has fallen back: how far the data is ahead of its octets, ours and the peer's;
+    /// and whether the peer is to be told.
+    shifts: [u64; 2],
+    infinity_due: bool,
     /// The peer has shown that it speaks Multipath TCP beyond the handshake, so that options are known to pass.
     confirmed: bool,
     subflows: Vec<Subflow>,
@@ -105,10 +113,19 @@ pub struct Connection {
     fin_at: Time,
     announce_at: Time,
     wake_at: Time,
+    /// When it is over because no subflow is left, and none was opened.
+    linger_at: Time,
+    /// Probes and DATA_FINs in a row that were not answered, and that brought nothing new.
+    silence: u32,
+    backoff: u32,
+    /// SYNs that are refused: of which subflow, and what the reset acknowledges.
+    refused: Vec<(Tuple, u32)>,
     /// Addresses of the server's that its client knows.
     known: u64,
     /// Of the server: those that it has yet to announce.
     unannounced: u64,
+    /// Our own addresses that are gone.
+    withdrawn: u64,
     /// Ways over which a subflow is to be opened again, and when.
     reopen: Vec<(Time, usize)>,
     /// How many of the changes to interfaces have been made.
@@ -127,12 +144,15 @@ impl Connection {
         let server = identity.ways[0].server;
         let first = [HASH.initial_data_sequence(identity.key).wrapping_add(1), 0];
         let mut connection = Connection {
+            checksum: config.checksum,
             config,
             role,
             identity,
             peer_key: None,
             first,
             mode: Mode::Multipath,
+            shifts: [0; 2],
+            infinity_due: false,
             confirmed: false,
             subflows: Vec::new(),
             ports: Vec::new(),
@@ -149,8 +169,13 @@ impl Connection {
             fin_at: Time::NEVER,
             announce_at: Time::NEVER,
             wake_at: Time::NEVER,
+            linger_at: Time::NEVER,
+            silence: 0,
+            backoff: 0,
+            refused: Vec::new(),
             known: 1 << server,
             unannounced: 0,
+            withdrawn: 0,
             reopen: Vec::new(),
             changed: 0,
             closing: false,
@@ -192,9 +217,11 @@ impl Connection {
     pub fn is_multipath(&self) -> bool {
         self.mode == Mode::Multipath
     }
-    /// Whether all is done.
+    /// Whether all is done. Both sides' data being where it should be, no one waits for the peer to close a subflow too.
     pub fn is_over(&self) -> bool {
-        self.failure.is_some() || self.closing && self.subflows.iter().all(|subflow| subflow.tcp.is_over())
+        let mapped = self.mode == Mode::Multipath;
+        let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.has_said_farewell();
+        self.failure.is_some() || self.closing && self.subflows.iter().all(is_done)
     }
     /// Bytes sent at least once.
     pub fn sent_bytes(&self) -> u64 {
@@ -218,10 +245,26 @@ impl Connection {
         self.failure.get_or_insert(failure);
         self.subflows.iter_mut().for_each(|subflow| subflow.tcp.abort());
         self.stirred = u64::MAX;
-        (self.persist_at, self.fin_at, self.announce_at, self.wake_at) =
-            (Time::NEVER, Time::NEVER, Time::NEVER, Time::NEVER);
-        self.reopen.clear();
+        self.stop_timers();
         (0..self.subflows.len()).for_each(|number| self.dues[number] = Time::NEVER);
+    }
+
+    /// Nothing more is heard of the peer. If it has everything and has said everything, nothing has failed.
+    fn give_up(&mut self, failure: Failure) {
+        if self.outbox.closing && self.outbox.una >= self.outbox.end && self.inbox.is_finished() {
+            self.closing = true;
+            self.subflows.iter_mut().for_each(|subflow| subflow.tcp.abort());
+            self.stop_timers();
+        } else {
+            self.fail(failure);
+        }
+    }
+
+    /// The connection has nothing to wait for any more, but its subflows may.
+    fn stop_timers(&mut self) {
+        (self.persist_at, self.fin_at, self.announce_at) = (Time::NEVER, Time::NEVER, Time::NEVER);
+        (self.wake_at, self.linger_at) = (Time::NEVER, Time::NEVER);
+        self.reopen.clear();
     }
 
     // ---- octets and data sequence numbers -------------------------------------------------------------------------

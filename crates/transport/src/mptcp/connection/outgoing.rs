@@ -1,14 +1,27 @@
 //! Segments out: which subflow takes what, and the options that say so.
 
 use super::*;
-use crate::mptcp::option::{Dss, Mapping, Multipath, Signal};
+use crate::mptcp::option::{Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::mptcp::outbox::Piece;
 use crate::mptcp::scheduler::{Decision, Situation};
 use crate::tcp::{Extra, Flags, Segment, stamp};
 
+/// Bytes of a TCP header at most.
+const MOST_HEADER: u32 = 60;
+
+/// The answer to a SYN that cannot join.
+fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
+    let signal = Some(Signal::Reset(reason::MPTCP));
+    *extra = Extra { multipath: Some(Multipath { tuple, dss: None, signal }), ..Extra::default() };
+    Segment { acknowledgment, flags: Flags::RST.with(Flags::ACK), has_extra: true, ..Segment::default() }
+}
+
 impl Connection {
     /// The next segment to send, if there is one; call again until there is none. Its options are put into `extra`.
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
+        if let Some((tuple, acknowledgment)) = self.refused.pop() {
+            return Some(refusal(tuple, acknowledgment, extra));
+        }
         loop {
             while self.stirred != 0 {
                 let number = self.stirred.trailing_zeros() as usize;
@@ -41,7 +54,13 @@ impl Connection {
         if self.schedule_again(now) {
             return true;
         }
-        if self.outbox.is_fin_due() && (self.mode == Mode::Fallback || self.outbox.una == self.outbox.end) {
+        if self.mode == Mode::Fallback && self.outbox.is_all_given() {
+            if !self.closing {
+                self.conclude(now);
+            }
+            return self.stirred != 0;
+        }
+        if self.outbox.is_fin_due() && self.outbox.una == self.outbox.end {
             return self.schedule_fin(now);
         }
         let idle = self.outbox.waiting() == 0 && self.outbox.una == self.outbox.nxt;
@@ -203,10 +222,6 @@ impl Connection {
 
     /// DATA_FIN goes with the last data, or by itself where that is gone; again if it is not answered.
     fn schedule_fin(&mut self, now: Time) -> bool {
-        if self.mode == Mode::Fallback {
-            self.conclude(now);
-            return self.stirred != 0;
-        }
         if self.fin_at != Time::NEVER {
             return false;
         }
@@ -215,8 +230,8 @@ impl Connection {
         let subflow = &mut self.subflows[number];
         subflow.fin_due = true;
         subflow.tcp.acknowledge_now();
-        self.fin_at = now + subflow.tcp.rtt().rto();
         self.stirred |= 1 << number;
+        self.fin_at = now + self.patience(number);
         true
     }
 
@@ -228,7 +243,7 @@ impl Connection {
         }
         if self.outbox.room() == 0 {
             if self.persist_at == Time::NEVER && self.outbox.una == self.outbox.nxt {
-                self.persist_at = now + self.subflows[0].tcp.rtt().rto();
+                self.persist_at = now + self.patience(0);
             }
             return;
         }
@@ -258,25 +273,45 @@ impl Connection {
             segment.window = window.min(u64::from(u16::MAX)) as u16;
             if self.mode == Mode::Multipath {
                 self.describe(number, &mut segment, &mut multipath);
-            } else if segment.length > 0 {
-                let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
-                segment.stamp = stamp(octet - 1);
+            } else {
+                self.describe_infinitely(number, &mut segment, &mut multipath);
             }
         }
         extra.multipath = Some(multipath);
+        // What is for the connection has the room of what is for the subflow and can be said again.
+        while segment.header_bytes(extra) > MOST_HEADER && extra.sack.pop() {}
         self.refresh(now, number);
         segment
     }
 
+    /// The same of a segment whose place in the data follows from its place in the subflow (RFC 8684 section 3.7).
+    #[cold]
+    fn describe_infinitely(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
+        if segment.length == 0 {
+            multipath.signal = self.subflows[number].signals.pop_front();
+            return;
+        }
+        let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
+        let data = self.shifts[0].wrapping_add(octet - 1);
+        segment.stamp = stamp(data);
+        if std::mem::take(&mut self.infinity_due) {
+            let map = Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length: 0, checksum: None };
+            multipath.dss = Some(Dss { ack: None, map: Some(map), fin: false });
+        }
+    }
+
     /// The options of a segment beyond the SYN.
     fn describe(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
-        let (own, checksum) = (self.identity.key, self.config.checksum);
+        let (own, checksum) = (self.identity.key, self.checksum);
         let reset = segment.flags.has(Flags::RST);
         let is_first = !self.subflows[number].joins;
         if reset {
             multipath.signal = match self.peer_key {
                 Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),
-                _ => self.subflows[number].signals.pop_front().filter(|signal| matches!(signal, Signal::Reset(_))),
+                _ => {
+                    let is_reason = |signal: &Signal| matches!(signal, Signal::Reset(_) | Signal::Fail(_));
+                    self.subflows[number].signals.pop_front().filter(is_reason)
+                }
             };
             return;
         }
@@ -297,16 +332,23 @@ impl Connection {
             let ends = self.outbox.closing && data + u64::from(segment.length) == self.outbox.end;
             dss.fin = ends;
             let length = segment.length + u16::from(ends);
-            dss.map = Some(Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length, checksum: None });
+            let checksum = checksum.then(|| digest(segment.stamp));
+            dss.map = Some(Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length, checksum });
         } else if std::mem::take(&mut self.subflows[number].fin_due) {
             dss.fin = true;
-            dss.map = Some(Mapping { dsn: self.own_dsn(self.outbox.end), subflow: 0, length: 1, checksum: None });
+            let checksum = checksum.then_some(0);
+            dss.map = Some(Mapping { dsn: self.own_dsn(self.outbox.end), subflow: 0, length: 1, checksum });
         }
         if self.role == Role::Client && is_first && !self.confirmed {
             // Both keys, until the server is heard to have them; with the first data they are its mapping too.
-            let first = segment.length > 0 && dss.map.is_some_and(|map| map.dsn == self.first[0]) && !dss.fin;
+            let first = segment.length > 0 && dss.map.is_some_and(|map| map.dsn == self.first[0]);
             if segment.length == 0 && dss.map.is_none() || first {
-                let length = first.then_some(segment.length);
+                let length = first.then(|| (segment.length, checksum.then(|| digest(segment.stamp))));
+                // There is no room to say that it is all.
+                self.subflows[number].fin_due |= dss.fin;
+                if dss.fin {
+                    self.subflows[number].tcp.acknowledge_now();
+                }
                 multipath.signal = Some(Signal::Capable { key: Some(own), peer: self.peer_key, length, checksum });
                 return;
             }

@@ -8,8 +8,11 @@ use crate::tcp::State;
 /// How often a subflow that is refused is opened over the same way.
 const MOST_ATTEMPTS: usize = 4;
 
-/// Subflows of a connection at most.
-const MOST_SUBFLOWS: usize = 64;
+/// Subflows that a connection has at most, in all its life.
+pub(super) const MOST_SUBFLOWS: usize = 64;
+
+/// How long a connection without a subflow is kept for another: that of Linux (net.mptcp.close_timeout).
+const LINGER: Duration = Duration::from_secs(60);
 
 impl Connection {
     pub(super) fn add_subflow(&mut self, tcp: tcp::Connection, tuple: Tuple, joins: bool) -> usize {
@@ -37,9 +40,7 @@ impl Connection {
         if self.role == Role::Server || self.mode == Mode::Fallback || self.closing || !self.confirmed {
             return;
         }
-        let numbers: Vec<usize> = (0..self.identity.ways.len())
-            .filter(|&way| self.known & 1 << self.identity.ways[way].server != 0)
-            .collect();
+        let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(|&way| self.is_known(way)).collect();
         let known: Vec<Way> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
         let (manager, parameters) = &self.config.manager;
         let mut missing: Vec<usize> = manager(&known, parameters).into_iter().map(|index| numbers[index]).collect();
@@ -53,9 +54,15 @@ impl Connection {
         missing.into_iter().for_each(|way| self.open(way));
     }
 
-    /// Opens a subflow over a way.
+    /// Whether both addresses of a way are there, as far as is known.
+    fn is_known(&self, way: usize) -> bool {
+        let Way { client, server, .. } = self.identity.ways[way];
+        self.known & 1 << server != 0 && self.withdrawn & 1 << client == 0
+    }
+
+    /// Opens a subflow over a way, if it can be.
     pub(super) fn open(&mut self, way: usize) {
-        if self.subflows.len() >= MOST_SUBFLOWS {
+        if self.subflows.len() >= MOST_SUBFLOWS || !self.is_known(way) {
             return;
         }
         let tuple = Tuple { way: way as u8, port: self.ports.len() as u8 };
@@ -71,8 +78,23 @@ impl Connection {
         let view = subflow.view(now);
         self.roomy = self.roomy & !(1 << number) | u64::from(view.has_room) << number;
         self.views[number] = view;
-        if subflow.tcp.is_over() && !subflow.is_gone() {
+        if subflow.is_over() && !subflow.is_gone() {
             self.on_gone(now, number);
+        }
+    }
+
+    /// A subflow can be used. What others may have lost is for it to send.
+    pub(super) fn on_open(&mut self, now: Time, number: usize) {
+        let subflow = &mut self.subflows[number];
+        subflow.stage = Stage::Open;
+        subflow.prove_at = Time::NEVER;
+        subflow.opened = Some(now);
+        self.stats.joined += u64::from(subflow.joins);
+        self.linger_at = Time::NEVER;
+        for other in 0..self.subflows.len() {
+            if self.subflows[other].tcp.is_after_timeout() {
+                self.reinject(other, true);
+            }
         }
     }
 
@@ -83,16 +105,14 @@ impl Connection {
             return;
         }
         if !subflow.joins {
-            subflow.stage = Stage::Open;
             self.stats.established = Some(now);
+            self.on_open(now, number);
         } else if self.role == Role::Client {
-            subflow.stage = Stage::Proving;
-            subflow.prove_at = now + subflow.tcp.rtt().rto();
+            subflow.prove(now);
         } else {
-            subflow.stage = Stage::Open;
             // The fourth segment: the client waits for it before it sends data.
             subflow.tcp.acknowledge_now();
-            self.stats.joined += 1;
+            self.on_open(now, number);
         }
     }
 
@@ -102,56 +122,69 @@ impl Connection {
         let subflow = &mut self.subflows[number];
         let refused = subflow.stage == Stage::Opening && subflow.joins && subflow.tcp.failure() == Some(Failure::Reset);
         subflow.stage = Stage::Gone;
+        if subflow.tcp.state() == State::Listen {
+            subflow.tcp.abort();
+        }
         subflow.prove_at = Time::NEVER;
         let way = usize::from(subflow.tuple.way);
-        let died = subflow.tcp.failure().is_some() || !self.closing && subflow.tcp.state() == State::Closed;
+        let failure = subflow.tcp.failure();
         self.dues[number] = subflow.tcp.next_timeout();
         self.views[number].usable = false;
         self.views[number].has_room = false;
         self.roomy &= !(1 << number);
-        if self.closing || self.failure.is_some() {
+        if self.failure.is_some() || self.closing && (self.mode == Mode::Multipath || failure.is_none()) {
             return;
         }
-        self.reinject(number);
-        if self.outbox.is_finished() && self.inbox.is_finished() {
-            return;
-        }
-        self.stats.died += u64::from(died);
-        if let (Some(wait), Role::Client, true) =
-            (self.config.reestablish, self.role, number > 0 || self.subflows.len() > 1)
-        {
-            self.reopen.push((now + wait, way));
-        }
-        let of_way = |subflow: &&Subflow| usize::from(subflow.tuple.way) == way;
-        if refused && self.role == Role::Client && self.subflows.iter().filter(of_way).count() < MOST_ATTEMPTS {
-            // It may only have come too early.
-            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), way));
-        }
+        self.stats.died += 1;
         let alive = self.subflows.iter().any(|subflow| !subflow.is_gone());
-        if !alive && (self.reopen.is_empty() || self.peer_key.is_none()) {
-            let failure = self.subflows[number].tcp.failure();
-            self.fail(failure.unwrap_or(Failure::Reset));
+        if !alive && (self.mode == Mode::Fallback || !self.confirmed) {
+            return self.fail(failure.unwrap_or(Failure::Reset));
+        }
+        self.reinject(number, true);
+        self.plan_reopening(now, way, refused);
+        if (self.config.reestablish.is_some() || !self.reopen.is_empty()) && !self.subflows.iter().any(Subflow::is_open)
+        {
+            // There may be another: one that is being opened, or that the client opens instead.
+            self.linger_at = self.linger_at.min(now + LINGER);
+        } else if !alive {
+            self.give_up(failure.unwrap_or(Failure::Reset));
+        }
+    }
+
+    /// Where a subflow has died, another takes its place after a while, if that is wanted; each that does not come about
+    /// doubles the wait for the next. One that was refused may only have come too early.
+    fn plan_reopening(&mut self, now: Time, way: usize, refused: bool) {
+        if self.role == Role::Server {
+            return;
+        }
+        let before = || self.subflows.iter().rev().filter(|subflow| usize::from(subflow.tuple.way) == way);
+        if let Some(wait) = self.config.reestablish {
+            let failed = before().take_while(|subflow| subflow.opened.is_none()).count();
+            self.reopen.push((now + wait.saturating_mul(1 << failed), way));
+        } else if refused && before().count() < MOST_ATTEMPTS {
+            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), way));
         }
     }
 
     /// What a subflow has and may have lost is for others to send.
-    pub(super) fn reinject(&mut self, number: usize) {
-        for piece in self.subflows[number].give_up() {
+    pub(super) fn reinject(&mut self, number: usize, all: bool) {
+        for piece in self.subflows[number].give_up(all, 1 << number) {
             if piece.end() > self.outbox.una {
-                self.outbox.send_again(piece, number);
+                self.outbox.send_again(piece);
             }
         }
     }
 
-    /// Whether anyone may still send a piece, or has it under way: else it would be lost.
+    /// Whether all subflows that are left have a piece under way. (Where none is left it waits for another.)
     pub(super) fn is_tried_by_all(&self, piece: &Piece) -> bool {
-        self.subflows.iter().enumerate().all(|(number, subflow)| subflow.is_gone() || piece.tried & 1 << number != 0)
+        let mut left = self.subflows.iter().enumerate().filter(|(_, subflow)| !subflow.is_gone()).peekable();
+        left.peek().is_some() && left.all(|(number, _)| piece.tried & 1 << number != 0)
     }
 
     /// A subflow cannot go on: it is reset, for a reason that the peer is told (RFC 8684 section 3.6).
-    pub(super) fn reset(&mut self, now: Time, number: usize, reason: u8) {
+    pub(super) fn reset(&mut self, now: Time, number: usize, reason: Signal) {
         let subflow = &mut self.subflows[number];
-        subflow.signals.push_front(Signal::Reset(reason));
+        subflow.signals.push_front(reason);
         subflow.tcp.abort();
         self.stirred |= 1 << number;
         self.refresh(now, number);

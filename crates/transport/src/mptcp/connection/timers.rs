@@ -8,7 +8,7 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        let own = self.persist_at.min(self.fin_at).min(self.announce_at).min(self.wake_at);
+        let own = self.persist_at.min(self.fin_at).min(self.announce_at).min(self.wake_at).min(self.linger_at);
         let own = own.min(self.change_at());
         let reopen = self.reopen.iter().map(|&(time, _)| time).min().unwrap_or(Time::NEVER);
         self.dues.iter().fold(own.min(reopen), |least, &due| least.min(due))
@@ -26,6 +26,7 @@ impl Connection {
         }
         if self.fin_at <= now {
             self.fin_at = Time::NEVER;
+            self.count_silence();
         }
         if self.announce_at <= now {
             self.announce(now);
@@ -41,15 +42,31 @@ impl Connection {
             let (_, way) = self.reopen.swap_remove(at);
             self.open(way);
         }
+        if self.linger_at <= now {
+            self.give_up(Failure::TimedOut);
+        }
+    }
+
+    /// A probe, or DATA_FIN, was not answered in its time.
+    fn count_silence(&mut self) {
+        self.silence += 1;
+        self.backoff += 1;
+        if self.silence > self.config.tcp.retries {
+            self.give_up(Failure::TimedOut);
+        }
+    }
+
+    /// How long an answer is waited for that did not come so far.
+    pub(super) fn patience(&self, number: usize) -> Duration {
+        let rto = self.subflows[number].tcp.rtt().rto();
+        rto.saturating_mul(1 << self.backoff.min(16)).min(self.config.tcp.max_rto.max(rto))
     }
 
     fn wake_subflow(&mut self, now: Time, number: usize) {
         self.couple(number);
         let subflow = &mut self.subflows[number];
         if subflow.prove_at <= now {
-            // The third segment was lost, or the fourth.
-            subflow.prove_at = now + subflow.tcp.rtt().rto();
-            subflow.tcp.acknowledge_now();
+            subflow.prove_again(now);
         }
         if subflow.tcp.next_timeout() <= now {
             subflow.tcp.handle_timeout(now);
@@ -58,14 +75,24 @@ impl Connection {
         let timeouts = subflow.tcp.stats().timeouts;
         if timeouts > subflow.timeouts {
             subflow.timeouts = timeouts;
-            if self.closing {
-                // All data is where it should be: what does not answer is not waited for.
-                subflow.tcp.abort();
-            } else {
-                self.reinject(number);
+            match (self.mode, self.closing) {
+                (Mode::Fallback, _) => {}
+                (Mode::Multipath, false) => self.reinject(number, false),
+                (Mode::Multipath, true) => self.bid_farewell(number),
             }
         }
         self.refresh(now, number);
+    }
+
+    /// Both sides' data is where it should be: a subflow that does not answer is not waited for where the peer has acknowledged
+    /// the end of another, or was told of this one as often as by a socket that no one owns in Linux.
+    fn bid_farewell(&mut self, number: usize) {
+        const ORPHAN_RETRIES: u64 = 8;
+        let is_known = self.subflows.iter().any(|subflow| subflow.tcp.has_said_farewell());
+        let late = &mut self.subflows[number];
+        if is_known || late.timeouts - late.timeouts_before_close > ORPHAN_RETRIES {
+            late.tcp.abort();
+        }
     }
 
     /// The receiver's window is shut and nothing is under way that would bring news of it.
@@ -77,9 +104,9 @@ impl Connection {
             && self.outbox.room() == 0
         {
             self.stats.probes += 1;
-            let subflow = &mut self.subflows[number];
-            subflow.tcp.probe();
-            self.persist_at = now + subflow.tcp.rtt().rto();
+            self.count_silence();
+            self.persist_at = now + self.patience(number);
+            self.subflows[number].tcp.probe();
             self.stirred |= 1 << number;
         }
     }
@@ -129,6 +156,8 @@ impl Connection {
     /// section 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
         let removed = Signal::RemoveAddress(self.named(address));
+        self.withdrawn |= 1 << address;
+        self.unannounced &= !self.withdrawn;
         for number in 0..self.subflows.len() {
             if self.is_from(number, address) {
                 self.subflows[number].tcp.vanish();
@@ -144,6 +173,7 @@ impl Connection {
 
     /// One of our addresses is there again: what began at it is opened again.
     fn add_address(&mut self, address: u8) {
+        self.withdrawn &= !(1 << address);
         let mut ways: Vec<usize> = (0..self.subflows.len())
             .filter(|&number| self.is_from(number, address))
             .map(|number| usize::from(self.subflows[number].tuple.way))

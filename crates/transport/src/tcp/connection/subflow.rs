@@ -49,6 +49,14 @@ impl Connection {
     pub(crate) fn arrived_octet(&self, sequence: u32) -> u64 {
         Self::octet(self.irs, sequence, self.rx.nxt).unwrap_or(0)
     }
+    /// Whether the peer has acknowledged that it is over on this side.
+    pub(crate) fn has_said_farewell(&self) -> bool {
+        self.tx.is_finished()
+    }
+    /// The next octet of the peer's that is read.
+    pub(crate) fn read_octet(&self) -> u64 {
+        self.rx.read_octet()
+    }
     /// How far the window that is offered is shifted, and that which the peer offers.
     #[inline]
     pub(crate) fn scales(&self) -> (u8, u8) {

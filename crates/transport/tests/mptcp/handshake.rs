@@ -1,0 +1,217 @@
+//! How connections and subflows open (RFC 8684 sections 3.1, 3.2), and what a middlebox that takes options out makes of it.
+
+use crate::lab::{Application, Lab, Weather, at, config, mesh, pairs, tuple, with};
+use vazao_transport::mptcp::keys::{Hash, Secret, truncate};
+use vazao_transport::mptcp::{Config, Multipath, Signal, reason};
+use vazao_transport::tcp::Flags;
+
+fn two_paths(bytes: u64) -> Lab {
+    let mut lab = Lab::new(config(&[]), bytes, vec![Weather::fair(10), Weather::fair(20)]);
+    lab.logs = true;
+    lab
+}
+
+fn key(signal: Option<Signal>) -> Option<u64> {
+    if let Some(Signal::Capable { key, .. }) = signal { key } else { None }
+}
+
+/// Section 3.1, figure 4: no key in the SYN (version 1), the server's in the SYN-ACK, both in the third segment; and data
+/// sequence numbers begin where the keys say.
+#[test]
+fn keys_are_exchanged() {
+    let mut lab = two_paths(2 << 20);
+    lab.run(10);
+    lab.assert_complete();
+    let [syn, answer, third] = [0, 1, 2].map(|at| lab.log[at]);
+    assert!(matches!(syn.signal(), Some(Signal::Capable { key: None, peer: None, length: None, .. })));
+    let server = key(answer.signal()).expect("a key");
+    let Some(Signal::Capable { key: Some(client), peer, length: None, .. }) = third.signal() else {
+        panic!("{third:?}")
+    };
+    assert_eq!(peer, Some(server));
+    assert_eq!(third.segment.length, 0);
+    let first = Hash::Sha256.initial_data_sequence(client).wrapping_add(1);
+    let with_data = lab.log.iter().find(|seen| seen.segment.length > 0).expect("data");
+    assert!(matches!(with_data.signal(), Some(Signal::Capable { length: Some((1424, None)), .. })), "{with_data:?}");
+    let second = lab.log.iter().find_map(|seen| seen.dss().map).expect("a mapping");
+    assert_eq!((second.dsn, second.subflow), (first.wrapping_add(1424), 1425));
+}
+
+/// Section 3.2, figure 8: token and nonce, the server's truncated HMAC and nonce, the client's HMAC, an acknowledgement; and no
+/// data before that.
+#[test]
+fn a_subflow_joins() {
+    let mut lab = two_paths(2 << 20);
+    lab.run(10);
+    lab.assert_complete();
+    let keys = [2, 1].map(|at| key(lab.log[at].signal()).expect("a key"));
+    let joining: Vec<_> = lab.log.iter().filter(|seen| seen.way() == 1).take(4).collect();
+    let Some(Signal::Join { token, nonce, backup: false, .. }) = joining[0].signal() else {
+        panic!("{:?}", joining[0])
+    };
+    assert_eq!(token, Hash::Sha256.token(keys[1]));
+    let Some(Signal::JoinAnswer { hmac, nonce: other, .. }) = joining[1].signal() else { panic!("{:?}", joining[1]) };
+    let [client, server] = [Secret { key: keys[0], nonce }, Secret { key: keys[1], nonce: other }];
+    assert_eq!(hmac, truncate(Hash::Sha256.join_hmac(server, client)));
+    assert_eq!(joining[2].signal(), Some(Signal::JoinProof(Hash::Sha256.join_hmac(client, server))));
+    assert_eq!((joining[3].from, joining[3].segment.length), (1, 0), "the fourth segment");
+    let data = lab.log.iter().find(|seen| seen.way() == 1 && seen.segment.length > 0).expect("data");
+    // Two round trips after its SYN: 40 ms each, and what the segments take to be sent.
+    let after = data.at.since(joining[0].at);
+    assert!((80..85).contains(&(after.as_nanos() / 1_000_000)), "{after:?}");
+}
+
+/// The third segment or the fourth is lost: it is sent again after a retransmission timeout, and data waits for that.
+#[test]
+fn the_proof_is_repeated_until_it_is_answered() {
+    for lost in [2, 3] {
+        let mut lab = two_paths(2 << 20);
+        let mut count = 0;
+        lab.middlebox = Box::new(move |_, _, _, extra| {
+            count += u32::from(tuple(extra).way == 1);
+            tuple(extra).way != 1 || count != lost + 1
+        });
+        lab.run(10);
+        lab.assert_complete();
+        let proofs = lab.log.iter().filter(|seen| matches!(seen.signal(), Some(Signal::JoinProof(_)))).count();
+        assert_eq!(proofs, 2, "segment {lost} is lost");
+        assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.stats().joined), [1, 1]);
+    }
+}
+
+/// An HMAC that is wrong, of either side, or a token that is not known: no subflow, and the connection goes on.
+#[test]
+fn who_does_not_know_the_keys_does_not_join() {
+    let wrong: [fn(&mut Signal); 3] = [
+        |signal| {
+            if let Signal::Join { token, .. } = signal {
+                *token ^= 1
+            }
+        },
+        |signal| {
+            if let Signal::JoinAnswer { hmac, .. } = signal {
+                *hmac ^= 1
+            }
+        },
+        |signal| {
+            if let Signal::JoinProof(hmac) = signal {
+                hmac[19] ^= 1
+            }
+        },
+    ];
+    for (case, alter) in wrong.into_iter().enumerate() {
+        let mut lab = two_paths(2 << 20);
+        lab.middlebox = Box::new(move |_, _, _, extra| {
+            if let Some(Multipath { signal: Some(signal), .. }) = &mut extra.multipath {
+                alter(signal);
+            }
+            true
+        });
+        lab.run(30);
+        lab.assert_complete();
+        let data = lab.log.iter().any(|seen| seen.way() == 1 && seen.segment.length > 0);
+        assert!(!data, "case {case}");
+        let reset = lab.log.iter().find(|seen| seen.way() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
+        assert_eq!(reset.signal(), Some(Signal::Reset(reason::MPTCP)), "case {case}");
+    }
+}
+
+/// The third segment is lost and the first one with data too: what follows without keys is not taken for plain TCP.
+#[test]
+fn keys_are_repeated_until_they_are_known() {
+    let mut lab = two_paths(2 << 20);
+    let mut left = 2;
+    lab.middlebox = Box::new(move |_, from, _, extra| {
+        let keys = from == 0 && key(extra.multipath.and_then(|multipath| multipath.signal)).is_some();
+        left -= i32::from(keys && left > 0);
+        !keys
+            || left < 0
+            || left == 0 && {
+                left = -1;
+                false
+            }
+    });
+    lab.run(10);
+    lab.assert_complete();
+    assert!(lab.ends.iter().all(|end| end.mptcp.is_multipath()));
+}
+
+fn strip(from: usize, which: fn(Flags) -> bool) -> Lab {
+    let mut answers = Application::sends(50_000);
+    answers.closes_second = true;
+    let ways = (pairs(2), vec![Weather::fair(10), Weather::fair(20)]);
+    let mut lab = Lab::between((config(&[]), Application::sends(100_000)), (config(&[]), answers), ways, 3);
+    lab.logs = true;
+    lab.middlebox = Box::new(move |_, end, segment, extra| {
+        if end == from
+            && which(segment.flags)
+            && let Some(multipath) = &mut extra.multipath
+        {
+            (multipath.dss, multipath.signal) = (None, None);
+        }
+        true
+    });
+    lab
+}
+
+/// Section 3.7: options that are taken out of SYNs, of the answers, or of all that follows, either way: plain TCP.
+#[test]
+fn a_connection_falls_back_where_options_are_taken_out() {
+    let syn: fn(Flags) -> bool = |flags| flags.has(Flags::SYN);
+    let rest: fn(Flags) -> bool = |flags| !flags.has(Flags::SYN);
+    for (from, which) in [(0, syn), (1, syn), (0, rest), (1, rest)] {
+        let mut lab = strip(from, which);
+        lab.run(30);
+        lab.assert_complete();
+        assert!(lab.ends.iter().all(|end| !end.mptcp.is_multipath()), "options of {from} are taken out");
+        assert!(lab.log.iter().all(|seen| seen.way() == 0), "there is one subflow");
+    }
+}
+
+/// The same once both have spoken, as after a change of route, with the one subflow in use.
+#[test]
+fn a_connection_falls_back_in_its_midst() {
+    for from in [0, 1] {
+        let server = Application { closes_second: true, ..Application::sends(300_000) };
+        let settings = with(&[], "reno", "lowest-rtt", "default");
+        let ways = (pairs(1), vec![Weather::fair(10)]);
+        let mut lab = Lab::between((settings.clone(), Application::sends(300_000)), (settings, server), ways, 3);
+        lab.middlebox = Box::new(move |now, end, _, extra| {
+            if now > at(70)
+                && end == from
+                && let Some(multipath) = &mut extra.multipath
+            {
+                (multipath.dss, multipath.signal) = (None, None);
+            }
+            true
+        });
+        lab.run(30);
+        lab.assert_complete();
+        assert!(lab.ends.iter().all(|end| !end.mptcp.is_multipath()), "options of {from} are taken out");
+    }
+}
+
+/// Section 3.4.1: an address is announced until that is echoed, and then has its subflows.
+#[test]
+fn an_address_is_announced_until_it_is_echoed() {
+    for lost in 0..3 {
+        let ways = (mesh(1, 2), vec![Weather::fair(10), Weather::fair(20)]);
+        let settings: Config = config(&[]);
+        let mut lab =
+            Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
+        lab.logs = true;
+        let mut left = lost;
+        lab.middlebox = Box::new(move |_, _, _, extra| {
+            let signal = extra.multipath.and_then(|multipath| multipath.signal);
+            let hit = matches!(signal, Some(Signal::AddAddress { hmac: Some(_), .. })) && left > 0;
+            left -= u32::from(hit);
+            !hit
+        });
+        lab.run(30);
+        lab.assert_complete();
+        let announced = |echo| move |seen: &&crate::lab::Seen| matches!(seen.signal(), Some(Signal::AddAddress { hmac, .. }) if hmac.is_none() == echo);
+        assert_eq!(lab.log.iter().filter(announced(false)).count(), 1 + lost as usize);
+        assert_eq!(lab.log.iter().filter(announced(true)).count(), 1);
+        assert_eq!(lab.ends[1].mptcp.stats().joined, 1);
+    }
+}
