@@ -112,6 +112,9 @@ def test_the_catalogue(vazao: Vazao) -> None:
     everything = vazao("list").out
     assert "cubic" in everything
     assert "RFC 9438" in vazao("list", "congestion-controls").out
+    assert "lowest-rtt" in vazao("list", "schedulers").out
+    assert "full-mesh" in vazao("list", "path-managers").out
+    assert "packet scheduler" in vazao("explain", "lowest-rtt").out
     explained = vazao("explain", "cubic").out
     assert "RFC 9438" in explained
     assert "default" in explained

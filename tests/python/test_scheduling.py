@@ -1,5 +1,7 @@
 """Packet schedulers written in Python: what is built in and written there is the same, and mistakes are the user's."""
 
+import random
+
 import pytest
 
 import vazao as vz
@@ -75,6 +77,38 @@ def test_a_path_that_is_always_chosen_carries_everything() -> None:
 @pytest.mark.parametrize(("mine", "builtin"), [(Turns, "round-robin"), (Everywhere, "redundant")])
 def test_what_is_built_in_can_be_written(mine: type[vz.Scheduler], builtin: str) -> None:
     assert same(one(mine), one(builtin))
+
+
+@pytest.mark.parametrize("queues", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_decided_every_byte_arrives_once(seed: int, queues: bool) -> None:
+    class Anything(vz.Scheduler):
+        """Sends, leaves out, copies, repeats and waits by lot."""
+
+        def __init__(self) -> None:
+            self.lots = random.Random(seed)
+
+        def decide(self, situation: vz.Situation) -> Decision:
+            lots, paths = self.lots, situation.paths
+            self.wake_s = situation.now_s + lots.choice([0.001, 0.01, 0.1])
+            path = lots.choice(paths)
+            some: list[Decision] = [
+                None,
+                path,
+                vz.Send(path, skip_bytes=lots.choice([0, 1, 1448, 5000, 10**6])),
+                vz.Copy(path),
+                vz.Repeat(path, penalised=lots.choice([None, *paths])),
+            ]
+            return lots.choice([*some, path, *situation.available[:2]])
+
+    Anything.queues = queues
+    network = vz.multipath(
+        vz.link("10 Mbps", "10 ms", queue="30 packets", loss=0.01),
+        vz.link("4 Mbps", "40 ms", queue="30 packets", outages=[{"at": "1 s", "for": "2 s", "kind": "loss"}]),
+    )
+    told = vz.mptcp(cc="lia", scheduler=Anything, path_manager="full-mesh", receive_buffer="50 kB")
+    row = vz.run(network, [vz.flow(vz.upload("1 MB"), told)], seed=seed + 1, until="200 s").flows.row(0, named=True)
+    assert (row["completed"], row["intact"], row["app_bytes"]) == (True, True, 1_000_000)
 
 
 def test_a_wait_ends_when_it_says() -> None:
@@ -179,6 +213,20 @@ def test_a_control_and_a_scheduler_of_ones_own_go_together() -> None:
     row = one(Mine, "1 MB", cc=Own).flows.row(0, named=True)
     assert (row["cc"], row["scheduler"], row["path_manager"]) == ("Own", "Mine", "single-mesh")
     assert row["intact"]
+
+
+def test_helpers_name_settings_as_scenarios_do() -> None:
+    mptcp = vz.mptcp("lia", "blest", "full-mesh", receive_buffer="6 MB", backups=(2,), reestablish="1 s", min_rto="1 s")
+    assert mptcp == {
+        "kind": "mptcp", "cc": "lia", "scheduler": "blest", "path_manager": "full-mesh", "receive_buffer": "6 MB",
+        "backups": [2], "reestablish": "1 s", "min_rto": "1 s",
+    }  # fmt: skip
+    assert vz.mptcp() == {"kind": "mptcp"}
+    assert vz.sctp("olia", cmt=True, send_buffer="1 MB") == {
+        "kind": "sctp", "cc": "olia", "cmt": True, "send_buffer": "1 MB",
+    }  # fmt: skip
+    row = vz.run(NETWORK, [vz.flow(vz.upload("10 kB"), mptcp)]).flows.row(0, named=True)
+    assert (row["cc"], row["scheduler"], row["path_manager"]) == ("lia", "blest", "full-mesh")
 
 
 def test_paths_say_where_they_lie_and_flows_what_became_of_subflows() -> None:

@@ -75,6 +75,12 @@ impl CaptureFiles {
     }
 }
 
+/// What `run` comes to, or its panic. Python knows this thread from the first to the last of a user's calls: to be made known
+/// anew for each would cost more than most of them do.
+fn staying_known<T: Send>(run: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
+    Python::attach(|py| py.detach(|| catch_unwind(AssertUnwindSafe(run))))
+}
+
 /// Runs one scenario; a panic inside is a bug and becomes the outcome's failure.
 fn run_one(
     scenario: &Scenario,
@@ -84,7 +90,7 @@ fn run_one(
 ) -> Result<PyOutcome, Stopped> {
     let started = Instant::now();
     let mut files = pcap.map(|directory| CaptureFiles { directory: directory.into(), files: BTreeMap::new() });
-    let result = catch_unwind(AssertUnwindSafe(|| {
+    let result = staying_known(|| {
         let start = |plan: &HostPlan| start_guest(plan, stop);
         let mut write = files.as_mut().map(|files| {
             |name: &str, bytes: &[u8]| {
@@ -93,7 +99,7 @@ fn run_one(
         });
         let capture = write.as_mut().map(|write| write as Output<'_>);
         vazao_scenario::run(scenario, stop, Options { id: Some(run_id), capture, start: Some(&start) })
-    }));
+    });
     match (&result, files) {
         (Ok(Ok(_)), Some(files)) => files.finish().map_err(|e| Stopped::Probe(e.to_string()))?,
         (_, Some(files)) => files.discard(),

@@ -163,6 +163,8 @@ impl Connection {
         if !view.has_room && !self.scheduler.queues() {
             return false;
         }
+        // What opens the stream opens the connection, too: the keys go with it.
+        let skip = if self.outbox.nxt == 0 { 0 } else { skip };
         let Some(piece) = self.outbox.next_new(view.mss, skip) else { return false };
         self.outbox.take_new(&piece);
         self.scheduler.on_sent(path, u64::from(piece.length));
@@ -174,13 +176,11 @@ impl Connection {
     fn copy(&mut self, path: usize) -> bool {
         let Some(view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
         let start = self.subflows[path].copied.max(self.outbox.una);
+        self.subflows[path].copied = start;
         if start >= self.outbox.nxt {
-            let sent = self.send_new(path, 0);
-            self.subflows[path].copied = self.outbox.nxt;
-            return sent;
+            return self.send_new(path, 0);
         }
         let length = view.mss.min(self.outbox.nxt - start) as u32;
-        self.subflows[path].copied = start + u64::from(length);
         self.assign(path, Piece { start, length, tried: 0 });
         true
     }
@@ -216,7 +216,11 @@ impl Connection {
 
     #[inline]
     fn assign(&mut self, path: usize, piece: Piece) {
-        self.subflows[path].assign(piece);
+        let subflow = &mut self.subflows[path];
+        if piece.start <= subflow.copied {
+            subflow.copied = subflow.copied.max(piece.end());
+        }
+        subflow.assign(piece);
         self.stirred |= 1 << path;
     }
 
@@ -341,7 +345,8 @@ impl Connection {
         }
         if self.role == Role::Client && is_first && !self.confirmed {
             // Both keys, until the server is heard to have them; with the first data they are its mapping too.
-            let first = segment.length > 0 && dss.map.is_some_and(|map| map.dsn == self.first[0]);
+            let opens = |map: Mapping| map.dsn == self.first[0] && map.subflow == 1;
+            let first = segment.length > 0 && dss.map.is_some_and(opens);
             if segment.length == 0 && dss.map.is_none() || first {
                 let length = first.then(|| (segment.length, checksum.then(|| digest(segment.stamp))));
                 // There is no room to say that it is all.
