@@ -18,6 +18,7 @@ PREFERENCES = [
     "ip.check_checksum:TRUE",
     "tcp.check_checksum:TRUE",
     "tcp.relative_sequence_numbers:FALSE",
+    "mptcp.analyze_mptcp:TRUE",
     "nameres.network_name:FALSE",
 ]
 FIELDS = {
@@ -230,3 +231,70 @@ def test_fast_open_asks_for_a_cookie_and_uses_it(tmp_path: Path) -> None:
     assert cookie[1] is not None
     assert cookie[1] == cookie[2]
     assert cookie[3] is None
+
+
+MULTIPATH = {
+    "tcp.stream": pl.Int64,
+    "frame.packet_flags_direction": pl.String,
+    "ip.checksum.status": pl.String,
+    "tcp.checksum.status": pl.String,
+    "tcp.len": pl.Int64,
+    "tcp.payload": pl.String,
+    "tcp.flags.syn": pl.String,
+    "tcp.flags.ack": pl.String,
+    "tcp.options.mptcp.subtype": pl.String,
+    "tcp.options.mptcp.sendkey": pl.UInt64,
+    "tcp.options.mptcp.recvtok": pl.UInt64,
+    "tcp.options.mptcp.rawdataseqno": pl.UInt64,
+    "tcp.options.mptcp.datafin.flag": pl.String,
+    "mptcp.expected_idsn": pl.UInt64,
+    "mptcp.expected_token": pl.UInt64,
+    "mptcp.connection.echoed_key_mismatch": pl.String,
+    "mptcp.dss.missing_mapping": pl.String,
+    "_ws.malformed": pl.String,
+    "_ws.expert.severity": pl.String,
+}
+SUBTYPES = {"capable": "0", "join": "1", "dss": "2", "add-address": "3", "remove-address": "4", "priority": "5"}
+
+
+def test_multipath_tcp_says_where_its_data_belongs(tmp_path: Path) -> None:
+    """RFC 8684: the data sequence numbers of what arrives by all subflows put the stream together, byte for byte.
+
+    tshark follows each interface's capture as a connection of its own and works out from the keys what SHA-256 makes
+    of them. Of NOPs it notes that a router may have left four in a row: it counts the two before the timestamps and the
+    two after the mapping together, which are where Linux has them too (mptcp_write_options).
+    """
+    rates = [("10 Mbps", "10 ms"), ("5 Mbps", "30 ms")]
+    net = vz.multipath(*(vz.link(rate, delay, queue="30 packets", loss=0.01) for rate, delay in rates))
+    changes = [{"at": "0.3 s", "backup": 2}, {"at": "0.5 s", "regular": 2}, {"at": "1.1 s", "remove": 2}]
+    flow = vz.flow(vz.upload("2 MB"), vz.mptcp(cc="lia", path_manager="full-mesh", changes=changes))
+    result = vz.run(net, [flow], seed=3, pcap=tmp_path)
+    captures = {f"{host}{way}": tmp_path / f"{host}.{way}.pcapng" for host in "ab" for way in (1, 2)}
+    packets = {name: read(capture, MULTIPATH) for name, capture in captures.items()}
+    for capture in packets.values():
+        check_nothing_wrong(capture)
+        assert capture["mptcp.connection.echoed_key_mismatch"].null_count() == capture.height
+    whole = pl.concat(packets.values())
+    seen = set(whole["tcp.options.mptcp.subtype"].drop_nulls().str.split(",").explode())
+    assert set(SUBTYPES.values()) <= seen
+
+    first = packets["a1"]
+    third = first.filter((pl.col("tcp.flags.syn") == "0") & pl.col("mptcp.expected_idsn").is_not_null())
+    start = third["mptcp.expected_idsn"][0] + 1
+    token = first.filter((pl.col("tcp.flags.syn") == "1") & (pl.col("tcp.flags.ack") == "1"))["mptcp.expected_token"][0]
+    joins = packets["a2"].filter((pl.col("tcp.flags.syn") == "1") & (pl.col("tcp.flags.ack") == "0"))
+    assert set(joins["tcp.options.mptcp.recvtok"]) == {token}
+
+    size = result.flows["app_bytes"].item()
+    stream, filled = bytearray(size), np.zeros(size, dtype=bool)
+    for capture in (packets["b1"], packets["b2"]):
+        arrived = capture.filter((pl.col("tcp.len") > 0) & (pl.col("frame.packet_flags_direction") == INBOUND))
+        assert arrived.height > 10
+        columns = ["tcp.options.mptcp.rawdataseqno", "tcp.payload"]
+        for number, payload in arrived.select(columns).iter_rows():
+            # The first data comes with MP_CAPABLE, which says that it is the first.
+            data, offset = bytes.fromhex(payload.replace(":", "")), 0 if number is None else (number - start) % 2**64
+            stream[offset : offset + len(data)] = data
+            filled[offset : offset + len(data)] = True
+    assert filled.all()
+    assert bytes(stream) == stream_bytes(0, size)

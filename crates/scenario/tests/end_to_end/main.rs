@@ -12,6 +12,7 @@ mod impairments;
 mod lab;
 mod losses;
 mod middleboxes;
+mod multipath;
 mod queues;
 mod response;
 mod sawtooth;
