@@ -201,14 +201,19 @@ impl<'a> Account<'a> {
     }
 }
 
-/// Whether every message of a sender's was delivered or reported to be given up, if they may be.
+/// Whether every message of a sender's was delivered or reported to be given up, if they may be: what an association has
+/// lost with its restart may be both.
 fn is_accounted(sender: &Machine, receiver: &Association) -> Option<bool> {
     let Machine::Sctp(sender) = sender else { return None };
     let (sender, stats) = (&sender.association, sender.association.stats());
+    let all = stats.messages_sent + stats.abandoned_unsent;
+    if stats.reopened + receiver.stats().reopened > 0 {
+        return Some(receiver.stats().messages_delivered + stats.messages_abandoned >= all);
+    }
     let mut either = sender.abandoned_messages()?.clone();
     receiver.delivered_messages()?.iter().for_each(|(start, end)| either.insert(start, end, |_, _| {}));
     let count: u64 = either.iter().map(|(start, end)| end - start).sum();
-    Some(count == stats.messages_sent + stats.abandoned_unsent)
+    Some(count == all)
 }
 
 /// How long messages took between two ends that are ours: as the side that wrote them knows, or the datagrams' receiver.

@@ -4,7 +4,7 @@ use crate::lab::{captured, column, link, number, play};
 use crate::losses::packets;
 use std::collections::BTreeSet;
 use std::process::Command;
-use vazao_scenario::{Column, MEASURES};
+use vazao_scenario::{Column, MEASURES, Outcome};
 use vazao_wire::{ipv4, sctp};
 
 /// An upload in messages over paths of 45 Mbps, as the study of CMT has them.
@@ -119,18 +119,20 @@ fn a_transfer_outlives_its_primary_path() {
     assert!((3.5..6.0).contains(&taken), "{taken}");
 }
 
+/// The words of a column of samples.
+fn labels(outcome: &Outcome, name: &str) -> Vec<String> {
+    let Column::Label { codes, names } = column(&outcome.samples, name) else { panic!("{name} is a label") };
+    codes.iter().map(|code| names[code.expect("it is given") as usize].clone()).collect()
+}
+
 /// The same, as both applications hear of it: the primary path is given up, and never comes back.
 #[test]
 fn applications_are_told() {
     let text = upload(8 << 20, &[12, 12], &[0.0, 0.0], "path_retries = 1, initial_ssthresh = \"250 kB\"");
     let text = text.replacen("forward.loss = 0", "outages = [{ at = \"500 ms\", for = \"3000 s\" }]", 1);
     let outcome = play(&format!("trace = [\"notifications\"]\n{text}"), 1);
-    let label = |name| {
-        let Column::Label { codes, names } = column(&outcome.samples, name) else { panic!("{name} is a label") };
-        codes.iter().map(|code| names[code.expect("it is given") as usize].clone()).collect::<Vec<_>>()
-    };
     let Column::Integer(paths) = column(&outcome.samples, "path") else { panic!("paths are numbered") };
-    let told: Vec<_> = label("side").into_iter().zip(label("event")).zip(paths).collect();
+    let told: Vec<_> = labels(&outcome, "side").into_iter().zip(labels(&outcome, "event")).zip(paths).collect();
     let of = |side: &str| -> Vec<(&str, i64)> {
         let rows = told.iter().filter(|((who, _), _)| who == side);
         rows.map(|((_, what), path)| (what.as_str(), path.expect("a path"))).collect()
@@ -140,6 +142,29 @@ fn applications_are_told() {
     assert_eq!(of("client"), [up, confirmed, down, ("sender-dry", 0), end]);
     let server = of("server");
     assert_eq!((&server[..2], &server[server.len() - 2..]), (&[up, confirmed][..], &[("shutdown", 0), end][..]));
+}
+
+/// The client loses its state after 300 ms, whichever side sends: what is under way is given up, the rest goes by another
+/// association between the same ports, of which the server hears as a restart. At most the window is under way. Of an upload
+/// it arrives nevertheless, before the INIT; of a download it meets an end that does not know it.
+#[test]
+fn a_restart_gives_up_what_is_under_way() {
+    for app in ["upload", "download"] {
+        let text = upload(2 << 20, &[12], &[0.0], "restart = \"300 ms\", receive_buffer = \"64 kB\"");
+        let text = text.replace("\"upload\"", &format!("\"{app}\""));
+        let outcome = play(&format!("trace = [\"notifications\"]\n{text}"), 1);
+        let flow = |name| number(&outcome.flows, name, 0);
+        assert_eq!((flow("intact"), flow("completed")), (1.0, 1.0), "{app}");
+        let lost = f64::from(2 << 20) - flow("app_bytes");
+        assert!((0.0..=64_000.0).contains(&lost) && (lost > 0.0) == (app == "download"), "{app}: {lost} bytes lost");
+        assert!((1.0..=64_000.0 / 1_452.0).contains(&flow("messages_abandoned")), "{app}");
+        let told = |who: &str, what: &str| {
+            let rows = labels(&outcome, "side").into_iter().zip(labels(&outcome, "event"));
+            rows.filter(|(side, event)| side == who && event == what).count()
+        };
+        let ups = ["client", "server"].map(|side| (told(side, "comm-up"), told(side, "restart")));
+        assert_eq!(ups, [(2, 0), (1, 1)], "{app}");
+    }
 }
 
 /// Four streams with messages of 100 kB each, sent at once, through a receive buffer of 64 kB: none could be put together if

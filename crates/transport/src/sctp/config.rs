@@ -87,6 +87,8 @@ pub struct Config {
     pub init_retries: u32,
     /// Valid.Cookie.Life.
     pub cookie_life: Duration,
+    /// How long after the handshake the side that opened loses its state, and opens anew.
+    pub restart: Option<Duration>,
     /// Bytes that may wait for the application.
     pub receive_buffer: u64,
     /// Bytes of an unfinished message that the application is given before the rest; `None`: where the buffer cannot hold more.

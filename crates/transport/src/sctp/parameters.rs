@@ -171,6 +171,13 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new("init_retries", Kind::Integer(0, 100), "8", "Max.Init.Retransmits"),
     Parameter::new("cookie_life", ANY, "60 s", "Valid.Cookie.Life"),
+    Parameter::new(
+        "restart",
+        ANY,
+        "",
+        "so long after the handshake the client loses its state, gives up what is under way, and opens the association anew \
+         for the rest (RFC 9260 section 5.2.4 A); without it, it does not",
+    ),
     Parameter::new("receive_buffer", Kind::Size(1500), "8 MiB", "bytes that may wait for the application or for order"),
     Parameter::new(
         "partial_delivery_point",
@@ -261,6 +268,7 @@ impl Config {
             association_retries: parameters.integer("retries") as u32,
             init_retries: parameters.integer("init_retries") as u32,
             cookie_life: duration("cookie_life"),
+            restart: parameters.duration("restart"),
             receive_buffer: parameters.size("receive_buffer").expect("a size with a default"),
             partial_delivery_point: parameters.size("partial_delivery_point").or(half),
             send_buffer: parameters.size("send_buffer"),

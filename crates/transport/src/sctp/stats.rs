@@ -33,6 +33,8 @@ pub struct Stats {
     pub handshake_timeouts: u64,
     /// Times that the peer has restarted.
     pub restarts: u64,
+    /// Times that this end has lost its state, and opened anew.
+    pub reopened: u64,
     /// Cookies that came back too late.
     pub stale_cookies: u64,
     /// Round-trip times measured.

@@ -129,6 +129,32 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    /// The client loses its state, its application does not: every message is delivered, or was under way and given up.
+    #[test]
+    fn a_lost_state_in_any_weather(
+        seed: u64, mut given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 1_u64..200_000,
+        message in message(), slow in prop::option::of(2_000_u64..20_000), after in 1_u64..3_000,
+    ) {
+        let bytes = bytes.min(message.unwrap_or(1452) * 2_000);
+        given.push(("restart", text(&format!("{after} ms"))));
+        let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
+        lab.ends[1].slow = slow;
+        lab.calm_after = 3_000;
+        lab.run(200_000);
+        prop_assert_eq!(lab.sender().failure(), None);
+        prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
+        let [client, server] = lab.ends.each_ref().map(|end| end.sctp.stats());
+        let all = client.messages_sent + client.abandoned_unsent;
+        prop_assert!(server.messages_delivered + client.messages_abandoned >= all && server.messages_delivered <= all);
+        prop_assert!(lab.ends[1].received <= bytes && server.restarts <= client.reopened);
+        if client.reopened == 0 {
+            lab.assert_delivered(bytes);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
     fn every_message_arrives_once_and_in_order(
         seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,

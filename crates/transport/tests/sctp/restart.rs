@@ -209,3 +209,28 @@ fn the_sender_hears_of_a_restart() {
     old.abort();
     assert_eq!(old.failure(), None::<Failure>);
 }
+
+/// The client loses its state half a second after the handshake, and opens anew: its application, and the peer's, go on with
+/// what was not sent before, whichever of them sends and whether it has closed already.
+#[test]
+fn a_client_that_loses_its_state_goes_on() {
+    use vazao_engine::registry::Raw;
+    let given = [("restart", Raw::Text("500 ms".into()))];
+    // A window of 64 kB is under way at most.
+    let small = ("receive_buffer", Raw::Text("64 kB".into()));
+    for bytes in [10_000, 1_000_000] {
+        let config = config(Some(1_000), &[given[0].clone(), small.clone()]);
+        let mut lab = Lab::new(config, bytes, vec![Weather::fair(20), Weather::fair(30)], 3);
+        lab.run(100);
+        let [client, server] = lab.ends.each_ref().map(|end| end.sctp.stats().clone());
+        let restarts = u64::from(bytes > 10_000);
+        assert_eq!((client.reopened, server.restarts), (restarts, restarts), "{bytes} bytes");
+        assert_eq!(lab.ends.each_ref().map(|end| end.sctp.failure()), [None; 2]);
+        assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
+        let lost = client.messages_abandoned;
+        assert!(lost <= 64 && (lost > 0) == (restarts > 0), "{lost} messages were under way");
+        let (delivered, sent) = (server.messages_delivered, bytes / 1_000);
+        assert!(delivered <= sent && delivered + lost >= sent, "{delivered} of {sent}");
+        assert_eq!(lab.ends[1].received, 1_000 * delivered);
+    }
+}

@@ -73,6 +73,9 @@ pub struct Association {
     clock: Time,
     /// INITs answered since the association stands.
     answers: u64,
+    /// How long it is to stand before this end loses its state, and when that is.
+    restart: Option<Duration>,
+    crash: Time,
 }
 
 impl Association {
@@ -109,6 +112,8 @@ impl Association {
             asked: Time::ZERO,
             clock: Time::ZERO,
             answers: 0,
+            restart: None,
+            crash: Time::NEVER,
             config,
         }
     }
@@ -117,9 +122,8 @@ impl Association {
     /// and `tsn` are its verification tag and first TSN.
     pub fn connect(config: Arc<Config>, paths: usize, tag: u32, tsn: u32) -> Association {
         let mut new = Association::new(config, paths, tag, tsn, State::CookieWait);
-        // Section 5.4: addresses that the application has named need no confirmation, as with Linux's connectx.
-        new.tx.paths.iter_mut().for_each(|path| path.confirmed |= new.config.has_slow_heartbeats());
-        new.outbox.push((0, 0, Control::Init(new.own)));
+        new.restart = new.config.restart;
+        new.open();
         new
     }
 
@@ -230,7 +234,8 @@ impl Association {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        self.timer.min(self.rx.due()).min(if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER })
+        let data = if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER };
+        self.timer.min(self.rx.due()).min(data).min(self.crash)
     }
 
     /// Whether data, and with it heartbeats, may be under way.
@@ -241,6 +246,9 @@ impl Association {
     /// Handles every timer due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.clock = now;
+        if self.crash <= now {
+            self.lose_state();
+        }
         let mut alive = true;
         if self.timer <= now {
             alive = self.on_handshake_timeout(now);
@@ -301,7 +309,7 @@ impl Association {
 
     fn enter_closed(&mut self) {
         self.state = State::Closed;
-        self.timer = Time::NEVER;
+        (self.timer, self.crash) = (Time::NEVER, Time::NEVER);
         self.was_open = true;
         self.rx.fall_silent();
     }
@@ -372,8 +380,8 @@ impl Stream for Association {
         self.closing = true;
         self.tx.backlog.close();
         match self.state {
-            State::CookieWait | State::CookieEchoed => self.fail(),
-            State::Closed => {}
+            State::CookieWait | State::CookieEchoed if !self.was_open => self.fail(),
+            State::Closed | State::CookieWait | State::CookieEchoed => {}
             _ => self.advance_shutdown(self.clock),
         }
     }

@@ -17,6 +17,34 @@ enum Action {
 }
 
 impl Association {
+    /// Section 5.1 A.
+    pub(super) fn open(&mut self) {
+        // Section 5.4: addresses that the application has named need no confirmation, as with Linux's connectx.
+        self.tx.paths.iter_mut().for_each(|path| path.confirmed |= self.config.has_slow_heartbeats());
+        self.outbox.push((0, 0, Control::Init(self.own)));
+    }
+
+    /// This end forgets the association, as where its host has restarted, and opens another between the same ports, for what
+    /// was not sent yet. The peer hears of it from the INIT (section 5.2.2).
+    pub(super) fn lose_state(&mut self) {
+        self.crash = Time::NEVER;
+        if !matches!(self.state, State::Established | State::ShutdownPending) {
+            return;
+        }
+        self.own = self.successor();
+        self.peer = Init::default();
+        self.peer_shut = false;
+        self.state = State::CookieWait;
+        let [initial, min, max] = self.config.rto;
+        self.rto = RttEstimator::new(initial, min, max, RtoFloor::Total);
+        self.timer = Time::NEVER;
+        self.outbox.clear();
+        self.rx.fall_silent();
+        self.tx.stats.reopened += 1;
+        self.tx.restart(self.own.tsn);
+        self.open();
+    }
+
     /// Sections 5.1 B, 5.2.1 and 5.2.2: whatever the state, nothing is kept but in the cookie.
     pub(super) fn on_init(&mut self, now: Time, path: usize, init: Init) {
         if self.state == State::ShutdownAckSent {
@@ -139,14 +167,17 @@ impl Association {
 
     /// Both sides know each other.
     pub(super) fn establish(&mut self, now: Time) {
-        self.tx.notices.tell(if self.was_open { Notification::Restart } else { Notification::Up });
+        self.tx.notices.tell(if self.is_connected() { Notification::Restart } else { Notification::Up });
         self.state = State::Established;
         self.was_open = true;
+        self.crash = self.restart.take().map_or(self.crash, |after| now + after);
         self.timer = Time::NEVER;
         let extensions = self.own.extensions.and(self.peer.extensions);
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
         self.tell_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
+        // Where the association before has lost what was still to be acknowledged.
+        self.advance_shutdown(now);
     }
 }
 
