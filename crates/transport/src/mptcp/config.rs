@@ -23,6 +23,10 @@ pub struct Config {
     pub announces: bool,
     /// Whether data is covered by checksums (RFC 8684 section 3.3).
     pub checksum: bool,
+    /// Where the receiver's window is full, what keeps it so is sent by another subflow too.
+    pub opportunistic_retransmission: bool,
+    /// Where the receiver's window is full, the window of the subflow that keeps it so is halved.
+    pub penalisation: bool,
     /// How long after a subflow has died another takes its place; `None`: none does.
     pub reestablish: Option<Duration>,
     /// The client's addresses whose subflows are backups, counted from 1.

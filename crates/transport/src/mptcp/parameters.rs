@@ -14,6 +14,18 @@ const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(36
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("scheduler", Kind::Entry("packet scheduler"), "lowest-rtt", "which subflow takes the next segment"),
     Parameter::new("path_manager", Kind::Entry("path manager"), "single-mesh", "which subflows there are"),
+    Parameter::new(
+        "opportunistic_retransmission",
+        Kind::Flag,
+        "false",
+        "with any scheduler: where the receiver's window is full, the subflow that would have taken new data repeats what keeps it so, if the one that has that is four times slower or its window at most four segments, as in Linux MPTCP v0.90",
+    ),
+    Parameter::new(
+        "penalisation",
+        Kind::Flag,
+        "false",
+        "with any scheduler: where the receiver's window is full, the window of the slower subflow that keeps it so is halved, once in its round-trip time",
+    ),
     Parameter::new("reestablish", ANY, "", "how long after a subflow has died it is opened again; without it, none is"),
     Parameter::new(
         "checksum",
@@ -56,6 +68,8 @@ impl Config {
             manager,
             announces,
             checksum: parameters.flag("checksum"),
+            opportunistic_retransmission: parameters.flag("opportunistic_retransmission"),
+            penalisation: parameters.flag("penalisation"),
             reestablish: parameters.duration("reestablish"),
             backups: parameters.get("backups").map_or_else(Vec::new, |_| parameters.integers("backups").to_vec()),
             changes: parameters.schedule("changes").to_vec(),

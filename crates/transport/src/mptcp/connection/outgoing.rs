@@ -132,14 +132,30 @@ impl Connection {
     /// Asks the scheduler for new data.
     fn decide(&mut self, now: Time) -> Decision {
         let blocker = if self.outbox.waiting() > 0 && self.outbox.room() == 0 { self.find_blocker() } else { None };
-        if !self.backups {
-            return self.ask(now, self.outbox.waiting(), blocker);
+        let decision = if self.backups {
+            let whole = self.views.clone();
+            self.mark_backups();
+            let decision = self.ask(now, self.outbox.waiting(), blocker);
+            self.views = whole;
+            decision
+        } else {
+            self.ask(now, self.outbox.waiting(), blocker)
+        };
+        match (decision, blocker) {
+            (Decision::Send { path, .. }, Some(blocker)) => self.unblock(now, path, blocker).unwrap_or(decision),
+            _ => decision,
         }
-        let whole = self.views.clone();
-        self.mark_backups();
-        let decision = self.ask(now, self.outbox.waiting(), blocker);
-        self.views = whole;
-        decision
+    }
+
+    /// What `path` does where the receiver's window admits nothing new, for what `blocker` has is missing: Linux MPTCP v0.90's
+    /// conditions (mptcp_rcv_buf_optimization) for the mechanisms of Raiciu et al., NSDI 2012, section 4.2.
+    fn unblock(&mut self, now: Time, path: usize, blocker: usize) -> Option<Decision> {
+        let (fast, slow) = (*self.views.get(path)?, *self.views.get(blocker)?);
+        if self.config.penalisation && fast.srtt < slow.srtt && slow.usable && !slow.recovering {
+            self.penalise(now, blocker);
+        }
+        let is_stuck = slow.cwnd <= 4 * slow.mss || fast.srtt * 4 < slow.srtt;
+        (self.config.opportunistic_retransmission && is_stuck).then_some(Decision::Repeat { path, penalised: None })
     }
 
     /// Backups are used where nothing else can be (RFC 8684 section 3.3.8).
