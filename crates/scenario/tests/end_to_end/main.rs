@@ -22,4 +22,5 @@ mod slow_start;
 mod subflows;
 mod topologies;
 mod traffic;
+mod unblocking;
 mod wire;
