@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import associations
@@ -94,6 +96,52 @@ def linux618(row: Row) -> Reference:
     flow = vz.flow(vz.upload(f"{row['bytes']} B"), vz.tcp(**linux_tcp(row["cc"])))
     condition = f"{row['rate_mbit']} Mbit/s, {rtt_ms:g} ms, loss {loss:g}, {int(row['bytes']):,} B"
     return Reference("Linux 6.18", row["cc"], condition, loss, *outcome(row), vz.point_to_point(link), (flow,))
+
+
+# Beside the first subflow a kernel's connection has eight more (MPTCP_PM_ADDR_MAX, net/mptcp/pm_kernel.c).
+LINUX_MESH: Settings = {"kind": "full-mesh", "limit": 9}
+
+MPTCP_MODES: Mapping[str, tuple[str, Any]] = {
+    "sub": ("a subflow an interface", "single-mesh"),
+    "fullmesh": ("full mesh", LINUX_MESH),
+    # The server announces its addresses, too: one more subflow by each link but the first. Links are alike.
+    "sub+sig": ("subflows of both sides", LINUX_MESH),
+}
+
+
+def linux618_mptcp(row: Row) -> Reference:
+    """The same emulator, a link for each pair of interfaces; what is written first is the first link's."""
+    rates, queues, loss = row["rates_mbit"].split("+"), row["queue_pkts"].split("+"), float(row["loss"])
+    links = [
+        vz.link(
+            f"{rate} Mbps",
+            f"{row['owd_ms']} ms",
+            queue=f"{queue} packets",
+            forward=vz.link(loss=loss * LOSS_MADE) if loss else None,
+        )
+        for rate, queue in zip(rates, queues, strict=True)
+    ]
+    words, manager = MPTCP_MODES[row["mode"]]
+    flow = vz.flow(vz.upload(f"{row['bytes']} B"), vz.mptcp(path_manager=manager, **linux_tcp(row["cc"])))
+    condition = f"{row['rates_mbit']} Mbit/s, {words}, loss {loss:g}, {int(row['bytes']):,} B"
+    variant = f"MPTCP {row['cc']}"
+    return Reference("Linux 6.18", variant, condition, loss, *outcome(row), vz.multipath(*links), (flow,))
+
+
+MPTCP_CONDITION = ("rates_mbit", "owd_ms", "loss", "queue_pkts", "mode", "cc", "bytes")
+
+
+def merged(rows: Iterable[Row]) -> Iterator[Row]:
+    """Runs under the same condition as one row, with their mean and standard deviation."""
+
+    def key(row: Row) -> tuple[str, ...]:
+        return tuple(row[name] for name in MPTCP_CONDITION)
+
+    for _, same in groupby(sorted(rows, key=key), key):
+        runs = list(same)
+        times = [float(row["complete_s"]) for row in runs]
+        sd = stdev(times) if len(times) > 1 else 0.0
+        yield {**runs[0], "mean_s": str(fmean(times)), "sd_s": str(sd), "n": str(len(times))}
 
 
 NETEM_LIMIT = 1000
@@ -272,6 +320,7 @@ def usrsctp(row: Row) -> Reference:
 
 FILES: Mapping[str, Callable[[Row], Reference]] = {
     "linux618_tcp.csv": linux618,
+    "linux618_mptcp.csv": linux618_mptcp,
     "linux61_netem_cc.csv": linux61,
     "linux61_netem_lossy.csv": linux61,
     "ns3_tcp.csv": ns3,
@@ -285,4 +334,5 @@ def read() -> Iterator[Reference]:
     """Every row, with its counterpart here."""
     for name, counterpart in FILES.items():
         with (DIRECTORY / name).open(newline="") as file:
-            yield from map(counterpart, csv.DictReader(file))
+            rows: Iterable[Row] = csv.DictReader(file)
+            yield from map(counterpart, rows if counterpart is not linux618_mptcp else merged(rows))

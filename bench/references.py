@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from typing import Any
 
 from counterparts import Reference, read
@@ -118,9 +118,12 @@ class Comparison:
 
     @property
     def theirs(self) -> Interval:
-        """Their mean with its confidence interval, from the deviation that they tell."""
+        """Their mean with its confidence interval, from the deviation that they tell; of a single run, from ours."""
         mean, n = self.reference.mean_s, self.reference.n
-        half = t_quantile(n - 1) * self.reference.sd_s / math.sqrt(n) if n > 1 else 0.0
+        if n > 1:
+            half = t_quantile(n - 1) * self.reference.sd_s / math.sqrt(n)
+        else:
+            half = t_quantile(len(self.times) - 1) * stdev(self.times) if len(self.times) > 1 else 0.0
         return Interval(mean, mean - half, mean + half, n)
 
     @property

@@ -131,6 +131,28 @@ def test_the_other_transports_deliver_10_mb(kind: str) -> None:
 
 
 @needs_kernel
+@pytest.mark.parametrize(
+    ("paths", "ends"),
+    [
+        ("single-mesh", [("a.1", "b.1"), ("a.2", "b.2")]),
+        ("full-mesh", [("a.1", "b.1"), ("a.1", "b.2"), ("a.2", "b.1"), ("a.2", "b.2")]),
+    ],
+)
+def test_a_guests_subflows_have_rows_of_their_own(paths: str, ends: list[tuple[str, str]]) -> None:
+    transport = f'{{ kind = "mptcp", cc = "cubic", path_manager = "{paths}", stack = "linux" }}'
+    rows = run_scenario(load(TWO_PATHS.replace("TRANSPORT", transport))).paths.rows(named=True)
+    assert sorted((row["client_interface"], row["server_interface"]) for row in rows) == ends
+    # What one was given and another had to send again counts twice; there is hardly any.
+    assert 10_000_000 <= sum(row["bytes"] for row in rows) < 10_300_000
+    for row in rows:
+        assert row["cwnd_mean_bytes"] > 10 * 1428
+        # Two links of 10 ms each way, whose queues hold a product of bandwidth and delay.
+        assert 0.02 < row["srtt_s"] < 0.06
+        assert row["packets_sent"] > row["bytes"] / 1428
+        assert row["timeouts"] == 0
+
+
+@needs_kernel
 @pytest.mark.parametrize("app", ["upload", "download"])
 @pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
 @pytest.mark.parametrize("paths", ["single-mesh", "full-mesh"])

@@ -343,10 +343,10 @@ impl<'a> Counts<'a> {
         connections.iter().for_each(|(_, meter)| rtt.merge(&meter.rtt));
         Counts {
             packets: ledger.packets,
-            retransmissions: sum(|meter| meter.retransmissions).or(ledger.sctp.retransmissions),
+            retransmissions: sum(|meter| meter.retransmissions).or(ledger.paths.retransmissions),
             fast_retransmissions: None,
             timeout_retransmissions: None,
-            timeouts: ledger.info.timeouts,
+            timeouts: ledger.info.timeouts.or_else(|| ledger.paths.timeouts()),
             recoveries: None,
             duplicate_acks: sum(|meter| meter.duplicate_acks),
             spurious_retransmissions: None,
@@ -355,7 +355,7 @@ impl<'a> Counts<'a> {
             messages_abandoned: None,
             multipath: None,
             rtt: Cow::Owned(rtt),
-            srtt: ledger.info.srtt().or(ledger.sctp.paths.first().and_then(|path| path.srtt)),
+            srtt: ledger.info.srtt().or(ledger.paths.paths.first().and_then(|path| path.srtt)),
             is_over: ledger.written.is_some(),
         }
     }

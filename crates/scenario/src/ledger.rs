@@ -2,6 +2,7 @@
 
 use crate::measure::SenderState;
 use crate::meter::TcpMeter;
+use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
 use vazao_transport::udp;
 
@@ -23,8 +24,8 @@ pub(crate) struct Ledger {
     pub failure: Option<String>,
     /// What the sender's kernel last said of its connection.
     pub info: TcpInfo,
-    /// What the sender's kernel says of its association.
-    pub sctp: SctpInfo,
+    /// What the sender's kernel says of the paths of its association, or of its subflows.
+    pub paths: PathsInfo,
     /// The sender's connections as seen on the wire: the client's port and each one's counts.
     pub connections: Vec<(Tuple, TcpMeter)>,
     /// IP packets that the sender sent, of any protocol, and payload bytes that arrived.
@@ -81,19 +82,29 @@ impl TcpInfo {
     }
 }
 
-/// Samples of a kernel's state of an association (`struct sctp_assoc_stats`, `struct sctp_paddrinfo`).
+/// Samples of a kernel's state of what goes by several paths: an association (`struct sctp_assoc_stats`, `struct
+/// sctp_paddrinfo`), or a connection of Multipath TCP (`struct tcp_info` of each subflow).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SctpInfo {
+pub(crate) struct PathsInfo {
     /// Chunks sent again.
     pub retransmissions: Option<u64>,
-    /// Its paths, the primary first.
-    pub paths: Vec<SctpPath>,
+    /// The paths: an association's primary one first, subflows in the order in which they were seen.
+    pub paths: Vec<PathInfo>,
 }
 
-/// A path of an association.
+/// A path of an association, or a subflow. `None`: its kernel does not say.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SctpPath {
+pub(crate) struct PathInfo {
+    /// A subflow's addresses, the sender's first.
+    pub ends: Option<[[u8; 4]; 2]>,
+    ports: [u16; 2],
     pub srtt: Option<Duration>,
+    /// Payload sent, what was sent again not counted.
+    pub bytes: Option<u64>,
+    /// Segments sent, and sent again.
+    pub packets: Option<u64>,
+    pub retransmissions: Option<u64>,
+    pub timeouts: Option<u64>,
     /// Its window, since when, and its integral over time since the first sample.
     cwnd: u64,
     since: Time,
@@ -101,7 +112,7 @@ pub(crate) struct SctpPath {
     area: f64,
 }
 
-impl SctpPath {
+impl PathInfo {
     /// Bytes of its window on average until `end`.
     pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
         let rest = self.cwnd as f64 * end.since(self.since.min(end)).as_secs();
@@ -110,28 +121,64 @@ impl SctpPath {
     }
 }
 
-impl SctpInfo {
-    /// Takes over what a sample says of the association, or of one of its paths.
+impl PathsInfo {
+    /// Takes over what a sample says of the whole, or of one of its paths.
     pub fn update(&mut self, now: Time, path: Option<usize>, sample: &str) {
+        let value = |wanted| value(sample, wanted);
         let Some(number) = path else {
-            self.retransmissions = value(sample, "total_retrans").or(self.retransmissions);
+            self.retransmissions = value("total_retrans").or(self.retransmissions);
             return;
         };
-        let Some(cwnd) = value(sample, "cwnd_bytes") else { return };
-        if self.paths.len() <= number {
-            self.paths.resize(number + 1, SctpPath { since: now, first: now, ..SctpPath::default() });
-        }
-        let path = &mut self.paths[number];
+        let segments = || Some(value("cwnd")? * value("mss")?);
+        let Some(cwnd) = value("cwnd_bytes").or_else(segments) else { return };
+        let path = self.path(now, number, sample);
         path.area += path.cwnd as f64 * now.since(path.since).as_secs();
         (path.cwnd, path.since) = (cwnd, now);
-        path.srtt = value(sample, "srtt_us").filter(|&us| us > 0).map(Duration::from_micros);
+        path.srtt = value("srtt_us").filter(|&us| us > 0).map(Duration::from_micros);
+        path.bytes = value("bytes_sent").map(|bytes| bytes - value("bytes_retrans").unwrap_or(0).min(bytes));
+        path.packets = value("segs_out");
+        path.retransmissions = value("total_retrans");
+        path.timeouts = value("total_rto");
     }
+
+    /// The path that a sample is of. A subflow is known by its addresses and ports: its number falls when one before it is
+    /// gone.
+    fn path(&mut self, now: Time, number: usize, sample: &str) -> &mut PathInfo {
+        let end = |wanted| word(sample, wanted)?.parse::<SocketAddrV4>().ok();
+        let fresh = PathInfo { since: now, first: now, ..PathInfo::default() };
+        let place = match end("local").zip(end("peer")) {
+            Some((local, peer)) => {
+                let (ends, ports) = ([local, peer].map(|end| end.ip().octets()), [local, peer].map(|end| end.port()));
+                let known = self.paths.iter().position(|path| (path.ends, path.ports) == (Some(ends), ports));
+                known.unwrap_or_else(|| {
+                    self.paths.push(PathInfo { ends: Some(ends), ports, ..fresh });
+                    self.paths.len() - 1
+                })
+            }
+            None => number,
+        };
+        if self.paths.len() <= place {
+            self.paths.resize(place + 1, fresh);
+        }
+        &mut self.paths[place]
+    }
+
+    /// Timeouts of all paths.
+    pub fn timeouts(&self) -> Option<u64> {
+        let all: Option<Vec<_>> = self.paths.iter().map(|path| path.timeouts).collect();
+        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+}
+
+/// What a sample gives a name.
+fn word<'a>(sample: &'a str, wanted: &str) -> Option<&'a str> {
+    let mut found = sample.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    Some(found.find(|(name, _)| *name == wanted)?.1)
 }
 
 /// The number that a sample gives a name.
 fn value(sample: &str, wanted: &str) -> Option<u64> {
-    let mut found = sample.split_ascii_whitespace().filter_map(|word| word.split_once('='));
-    found.find(|(name, _)| *name == wanted)?.1.parse().ok()
+    word(sample, wanted)?.parse().ok()
 }
 
 impl SenderState for TcpInfo {
@@ -246,5 +293,26 @@ mod tests {
             info.update(&format!("cwnd=14 ssthresh={threshold} mss=1000 ca_state=3"));
             assert_eq!((info.cuts(), info.is_repairing()), (cuts, true), "threshold {threshold}");
         }
+    }
+
+    #[test]
+    fn a_subflow_is_known_by_its_ends() {
+        let sample = |port: u16, sent: u64| {
+            format!(
+                "local=10.0.0.1:{port} peer=10.0.0.2:5001 cwnd=10 mss=1000 srtt_us=0 bytes_sent={sent} bytes_retrans=5 \
+                 segs_out=9 total_retrans=1 total_rto=2"
+            )
+        };
+        let mut info = PathsInfo::default();
+        info.update(Time::ZERO, None, "subflows=1 bytes_sent=7");
+        info.update(Time::ZERO, Some(0), &sample(1, 100));
+        info.update(Time::ZERO, Some(1), &sample(2, 200));
+        // The first is gone.
+        info.update(Time::from_nanos(1_000_000_000), Some(0), &sample(2, 300));
+        let told: Vec<_> = info.paths.iter().map(|path| (path.bytes, path.packets, path.retransmissions)).collect();
+        assert_eq!(told, [(Some(95), Some(9), Some(1)), (Some(295), Some(9), Some(1))]);
+        assert_eq!((info.retransmissions, info.timeouts()), (None, Some(4)));
+        assert_eq!(info.paths[1].ends, Some([[10, 0, 0, 1], [10, 0, 0, 2]]));
+        assert_eq!(info.paths[1].cwnd_mean(Time::from_nanos(2_000_000_000)), Some(10_000.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::account::Account;
 use crate::flow::{FlowSpec, Routes};
-use crate::ledger::SctpPath;
+use crate::ledger::PathInfo;
 use crate::machine::Machine;
 use crate::multihomed::{Multihomed, PathView, watched};
 use crate::multipath::Bundle;
@@ -111,7 +111,8 @@ pub(crate) fn path_rows<P>(
         (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) => {
             association(sender, receiver, span, &association_ways(graph, spec), graph)
         }
-        (Some(Machine::Mptcp(sender)), Some(Machine::Mptcp(receiver))) => {
+        (Some(Machine::Mptcp(sender)), receiver) => {
+            let receiver = if let Some(Machine::Mptcp(receiver)) = receiver { Some(&**receiver) } else { None };
             subflows(sender, receiver, span, &subflow_ways(graph, spec), graph)
         }
         _ => guest(number, account, world).unwrap_or_else(|| vec![whole(number, account, world)]),
@@ -146,10 +147,10 @@ fn association(
     sender.paths(span).enumerate().map(report).collect()
 }
 
-/// The subflows of a connection.
+/// The subflows of a connection. What a guest as receiver has not got is not known by subflow.
 fn subflows(
     sender: &Bundle,
-    receiver: &Bundle,
+    receiver: Option<&Bundle>,
     span: Duration,
     ways: &[(Way, Routes)],
     graph: &Graph,
@@ -161,7 +162,7 @@ fn subflows(
             place: ways.get(usize::from(subflow.tuple().way)).map(|way| Place::of_subflow(graph, way)),
             bytes: Some(stats.bytes),
             packets_sent: Some(stats.segments),
-            packets_lost: Some(receiver.lost(subflow)),
+            packets_lost: receiver.map(|receiver| receiver.lost(subflow)),
             retransmissions: Some(stats.retransmissions),
             fast_retransmissions: Some(stats.fast_retransmissions),
             timeout_retransmissions: Some(stats.timeout_retransmissions),
@@ -173,18 +174,28 @@ fn subflows(
     sender.connection.subflows().iter().zip(means).map(report).collect()
 }
 
-/// The paths of a guest's association. Of several, its kernel tells windows and round-trip times alone.
+/// The paths of a guest's association, or its subflows. Of several paths of an association its kernel tells windows and
+/// round-trip times alone.
 fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Vec<PathReport>> {
-    let End::Guest(_) = world.flows[number].sender() else { return None };
-    let paths = &world.guests.ledger(number).sctp.paths[..];
+    let flow = &world.flows[number];
+    let End::Guest(_) = flow.sender() else { return None };
+    let paths = &world.guests.ledger(number).paths.paths[..];
     let sender = &account.sender;
     let end = if sender.is_over { account.last_byte.unwrap_or(world.now) } else { world.now };
     let of_all = |count: u64| (paths.len() == 1).then_some(count);
-    let report = |path: &SctpPath| PathReport {
-        bytes: of_all(account.app_bytes),
-        packets_sent: of_all(sender.packets),
+    let addresses = &world.guests.addresses;
+    let name = |address| addresses.owner(address).map(|index| addresses.interfaces[index].name.clone());
+    let report = |path: &PathInfo| PathReport {
+        place: path.ends.map(|ends| {
+            let [local, peer] = ends.map(name);
+            let (client, server) = if flow.client_sends { (local, peer) } else { (peer, local) };
+            Place { client, server, route: None }
+        }),
+        bytes: path.bytes.or(of_all(account.app_bytes)),
+        packets_sent: path.packets.or(of_all(sender.packets)),
         packets_lost: of_all(account.arrivals.lost),
-        retransmissions: sender.retransmissions.and_then(of_all),
+        retransmissions: path.retransmissions.or(sender.retransmissions.and_then(of_all)),
+        timeouts: path.timeouts,
         srtt: path.srtt,
         cwnd_mean: path.cwnd_mean(end),
         ..PathReport::default()

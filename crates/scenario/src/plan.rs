@@ -327,7 +327,7 @@ fn write_mptcp(out: &mut String, addresses: &Addresses, node: usize, ends: &[End
         // The client opens a subflow to each address that the server tells of, from the interface that its routes
         // name; from all of them if they are endpoints of a full mesh.
         if end.side == 1 || full {
-            writeln!(out, "mptcp endpoint {} card {} {flags}", Ipv4Addr::from(interface.address), interface.number)?;
+            writeln!(out, "mptcp endpoint {} {flags}", Ipv4Addr::from(interface.address))?;
         }
     }
     Ok(())

@@ -55,6 +55,8 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Linux's and ns-3's count of acknowledged segments.
     whole: WholeSegments,
+    /// How many of them there must be for one more: for which window and when that was last worked out.
+    counted: Option<(f64, Time, f64)>,
     /// W_max, cwnd_prior and the stage as they were before the last reduction (section 4.9.2).
     before: Option<(f64, f64, Option<Epoch>)>,
     /// When the last acknowledgement arrived, and whether it left nothing in flight.
@@ -85,6 +87,8 @@ struct Profile {
     ahead: fn(&Ack) -> Duration,
     friendly: Friendly,
     growth: Growth,
+    /// How long a count of segments holds while the window stays what it is.
+    holds: Duration,
     pause: Pause,
 }
 
@@ -127,6 +131,7 @@ const RFC: Profile = Profile {
     ahead: |ack| ack.srtt,
     friendly: Friendly::Jump,
     growth: Growth::Fractions,
+    holds: Duration::ZERO,
     pause: Pause::ApplicationLimited,
 };
 
@@ -139,11 +144,14 @@ const LINUX: Profile = Profile {
     ahead: |ack| ack.min_rtt.min(ack.srtt),
     friendly: Friendly::Approach,
     growth: Growth::WholeSegments,
+    // HZ / 32 ticks (bictcp_update): so the window follows W_est some milliseconds late.
+    holds: Duration::from_micros(31_250),
     pause: Pause::Idle,
 };
 
 /// ns-3 up to 3.41 (tcp-cubic.cc); later versions have a Reno-friendly region.
-const NS3: Profile = Profile { c: 0.4, beta: 0.7, friendly: Friendly::Absent, pause: Pause::Never, ..LINUX };
+const NS3: Profile =
+    Profile { c: 0.4, beta: 0.7, friendly: Friendly::Absent, holds: Duration::ZERO, pause: Pause::Never, ..LINUX };
 
 impl Cubic {
     /// CUBIC with the registry's parameters.
@@ -165,6 +173,7 @@ impl Cubic {
             prior: 0.0,
             epoch: None,
             whole: WholeSegments::default(),
+            counted: None,
             before: None,
             last_ack: (Time::ZERO, false),
         }
@@ -230,13 +239,20 @@ impl Window for Cubic {
 
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let (w, part) = (state.segments(), (ack.acked as f64 / state.cwnd).min(1.0));
+        let counted = self.counted.filter(|_| self.epoch.is_some());
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin(w, ack.now));
         epoch.estimate += self.alpha(epoch.estimate) * part;
         let (t, ahead) = (ack.now.since(epoch.start).as_secs(), (self.profile.ahead)(ack).as_secs());
         let grown = match self.profile.growth {
             Growth::Fractions => state.mss * self.grow_fractions(&epoch, w, part, t, ahead),
             Growth::WholeSegments => {
-                let every = self.segments_for_one_more(&epoch, w, t, ahead);
+                let holds = |&(window, since, _): &(f64, Time, f64)| {
+                    window == w.floor() && ack.now.since(since) <= self.profile.holds
+                };
+                let (window, since, every) = counted
+                    .filter(holds)
+                    .unwrap_or_else(|| (w.floor(), ack.now, self.segments_for_one_more(&epoch, w, t, ahead)));
+                self.counted = Some((window, since, every));
                 self.whole.grow(state, ack, every)
             }
         };

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::netlink::{Message, Netlink, attribute};
-use crate::network::card_index;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -46,7 +45,6 @@ const MPTCP_SUBFLOWS: u16 = 3;
 const ADDRESS_FAMILY: u16 = 1;
 const ADDRESS_IPV4: u16 = 3;
 const ADDRESS_FLAGS: u16 = 6;
-const ADDRESS_INTERFACE: u16 = 7;
 
 /// How many additional subflows a connection may have, and how many addresses of its peer it accepts.
 pub fn mptcp_limits(subflows: u32, accepted: u32) -> Result<(), Failure> {
@@ -55,15 +53,14 @@ pub fn mptcp_limits(subflows: u32, accepted: u32) -> Result<(), Failure> {
     })
 }
 
-/// An address that the path manager may use.
-pub fn mptcp_endpoint(address: Ipv4Addr, card: u32, flags: u32) -> Result<(), Failure> {
-    let index = card_index(card)?;
+/// An address that the path manager may use. Subflows from it are not bound to a card: the answer to one comes by the card
+/// to which the peer's routes lead, and a bound socket would not have it.
+pub fn mptcp_endpoint(address: Ipv4Addr, flags: u32) -> Result<(), Failure> {
     mptcp(MPTCP_ADD_ADDRESS, |message| {
-        let attributes: [(u16, &[u8]); 4] = [
+        let attributes: [(u16, &[u8]); 3] = [
             (ADDRESS_FAMILY, &(libc::AF_INET as u16).to_ne_bytes()),
             (ADDRESS_IPV4, &address.octets()),
             (ADDRESS_FLAGS, &flags.to_ne_bytes()),
-            (ADDRESS_INTERFACE, &index.to_ne_bytes()),
         ];
         message.with_nested(MPTCP_ADDRESS, &attributes)
     })

@@ -87,6 +87,6 @@ fn apply(network: &Network, setup: Setup) -> Result<(), failure::Failure> {
         Setup::Sysctl { key, value } => knobs::sysctl(&key, &value),
         Setup::Module { key, value } => knobs::module(&key, &value),
         Setup::MptcpLimits { subflows, accepted } => knobs::mptcp_limits(subflows, accepted),
-        Setup::MptcpEndpoint { address, card, flags } => knobs::mptcp_endpoint(address, card, flags),
+        Setup::MptcpEndpoint { address, flags } => knobs::mptcp_endpoint(address, flags),
     }
 }

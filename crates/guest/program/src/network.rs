@@ -119,7 +119,7 @@ fn card_name(number: u32) -> String {
 }
 
 /// A card's index.
-pub fn card_index(number: u32) -> Result<u32, Failure> {
+fn card_index(number: u32) -> Result<u32, Failure> {
     interface(&card_name(number))
 }
 

@@ -20,7 +20,7 @@ pub enum Setup {
     /// How many additional subflows a connection may have, and how many addresses it accepts from its peer.
     MptcpLimits { subflows: u32, accepted: u32 },
     /// An address for additional subflows.
-    MptcpEndpoint { address: Ipv4Addr, card: u32, flags: u32 },
+    MptcpEndpoint { address: Ipv4Addr, flags: u32 },
 }
 
 /// Where datagrams to a prefix leave.
@@ -160,8 +160,8 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
         ["mptcp", "limits", subflows, accepted] => {
             Setup::MptcpLimits { subflows: value(subflows)?, accepted: value(accepted)? }
         }
-        ["mptcp", "endpoint", address, "card", card, ref names @ ..] => {
-            Setup::MptcpEndpoint { address: value(address)?, card: value(card)?, flags: endpoint_flags(names)? }
+        ["mptcp", "endpoint", address, ref names @ ..] => {
+            Setup::MptcpEndpoint { address: value(address)?, flags: endpoint_flags(names)? }
         }
         _ => return Err("no such statement".to_owned()),
     };

@@ -31,7 +31,7 @@ const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Guests {
     hosts: Vec<GuestHost>,
-    addresses: Addresses,
+    pub addresses: Addresses,
     /// Ways of packets: from a guest's interface to an address.
     ways: BTreeMap<(usize, Address), Way>,
     frames: Frames,
@@ -546,8 +546,8 @@ impl<P: Probe> World<P> {
                 self.close(number, side, done || why.is_some());
                 self.close_unheard(number);
             }
-            Report::Info(_, path, text) if sends && flow.protocol == Protocol::Sctp => {
-                ledger.sctp.update(now, path, text);
+            Report::Info(_, path, text) if sends && matches!(flow.protocol, Protocol::Sctp | Protocol::Mptcp) => {
+                ledger.paths.update(now, path, text);
             }
             Report::Info(_, None, text) if sends => {
                 if !ledger.info.update(text) {

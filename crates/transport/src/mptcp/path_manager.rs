@@ -60,11 +60,16 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         title: "Full mesh",
         source: "RFC 8684; Linux MPTCP v0.90, mptcp_fullmesh",
         help: "subflows between each of the client's addresses and each of the server's",
-        parameters: &[Parameter::new("subflows", Kind::Integer(1, 8), "1", "subflows between each pair of addresses")],
-        build: |known, parameters| {
-            let each = all(known, |way| way.relay == 0);
-            each.iter().copied().cycle().take(each.len() * parameters.integer("subflows") as usize).collect()
-        },
+        parameters: &[
+            Parameter::new("subflows", Kind::Integer(1, 8), "1", "subflows between each pair of addresses"),
+            Parameter::new(
+                "limit",
+                Kind::Integer(1, 64),
+                "64",
+                "subflows at most, those to the server's first addresses first; the Linux kernel has 9 at most",
+            ),
+        ],
+        build: full_mesh,
     },
     Entry {
         name: "single-mesh",
@@ -81,6 +86,14 @@ fn all(known: &[Way], wanted: impl Fn(&Way) -> bool) -> Vec<usize> {
     (0..known.len()).filter(|&index| wanted(&known[index])).collect()
 }
 
+/// Server by server, as their addresses are announced.
+fn full_mesh(known: &[Way], parameters: &Parameters) -> Vec<usize> {
+    let mut each = all(known, |way| way.relay == 0);
+    each.sort_by_key(|&index| (known[index].server != known[0].server, known[index].server));
+    let [subflows, limit] = ["subflows", "limit"].map(|name| parameters.integer(name) as usize);
+    each.iter().copied().cycle().take((each.len() * subflows).min(limit)).collect()
+}
+
 /// Each address of the client's is used once, with the first of the server's that is known and can be reached from it.
 fn single_mesh(known: &[Way], _: &Parameters) -> Vec<usize> {
     let is_first = |index: usize| known[..index].iter().all(|way| way.client != known[index].client || way.relay != 0);
@@ -90,7 +103,7 @@ fn single_mesh(known: &[Way], _: &Parameters) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vazao_engine::registry::find;
+    use vazao_engine::registry::{Value, find};
 
     /// Every pair of two clients' and three servers' addresses, the first pair first.
     fn mesh() -> Vec<Way> {
@@ -107,8 +120,22 @@ mod tests {
         let known = mesh();
         assert_eq!(wanted("default", &known), [0]);
         assert_eq!(wanted("ndiffports", &known), [0, 0]);
-        assert_eq!(wanted("full-mesh", &known), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(wanted("full-mesh", &known), [0, 3, 1, 4, 2, 5]);
         assert_eq!(wanted("single-mesh", &known), [0, 3]);
+    }
+
+    /// As Linux's path manager does, which has eight subflows beside the first: for each address that it is told of
+    /// (fill_local_addresses_vec) one from each of its own, until there are enough.
+    #[test]
+    fn a_limited_mesh_takes_server_by_server() {
+        let known: Vec<Way> =
+            (0..5).flat_map(|client| (0..5).map(move |server| Way { client, server, relay: 0 })).collect();
+        let entry = find("path manager", PATH_MANAGERS, "full-mesh").unwrap();
+        let mut parameters = Parameters::defaults(entry.parameters);
+        parameters.set("limit", Value::Number(9.0));
+        let ends: Vec<_> =
+            (entry.build)(&known, &parameters).iter().map(|&i| (known[i].server, known[i].client)).collect();
+        assert_eq!(ends, [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3)]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn setup_statements_keep_their_order_and_their_words() {
          sysctl net.ipv4.tcp_rmem 4096 131072 6291456\n\
          module tcp_cubic.hystart 0\n\
          mptcp limits 8 7\n\
-         mptcp endpoint 10.0.1.1 card 1 subflow backup\n\
+         mptcp endpoint 10.0.1.1 subflow backup\n\
          sample 10000000\n\
          off-when-done\n",
     )
@@ -50,7 +50,7 @@ fn setup_statements_keep_their_order_and_their_words() {
             Setup::Sysctl { key: "net.ipv4.tcp_rmem".into(), value: "4096 131072 6291456".into() },
             Setup::Module { key: "tcp_cubic.hystart".into(), value: "0".into() },
             Setup::MptcpLimits { subflows: 8, accepted: 7 },
-            Setup::MptcpEndpoint { address: address("10.0.1.1"), card: 1, flags: 0b110 },
+            Setup::MptcpEndpoint { address: address("10.0.1.1"), flags: 0b110 },
         ]
     );
     assert_eq!(plan.setup[0].0, "card 0 10.0.0.1");
@@ -99,7 +99,7 @@ fn what_is_no_statement_is_named_with_the_reason() {
         ("crad 0 10.0.0.1", "crad 0 10.0.0.1: no such statement"),
         ("card 0 10.0.0.300", "card 0 10.0.0.300: bad value 10.0.0.300"),
         ("route 10.0.0.0/33 card 0", "route 10.0.0.0/33 card 0: bad value 10.0.0.0/33"),
-        ("mptcp endpoint 10.0.1.1 card 1 sub", "mptcp endpoint 10.0.1.1 card 1 sub: no endpoint flag sub"),
+        ("mptcp endpoint 10.0.1.1 sub", "mptcp endpoint 10.0.1.1 sub: no endpoint flag sub"),
         ("flow number=1 transport=quic", "flow number=1 transport=quic: bad value quic"),
         ("flow number=1 speed=1", "flow number=1 speed=1: a flow has no speed"),
         ("flow transport=tcp role=client", "flow transport=tcp role=client: a flow has a number"),
