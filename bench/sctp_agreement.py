@@ -199,11 +199,9 @@ def spread(values: Sequence[float]) -> str:
     return f"{values[0]:.4f}" if len(values) < 2 else f"{fmean(values):.3f} ± {t_interval(values).half:.3f}"
 
 
-def show(console: Console, pairs: Sequence[Pair]) -> None:
+def show(console: Console, pairs: Sequence[Pair], title: str = "our SCTP / Linux's") -> None:
     """A row for each transfer, and one for each kind of them."""
-    table = columns(
-        "our SCTP / Linux's", "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees", "short timers"
-    )
+    table = columns(title, "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees", "short timers")
     for pair in pairs:
         again = f"{pair.resent[0]} / {pair.resent[1]}"
         agrees = "yes" if pair.agree else "no"

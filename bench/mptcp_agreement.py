@@ -1,0 +1,145 @@
+"""How near our Multipath TCP is to the Linux kernel's: the same transfers, with the same lost packets, on both.
+
+.venv/bin/python bench/mptcp_agreement.py [--jobs N] [--json FILE]
+
+Two links and five, alike and not, both ways; without loss, with packets that are lost by their number on each link, and
+full meshes of subflows. Schedulers differ: ours takes the subflow with the least round-trip time that has room,
+Linux's the one that will have sent soonest what was given to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import chain, product
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from counterparts import LINUX_MESH
+from sctp_agreement import TOLERANCE, Pair, show
+from stacks import ours, terminal
+
+import vazao as vz
+from vazao import kernel
+
+PATHS: Mapping[str, tuple[tuple[int, float], ...]] = {
+    "10+10 Mbit/s, 20+20 ms": ((10, 20), (10, 20)),
+    "50+50 Mbit/s, 20+20 ms": ((50, 20), (50, 20)),
+    "10+50 Mbit/s, 20+20 ms": ((10, 20), (50, 20)),
+    "10+10 Mbit/s, 20+100 ms": ((10, 20), (10, 100)),
+    "5 x 20 Mbit/s, 20 ms": ((20, 20),) * 5,
+}
+"""Rates and round-trip times of the links."""
+
+QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
+SECONDS = 2
+"""What the links carry together in this time is sent."""
+
+SEGMENT = 1424
+FIRST = 4
+"""The first packet of a link that may have data: a handshake comes before."""
+
+LOSSES: Mapping[str, Callable[[int], list[int]]] = {
+    "none": lambda _: [],
+    "early": lambda _: [FIRST + 6],
+    "burst": lambda packets: [FIRST + packets // 3 + i for i in range(5)],
+}
+"""Which packets of each link are lost, of so many with data."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer, as both stacks have it."""
+
+    name: str
+    kind: str
+    network: vz.Network
+    app: vz.App
+    path_manager: Any
+
+
+def link(rate: int, rtt_ms: float, queue: str, loss: str, upload: bool) -> vz.Link:
+    """A link that loses some of the data."""
+    packets = LOSSES[loss](round(rate * 1e6 / 8 * SECONDS / SEGMENT))
+    lossy = vz.link(loss={"kind": "list", "packets": packets}) if packets else None
+    way = {"forward" if upload else "reverse": lossy}
+    return vz.link(f"{rate} Mbps", f"{rtt_ms / 2} ms", queue=queue, **way)
+
+
+def transfer(paths: str, upload: bool, queue: str, loss: str, mesh: bool) -> Transfer:
+    """A transfer by these links."""
+    links = PATHS[paths]
+    size = f"{sum(rate for rate, _ in links) * SECONDS * 125_000} B"
+    kind = "full mesh" if mesh else "without loss" if loss == "none" else "listed losses"
+    way = "upload" if upload else "download"
+    network = vz.multipath(*(link(rate, rtt, queue, loss, upload) for rate, rtt in links))
+    app = vz.upload(size) if upload else vz.download(size)
+    name = ", ".join([paths, queue, way, loss if loss != "none" else kind])
+    return Transfer(name, kind, network, app, LINUX_MESH if mesh else "single-mesh")
+
+
+def grid() -> list[Transfer]:
+    """Every queue without loss, both ways; losses and full meshes with the middle one.
+
+    In a full mesh a guest as server sends by the links of its own addresses, whatever the client's (it routes by
+    source), and ours by the client's: what would be compared is routing.
+    """
+    free = product(PATHS, (True, False), QUEUES, ["none"], [False])
+    lossy = product(PATHS, (True, False), ["1 bdp"], [loss for loss in LOSSES if loss != "none"], [False])
+    meshes = product(PATHS, [True], ["1 bdp"], ["none"], [True])
+    return [transfer(*each) for each in chain(free, lossy, meshes)]
+
+
+def run(what: Transfer, settings: Mapping[str, Any]) -> tuple[float, int]:
+    """One run: when it was done, and what was sent again."""
+    transport = vz.mptcp(path_manager=what.path_manager, **settings)
+    try:
+        row = vz.run(what.network, [vz.flow(what.app, transport)]).flows.to_dicts()[0]
+    except vz.VazaoError as error:
+        # What crosses from one process to another must not carry the engine's own exception.
+        raise RuntimeError(f"{what.name}: {error}") from None
+    if not (row["completed"] and row["intact"]):
+        raise RuntimeError(f"{what.name}: not every byte arrived")
+    return row["completion_s"], row["retransmissions"]
+
+
+def compare(what: Transfer) -> Pair:
+    """A transfer on both, with CUBIC on each subflow."""
+    mine, linux = run(what, ours("cubic")), run(what, {"cc": "cubic", "stack": "linux"})
+    return Pair(what.name, what.kind, (mine[0],), (linux[0],), (mine[1], linux[1]))
+
+
+def measure(transfers: Sequence[Transfer], jobs: int | None) -> list[Pair]:
+    """All of them, so many at a time."""
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(compare, transfers))
+
+
+def main() -> int:
+    """Runs everything, prints how it agrees. The exit code is 1 if the median without loss is above the tolerance."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--json", type=Path, help="where to keep the numbers")
+    given = parser.parse_args()
+    console = terminal()
+    if kernel.find() is None:
+        console.print(kernel.missing(), markup=False, soft_wrap=True)
+        return 0
+    transfers = grid()
+    with console.status(f"{len(transfers)} transfers on both"):
+        pairs = measure(transfers, given.jobs)
+    show(console, pairs, "our MPTCP / Linux's")
+    if given.json:
+        given.json.write_text(json.dumps([asdict(pair) | {"error": pair.error} for pair in pairs], indent=1) + "\n")
+    free = [abs(pair.error) for pair in pairs if pair.kind == "without loss"]
+    return int(median(free) > TOLERANCE)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
