@@ -63,8 +63,17 @@ fn choice(name: &str, paths: &[PathState]) -> Decision {
 // ---- any situation --------------------------------------------------------------------------------------------------
 
 /// Those that may let a path rest that has room, by definition.
-const WAITING: [&str; 8] =
-    ["bufferbloat-mitigation", "freeze", "cp-radical", "cp-conservative", "forward-delay", "blest", "ecf", "daps"];
+const WAITING: [&str; 9] = [
+    "adaptive",
+    "bufferbloat-mitigation",
+    "freeze",
+    "cp-radical",
+    "cp-conservative",
+    "forward-delay",
+    "blest",
+    "ecf",
+    "daps",
+];
 
 fn any_path() -> impl Strategy<Value = PathState> {
     let times = (0_u64..300_000, 0_u64..300_000, 0_u64..50_000, -100_000_i64..100_000);
@@ -400,6 +409,35 @@ fn daps_follows_its_plan() {
     }
     paths[1].has_room = false;
     assert_eq!(daps.decide(&situation(&paths)), Decision::Wait);
+}
+
+/// Two paths with 40 segments each in 100 and 400 ms are 500 segments a second, for which 300 segments of buffer last 600 ms. An
+/// eighth of that is 75 ms: the far path is held to 75 / 400 of its window of 80 segments, 15, the near one to 75 / 100, 60.
+#[test]
+fn adaptive_holds_queues_back_under_pressure() {
+    let queue = |ms, flight| PathState { min_rtt: Duration::from_millis(1), ..path(ms, 80, flight) };
+    let decide = |paths: &[PathState], outstanding, waiting| {
+        let (outstanding, waiting) = (outstanding * MSS, waiting * MSS);
+        scheduler("adaptive").decide(&Situation { outstanding, waiting, buffer: 300 * MSS, ..situation(paths) })
+    };
+    let both = [queue(100, 40), queue(400, 40)];
+    assert_eq!(decide(&both, 76, 100), send(0));
+    // The far one alone has room: it takes data without pressure, and what is to be sent again.
+    let far = [PathState { has_room: false, ..both[0] }, both[1]];
+    assert_eq!(decide(&far, 76, 100), Decision::Wait);
+    assert_eq!(decide(&far, 75, 100), send(1));
+    assert_eq!(decide(&far, 76, 0), send(1));
+    // A path that is long when it is empty too is not held back for it.
+    let distant = PathState { min_rtt: Duration::from_millis(390), ..both[1] };
+    assert_eq!(decide(&[far[0], distant], 76, 100), send(1));
+}
+
+/// Without pressure it is the lowest time over space.
+#[test]
+fn adaptive_is_lts_while_the_window_is_wide() {
+    for paths in [[path(20, 10, 6), path(40, 20, 10)], [path(40, 20, 10), path(20, 10, 5)]] {
+        assert_eq!(choice("adaptive", &paths), choice("lts", &paths));
+    }
 }
 
 /// A path whose handshake lost a segment is not measured before it carries data: it is used while it has room, but it is not the

@@ -1,6 +1,6 @@
 //! Bufferbloat mitigation.
 
-use super::{Build, Decision, Scheduler, Situation, least_of};
+use super::{Build, Decision, PathState, Scheduler, Situation, least_of};
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
 /// As lowest round-trip time first; but a path whose round-trip time has grown over its least, because it fills a queue, is held
@@ -26,13 +26,16 @@ pub(super) const ENTRY: Entry<Build> = Entry {
     build: |p| Box::new(BufferbloatMitigation { lambda: p.number("lambda") }),
 };
 
+/// Whether there is room in the window that its queues leave to a path whose round-trip time ought to be so many seconds at most:
+/// w limit / srtt. An empty path always has some.
+#[inline]
+pub(super) fn is_within(path: &PathState, limit: f64) -> bool {
+    path.flight == 0 || (path.flight + path.queued) as f64 * path.srtt.as_secs() < limit * path.cwnd as f64
+}
+
 impl Scheduler for BufferbloatMitigation {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let within = |path: &super::PathState| {
-            let limit = self.lambda * path.min_rtt.as_secs() * path.cwnd as f64;
-            (path.flight + path.queued) as f64 * path.srtt.as_secs() < limit || path.flight == 0
-        };
-        let candidates = situation.available().filter(|(_, path)| within(path));
-        Decision::send(least_of(candidates, |path| path.srtt))
+        let within = situation.available().filter(|(_, path)| is_within(path, self.lambda * path.min_rtt.as_secs()));
+        Decision::send(least_of(within, |path| path.srtt))
     }
 }

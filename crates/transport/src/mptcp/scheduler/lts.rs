@@ -1,6 +1,6 @@
 //! Lowest time over space.
 
-use super::{Build, Decision, Scheduler, Situation};
+use super::{Build, Decision, PathState, Scheduler, Situation};
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
@@ -24,21 +24,27 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl Scheduler for LowestTimeSpace {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let (mut least_srtt, mut least_ratio, mut best) = (Duration::MAX, i64::MAX, None);
-        for (index, path) in situation.available() {
-            let space = path.free_segments();
-            if space <= 0 {
-                if path.srtt <= least_srtt {
-                    (least_srtt, best) = (path.srtt, Some(index));
-                }
-                continue;
-            }
-            // As time / space <= least_ratio, without a division for each path.
-            let time = path.srtt.as_nanos() as i64 / 125;
-            if time < least_ratio.saturating_add(1).saturating_mul(space) {
-                (least_ratio, best) = (time / space, Some(index));
-            }
-        }
-        Decision::send(best)
+        Decision::send(least_time_space(situation.available()))
     }
+}
+
+/// Which of these it is.
+#[inline]
+pub(super) fn least_time_space<'a>(paths: impl Iterator<Item = (usize, &'a PathState)>) -> Option<usize> {
+    let (mut least_srtt, mut least_ratio, mut best) = (Duration::MAX, i64::MAX, None);
+    for (index, path) in paths {
+        let space = path.free_segments();
+        if space <= 0 {
+            if path.srtt <= least_srtt {
+                (least_srtt, best) = (path.srtt, Some(index));
+            }
+            continue;
+        }
+        // As time / space <= least_ratio, without a division for each path.
+        let time = path.srtt.as_nanos() as i64 / 125;
+        if time < least_ratio.saturating_add(1).saturating_mul(space) {
+            (least_ratio, best) = (time / space, Some(index));
+        }
+    }
+    best
 }

@@ -3,6 +3,7 @@
 //! A scheduler is one page: it looks at a [`Situation`] and takes a [`Decision`]. What all of them share (which subflows can be
 //! used at all, what is sent again after a timeout, backups) is the connection's.
 
+mod adaptive;
 mod blest;
 mod bufferbloat_mitigation;
 mod constraint_proactive;
@@ -20,6 +21,7 @@ mod redundant;
 mod retransmit_penalize;
 mod round_robin;
 
+pub use adaptive::Adaptive;
 pub use blest::Blest;
 pub use bufferbloat_mitigation::BufferbloatMitigation;
 pub use constraint_proactive::ConstraintProactive;
@@ -155,6 +157,7 @@ pub const SCHEDULERS: &[Entry<Build>] = &[
     blest::ENTRY,
     ecf::ENTRY,
     daps::ENTRY,
+    adaptive::ENTRY,
 ];
 
 /// The path for which `value` is least; of equals the first.
