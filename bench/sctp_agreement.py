@@ -98,8 +98,8 @@ class Pair:
     ours_s: tuple[float, ...]
     linux_s: tuple[float, ...]
     resent: tuple[int, int]
-    error_short: float | None = None
-    """What is left of a deviation of single runs with timeouts of half a second."""
+    error_without: float | None = None
+    """What is left of a deviation of single runs without what makes the two part: with timeouts of half a second."""
 
     @property
     def error(self) -> float:
@@ -182,7 +182,7 @@ def compare(transfer: Transfer) -> Pair:
     if pair.agree or len(transfer.seeds) > 1:
         return pair
     ours, theirs = SHORT_TIMERS
-    return replace(pair, error_short=both(transfer, OURS | ours, THEIRS | theirs).error)
+    return replace(pair, error_without=both(transfer, OURS | ours, THEIRS | theirs).error)
 
 
 def both(transfer: Transfer, our: Mapping[str, Any], their: Mapping[str, Any]) -> Pair:
@@ -199,13 +199,15 @@ def spread(values: Sequence[float]) -> str:
     return f"{values[0]:.4f}" if len(values) < 2 else f"{fmean(values):.3f} ± {t_interval(values).half:.3f}"
 
 
-def show(console: Console, pairs: Sequence[Pair], title: str = "our SCTP / Linux's") -> None:
+def show(
+    console: Console, pairs: Sequence[Pair], title: str = "our SCTP / Linux's", without: str = "short timers"
+) -> None:
     """A row for each transfer, and one for each kind of them."""
-    table = columns(title, "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees", "short timers")
+    table = columns(title, "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees", without)
     for pair in pairs:
         again = f"{pair.resent[0]} / {pair.resent[1]}"
         agrees = "yes" if pair.agree else "no"
-        left = "" if pair.error_short is None else percent(pair.error_short)
+        left = "" if pair.error_without is None else percent(pair.error_without)
         table.add_row(pair.name, spread(pair.ours_s), spread(pair.linux_s), percent(pair.error), again, agrees, left)
     console.print(table)
     summary = columns("by kind", "kind", "transfers", "median |error|", "largest", "agree")
