@@ -1,6 +1,6 @@
 //! What a scheduler's decision costs: nanoseconds with 25 subflows, as many as full mesh makes of five interfaces a side.
 //!
-//! `cargo bench -p vazao-transport` prints, for each scheduler, the mean over situations in which every subflow has room, half of
+//! `cargo bench -p vazao-transport` prints, for each scheduler, what it is in situations in which every subflow has room, half of
 //! them have, and one has. Target: at most 200 ns.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
@@ -12,7 +12,8 @@ use vazao_transport::mptcp::{Decision, PathState, SCHEDULERS, Scheduler, Situati
 
 const PATHS: usize = 25;
 const TARGET_NS: f64 = 200.0;
-const ROUNDS: u32 = 200_000;
+const ROUNDS: u32 = 5_000;
+const BATCHES: u32 = 50;
 
 /// Which subflows have room.
 type Open = fn(usize) -> bool;
@@ -53,14 +54,18 @@ fn cost(scheduler: &mut dyn Scheduler, paths: &[PathState]) -> f64 {
         sent: 6_000_000,
         blocker: None,
     };
-    let start = Instant::now();
-    for _ in 0..ROUNDS {
-        situation.now += Duration::from_micros(10);
-        if let Decision::Send { path, .. } = black_box(scheduler.decide(black_box(&situation))) {
-            scheduler.on_sent(path, 1448);
+    let mut batch = || {
+        let start = Instant::now();
+        for _ in 0..ROUNDS {
+            situation.now += Duration::from_micros(10);
+            if let Decision::Send { path, .. } = black_box(scheduler.decide(black_box(&situation))) {
+                scheduler.on_sent(path, 1448);
+            }
         }
-    }
-    start.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
+        start.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
+    };
+    // The least of the batches: what else the machine does is not counted.
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 
 fn main() {

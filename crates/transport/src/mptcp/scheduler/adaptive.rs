@@ -48,7 +48,7 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 };
 
 impl Adaptive {
-    /// Seconds that a path's queues may make its round-trip time; without a limit while there is no pressure.
+    /// Nanoseconds that a path's queues may make its round-trip time; without a limit while there is no pressure.
     fn limit(&self, situation: &Situation<'_>) -> f64 {
         let buffer = situation.buffer as f64;
         if situation.waiting == 0 || situation.outstanding as f64 <= self.pressure * buffer {
@@ -56,7 +56,7 @@ impl Adaptive {
         }
         let known = situation.paths.iter().filter(|path| path.usable && path.srtt > Duration::ZERO);
         // By Little's law, also where a path is held below its window.
-        let rate: f64 = known.map(|path| path.flight as f64 / path.srtt.as_secs()).sum();
+        let rate: f64 = known.map(|path| path.flight as f64 / path.srtt.as_nanos() as f64).sum();
         self.share * buffer / rate
     }
 }
@@ -64,7 +64,8 @@ impl Adaptive {
 impl Scheduler for Adaptive {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         let limit = self.limit(situation);
-        let within = situation.available().filter(|(_, path)| is_within(path, limit.max(path.min_rtt.as_secs())));
+        let within =
+            situation.available().filter(|(_, path)| is_within(path, limit.max(path.min_rtt.as_nanos() as f64)));
         Decision::send(least_time_space(within))
     }
 }

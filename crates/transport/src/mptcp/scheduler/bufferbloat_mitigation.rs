@@ -26,16 +26,17 @@ pub(super) const ENTRY: Entry<Build> = Entry {
     build: |p| Box::new(BufferbloatMitigation { lambda: p.number("lambda") }),
 };
 
-/// Whether there is room in the window that its queues leave to a path whose round-trip time ought to be so many seconds at most:
+/// Whether there is room in the window that its queues leave to a path whose round-trip time ought to be so many nanoseconds at most:
 /// w limit / srtt. An empty path always has some.
 #[inline]
 pub(super) fn is_within(path: &PathState, limit: f64) -> bool {
-    path.flight == 0 || (path.flight + path.queued) as f64 * path.srtt.as_secs() < limit * path.cwnd as f64
+    path.flight == 0 || (path.flight + path.queued) as f64 * (path.srtt.as_nanos() as f64) < limit * path.cwnd as f64
 }
 
 impl Scheduler for BufferbloatMitigation {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let within = situation.available().filter(|(_, path)| is_within(path, self.lambda * path.min_rtt.as_secs()));
+        let within =
+            situation.available().filter(|(_, path)| is_within(path, self.lambda * path.min_rtt.as_nanos() as f64));
         Decision::send(least_of(within, |path| path.srtt))
     }
 }

@@ -23,7 +23,7 @@ impl Scheduler for InOrder {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         situation.assign(|path| {
             let round_trips = path.excess().div_ceil(path.cwnd.max(path.mss));
-            path.srtt * (2 * round_trips + 1) / 2
+            (round_trips as f64 + 0.5) * path.srtt.as_nanos() as f64
         })
     }
 

@@ -1,7 +1,6 @@
 //! Minimum delivery delay.
 
 use super::{Build, Decision, Scheduler, Situation};
-use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
 /// Minimum delivery delay (Singh, Goerg, Timm-Giel, Scharf, Banniza, *Performance comparison of scheduling algorithms for
@@ -22,7 +21,10 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl Scheduler for MinDeliveryDelay {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        situation.assign(|path| path.srtt / 2 + Duration::from_secs_f64(path.time_for(path.excess() + path.mss)))
+        situation.assign(|path| {
+            let round_trips = (path.excess() + path.mss) as f64 / path.cwnd.max(1) as f64;
+            (round_trips + 0.5) * path.srtt.as_nanos() as f64
+        })
     }
 
     fn queues(&self) -> bool {

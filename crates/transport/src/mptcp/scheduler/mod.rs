@@ -70,15 +70,15 @@ impl Situation<'_> {
     pub fn available(&self) -> impl Iterator<Item = (usize, &PathState)> {
         self.paths.iter().enumerate().filter(|(_, path)| path.is_available())
     }
-    /// For a scheduler that [queues](Scheduler::queues): the path for which `arrival` is least is given the next data, if that is
+    /// For a scheduler that [queues](Scheduler::queues): the path for which `arrival` (in nanoseconds) is least is given the next data, if that is
     /// within one and a half of the longest round-trip time. Beyond that nothing is known of windows, and what a path was given is
     /// not taken back. What is to be sent again is put before all that waits, and does not wait for that.
     #[inline]
-    pub fn assign(&self, arrival: impl Fn(&PathState) -> Duration) -> Decision {
+    pub fn assign(&self, arrival: impl Fn(&PathState) -> f64) -> Decision {
         let known = || self.paths.iter().enumerate().filter(|(_, path)| path.is_known());
-        let longest = known().map(|(_, path)| path.srtt).max().unwrap_or(Duration::ZERO);
+        let longest = known().map(|(_, path)| path.srtt).max().unwrap_or(Duration::ZERO).as_nanos() as f64;
         let best = least_of(known(), &arrival);
-        let is_near = |path: &PathState| self.waiting == 0 || arrival(path) * 2 <= longest * 3;
+        let is_near = |path: &PathState| self.waiting == 0 || arrival(path) <= 1.5 * longest;
         let near = best.filter(|&path| is_near(&self.paths[path]));
         Decision::send(near.or_else(|| least_of(self.available(), &arrival)))
     }
