@@ -25,7 +25,8 @@ pub(crate) struct Inbox {
 }
 
 /// Receive-buffer auto-tuning (RFC 8684 section 3.3.5 wants twice the sum of the rates times the largest round-trip time, so
-/// that one path's loss does not stop the others): the buffer holds four times what was read in such a time.
+/// that one path's loss does not stop the others): the buffer holds eight times what was read in such a time, for a sender may
+/// double in the next, and the time is measured where queues were shorter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tuning {
     since: Time,
@@ -119,7 +120,7 @@ impl Inbox {
         if rtt == Duration::ZERO || now.since(tuning.since) < rtt {
             return;
         }
-        let wanted = 4 * (self.read - tuning.from);
+        let wanted = 8 * (self.read - tuning.from);
         *tuning = Tuning { since: now, from: self.read };
         self.buffer = self.buffer.max(wanted.min(AUTO_BUFFER.end));
     }
@@ -165,6 +166,6 @@ mod tests {
         inbox.insert(0, 200_000);
         inbox.take(u64::MAX, 1);
         inbox.tune(Time::from_nanos(1_000_000), Duration::from_millis(1));
-        assert_eq!(inbox.window(1), 800_000);
+        assert_eq!(inbox.window(1), 1_600_000);
     }
 }

@@ -245,8 +245,7 @@ impl Connection {
         if self.fin_at != Time::NEVER {
             return false;
         }
-        let usable = (0..self.views.len()).filter(|&number| self.views[number].usable);
-        let Some(number) = usable.min_by_key(|&number| self.views[number].srtt) else { return false };
+        let Some(number) = self.messenger() else { return false };
         let subflow = &mut self.subflows[number];
         subflow.fin_due = true;
         subflow.tcp.acknowledge_now();

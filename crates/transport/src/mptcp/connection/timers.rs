@@ -56,6 +56,14 @@ impl Connection {
         }
     }
 
+    /// The subflow for what must be answered: the fastest, and after each silence the next one, for the first may be dead and,
+    /// with nothing of its own to send, never show it.
+    pub(super) fn messenger(&self) -> Option<usize> {
+        let mut usable: Vec<usize> = (0..self.views.len()).filter(|&number| self.views[number].usable).collect();
+        usable.sort_by_key(|&number| self.views[number].srtt);
+        (!usable.is_empty()).then(|| usable[self.backoff as usize % usable.len()])
+    }
+
     /// How long an answer is waited for that did not come so far.
     pub(super) fn patience(&self, number: usize) -> Duration {
         let rto = self.subflows[number].tcp.rtt().rto();
@@ -98,8 +106,7 @@ impl Connection {
     /// The receiver's window is shut and nothing is under way that would bring news of it.
     fn probe(&mut self, now: Time) {
         self.persist_at = Time::NEVER;
-        let open = self.subflows.iter().position(|subflow| subflow.is_open() && !subflow.tcp.is_after_timeout());
-        if let Some(number) = open
+        if let Some(number) = self.messenger()
             && self.outbox.waiting() > 0
             && self.outbox.room() == 0
         {

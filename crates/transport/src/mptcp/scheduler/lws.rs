@@ -5,8 +5,8 @@ use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
 /// The subflow whose congestion window has most space, in segments; where a subflow's has none, the lowest round-trip time
-/// decides. Of equals the last one opened (Lima, *Escalonamento de pacotes e gerenciamento de caminhos no protocolo Multipath
-/// TCP*, UNIFEI 2017, algorithm 4 and appendix A.1).
+/// decides. Of equals the last one opened (Lima, *Soluções alternativas de escalonamento e gerenciamento de caminhos para o
+/// MPTCP*, UNIFEI 2017, algorithm 4 and appendix A.1).
 ///
 /// The hypothesis: links of more capacity empty windows sooner, so that they have more space.
 pub struct LargestWindowSpace;
