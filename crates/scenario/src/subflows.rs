@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::codec::{self, stamp_of};
 use std::collections::BTreeMap;
 use vazao_transport::mptcp::keys::Hash;
-use vazao_transport::mptcp::{self, Announced, Dss, Mapping, Multipath, Signal, Tuple};
+use vazao_transport::mptcp::{self, Announced, DataAck, Dss, Mapping, Multipath, Signal, Tuple};
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_wire::content;
 use vazao_wire::mptcp::{
@@ -72,7 +72,10 @@ pub(crate) fn options(multipath: &Multipath, hosts: [&[Address]; 2]) -> Options 
 fn data_sequence(dss: &Dss) -> WireDss {
     WireDss {
         data_fin: dss.fin,
-        ack: dss.ack.map(DataSequence::Short),
+        ack: dss.ack.map(|ack| match ack {
+            DataAck::Short(low) => DataSequence::Short(low),
+            DataAck::Long(whole) => DataSequence::Long(whole),
+        }),
         mapping: dss.map.map(|map| WireMapping {
             data_sequence: DataSequence::Long(map.dsn),
             subflow_sequence: map.subflow,
@@ -249,8 +252,8 @@ impl Lines {
             Mapping { dsn, subflow: map.subflow_sequence, length: map.length, checksum: None }
         });
         let ack = dss.ack.map(|ack| match ack {
-            DataSequence::Short(low) => low,
-            DataSequence::Long(whole) => whole as u32,
+            DataSequence::Short(low) => DataAck::Short(low),
+            DataSequence::Long(whole) => DataAck::Long(whole),
         });
         Dss { ack, map, fin: dss.data_fin }
     }

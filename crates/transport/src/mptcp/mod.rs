@@ -18,7 +18,7 @@ mod subflow;
 
 pub use config::{Config, SchedulerFactory};
 pub use connection::{Connection, Identity, Stats};
-pub use option::{Announced, Dss, Mapping, Multipath, Signal, Tuple, reason};
+pub use option::{Announced, DataAck, Dss, Mapping, Multipath, Signal, Tuple, reason};
 pub use parameters::PARAMETERS;
 pub use path::PathState;
 pub use path_manager::{PATH_MANAGERS, Way};

@@ -23,12 +23,31 @@ pub struct Tuple {
 /// The Data Sequence Signal option (section 3.3). Data sequence numbers as on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dss {
-    /// DATA_ACK: the next octet of the connection expected, in 32 bits.
-    pub ack: Option<u32>,
+    /// DATA_ACK: the next octet of the connection expected.
+    pub ack: Option<DataAck>,
     /// Which octets of the connection the segment carries.
     pub map: Option<Mapping>,
     /// DATA_FIN: the mapping's last octet is the end of the data.
     pub fin: bool,
+}
+
+/// A DATA_ACK as an option has it. Who is sent whole data sequence numbers acknowledges with whole ones (section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataAck {
+    /// Its low half.
+    Short(u32),
+    /// The whole.
+    Long(u64),
+}
+
+impl DataAck {
+    /// Its low half.
+    pub const fn low(self) -> u32 {
+        match self {
+            DataAck::Short(low) => low,
+            DataAck::Long(whole) => whole as u32,
+        }
+    }
 }
 
 /// A data sequence mapping (section 3.3.1).
@@ -140,14 +159,17 @@ impl Multipath {
 }
 
 impl Dss {
-    /// Bytes of a DATA_ACK alone, and with a mapping (without checksum).
+    /// Bytes of a DATA_ACK alone, in 32 bits.
     pub const ACK_BYTES: u32 = 8;
     /// With a mapping too.
     pub const MAP_BYTES: u32 = 24;
+    /// What a DATA_ACK in 64 bits takes beside that.
+    pub const LONG_BYTES: u32 = 4;
 
     fn bytes(self) -> u32 {
         let checksum = |map: Mapping| if map.checksum.is_some() { 2 } else { 0 };
-        let bytes: u32 = 4 + self.ack.map_or(0, |_| 4) + self.map.map_or(0, |map| 14 + checksum(map));
+        let ack = self.ack.map_or(0, |ack| if matches!(ack, DataAck::Long(_)) { 8 } else { 4 });
+        let bytes: u32 = 4 + ack + self.map.map_or(0, |map| 14 + checksum(map));
         bytes.next_multiple_of(4)
     }
 }

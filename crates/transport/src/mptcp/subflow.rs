@@ -1,6 +1,6 @@
 //! One subflow: a TCP connection, and which octets of the whole it carries.
 
-use super::option::{Signal, Tuple};
+use super::option::{Dss, Signal, Tuple};
 use super::outbox::Piece;
 use super::path::PathState;
 use crate::tcp::{self, State};
@@ -71,6 +71,8 @@ pub struct Subflow {
     pub(crate) loop_rtt: Duration,
     /// Nanoseconds from the peer, by both clocks, smoothed.
     way_back: Option<i64>,
+    /// Its segments leave room for DATA_ACKs in 64 bits.
+    has_made_room: bool,
     /// When its third segment is sent once more, and how often it was.
     pub(crate) prove_at: Time,
     proofs: u32,
@@ -102,6 +104,7 @@ impl Subflow {
             penalised: None,
             loop_rtt: Duration::ZERO,
             way_back: None,
+            has_made_room: false,
             prove_at: Time::NEVER,
             proofs: 0,
             timeouts_before_close: 0,
@@ -131,6 +134,13 @@ impl Subflow {
     /// Whether it is established as TCP, its proofs shown or not.
     pub(crate) fn is_connected(&self) -> bool {
         !matches!(self.tcp.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// Its segments leave room for DATA_ACKs in 64 bits from now on.
+    pub(crate) fn make_room(&mut self) {
+        if !std::mem::replace(&mut self.has_made_room, true) {
+            self.tcp.shorten_segments(u64::from(Dss::LONG_BYTES));
+        }
     }
 
     /// As a scheduler sees it.

@@ -397,7 +397,7 @@ impl Lab {
         let acknowledged = match (multipath.dss.and_then(|dss| dss.ack), wire.first) {
             (Some(ack), Some(first)) => {
                 let near = wire.allowed;
-                let distance = ack.wrapping_sub(first.wrapping_add(near) as u32) as i32;
+                let distance = ack.low().wrapping_sub(first.wrapping_add(near) as u32) as i32;
                 near.saturating_add_signed(i64::from(distance))
             }
             _ => 0,

@@ -1,7 +1,7 @@
 //! Mappings, acknowledgements, the shared window, checksums, and how data ends (RFC 8684 sections 3.3 and 3.7).
 
 use crate::lab::{Application, Lab, Weather, at, config, pairs, text, with};
-use vazao_transport::mptcp::{Config, Signal};
+use vazao_transport::mptcp::{Config, DataAck, Signal};
 use vazao_transport::tcp::Flags;
 
 fn round_robin() -> Config {
@@ -25,7 +25,7 @@ fn data_ends_before_subflows_do() {
     assert_eq!(u32::from(map.length), u32::from(fin.segment.length) + 1);
     assert!(fin.segment.length > 0);
     let told = lab.log.iter().position(|seen| {
-        seen.from == 1 && seen.dss().ack == Some((map.dsn as u32).wrapping_add(u32::from(map.length)))
+        seen.from == 1 && seen.dss().ack == Some(DataAck::Long(map.dsn.wrapping_add(u64::from(map.length))))
     });
     let closed = lab.log.iter().position(|seen| seen.segment.flags.has(Flags::FIN));
     assert!(told.expect("it is acknowledged") <= closed.expect("subflows are closed"));

@@ -1,7 +1,7 @@
 //! Segments in: what their options say, then TCP, then what of the data is in order now.
 
 use super::*;
-use crate::mptcp::option::{Dss, Mapping, Multipath, Signal, digest, reason};
+use crate::mptcp::option::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::mptcp::subflow::Mapped;
 use crate::tcp::{Extra, Flags, Segment, stamp};
 
@@ -64,7 +64,7 @@ impl Connection {
         let syn = segment.flags.has(Flags::SYN);
         let scale = if syn { 0 } else { subflow.tcp.scales().1 };
         let window = u64::from(segment.window) << scale;
-        let una = match (self.mode, dss.and_then(|dss| dss.ack)) {
+        let una = match (self.mode, dss.and_then(|dss| dss.ack).map(DataAck::low)) {
             (Mode::Fallback, _) => self.infinite_una(number, segment.acknowledgment),
             (Mode::Multipath, Some(ack)) => self.acknowledged(ack),
             // The handshake's. It may come late, and says nothing of data.
@@ -126,6 +126,7 @@ impl Connection {
         }
         // The subflow's sequence numbers are relative to its start, in 32 bits.
         let start = octet.wrapping_add_signed(i64::from(map.subflow.wrapping_sub(octet as u32) as i32));
+        self.answer_in_full();
         let data = self.peer_octet(map.dsn);
         let subflow = &mut self.subflows[number];
         subflow.note_mapping(Mapped { octet: start, data, length: u32::from(map.length) });

@@ -117,6 +117,8 @@ pub struct Connection {
     linger_at: Time,
     /// Probes and DATA_FINs in a row that were not answered, and that brought nothing new.
     silence: u32,
+    /// The peer's data sequence numbers are whole ones, and so are our DATA_ACKs.
+    in_full: bool,
     backoff: u32,
     /// SYNs that are refused: of which subflow, and what the reset acknowledges.
     refused: Vec<(Tuple, u32)>,
@@ -171,6 +173,7 @@ impl Connection {
             wake_at: Time::NEVER,
             linger_at: Time::NEVER,
             silence: 0,
+            in_full: false,
             backoff: 0,
             refused: Vec::new(),
             known: 1 << server,

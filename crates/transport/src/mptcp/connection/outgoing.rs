@@ -1,7 +1,7 @@
 //! Segments out: which subflow takes what, and the options that say so.
 
 use super::*;
-use crate::mptcp::option::{Dss, Mapping, Multipath, Signal, digest, reason};
+use crate::mptcp::option::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::mptcp::outbox::Piece;
 use crate::mptcp::scheduler::{Decision, Situation};
 use crate::tcp::{Extra, Flags, Segment, stamp};
@@ -338,7 +338,12 @@ impl Connection {
             multipath.signal = self.proof(number);
             return;
         }
-        let ack = self.peer_key.map(|_| self.first[1].wrapping_add(self.inbox.nxt) as u32);
+        // What was sent before acknowledgements took more room has none for it.
+        let fits = u64::from(segment.length) <= self.subflows[number].tcp.payload();
+        let ack = self.peer_key.map(|_| {
+            let next = self.first[1].wrapping_add(self.inbox.nxt);
+            if self.in_full && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
+        });
         let mut dss = Dss { ack, map: None, fin: false };
         if segment.length > 0 {
             let octet = self.subflows[number].tcp.sent_octet(segment.sequence);

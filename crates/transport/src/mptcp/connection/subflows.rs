@@ -98,11 +98,24 @@ impl Connection {
         }
     }
 
+    /// The peer numbers its data in 64 bits, so that our DATA_ACKs have as many (RFC 8684 section 3.3.2), and our segments less
+    /// room.
+    #[inline]
+    pub(super) fn answer_in_full(&mut self) {
+        if !self.in_full {
+            self.in_full = true;
+            self.subflows.iter_mut().filter(|subflow| subflow.is_connected()).for_each(Subflow::make_room);
+        }
+    }
+
     /// A subflow's handshake may be over.
     pub(super) fn advance_stage(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         if subflow.stage != Stage::Opening || !subflow.is_connected() {
             return;
+        }
+        if self.in_full {
+            subflow.make_room();
         }
         if !subflow.joins {
             self.stats.established = Some(now);

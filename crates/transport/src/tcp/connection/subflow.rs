@@ -39,6 +39,10 @@ impl Connection {
     pub(crate) fn payload(&self) -> u64 {
         self.tx.mss
     }
+    /// Full segments have so many bytes less from now on.
+    pub(crate) fn shorten_segments(&mut self, bytes: u64) {
+        self.tx.mss -= bytes;
+    }
     /// The octet that a segment of ours begins with.
     #[inline]
     pub(crate) fn sent_octet(&self, sequence: u32) -> u64 {
