@@ -92,3 +92,27 @@ fn a_backup_waits() {
     assert!(link(&outcome, "path2", true, "bytes") < 1.3e6);
     assert!(link(&first, "path2", true, "bytes") < 10e3);
 }
+
+/// One subflow is TCP, but for 28 bytes of options a segment: also for a control that lives by rates, which must not take data
+/// that is handed to it segment by segment for an application that has no more.
+#[test]
+fn one_subflow_is_as_tcp() {
+    let text = r#"
+        [network]
+        topology = "point-to-point"
+        link = { rate = "50 Mbps", delay = "10 ms", queue = "83 packets" }
+        [[flow]]
+        app = { kind = "upload", size = "20 MB" }
+        transport = TRANSPORT
+    "#;
+    for control in ["reno", "cubic", "bbr"] {
+        let of = |kind: &str| {
+            let transport = format!(r#"{{ kind = "{kind}", cc = "{control}" }}"#);
+            let outcome = play(&text.replace("TRANSPORT", &transport), 1);
+            (number(&outcome.flows, "completion_s", 0), number(&outcome.flows, "retransmissions", 0))
+        };
+        let (tcp, mptcp) = (of("tcp"), of("mptcp"));
+        assert!((1.0..1.04).contains(&(mptcp.0 / tcp.0)), "{control}: {mptcp:?}, TCP {tcp:?}");
+        assert!(mptcp.1 < 1.5 * tcp.1, "{control}: {mptcp:?}, TCP {tcp:?}");
+    }
+}

@@ -310,6 +310,9 @@ impl Stream for Connection {
             None => u64::MAX,
         };
         let taken = bytes.min(room);
+        if taken > 0 && self.outbox.waiting() == 0 {
+            self.subflows.iter_mut().filter(|subflow| subflow.is_open()).for_each(|subflow| subflow.tcp.note_idle());
+        }
         self.outbox.end += taken;
         taken
     }

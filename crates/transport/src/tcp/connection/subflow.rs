@@ -14,6 +14,15 @@ impl Connection {
     pub(crate) fn is_after_timeout(&self) -> bool {
         matches!(self.tx.episode, Episode::Restart { .. })
     }
+    /// Takes what is to leave at once of data that is kept elsewhere: that it has no more does not mean that there is none.
+    #[inline]
+    pub(crate) fn take(&mut self, bytes: u64) {
+        self.tx.end += bytes;
+    }
+    /// The application has kept it waiting, if there was room for more.
+    pub(crate) fn note_idle(&mut self) {
+        self.tx.on_write();
+    }
     /// Bytes that are believed to be in the network.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
