@@ -10,24 +10,32 @@ Where chance decides, means are compared (chance.py). A summary for each control
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import chain, groupby, product
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from chance import Means, measure, paths, show_means
 from chance import record as record_means
 from rich.console import Console
-from stacks import CONTROLS, DRAWING, Outcome, columns, ours, percent, terminal, theirs, upload
+from stacks import (
+    CONTROLS,
+    DRAWING,
+    Outcome,
+    arguments,
+    columns,
+    keep,
+    lacks_kernel,
+    ours,
+    percent,
+    terminal,
+    theirs,
+    upload,
+)
 
 import vazao as vz
-from vazao import kernel
 
 TOLERANCE = 0.02
 """A completion that differs by more is a deviation."""
@@ -337,16 +345,13 @@ def record(found: Finding) -> dict[str, Any]:
 
 def main() -> int:
     """Run the grid, print what came of it. The exit code is 1 if the median without loss is above the tolerance."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--cc", default=",".join(CONTROLS), help="congestion controls, with commas between them")
     parser.add_argument("--only", choices=("grid", "means"), help="leave the other part out")
     parser.add_argument("--lossy", action="store_true", help="explain deviations with loss, too")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
     console = terminal()
-    if kernel.find() is None:
-        console.print(kernel.missing(), markup=False, soft_wrap=True)
+    if lacks_kernel(console):
         return 0
     controls = given.cc.split(",")
     if unknown := [name for name in controls if name not in CONTROLS]:
@@ -366,9 +371,7 @@ def main() -> int:
     if means:
         show_means(console, means)
     show_summary(console, findings, means)
-    if given.json:
-        rows = {"grid": [record(found) for found in findings], "means": [record_means(found) for found in means]}
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    keep(given.json, {"grid": [record(found) for found in findings], "means": [record_means(found) for found in means]})
     return int(median(errors.get("without loss", [0.0])) > TOLERANCE)
 
 

@@ -8,24 +8,19 @@ full meshes of subflows. What parts the two is run again with ample receive buff
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, product
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from counterparts import LINUX_MESH
 from sctp_agreement import TOLERANCE, Pair, show
-from stacks import ours, terminal
+from stacks import arguments, keep, lacks_kernel, ours, terminal
 
 import vazao as vz
-from vazao import kernel
 
 PATHS: Mapping[str, tuple[tuple[int, float], ...]] = {
     "10+10 Mbit/s, 20+20 ms": ((10, 20), (10, 20)),
@@ -142,20 +137,16 @@ def measure(transfers: Sequence[Transfer], jobs: int | None) -> list[Pair]:
 
 def main() -> int:
     """Runs everything, prints how it agrees. The exit code is 1 if the median without loss is above the tolerance."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--json", type=Path, help="where to keep the numbers")
+    parser = arguments(__doc__)
     given = parser.parse_args()
     console = terminal()
-    if kernel.find() is None:
-        console.print(kernel.missing(), markup=False, soft_wrap=True)
+    if lacks_kernel(console):
         return 0
     transfers = grid()
     with console.status(f"{len(transfers)} transfers on both"):
         pairs = measure(transfers, given.jobs)
     show(console, pairs, "our MPTCP / Linux's", "ample buffers")
-    if given.json:
-        given.json.write_text(json.dumps([asdict(pair) | {"error": pair.error} for pair in pairs], indent=1) + "\n")
+    keep(given.json, [asdict(pair) | {"error": pair.error} for pair in pairs])
     free = [abs(pair.error) for pair in pairs if pair.kind == "without loss"]
     return int(median(free) > TOLERANCE)
 

@@ -7,24 +7,20 @@ README.md says how to read the table, `counterparts.py` what is run for a row.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import os
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import median, stdev
 from typing import Any
 
 from counterparts import Reference, read
 from rich.console import Console
 from rich.table import Table
-from stacks import terminal
+from stacks import arguments, keep, terminal
 
 import vazao as vz
 from vazao.statistics import Interval, t_interval, t_quantile
@@ -334,12 +330,10 @@ def chosen(source: str | None, variant: str | None) -> list[Reference]:
 
 def main() -> int:
     """Runs the counterparts, prints how they agree."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--source", help="only this one: Linux 6.18, Linux 6.1, ns-3, ns-2, usrsctp")
     parser.add_argument("--variant", help="only this congestion control, as the source calls it")
     parser.add_argument("--rows", action="store_true", help="print every row, too")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
     console = terminal()
     references = chosen(given.source, given.variant)
@@ -355,8 +349,7 @@ def main() -> int:
     for missing in sorted({reference.needs for reference in references if reference.needs}):
         count = sum(reference.needs == missing for reference in references)
         console.print(f"\n{count} rows were not run: there is no {missing}", markup=False)
-    if given.json:
-        given.json.write_text(json.dumps([record(row) for row in rows], indent=1) + "\n")
+    keep(given.json, [record(row) for row in rows])
     return 0
 
 

@@ -8,24 +8,19 @@ interval of their difference; and failover has two paths of which the primary on
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import associations
 from rich.console import Console
-from stacks import columns, percent, terminal
+from stacks import arguments, columns, keep, lacks_kernel, percent, terminal
 
 import vazao as vz
-from vazao import kernel
 from vazao.statistics import t_interval, welch
 
 TOLERANCE = 0.02
@@ -221,15 +216,12 @@ def show(
 
 def main() -> int:
     """Runs everything, prints how it agrees. The exit code is 1 if the median without loss is above the tolerance."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parts = {"grid": grid, "means": means, "failover": failover}
     parser.add_argument("--only", choices=list(parts), help="only this part")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--json", type=Path, help="where to keep the numbers")
     given = parser.parse_args()
     console = terminal()
-    if kernel.find() is None:
-        console.print(kernel.missing(), markup=False, soft_wrap=True)
+    if lacks_kernel(console):
         return 0
     transfers = [each for name, make in parts.items() if given.only in (None, name) for each in make()]
     with (
@@ -238,8 +230,7 @@ def main() -> int:
     ):
         pairs = list(pool.map(compare, transfers))
     show(console, pairs)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(pair) | {"error": pair.error} for pair in pairs], indent=1) + "\n")
+    keep(given.json, [asdict(pair) | {"error": pair.error} for pair in pairs])
     free = [abs(pair.error) for pair in pairs if pair.kind == "without loss"]
     return int(bool(free) and median(free) > TOLERANCE)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -77,6 +81,28 @@ def upload(
     if not (row["completed"] and row["intact"]):
         raise RuntimeError(f"{name}: not every byte arrived")
     return Outcome(row["completion_s"], row["retransmissions"], row["packets_sent"])
+
+
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """What each comparison can be told."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--json", type=Path, help="where to keep the numbers")
+    return parser
+
+
+def keep(path: Path | None, rows: Any) -> None:
+    """Writes numbers where the user wants them kept."""
+    if path:
+        path.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def lacks_kernel(console: Console) -> bool:
+    """Whether there is nothing to compare with; says what would help."""
+    missing = kernel.find() is None
+    if missing:
+        console.print(kernel.missing(), markup=False, soft_wrap=True)
+    return missing
 
 
 def terminal() -> Console:

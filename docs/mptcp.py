@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -93,6 +93,16 @@ def failure() -> None:
 BULK = ["lowest-rtt", "round-robin", "redundant", "retransmit-penalize", "blest", "forward-delay"]
 
 
+def by_size(
+    name: str, title: str, schedulers: list[str], sizes: list[int], measure: Callable[[str, int], float], y: str, x: str
+) -> None:
+    """Draws what schedulers come to by a number of kilobytes."""
+    rows = [(scheduler, size, measure(scheduler, size)) for scheduler in schedulers for size in sizes]
+    frame = pl.DataFrame(rows, schema=["series", "size", "value"], orient="row")
+    path = IMAGES / f"{name}.svg"
+    drawing.draw(path, title, {"": frame}, schedulers, y, x="size", x_title=x, x_scale="log")
+
+
 def buffers() -> None:
     """Goodput of a long transfer by the receiver's buffer."""
 
@@ -101,12 +111,9 @@ def buffers() -> None:
         result = vz.run(vz.multipath(FAST, SLOW), [vz.flow(vz.upload(), told)], until="30 s")
         return float(result.flows["goodput_bps"].item()) / 1e6
 
-    sizes = [64, 96, 128, 192, 256, 384, 512, 768]
-    rows = [(name, size, goodput(name, size)) for name in BULK for size in sizes]
-    frame = pl.DataFrame(rows, schema=["series", "size", "value"], orient="row")
-    drawing.draw(
-        IMAGES / "buffers.svg", "Goodput by receive buffer and scheduler", {"": frame}, BULK, "Goodput (Mbit/s)",
-        x="size", x_title="Receive buffer (kB)", x_scale="log",
+    by_size(
+        "buffers", "Goodput by receive buffer and scheduler", BULK, [64, 96, 128, 192, 256, 384, 512, 768], goodput,
+        "Goodput (Mbit/s)", "Receive buffer (kB)",
     )  # fmt: skip
 
 
@@ -120,12 +127,9 @@ def messages() -> None:
         flow = vz.flow(vz.messages(f"{kilobytes} kB", "2 s", count=30), vz.mptcp(cc="lia", scheduler=scheduler))
         return 1000 * float(vz.run(vz.multipath(FAST, SLOW), [flow]).flows["message_latency_p50_s"].item())
 
-    sizes = [2, 5, 10, 20, 40, 80, 160]
-    rows = [(name, size, latency(name, size)) for name in SHORT for size in sizes]
-    frame = pl.DataFrame(rows, schema=["series", "size", "value"], orient="row")
-    drawing.draw(
-        IMAGES / "messages.svg", "Median latency by message size and scheduler", {"": frame}, SHORT, "Latency (ms)",
-        x="size", x_title="Message (kB)", x_scale="log",
+    by_size(
+        "messages", "Median latency by message size and scheduler", SHORT, [2, 5, 10, 20, 40, 80, 160], latency,
+        "Latency (ms)", "Message (kB)",
     )  # fmt: skip
 
 

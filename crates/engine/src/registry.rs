@@ -438,9 +438,10 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a schedule"),
         }
     }
-    /// A list of whole numbers. Panics when `name` is not one.
+    /// Whole numbers, if `name` has a value. Panics when it is something else.
     pub fn integers(&self, name: &str) -> &[u64] {
         match self.get(name) {
+            None => &[],
             Some(Value::Integers(x)) => x,
             other => panic!("parameter {name} is {other:?}, not a list"),
         }

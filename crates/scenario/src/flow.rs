@@ -135,7 +135,7 @@ impl Flows<'_> {
             let application = application.clone();
             let transport = transport.clone();
             let flow = FlowSpec { group, client, server, start, application, streams, transport, routes };
-            if let Some(problem) = ways::misnamed(context.graph, &flow) {
+            if let Some(problem) = ways::misnamed(context.graph, &context.routing, &flow) {
                 return Err(described.error(problem));
             }
             match &arrivals {

@@ -143,6 +143,8 @@ fn reset_reason(code: u8) -> ResetReason {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
     pub firsts: Firsts,
+    /// All addresses of its client's host and of its server's.
+    pub hosts: [Vec<Address>; 2],
     /// The client's port of each subflow, by the number that stands for it.
     ports: Vec<u16>,
     /// Of each subflow: where the sequence numbers of what the guest sends begin, and what it last said of its data.
@@ -154,6 +156,11 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// Of a connection between hosts with these addresses.
+    pub fn new(hosts: [Vec<Address>; 2]) -> Lines {
+        Lines { hosts, ..Lines::default() }
+    }
+
     /// The client's port of a subflow that our client opens, or that the guest has opened.
     pub fn client_port(&mut self, first: u16, number: u8) -> u16 {
         match self.ports.get(usize::from(number)) {
@@ -188,15 +195,8 @@ impl Lines {
         Multipath { signal, ..*multipath }
     }
 
-    /// Reads a segment of the guest's, which plays side `from`; `hosts` are its addresses and ours. `None`: it is none.
-    pub fn read(
-        &mut self,
-        bytes: &[u8],
-        from: usize,
-        way: u8,
-        first: u16,
-        hosts: [&[Address]; 2],
-    ) -> Option<(Segment, Extra)> {
+    /// Reads a segment of the guest's, which plays side `from`. `None`: it is none.
+    pub fn read(&mut self, bytes: &[u8], from: usize, way: u8, first: u16) -> Option<(Segment, Extra)> {
         let (header, payload, ecn) = codec::open(bytes).ok()?;
         let client = if from == 0 { header.source_port } else { header.destination_port };
         if self.ports.is_empty() {
@@ -208,7 +208,7 @@ impl Lines {
         for option in header.options.mptcp.iter() {
             match option {
                 MptcpOption::Dss(dss) => multipath.dss = Some(self.read_data_sequence(&dss)),
-                option => multipath.signal = self.read_signal(option, hosts).or(multipath.signal),
+                option => multipath.signal = self.read_signal(option, from).or(multipath.signal),
             }
         }
         self.firsts.note(from, &multipath);
@@ -258,8 +258,8 @@ impl Lines {
         Dss { ack, map, fin: dss.data_fin }
     }
 
-    fn read_signal(&mut self, option: MptcpOption, hosts: [&[Address]; 2]) -> Option<Signal> {
-        let number = |addresses: &[Address], address| addresses.iter().position(|&known| known == address);
+    fn read_signal(&mut self, option: MptcpOption, from: usize) -> Option<Signal> {
+        let number = |side: usize, address| self.hosts[side].iter().position(|&known| known == address);
         Some(match option {
             MptcpOption::Capable(Capable { keys, checksum_required: checksum, .. }) => {
                 let (key, peer, length) = match keys {
@@ -281,11 +281,11 @@ impl Lines {
             MptcpOption::Join(Join::Ack { hmac }) => Signal::JoinProof(hmac),
             MptcpOption::AddAddress(AddAddress { address_id, address, proof, .. }) => match proof {
                 Proof::Echo => {
-                    let address = Announced { number: number(hosts[1], address)? as u8, identifier: address_id };
+                    let address = Announced { number: number(1 - from, address)? as u8, identifier: address_id };
                     Signal::AddAddress { address, hmac: None }
                 }
                 Proof::TruncatedHmac(hmac) => {
-                    let address = Announced { number: number(hosts[0], address)? as u8, identifier: address_id };
+                    let address = Announced { number: number(from, address)? as u8, identifier: address_id };
                     self.names.insert(address.number, address_id);
                     Signal::AddAddress { address, hmac: Some(hmac) }
                 }

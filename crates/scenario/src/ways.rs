@@ -53,26 +53,22 @@ fn ways_between(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 /// client's address, so that it comes by the interface from which the other way left.
 pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)> {
     let routing = Routing::new(graph);
-    let number = |address: &str, link: usize| {
-        let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
+    let (client, server) = (node_of(&routing, &flow.client), node_of(&routing, &flow.server));
+    let number = |node: usize, link: usize| {
         graph.interfaces(node).iter().position(|&known| known == link).expect("a route ends at its host") as u8
     };
-    let own = Way {
-        client: number(&flow.client, flow.routes.out[0].0),
-        server: number(&flow.server, last(&flow.routes.out)),
-        relay: 0,
-    };
+    let own =
+        Way { client: number(client, flow.routes.out[0].0), server: number(server, last(&flow.routes.out)), relay: 0 };
     let mut ways = vec![(own, flow.routes.clone())];
-    for client in interfaces(graph, &routing, &flow.client) {
-        for server in interfaces(graph, &routing, &flow.server) {
-            let way = Way { client: client.1 as u8, server: server.1 as u8, relay: 0 };
-            let Some((out, arrives)) = routing.way(client, server).filter(|_| way != own) else { continue };
-            if let Some((back, _)) = routing.way((server.0, arrives), client) {
+    for from in interfaces(graph, &routing, &flow.client) {
+        for to in interfaces(graph, &routing, &flow.server) {
+            let way = Way { client: from.1 as u8, server: to.1 as u8, relay: 0 };
+            let Some((out, arrives)) = routing.way(from, to).filter(|_| way != own) else { continue };
+            if let Some((back, _)) = routing.way((server, arrives), from) {
                 ways.push((way, Routes { out, back }));
             }
         }
     }
-    let (client, server) = (node_of(&routing, &flow.client), node_of(&routing, &flow.server));
     let ends = ((client, usize::from(own.client)), (server, usize::from(own.server)));
     for (number, relay) in flow.transport.parameters.names("relays").iter().enumerate() {
         let there = routing.way_through(ends.0, relay, ends.1);
@@ -85,10 +81,9 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
 }
 
 /// What of the interfaces and relays that a Multipath TCP flow names is not there.
-pub(crate) fn misnamed(graph: &Graph, flow: &FlowSpec) -> Option<String> {
+pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
     let multipath = flow.transport.multipath.as_ref()?;
     let parameters = &flow.transport.parameters;
-    let routing = Routing::new(graph);
     let relays = parameters.names("relays");
     if let Some(unknown) = relays.iter().find(|relay| routing.router(relay).is_none()) {
         let routers = graph.nodes.iter().filter(|node| node.kind == NodeKind::Router);
@@ -98,10 +93,9 @@ pub(crate) fn misnamed(graph: &Graph, flow: &FlowSpec) -> Option<String> {
     if multipath.path_manager.0.name == "binder" && relays.is_empty() {
         return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
     }
-    let count = graph.interfaces(node_of(&routing, &flow.client)).len() as u64;
-    let backups = parameters.get("backups").map_or(&[][..], |_| parameters.integers("backups"));
+    let count = graph.interfaces(node_of(routing, &flow.client)).len() as u64;
     let changed = parameters.schedule("changes").iter().map(|change| change.which);
-    let (key, number) = (backups.iter().map(|&number| ("backups", number)))
+    let (key, number) = (parameters.integers("backups").iter().map(|&number| ("backups", number)))
         .chain(changed.map(|number| ("changes", number)))
         .find(|&(_, number)| number > count)?;
     Some(format!("{key}: {} has no interface {number}; it has {count}", flow.client))

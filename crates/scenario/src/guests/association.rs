@@ -1,13 +1,13 @@
 //! An association between one of our machines and a guest: our packets as bytes, and a guest's bytes as our packets.
 
-use super::{Frame, OF_BYTES, Target};
+use super::Ours;
 use crate::address::Place;
 use crate::chunks::{encode_chunks, read_chunks};
 use crate::machine::Machine;
 use crate::multihomed::Parcel;
 use crate::probe::Probe;
 use crate::world::{Body, End, World};
-use vazao_network::{Ecn, Outgoing, Packet};
+use vazao_network::{Ecn, Packet};
 use vazao_wire::ipv4;
 use vazao_wire::pcapng::Direction;
 
@@ -28,7 +28,7 @@ impl<P: Probe> World<P> {
             Place { address: interfaces[paths[path][side]].address, port }
         };
         let all: Vec<_> = paths.iter().map(|ends| interfaces[ends[side]].address).collect();
-        let [own, theirs] = [paths[path][side], paths[path][1 - side]];
+        let across = paths[path];
         let ends = (place(side), place(1 - side));
         let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
         let packet = self.parcels.get(parcel);
@@ -36,17 +36,9 @@ impl<P: Probe> World<P> {
         let mut bytes = Vec::new();
         encode_chunks(packet, ends, &all, Some((&known.beyond, side)), &mut bytes);
         let payload = packet.data.iter().map(|data| u32::from(data.length)).sum();
-        let is_data = side == known.sending_side();
-        known.under_way += u32::from(is_data);
+        let ours = Ours { flow: number, side, route, ends: across, ecn: Ecn::NotEct };
         self.parcels.discard(parcel);
-        if P::ON {
-            self.probe.on_bytes(self.now, own, Direction::Outbound, &bytes);
-        }
-        let size = bytes.len() as u32;
-        let target = Target::Guest { host: host as usize, interface: theirs };
-        let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((number, is_data)), payload });
-        let to = OF_BYTES | (2 * number + side) as u32;
-        self.send(Outgoing { route, to, size, ecn: Ecn::NotEct, body: Body::Bytes(frame) });
+        self.send_bytes_to_guest(host as usize, ours, bytes, payload);
     }
 
     /// A guest's packet arrives at one of our associations.

@@ -89,6 +89,15 @@ struct Frame {
     payload: u32,
 }
 
+/// Where a packet of one of our machines to a guest belongs: its flow and side, the interfaces at the ends of its way.
+struct Ours {
+    flow: usize,
+    side: usize,
+    route: RouteId,
+    ends: [usize; 2],
+    ecn: Ecn,
+}
+
 /// Whom a packet of bytes is for.
 #[derive(Clone, Copy, Debug)]
 enum Target {
@@ -137,7 +146,7 @@ impl Guests {
             is_heard: false,
             offsets: sockets.map(|socket| Offsets::from(socket.iss)),
             beyond: Beyond::default(),
-            lines: Lines::default(),
+            lines: Lines::new(self.addresses.of_flow(number)),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);
@@ -358,6 +367,22 @@ impl<P: Probe> World<P> {
         ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
         self.see_return(number, is_data, &bytes);
         self.hand_over(host as usize, sockets[side].interface, bytes);
+    }
+
+    /// One of our machines' packets, as bytes with so much data in them, is put onto its way to a guest.
+    fn send_bytes_to_guest(&mut self, host: usize, ours: Ours, bytes: Vec<u8>, payload: u32) {
+        let Ours { flow, side, route, ends, ecn } = ours;
+        let known = self.guests.flows.get_mut(&flow).expect("a guest's flow");
+        let is_data = side == known.sending_side();
+        known.under_way += u32::from(is_data);
+        if P::ON {
+            self.probe.on_bytes(self.now, ends[side], Direction::Outbound, &bytes);
+        }
+        let size = bytes.len() as u32;
+        let target = Target::Guest { host, interface: ends[1 - side] };
+        let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((flow, is_data)), payload });
+        let to = OF_BYTES | (2 * flow + side) as u32;
+        self.send(Outgoing { route, to, size, ecn, body: Body::Bytes(frame) });
     }
 
     /// A guest's packet arrives.

@@ -1,13 +1,13 @@
 //! A Multipath TCP connection between one of our machines and a guest: our segments as bytes, and a guest's bytes as our
 //! segments.
 
-use super::{Frame, OF_BYTES, Target};
+use super::Ours;
 use crate::address::Place;
 use crate::codec::{Contents, encode};
 use crate::probe::Probe;
 use crate::subflows;
 use crate::world::{Body, End, World};
-use vazao_network::{Outgoing, Packet, RouteId};
+use vazao_network::{Packet, RouteId};
 use vazao_transport::tcp::Segment;
 use vazao_wire::ipv4;
 use vazao_wire::pcapng::Direction;
@@ -31,22 +31,13 @@ impl<P: Probe> World<P> {
         known.lines.firsts.note(side, &multipath);
         let offset = known.lines.firsts.offset(side, &multipath);
         let offset = offset.unwrap_or_else(|| Contents::of(segment, &mut known.offsets[side]).offset);
-        let hosts = addresses.of_flow(number);
+        let hosts = &known.lines.hosts;
         let multipath = subflows::with_checksums(&multipath, offset, segment.length);
         let options = subflows::options(&multipath, [&hosts[side], &hosts[1 - side]]);
         let mut bytes = Vec::new();
         encode(segment, Some(&extra), (place(side), place(1 - side)), Contents { offset, options }, &mut bytes);
-        let is_data = side == known.sending_side();
-        known.under_way += u32::from(is_data);
-        if P::ON {
-            self.probe.on_bytes(self.now, ends[side], Direction::Outbound, &bytes);
-        }
-        let size = bytes.len() as u32;
-        let target = Target::Guest { host: host as usize, interface: ends[1 - side] };
-        let payload = u32::from(segment.length);
-        let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((number, is_data)), payload });
-        let to = OF_BYTES | (2 * number + side) as u32;
-        self.send(Outgoing { route, to, size, ecn: segment.ecn, body: Body::Bytes(frame) });
+        let ours = Ours { flow: number, side, route, ends, ecn: segment.ecn };
+        self.send_bytes_to_guest(host as usize, ours, bytes, u32::from(segment.length));
     }
 
     /// A guest's packet arrives at one of our connections.
@@ -63,15 +54,10 @@ impl<P: Probe> World<P> {
         if P::ON {
             self.probe.on_bytes(self.now, addresses.paths[number][way][side], Direction::Inbound, bytes);
         }
-        let hosts = addresses.of_flow(number);
         let first = addresses.sockets[number][0].port;
         let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
         // What cannot be decoded would not have passed our checksum either.
-        let Some((segment, extra)) =
-            known.lines.read(bytes, 1 - side, way as u8, first, [&hosts[1 - side], &hosts[side]])
-        else {
-            return;
-        };
+        let Some((segment, extra)) = known.lines.read(bytes, 1 - side, way as u8, first) else { return };
         self.accept_subflow(index, packet, &segment, Some(&extra));
     }
 }

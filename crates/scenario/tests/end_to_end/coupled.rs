@@ -1,6 +1,6 @@
 //! Coupled congestion controls on the paths of an association.
 
-use crate::lab::{link, mean_and_error, number, play};
+use crate::lab::{link, mean_and_error, number, play, shared_bottleneck};
 use vazao_scenario::Outcome;
 
 const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
@@ -25,22 +25,7 @@ fn disjoint(cc: &str, paths: [(u32, u32); 2]) -> Outcome {
 
 /// Over one bottleneck of 20 Mbps, to which host `a` has two ways, beside a TCP flow.
 fn shared(cc: &str, seed: u64) -> Outcome {
-    let line = |from: &str, to: &str| {
-        format!("{{ from = \"{from}\", to = \"{to}\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n")
-    };
-    let ends =
-        [("a", "A1"), ("A1", "R1"), ("a", "A2"), ("A2", "R1"), ("R2", "B1"), ("B1", "b"), ("R2", "B2"), ("B2", "b")];
-    let beside = [("c", "C"), ("C", "R1"), ("R2", "D"), ("D", "d")];
-    let lines: String = ends.iter().chain(&beside).map(|(from, to)| line(from, to)).collect();
-    let text = format!(
-        "until = \"120 s\"\n[network]\ntopology = \"custom\"\nhosts = [\"a\", \"b\", \"c\", \"d\"]\n\
-         routers = [\"A1\", \"A2\", \"R1\", \"R2\", \"B1\", \"B2\", \"C\", \"D\"]\nlink = [\n{lines}\
-         {{ name = \"bottleneck\", from = \"R1\", to = \"R2\", rate = \"20 Mbps\", delay = \"18 ms\", queue = \"1 bdp\" }},\n]\n\
-         {}[[flow]]\nclient = \"c\"\nserver = \"d\"\nstart_spread = \"1 s\"\napp = \"upload\"\n\
-         transport = {{ kind = \"tcp\", cc = \"reno\" }}\n",
-        association(cc)
-    );
-    play(&text, seed)
+    play(&format!("{}{}", shared_bottleneck(), association(cc)), seed)
 }
 
 /// Two disjoint paths, equal or not, are filled as if each had a flow of its own: Reno, or what takes no more, keeps a path
@@ -80,7 +65,7 @@ fn two_paths_take_one_share_of_a_bottleneck() {
     ] {
         let share = |seed| {
             let outcome = shared(cc, seed);
-            let [both, tcp] = [0, 1].map(|flow| number(&outcome.flows, "goodput_bps", flow));
+            let [tcp, both] = [0, 1].map(|flow| number(&outcome.flows, "goodput_bps", flow));
             both / (both + tcp)
         };
         let (mean, error) = mean_and_error(&(1..=5).map(share).collect::<Vec<_>>());

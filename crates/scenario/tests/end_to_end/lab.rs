@@ -31,6 +31,24 @@ pub fn captured(text: &str, seed: u64) -> (Outcome, BTreeMap<String, Vec<u8>>) {
     (outcome, files)
 }
 
+/// Two minutes of a bottleneck of 20 Mbps, to which host `a` has two ways, and host `b` from it; flow 0 is a TCP beside.
+pub fn shared_bottleneck() -> String {
+    let ends =
+        [("a", "A1"), ("A1", "R1"), ("a", "A2"), ("A2", "R1"), ("R2", "B1"), ("B1", "b"), ("R2", "B2"), ("B2", "b")];
+    let beside = [("c", "C"), ("C", "R1"), ("R2", "D"), ("D", "d")];
+    let line = |(from, to): &(&str, &str)| {
+        format!("{{ from = \"{from}\", to = \"{to}\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n")
+    };
+    let lines: String = ends.iter().chain(&beside).map(line).collect();
+    format!(
+        "until = \"120 s\"\n[network]\ntopology = \"custom\"\nhosts = [\"a\", \"b\", \"c\", \"d\"]\n\
+         routers = [\"A1\", \"A2\", \"R1\", \"R2\", \"B1\", \"B2\", \"C\", \"D\"]\nlink = [\n{lines}\
+         {{ name = \"bottleneck\", from = \"R1\", to = \"R2\", rate = \"20 Mbps\", delay = \"18 ms\", queue = \"1 bdp\" }},\n]\n\
+         [[flow]]\nclient = \"c\"\nserver = \"d\"\nstart_spread = \"1 s\"\napp = \"upload\"\n\
+         transport = {{ kind = \"tcp\", cc = \"reno\" }}\n"
+    )
+}
+
 /// A table's column.
 pub fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
     &table.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("there is no column {name}")).1

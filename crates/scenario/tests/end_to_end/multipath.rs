@@ -1,6 +1,6 @@
 //! Multipath TCP from end to end: what paths add up to, what a shared bottleneck is shared into, and links that fail.
 
-use crate::lab::{MSS, PACKET, mean_and_error, number, play};
+use crate::lab::{MSS, PACKET, mean_and_error, number, play, shared_bottleneck};
 use vazao_scenario::Outcome;
 
 const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
@@ -114,19 +114,7 @@ fn a_link_fails() {
 /// on the link.
 #[test]
 fn two_subflows_take_one_share_of_a_bottleneck() {
-    let line = |from: &str, to: &str| {
-        format!("{{ from = \"{from}\", to = \"{to}\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n")
-    };
-    let ends =
-        [("a", "A1"), ("A1", "R1"), ("a", "A2"), ("A2", "R1"), ("R2", "B1"), ("B1", "b"), ("R2", "B2"), ("B2", "b")];
-    let beside = [("c", "C"), ("C", "R1"), ("R2", "D"), ("D", "d")];
-    let lines: String = ends.iter().chain(&beside).map(|(from, to)| line(from, to)).collect();
-    let network = format!(
-        "until = \"120 s\"\n[network]\ntopology = \"custom\"\nhosts = [\"a\", \"b\", \"c\", \"d\"]\n\
-         routers = [\"A1\", \"A2\", \"R1\", \"R2\", \"B1\", \"B2\", \"C\", \"D\"]\nlink = [\n{lines}\
-         {{ name = \"bottleneck\", from = \"R1\", to = \"R2\", rate = \"20 Mbps\", delay = \"18 ms\", queue = \"1 bdp\" }},\n]\n\
-         [[flow]]\nclient = \"c\"\nserver = \"d\"\nstart_spread = \"1 s\"\napp = \"upload\"\ntransport = {{ kind = \"tcp\", cc = \"reno\" }}\n"
-    );
+    let network = shared_bottleneck();
     for (cc, likely) in
         [("reno", 0.6..0.72), ("lia", 0.43..0.57), ("olia", 0.43..0.57), ("balia", 0.43..0.57), ("wvegas", 0.1..0.5)]
     {

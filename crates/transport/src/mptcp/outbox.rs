@@ -65,7 +65,7 @@ impl Outbox {
     }
     /// Whether DATA_FIN is all there is left to send.
     pub fn is_fin_due(&self) -> bool {
-        self.closing && self.nxt == self.end && self.una <= self.end
+        self.is_all_given() && self.una <= self.end
     }
 
     /// Everything before `una` has arrived; from there on the receiver admits `window` octets. Whether that is news.

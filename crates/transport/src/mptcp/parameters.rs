@@ -71,7 +71,7 @@ impl Config {
             opportunistic_retransmission: parameters.flag("opportunistic_retransmission"),
             penalisation: parameters.flag("penalisation"),
             reestablish: parameters.duration("reestablish"),
-            backups: parameters.get("backups").map_or_else(Vec::new, |_| parameters.integers("backups").to_vec()),
+            backups: parameters.integers("backups").to_vec(),
             changes: parameters.schedule("changes").to_vec(),
             receive_buffer,
             send_buffer,

@@ -34,6 +34,13 @@ impl Mapped {
     }
 }
 
+/// The octet of the connection that `octet` of the subflow is by one of these, which are in order.
+#[inline]
+fn image(all: &VecDeque<Mapped>, octet: u64) -> Option<u64> {
+    let mapped = all.get(all.partition_point(|mapped| mapped.end() <= octet)).filter(|mapped| mapped.octet <= octet)?;
+    Some(mapped.data + (octet - mapped.octet))
+}
+
 /// One subflow of a connection.
 pub struct Subflow {
     pub(crate) tcp: tcp::Connection,
@@ -123,6 +130,10 @@ impl Subflow {
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
+    /// Whether it is over: it keeps its number.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.stage == Stage::Gone
+    }
     /// Whether it is a backup.
     pub fn is_backup(&self) -> bool {
         self.backup
@@ -194,15 +205,17 @@ impl Subflow {
     /// It is to carry a piece of the data.
     #[inline]
     pub(crate) fn assign(&mut self, piece: Piece) {
-        self.queued += u64::from(piece.length);
-        self.queue.push_back(piece);
-        self.feed();
+        self.enqueue(self.queue.len(), piece);
     }
 
     /// It is to carry a piece that is late: before what comes after it.
     pub(crate) fn assign_late(&mut self, piece: Piece) {
+        self.enqueue(self.queue.partition_point(|known| known.start < piece.start), piece);
+    }
+
+    #[inline]
+    fn enqueue(&mut self, at: usize, piece: Piece) {
         self.queued += u64::from(piece.length);
-        let at = self.queue.partition_point(|known| known.start < piece.start);
         self.queue.insert(at, piece);
         self.feed();
     }
@@ -223,9 +236,7 @@ impl Subflow {
     /// The octet of the connection that `octet` of the subflow carries.
     #[inline]
     pub(crate) fn carried(&self, octet: u64) -> Option<u64> {
-        let at = self.sent.partition_point(|mapped| mapped.end() <= octet);
-        let mapped = self.sent.get(at).filter(|mapped| mapped.octet <= octet)?;
-        Some(mapped.data + (octet - mapped.octet))
+        image(&self.sent, octet)
     }
 
     /// How far the data is ahead of its octets, if all that is not acknowledged up to `nxt` is on its way here in one piece.
@@ -288,9 +299,7 @@ impl Subflow {
 
     /// The octet of the connection that `octet` of the subflow is, as far as it was said.
     pub(crate) fn known_meaning(&self, octet: u64) -> Option<u64> {
-        let at = self.arrived.partition_point(|mapped| mapped.end() <= octet);
-        let mapped = self.arrived.get(at).filter(|mapped| mapped.octet <= octet)?;
-        Some(mapped.data + (octet - mapped.octet))
+        image(&self.arrived, octet)
     }
 
     /// The octet of the connection that `octet` of the subflow is, and how many follow it without a break.

@@ -200,7 +200,7 @@ impl Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
         let flag = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
-        let list = |name| parameters.get(name).map_or(Vec::new(), |_| parameters.integers(name).to_vec());
+        let list = |name| parameters.integers(name).to_vec();
         let semantics = match parameters.text("semantics") {
             "rfc4960" => Semantics::Rfc4960,
             "rfc2960" => Semantics::Rfc2960,

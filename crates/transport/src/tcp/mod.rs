@@ -24,6 +24,7 @@ mod tlp;
 mod undo;
 
 pub use config::{Bursting, Config, ControlFactory, Counting, Host, Pacing, SackProfile};
+pub(crate) use connection::timestamp;
 pub use connection::{Connection, Failure, State};
 pub use cwv::Validation;
 pub use fast_open::{CookieOption, Cookies};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::mptcp::option::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::mptcp::subflow::Mapped;
-use crate::tcp::{Extra, Flags, Segment, stamp};
+use crate::tcp::{Extra, Flags, Segment, stamp, timestamp};
 
 impl Connection {
     /// Handles a segment that has arrived for the connection.
@@ -34,10 +34,10 @@ impl Connection {
         self.couple(number);
         let subflow = &mut self.subflows[number];
         if segment.has_timestamps {
-            let now_ms = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1);
-            subflow.note_way_back(now_ms.wrapping_sub(segment.timestamp) as i32);
+            let clock = timestamp(now);
+            subflow.note_way_back(clock.wrapping_sub(segment.timestamp) as i32);
             if segment.length > 0 && segment.echo != 0 {
-                let rtt = Duration::from_millis(u64::from(now_ms.wrapping_sub(segment.echo)));
+                let rtt = Duration::from_millis(u64::from(clock.wrapping_sub(segment.echo)));
                 subflow.note_loop(rtt.max(Duration::from_micros(1)));
             }
         }
@@ -110,7 +110,7 @@ impl Connection {
             }
             (_, Some(Dss { map: Some(map), fin, .. })) if map.subflow != 0 => {
                 // DATA_FIN takes a place in the mapping that no octet of the subflow has.
-                Some(Mapping { length: map.length - u16::from(fin), ..map })
+                Some(Mapping { length: map.length.saturating_sub(u16::from(fin)), ..map })
             }
             _ => None,
         };
@@ -222,10 +222,9 @@ impl Connection {
             None | Some(Signal::Capable { .. }) => {}
             Some(signal) => self.heed_signal(now, number, signal),
         }
-        if self.subflows[number].tcp.stats().timeouts != self.subflows[number].timeouts {
-            // Answered: should there be another, what it has by then is given to others again.
-            self.subflows[number].timeouts = self.subflows[number].tcp.stats().timeouts;
-        }
+        // Timeouts are answered: should there be another, what it has by then is given to others again.
+        let subflow = &mut self.subflows[number];
+        subflow.timeouts = subflow.tcp.stats().timeouts;
         self.conclude(now);
         self.refresh(now, number);
     }

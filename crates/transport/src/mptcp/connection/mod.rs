@@ -99,6 +99,8 @@ pub struct Connection {
     /// Of each subflow: as schedulers see it, and when it wants to be woken.
     views: Vec<PathState>,
     dues: Vec<Time>,
+    /// The first of these again, where not all that can be used may be for what is at hand; else empty.
+    marked: Vec<PathState>,
     /// Bits of the subflows that may have something to send, and of those that have room.
     stirred: u64,
     roomy: u64,
@@ -160,6 +162,7 @@ impl Connection {
             ports: Vec::new(),
             views: Vec::new(),
             dues: Vec::new(),
+            marked: Vec::new(),
             stirred: 0,
             roomy: 0,
             backups: false,
@@ -249,7 +252,7 @@ impl Connection {
         self.subflows.iter_mut().for_each(|subflow| subflow.tcp.abort());
         self.stirred = u64::MAX;
         self.stop_timers();
-        (0..self.subflows.len()).for_each(|number| self.dues[number] = Time::NEVER);
+        self.dues.fill(Time::NEVER);
     }
 
     /// Nothing more is heard of the peer. If it has everything and has said everything, nothing has failed.
@@ -356,12 +359,5 @@ impl Stream for Connection {
 
     fn peer_closed(&self) -> bool {
         self.inbox.is_drained()
-    }
-}
-
-impl Subflow {
-    /// Whether it is there and will not be for long.
-    fn is_gone(&self) -> bool {
-        self.stage == Stage::Gone
     }
 }

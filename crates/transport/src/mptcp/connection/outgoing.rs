@@ -93,18 +93,14 @@ impl Connection {
             if self.roomy == 0 && !queues {
                 return false;
             }
-            let whole: Vec<PathState> = self.views.clone();
-            for (number, view) in self.views.iter_mut().enumerate() {
-                view.usable &= piece.tried & 1 << number == 0;
-            }
-            self.mark_backups();
-            let path = match self.ask(now, 0, None) {
-                Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => Some(path),
-                Decision::Wait => None,
+            let path = match self.ask(now, 0, None, piece.tried) {
+                Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => path,
+                Decision::Wait => return false,
             };
-            let free = path.filter(|&path| self.views[path].usable && (queues || self.views[path].has_room));
-            self.views = whole;
-            let Some(path) = free else { return false };
+            let asked = if self.marked.is_empty() { &self.views } else { &self.marked };
+            if !asked[path].usable || !queues && !asked[path].has_room {
+                return false;
+            }
             let length = piece.length.min(self.views[path].mss as u32);
             self.outbox.take_again(length);
             self.stats.reinjected += u64::from(length);
@@ -115,11 +111,24 @@ impl Connection {
         false
     }
 
-    fn ask(&mut self, now: Time, waiting: u64, blocker: Option<usize>) -> Decision {
+    /// Asks the scheduler for a path, of those that have not `tried` what is at hand; backups are among them where nothing else
+    /// can be used (RFC 8684 section 3.3.8).
+    fn ask(&mut self, now: Time, waiting: u64, blocker: Option<usize>, tried: u64) -> Decision {
+        self.marked.clear();
+        if self.backups || tried != 0 {
+            let untried = |(number, view): (usize, &PathState)| PathState {
+                usable: view.usable && tried & 1 << number == 0,
+                ..*view
+            };
+            self.marked.extend(self.views.iter().enumerate().map(untried));
+            if self.marked.iter().any(|view| view.usable && !view.backup) {
+                self.marked.iter_mut().for_each(|view| view.usable &= !view.backup);
+            }
+        }
         let outbox = &self.outbox;
         self.scheduler.decide(&Situation {
             now,
-            paths: &self.views,
+            paths: if self.marked.is_empty() { &self.views } else { &self.marked },
             waiting,
             window: outbox.room(),
             buffer: outbox.window,
@@ -132,15 +141,7 @@ impl Connection {
     /// Asks the scheduler for new data.
     fn decide(&mut self, now: Time) -> Decision {
         let blocker = if self.outbox.waiting() > 0 && self.outbox.room() == 0 { self.find_blocker() } else { None };
-        let decision = if self.backups {
-            let whole = self.views.clone();
-            self.mark_backups();
-            let decision = self.ask(now, self.outbox.waiting(), blocker);
-            self.views = whole;
-            decision
-        } else {
-            self.ask(now, self.outbox.waiting(), blocker)
-        };
+        let decision = self.ask(now, self.outbox.waiting(), blocker, 0);
         match (decision, blocker) {
             (Decision::Send { path, .. }, Some(blocker)) => self.unblock(now, path, blocker).unwrap_or(decision),
             _ => decision,
@@ -156,13 +157,6 @@ impl Connection {
         }
         let is_stuck = slow.cwnd <= 4 * slow.mss || fast.srtt * 4 < slow.srtt;
         (self.config.opportunistic_retransmission && is_stuck).then_some(Decision::Repeat { path, penalised: None })
-    }
-
-    /// Backups are used where nothing else can be (RFC 8684 section 3.3.8).
-    fn mark_backups(&mut self) {
-        if self.views.iter().any(|view| view.usable && !view.backup) {
-            self.views.iter_mut().for_each(|view| view.usable &= !view.backup);
-        }
     }
 
     fn find_blocker(&mut self) -> Option<usize> {

@@ -181,16 +181,11 @@ impl Connection {
     /// One of our addresses is there again: what began at it is opened again.
     fn add_address(&mut self, address: u8) {
         self.withdrawn &= !(1 << address);
-        let mut ways: Vec<usize> = (0..self.subflows.len())
-            .filter(|&number| self.is_from(number, address))
-            .map(|number| usize::from(self.subflows[number].tuple.way))
-            .collect();
-        ways.sort_unstable();
-        ways.dedup();
-        let lives = |way: usize| {
-            self.subflows.iter().any(|subflow| usize::from(subflow.tuple.way) == way && !subflow.is_gone())
+        let had = |way: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.way) == way);
+        let is_missed = |&way: &usize| {
+            self.identity.ways[way].client == address && had(way).next().is_some() && had(way).all(Subflow::is_gone)
         };
-        ways.retain(|&way| !lives(way));
-        ways.into_iter().for_each(|way| self.open(way));
+        let missed: Vec<usize> = (0..self.identity.ways.len()).filter(is_missed).collect();
+        missed.into_iter().for_each(|way| self.open(way));
     }
 }

@@ -1,6 +1,6 @@
 //! Blocking estimation.
 
-use super::{Build, Decision, PathState, Scheduler, Situation, fastest, least};
+use super::{Build, Decision, PathState, Scheduler, Situation, send_or_wait};
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
@@ -67,15 +67,10 @@ fn sendable(fast: &PathState, slow: &PathState) -> f64 {
 impl Scheduler for Blest {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         self.blocked |= situation.blocker.is_some();
-        let paths = situation.paths;
-        let best = least(paths, |path| path.srtt);
-        let Some((slow, fast)) = best.zip(fastest(paths)) else { return Decision::Wait };
-        if slow == fast {
-            return Decision::send(best);
-        }
-        let (slow, fast) = (&paths[slow], &paths[fast]);
-        self.adapt(situation.now, slow);
-        let space = situation.buffer as f64 - (slow.flight + slow.queued + slow.mss) as f64;
-        if self.lambda * sendable(fast, slow) > space { Decision::Wait } else { Decision::send(best) }
+        send_or_wait(situation.paths, |slow, fast| {
+            self.adapt(situation.now, slow);
+            let space = situation.buffer as f64 - (slow.flight + slow.queued + slow.mss) as f64;
+            self.lambda * sendable(fast, slow) > space
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Constraint-based proactive scheduling.
 
-use super::{Build, Decision, PathState, Scheduler, Situation, fastest, least};
+use super::{Build, Decision, PathState, Scheduler, Situation, send_or_wait};
 use vazao_engine::registry::Entry;
 
 /// Constraint-based proactive scheduling (Oh, Lee, *Constraint-based proactive scheduling for MPTCP in wireless networks*,
@@ -51,12 +51,6 @@ fn overtaking(fast: &PathState, slow: &PathState) -> f64 {
 
 impl Scheduler for ConstraintProactive {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let paths = situation.paths;
-        let best = least(paths, |path| path.srtt);
-        let Some((slow, fast)) = best.zip(fastest(paths)) else { return Decision::Wait };
-        if slow != fast && !self.admits(situation, &paths[fast], &paths[slow]) {
-            return Decision::Wait;
-        }
-        Decision::send(best)
+        send_or_wait(situation.paths, |slow, fast| !self.admits(situation, fast, slow))
     }
 }

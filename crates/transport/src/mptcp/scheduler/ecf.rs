@@ -1,6 +1,6 @@
 //! Earliest completion first.
 
-use super::{Build, Decision, Scheduler, Situation, fastest, least};
+use super::{Build, Decision, Scheduler, Situation, send_or_wait};
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
 /// Earliest completion first, ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, algorithm 1): the path with the least round-trip
@@ -31,22 +31,17 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl Scheduler for EarliestCompletionFirst {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let paths = situation.paths;
-        let best = least(paths, |path| path.srtt);
-        let Some((slow, fast)) = best.zip(fastest(paths)) else { return Decision::Wait };
-        if slow == fast {
-            return Decision::send(best);
-        }
-        let (slow, fast) = (&paths[slow], &paths[fast]);
-        let delta = slow.rttvar.max(fast.rttvar).as_secs();
-        let (srtt_s, srtt_f) = (slow.srtt.as_secs(), fast.srtt.as_secs());
-        let hysteresis = if self.waiting { 1.0 + self.beta } else { 1.0 };
-        if srtt_f + fast.time_for(situation.waiting) >= hysteresis * (srtt_s + delta) {
-            self.waiting = false;
-        } else if slow.time_for(situation.waiting) >= 2.0 * srtt_f + delta {
-            self.waiting = true;
-            return Decision::Wait;
-        }
-        Decision::send(best)
+        send_or_wait(situation.paths, |slow, fast| {
+            let delta = slow.rttvar.max(fast.rttvar).as_secs();
+            let (srtt_s, srtt_f) = (slow.srtt.as_secs(), fast.srtt.as_secs());
+            let hysteresis = if self.waiting { 1.0 + self.beta } else { 1.0 };
+            if srtt_f + fast.time_for(situation.waiting) >= hysteresis * (srtt_s + delta) {
+                self.waiting = false;
+                return false;
+            }
+            let waits = slow.time_for(situation.waiting) >= 2.0 * srtt_f + delta;
+            self.waiting |= waits;
+            waits
+        })
     }
 }

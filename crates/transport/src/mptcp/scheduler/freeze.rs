@@ -1,6 +1,6 @@
 //! Slow paths frozen.
 
-use super::{Build, Decision, Scheduler, Situation, fastest, least};
+use super::{Build, Decision, Scheduler, Situation, send_or_wait};
 use vazao_engine::registry::Entry;
 
 /// As lowest round-trip time first; but a slow path is frozen while the fastest one will have delivered all that waits sooner
@@ -23,13 +23,8 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl Scheduler for Freeze {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let paths = situation.paths;
-        let best = least(paths, |path| path.srtt);
-        let Some((slow, fast)) = best.zip(fastest(paths)) else { return Decision::Wait };
-        let ahead = paths[slow].srtt.as_secs() - paths[fast].srtt.as_secs();
-        if slow != fast && ahead > paths[fast].time_for(situation.waiting) {
-            return Decision::Wait;
-        }
-        Decision::send(best)
+        send_or_wait(situation.paths, |slow, fast| {
+            slow.srtt.as_secs() - fast.srtt.as_secs() > fast.time_for(situation.waiting)
+        })
     }
 }

@@ -182,6 +182,17 @@ pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathStat
     least_of(paths.iter().enumerate().filter(|(_, path)| path.is_available()), value)
 }
 
+/// The available path with the least smoothed round-trip time sends; unless the [fastest] of all is another one, for room on which
+/// `waits`, shown the slower and the faster, would rather wait.
+#[inline]
+pub(crate) fn send_or_wait(paths: &[PathState], waits: impl FnOnce(&PathState, &PathState) -> bool) -> Decision {
+    let best = least(paths, |path| path.srtt);
+    match best.zip(fastest(paths)) {
+        Some((slow, fast)) if slow == fast || !waits(&paths[slow], &paths[fast]) => Decision::send(best),
+        _ => Decision::Wait,
+    }
+}
+
 /// The usable path with the least smoothed round-trip time, be there room or not; of equals one that has room, then the first.
 #[inline]
 pub(crate) fn fastest(paths: &[PathState]) -> Option<usize> {

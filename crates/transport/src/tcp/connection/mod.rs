@@ -277,7 +277,7 @@ impl Connection {
 
 /// RFC 7323's timestamp clock: milliseconds, and never zero.
 #[inline]
-fn timestamp(now: Time) -> u32 {
+pub(crate) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }
 
