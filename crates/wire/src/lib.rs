@@ -24,8 +24,10 @@ pub mod content;
 pub mod ipv4;
 pub mod mptcp;
 pub mod pcapng;
+pub mod quic;
 pub mod sctp;
 pub mod tcp;
+pub mod tls;
 pub mod udp;
 
 use thiserror::Error;
@@ -74,4 +76,13 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
 /// The big-endian 64-bit number at `at`.
 fn be64(bytes: &[u8], at: usize) -> u64 {
     u64::from(be32(bytes, at)) << 32 | u64::from(be32(bytes, at + 4))
+}
+
+#[cfg(test)]
+mod tests {
+    /// The bytes that a text in hexadecimal says.
+    pub fn hex(text: &str) -> Vec<u8> {
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        text.as_bytes().chunks(2).map(byte).collect()
+    }
 }

@@ -1,6 +1,6 @@
 //! Capture files in pcapng (draft-ietf-opsawg-pcapng), for tshark and Wireshark.
 //!
-//! A file is one section header, then every interface, then packets; the functions below append one block each. Numbers
+//! A file is one section header, then every interface, then secrets if there are any, then packets; the functions below append one block each. Numbers
 //! are little-endian whatever the machine, so that equal runs give equal files.
 //!
 //! ```
@@ -26,6 +26,10 @@ const LINKTYPE_RAW: u16 = 101;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
+const DECRYPTION_SECRETS: u32 = 10;
+
+/// A key log of TLS as its secrets (section 4.7).
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// In a section header, in the byte order of the section's numbers.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
@@ -93,6 +97,15 @@ pub fn interface(name: &str, snap_length: u32, out: &mut Vec<u8>) {
         option(INTERFACE_NAME, text(name), out);
         option(INTERFACE_TIME_RESOLUTION, &[9], out);
         option(END_OF_OPTIONS, &[], out);
+    });
+}
+
+/// Appends secrets by which what follows can be decrypted, as lines of a TLS key log.
+pub fn key_log(lines: &str, out: &mut Vec<u8>) {
+    block(DECRYPTION_SECRETS, out, |out| {
+        out.extend(TLS_KEY_LOG.to_le_bytes());
+        out.extend((lines.len() as u32).to_le_bytes());
+        padded(lines.as_bytes(), out);
     });
 }
 

@@ -8,3 +8,4 @@ mod strategies;
 mod tcp;
 mod tshark;
 mod tshark_mptcp;
+mod tshark_quic;
