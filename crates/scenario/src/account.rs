@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use vazao_application::Sides;
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_transport::mptcp;
+use vazao_transport::quic;
 use vazao_transport::sctp::Association;
 use vazao_transport::tcp::Connection;
 use vazao_transport::udp;
@@ -137,6 +138,10 @@ impl<'a> Account<'a> {
                 let in_order = !sink.is_disordered() && misplaced == 0;
                 self.conclude(Ends { written, closed, in_order, accounted: None });
             }
+            Machine::Quic(connection) => {
+                let in_order = !sink.is_disordered() && connection.stats().misplaced == 0;
+                self.conclude(Ends { written, closed, in_order, accounted: None });
+            }
             Machine::Udp(_) => {
                 let in_order = !sink.is_disordered();
                 self.conclude_datagrams(Ends { written, closed, in_order, accounted: None });
@@ -220,7 +225,7 @@ fn is_accounted(sender: &Machine, receiver: &Association) -> Option<bool> {
 fn message_latency<'a>(sender: &'a Endpoint, receiver: &'a Endpoint) -> Option<&'a Histogram> {
     let messages = sender.application.messages().or(receiver.application.messages())?;
     match &receiver.machine {
-        Machine::Tcp(_) | Machine::Sctp(_) | Machine::Mptcp(_) => Some(messages.latency()),
+        Machine::Tcp(_) | Machine::Sctp(_) | Machine::Mptcp(_) | Machine::Quic(_) => Some(messages.latency()),
         Machine::Udp(endpoint) => Some(&endpoint.stats().latency),
     }
 }
@@ -234,6 +239,9 @@ impl Arrivals {
             }
             (Some(Machine::Mptcp(end)), _) => {
                 Arrivals { duplicates: Some(end.sum(|stats| stats.duplicates_received)), ..dropped }
+            }
+            (Some(Machine::Quic(connection)), _) => {
+                Arrivals { duplicates: Some(connection.stats().duplicates_received), ..dropped }
             }
             (Some(Machine::Sctp(end)), _) => {
                 Arrivals { duplicates: Some(end.association.stats().duplicates_received), ..dropped }
@@ -260,6 +268,7 @@ impl<'a> Counts<'a> {
             Machine::Udp(endpoint) => Counts::of_datagrams(endpoint.sent()),
             Machine::Sctp(end) => Counts::of_association(&end.association),
             Machine::Mptcp(end) => Counts::of_bundle(end),
+            Machine::Quic(connection) => Counts::of_quic(connection),
         }
     }
 
@@ -286,6 +295,22 @@ impl<'a> Counts<'a> {
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
+        }
+    }
+
+    /// Retransmissions are STREAM frames of data that had been sent before; timeouts are probes'.
+    fn of_quic(sender: &'a quic::Connection) -> Counts<'a> {
+        let stats = sender.stats();
+        Counts {
+            packets: stats.datagrams,
+            retransmissions: Some(stats.retransmissions),
+            timeouts: Some(stats.probes),
+            recoveries: Some(stats.recoveries),
+            spurious_retransmissions: Some(stats.spurious_losses),
+            rtt: Cow::Borrowed(&stats.rtt),
+            srtt: sender.is_measured().then(|| sender.rtt().srtt()),
+            is_over: sender.is_over(),
+            ..Counts::default()
         }
     }
 

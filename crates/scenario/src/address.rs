@@ -118,7 +118,7 @@ impl Addresses {
                 };
                 subflow_ways(graph, flow).iter().map(|(way, _)| [place(0, way.client), place(1, way.server)]).collect()
             }
-            Protocol::Tcp | Protocol::Udp => Vec::new(),
+            Protocol::Tcp | Protocol::Udp | Protocol::Quic => Vec::new(),
         }
     }
 

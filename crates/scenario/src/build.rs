@@ -23,6 +23,7 @@ use vazao_engine::{Duration, Stream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Network, RouteId, Routing, Step};
 use vazao_transport::mptcp;
+use vazao_transport::quic;
 use vazao_transport::sctp::{self, Association};
 use vazao_transport::tcp::{Config, Connection, ControlFactory, Cookies};
 use vazao_transport::tls;
@@ -103,6 +104,13 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             }
             if spec.entry.build == Protocol::Sctp {
                 let machine = associations.machine(scenario, number, side, &mut world.network);
+                return Side::Machine(Box::new(machine), application, None, ids[number][side]);
+            }
+            if spec.entry.build == Protocol::Quic {
+                let config = Arc::new(quic::Config::new(&spec.parameters, control_factory(spec)));
+                let open = if side == 0 { quic::Connection::connect } else { quic::Connection::listen };
+                let seed = u64::from(initial_sequences(scenario.seed, number)[side]);
+                let machine = Machine::Quic(Box::new(open(config, seed)));
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Mptcp {
@@ -365,6 +373,7 @@ pub fn estimate(scenario: &Scenario) -> Work {
                 let tcp = &flow.transport.parameters;
                 (tcp.number("mss"), 1.0 / tcp.number("delayed_ack"))
             }
+            Protocol::Quic => (flow.transport.parameters.number("datagram"), 0.5),
             Protocol::Udp => (flow.transport.parameters.number("payload"), 0.0),
             _ => (1448.0, 0.5),
         };

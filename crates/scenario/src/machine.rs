@@ -8,6 +8,7 @@ use crate::multipath::Bundle;
 use vazao_application::Application;
 use vazao_engine::Time;
 use vazao_transport::tcp::Connection;
+use vazao_transport::quic;
 use vazao_transport::tls::Session;
 use vazao_transport::udp;
 
@@ -19,6 +20,7 @@ pub(crate) enum Machine {
     Udp(udp::Endpoint),
     Sctp(Box<Multihomed>),
     Mptcp(Box<Bundle>),
+    Quic(Box<quic::Connection>),
 }
 
 impl Machine {
@@ -30,6 +32,7 @@ impl Machine {
             Machine::Udp(endpoint) => endpoint.next_timeout(),
             Machine::Sctp(end) => end.association.next_timeout(),
             Machine::Mptcp(end) => end.connection.next_timeout(),
+            Machine::Quic(connection) => connection.next_timeout(),
         }
     }
 
@@ -41,6 +44,7 @@ impl Machine {
             Machine::Udp(endpoint) => drive_datagrams(application, now, endpoint),
             Machine::Sctp(end) => drive_messages(application, now, end),
             Machine::Mptcp(end) => drive_bundle(application, now, end),
+            Machine::Quic(connection) => drive_quic(application, now, connection),
         }
     }
 
@@ -61,6 +65,7 @@ impl Machine {
             Machine::Udp(endpoint) => endpoint.is_over(),
             Machine::Sctp(end) => end.association.is_over(),
             Machine::Mptcp(end) => end.connection.is_over(),
+            Machine::Quic(connection) => connection.is_over(),
         }
     }
 
@@ -71,6 +76,7 @@ impl Machine {
             Machine::Udp(_) => false,
             Machine::Sctp(end) => end.association.failure().is_some(),
             Machine::Mptcp(end) => end.connection.failure().is_some(),
+            Machine::Quic(connection) => connection.failure().is_some(),
         }
     }
 
@@ -81,6 +87,7 @@ impl Machine {
             Machine::Udp(_) => None,
             Machine::Sctp(end) => end.association.stats().established,
             Machine::Mptcp(end) => end.connection.stats().established,
+            Machine::Quic(connection) => connection.stats().ready,
         }
     }
 }
@@ -100,4 +107,9 @@ fn drive_messages(application: &mut Application, now: Time, end: &mut Multihomed
 #[cold]
 fn drive_bundle(application: &mut Application, now: Time, end: &mut Bundle) {
     application.drive(now, &mut end.connection);
+}
+
+#[cold]
+fn drive_quic(application: &mut Application, now: Time, connection: &mut quic::Connection) {
+    application.drive(now, connection);
 }

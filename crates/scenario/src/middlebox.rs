@@ -144,7 +144,7 @@ impl<P: Probe> World<P> {
             }
             Body::Bytes(frame) => strip_bytes(self.guests.frame_mut(*frame), strips()),
             // Neither has TCP's options.
-            Body::Udp(_) | Body::Sctp(_) => {}
+            Body::Udp(_) | Body::Sctp(_) | Body::Quic(_) => {}
         }
         let fate = self.network.pass(self.now, id, &mut self.scheduler);
         self.heed_fate(fate);

@@ -6,55 +6,16 @@ use crate::probe::Probe;
 use crate::world::{Body, IP_HEADER, TO_GUEST, World};
 use vazao_engine::{Duration, Time};
 use vazao_network::{Ecn, Outgoing, RouteId};
-use vazao_transport::sctp::{Association, Packet, PathStats};
+use vazao_transport::sctp::{Association, PathStats};
 use vazao_wire::pcapng::Direction;
 
 /// What the network carries of an SCTP packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    /// Where [`Parcels`] keeps it.
+    /// Where the world's [`Pool`](crate::pool::Pool) keeps it.
     pub packet: u32,
     /// The path it goes by: the same number at both ends.
     pub path: u8,
-}
-
-/// The packets under way. Their room is used again.
-#[derive(Default)]
-pub(crate) struct Parcels {
-    slots: Vec<Packet>,
-    free: Vec<u32>,
-}
-
-impl Parcels {
-    /// An empty packet to fill.
-    #[inline]
-    pub fn fresh(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Packet::default());
-            self.slots.len() as u32 - 1
-        })
-    }
-    #[inline]
-    pub fn get(&self, index: u32) -> &Packet {
-        &self.slots[index as usize]
-    }
-    #[inline]
-    pub fn get_mut(&mut self, index: u32) -> &mut Packet {
-        &mut self.slots[index as usize]
-    }
-    /// It has arrived, or was dropped, or was not needed.
-    #[inline]
-    pub fn discard(&mut self, index: u32) {
-        self.slots[index as usize].clear();
-        self.free.push(index);
-    }
-    /// Another one like it.
-    pub fn copy(&mut self, index: u32) -> u32 {
-        let copy = self.slots[index as usize].clone();
-        let fresh = self.fresh();
-        self.slots[fresh as usize] = copy;
-        fresh
-    }
 }
 
 /// One end of an association.

@@ -376,6 +376,7 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
             write!(out, " payload={}", transport.parameters.integer("payload"))?;
             write!(out, " rate={}", udp_rate(&transport.parameters).as_bps() / 8)?;
         }
+        Protocol::Quic => {}
         Protocol::Sctp => write_sctp(out, addresses, end)?,
     }
     writeln!(out)

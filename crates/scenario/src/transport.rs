@@ -10,7 +10,7 @@ use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
 use vazao_engine::Rate;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, unknown};
 use vazao_transport::mptcp::{self, PATH_MANAGERS, SCHEDULERS, SchedulerFactory, path_manager};
-use vazao_transport::{sctp, tcp, tls};
+use vazao_transport::{quic, sctp, tcp, tls};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -22,6 +22,7 @@ pub enum Protocol {
     Udp,
     Sctp,
     Mptcp,
+    Quic,
 }
 
 impl Protocol {
@@ -29,6 +30,7 @@ impl Protocol {
     fn stacks(self) -> &'static [Stack] {
         match self {
             Protocol::Tcp | Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => &[Stack::Vazao, Stack::Linux],
+            Protocol::Quic => &[Stack::Vazao],
         }
     }
 }
@@ -157,6 +159,7 @@ const STACKS: usize = stack::PARAMETERS.len();
 const TCP_ALL: &[Parameter] = &with_stack::<{ TCP.len() + STACKS }>(TCP);
 const UDP_ALL: &[Parameter] = &with_stack::<{ UDP.len() + STACKS }>(UDP);
 const SCTP_ALL: &[Parameter] = &with_stack::<{ sctp::PARAMETERS.len() + STACKS }>(sctp::PARAMETERS);
+const QUIC_ALL: &[Parameter] = &with_stack::<{ quic::PARAMETERS.len() + STACKS }>(quic::PARAMETERS);
 const MPTCP_ALL: &[Parameter] = &with_stack::<{ MPTCP.len() + STACKS }>(MPTCP);
 
 /// All transports.
@@ -198,6 +201,15 @@ pub const TRANSPORTS: &[Entry<Protocol>] = &[
         parameters: MPTCP_ALL,
         build: Protocol::Mptcp,
     },
+    Entry {
+        name: "quic",
+        aliases: &[],
+        title: "QUIC",
+        source: "RFC 9000, RFC 9001, RFC 9002",
+        help: "streams over UDP: handshake and encryption in one, losses found packet by packet",
+        parameters: QUIC_ALL,
+        build: Protocol::Quic,
+    },
 ];
 
 /// Reads a transport. `client_sends`: the side whose congestion control counts.
@@ -227,7 +239,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     let cc = if entry.build == Protocol::Udp { None } else { table.take("cc") };
     let sender = stacks[usize::from(!client_sends)];
     let control = match entry.build {
-        Protocol::Tcp | Protocol::Mptcp => {
+        Protocol::Tcp | Protocol::Mptcp | Protocol::Quic => {
             let cc = cc.unwrap_or_else(|| Item::named("cubic"));
             if sender == Stack::Linux { read_linux_control(&cc)? } else { read_control(cc, &extensions.controls)? }
         }
@@ -243,7 +255,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         _ => None,
     };
     let slow_start = match entry.build {
-        Protocol::Tcp | Protocol::Mptcp => {
+        Protocol::Tcp | Protocol::Mptcp | Protocol::Quic => {
             let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
             let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
             (entry.name, parameters.parameters(entry.parameters)?)

@@ -4,7 +4,8 @@ use crate::extras::Extras;
 use crate::guests::Guests;
 use crate::machine::Machine;
 use crate::measure::FlowMeasure;
-use crate::multihomed::{Parcel, Parcels};
+use crate::multihomed::Parcel;
+use crate::pool::Pool;
 use crate::probe::Probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
@@ -12,6 +13,7 @@ use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_transport::tls;
+use vazao_transport::{quic, sctp};
 use vazao_transport::udp::{self, Datagram};
 
 /// Bytes of an IPv4 header without options.
@@ -26,6 +28,8 @@ pub(crate) enum Body {
     Udp(Datagram),
     /// A packet of an association of ours.
     Sctp(Parcel),
+    /// A datagram of a QUIC connection of ours: where the world keeps it.
+    Quic(u32),
     /// Bytes of a guest's: the number of a frame that [`Guests`] keeps.
     Bytes(u32),
 }
@@ -140,7 +144,8 @@ pub(crate) struct World<P> {
     /// When the run ends at the latest.
     pub end: Time,
     pub extras: Extras,
-    pub parcels: Parcels,
+    pub parcels: Pool<sctp::Packet>,
+    pub datagrams: Pool<quic::Datagram>,
     open: usize,
     sampler: Option<(Slot, Duration)>,
     pub guests: Guests,
@@ -161,7 +166,8 @@ impl<P: Probe> World<P> {
             events: 0,
             end: Time::NEVER,
             extras: Extras::default(),
-            parcels: Parcels::default(),
+            parcels: Pool::default(),
+            datagrams: Pool::default(),
             open: 0,
             sampler: None,
             guests: Guests::default(),
@@ -296,6 +302,7 @@ impl<P: Probe> World<P> {
                     Body::Tcp(segment) => self.deliver_to_guest(&packet, segment),
                     Body::Udp(datagram) => self.deliver_datagram(packet.to as usize, &packet, datagram),
                     Body::Sctp(parcel) => self.deliver_parcel(packet.to as usize, &packet, *parcel),
+                    Body::Quic(datagram) => self.deliver_quic(packet.to as usize, &packet, *datagram),
                     Body::Bytes(frame) => self.deliver_bytes(&packet, *frame),
                 }
             }
@@ -312,6 +319,7 @@ impl<P: Probe> World<P> {
             }
             Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
             Body::Sctp(parcel) => Body::Sctp(Parcel { packet: self.parcels.copy(parcel.packet), ..parcel }),
+            Body::Quic(datagram) => Body::Quic(self.datagrams.copy(datagram)),
             // Everything else is in the packet.
             body => body,
         };
@@ -396,6 +404,11 @@ impl<P: Probe> World<P> {
                 }
             }
             Body::Udp(_) => (self.endpoints[packet.to as usize].flow as usize, true),
+            Body::Quic(datagram) => {
+                self.datagrams.discard(datagram);
+                let endpoint = &self.endpoints[packet.to as usize];
+                (endpoint.flow as usize, !endpoint.sends)
+            }
             Body::Sctp(parcel) => {
                 self.parcels.discard(parcel.packet);
                 let endpoint = &mut self.endpoints[packet.to as usize];
@@ -444,6 +457,7 @@ impl<P: Probe> World<P> {
         match &endpoint.machine {
             Machine::Sctp(_) => self.wake_association(index),
             Machine::Mptcp(_) => self.wake_bundle(index),
+            Machine::Quic(_) => self.wake_quic(index),
             Machine::Tcp(_) | Machine::Udp(_) => {}
         }
         self.service(index);
@@ -470,6 +484,7 @@ impl<P: Probe> World<P> {
                 Machine::Tcp(connection) => self.probe.on_sender(self.now, endpoint.flow, connection),
                 Machine::Sctp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.association),
                 Machine::Mptcp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.connection),
+                Machine::Quic(connection) => self.probe.on_sender(self.now, endpoint.flow, &**connection),
                 Machine::Udp(_) => {}
             }
         }
@@ -497,7 +512,7 @@ impl<P: Probe> World<P> {
         if let Machine::Sctp(_) = &endpoint.machine {
             return self.credit_messages(index);
         }
-        if let (Machine::Tcp(_) | Machine::Mptcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+        if let (Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }
@@ -526,6 +541,7 @@ impl<P: Probe> World<P> {
         match &self.endpoints[index].machine {
             Machine::Sctp(_) => return self.transmit_parcels(index),
             Machine::Mptcp(_) => return self.transmit_bundle(index),
+            Machine::Quic(_) => return self.transmit_quic(index),
             Machine::Tcp(_) | Machine::Udp(_) => {}
         }
         while let Machine::Udp(endpoint) = &mut self.endpoints[index].machine

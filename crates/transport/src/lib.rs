@@ -9,6 +9,7 @@ pub mod mptcp;
 mod pacer;
 mod ranges;
 mod rtt;
+pub mod quic;
 pub mod sctp;
 pub mod tcp;
 pub mod tls;

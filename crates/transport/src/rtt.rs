@@ -44,6 +44,16 @@ impl RttEstimator {
         }
     }
 
+    /// Until something is measured, this is taken for the round-trip time, and half of it for its variation (RFC 9002 section
+    /// 5.3).
+    pub fn assume(&mut self, rtt: Duration) {
+        (self.srtt, self.rttvar) = (rtt.as_nanos(), rtt.as_nanos() / 2);
+    }
+    /// Something is about to be measured: what was assumed counts no longer.
+    pub fn forget_assumption(&mut self) {
+        (self.srtt, self.rttvar) = (0, 0);
+    }
+
     /// Takes a measurement that is too coarse to be the latest or the least: it moves the timeout alone.
     pub fn sample_coarse(&mut self, rtt: Duration) {
         let (latest, min) = (self.latest, self.min);
@@ -72,6 +82,17 @@ impl RttEstimator {
         };
         self.rto = rto.min(self.max_rto);
         self.backoff = 0;
+    }
+
+    /// Takes a measurement of which the peer says that it held the answer for `delay`: that part does not count for the mean,
+    /// unless it would make it less than the least ever (RFC 9002 section 5.3).
+    #[inline]
+    pub fn sample_delayed(&mut self, rtt: Duration, delay: Duration) {
+        let raw = rtt.as_nanos();
+        let min = self.min.min(raw);
+        let adjusted = if raw >= min.saturating_add(delay.as_nanos()) { raw - delay.as_nanos() } else { raw };
+        self.sample(Duration::from_nanos(adjusted));
+        (self.latest, self.min) = (raw, min);
     }
 
     /// Takes the back-off away: the path was not asked, or answers again.

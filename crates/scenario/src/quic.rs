@@ -1,0 +1,94 @@
+//! QUIC as the world moves it.
+
+use crate::machine::Machine;
+use crate::measure::SenderState;
+use crate::probe::Probe;
+use crate::world::{Body, IP_HEADER, World};
+use vazao_engine::Duration;
+use vazao_network::{Ecn, Outgoing, Packet};
+use vazao_transport::quic::Connection;
+
+/// Bytes of a UDP header.
+const UDP_HEADER: u32 = 8;
+
+impl<P: Probe> World<P> {
+    /// Hands a datagram to one of our QUIC connections.
+    pub fn deliver_quic(&mut self, index: usize, packet: &Packet<Body>, datagram: u32) {
+        let content = self.datagrams.get(datagram);
+        let endpoint = &mut self.endpoints[index];
+        let flow = &mut self.flows[endpoint.flow as usize];
+        let Machine::Quic(connection) = &mut endpoint.machine else { unreachable!("a datagram goes to its kind") };
+        connection.handle(self.now, content, packet.ecn());
+        if endpoint.sends {
+            flow.measure.on_sender_event(self.now, &**connection);
+        } else if content.frames.iter().any(|frame| matches!(frame, vazao_transport::quic::Frame::Stream(_))) {
+            flow.measure.on_data(self.now.since(packet.sent), packet.size);
+        }
+        self.datagrams.discard(datagram);
+        self.service(index);
+    }
+
+    /// Handles a QUIC connection's timers.
+    #[cold]
+    pub fn wake_quic(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let flow = &mut self.flows[endpoint.flow as usize];
+        if let Machine::Quic(connection) = &mut endpoint.machine
+            && connection.next_timeout() <= self.now
+        {
+            connection.handle_timeout(self.now);
+            if endpoint.sends {
+                flow.measure.on_sender_event(self.now, &**connection);
+            }
+        }
+    }
+
+    /// Sends every datagram that a QUIC connection may send now.
+    pub fn transmit_quic(&mut self, index: usize) {
+        loop {
+            let endpoint = &mut self.endpoints[index];
+            let Machine::Quic(connection) = &mut endpoint.machine else { return };
+            let datagram = self.datagrams.fresh();
+            let content = self.datagrams.get_mut(datagram);
+            if !connection.poll_transmit(self.now, content) {
+                return self.datagrams.discard(datagram);
+            }
+            let size = IP_HEADER + UDP_HEADER + content.bytes;
+            let (route, to) = (endpoint.route, endpoint.peer);
+            self.send(Outgoing { route, to, size, ecn: Ecn::NotEct, body: Body::Quic(datagram) });
+        }
+    }
+}
+
+impl SenderState for Connection {
+    fn cwnd(&self) -> u64 {
+        Connection::cwnd(self)
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        Some(self.control().ssthresh()).filter(|&threshold| threshold < u64::MAX)
+    }
+    fn in_slow_start(&self) -> bool {
+        self.control().in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        Connection::is_repairing(self)
+    }
+    fn cuts(&self) -> u64 {
+        self.stats().recoveries + self.stats().persistent_congestions
+    }
+    fn segments(&self) -> u64 {
+        self.stats().datagrams
+    }
+    fn srtt(&self) -> Option<Duration> {
+        self.is_measured().then(|| self.rtt().srtt())
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        self.is_measured().then(|| self.rtt().latest())
+    }
+    fn flight(&self) -> u64 {
+        Connection::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        Connection::sent_bytes(self)
+    }
+}

@@ -1,0 +1,175 @@
+//! The receiving half of a packet number space: which packets came, and when to say so (RFC 9000 section 13.2).
+
+use super::frame::{AckFrame, varint};
+use crate::RangeSet;
+use vazao_engine::{Duration, Ecn, Time};
+
+/// Ranges that an ACK frame reports at most.
+const MOST_RANGES: usize = 32;
+
+/// What was received, and what of it is to be acknowledged when.
+#[derive(Clone, Debug)]
+pub(crate) struct Acks {
+    received: RangeSet,
+    /// Everything before was received, or came too late to count.
+    floor: u64,
+    /// The largest packet received, and when.
+    largest: Option<(u64, Time)>,
+    /// Ack-eliciting packets since the last acknowledgement.
+    unacknowledged: u32,
+    due: Time,
+    /// Whether something has come since the last acknowledgement.
+    news: bool,
+    /// Counts of ECT(0), ECT(1), CE.
+    ecn: [u64; 3],
+}
+
+impl Acks {
+    pub fn new() -> Acks {
+        Acks { received: RangeSet::default(), floor: 0, largest: None, unacknowledged: 0, due: Time::NEVER, news: false, ecn: [0; 3] }
+    }
+
+    /// Whether a packet came before.
+    #[inline]
+    pub fn is_known(&self, number: u64) -> bool {
+        number < self.floor || self.received.contains(number, number + 1)
+    }
+
+    /// A packet came. It is answered at once if it is out of order, or the `every`-th that asks for it, or marked; else after
+    /// `wait` at the latest.
+    #[inline]
+    pub fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: Ecn, every: u32, wait: Duration) {
+        let expected = self.largest.map_or(0, |(largest, _)| largest + 1);
+        self.received.insert(number, number + 1, |_, _| {});
+        if self.received.len() > MOST_RANGES {
+            let (_, end) = self.received.iter().next().expect("there are many");
+            self.raise_floor(end);
+        }
+        if number >= expected {
+            self.largest = Some((number, now));
+        }
+        self.news = true;
+        match ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect0 => self.ecn[0] += 1,
+            Ecn::Ect1 => self.ecn[1] += 1,
+            Ecn::Ce => self.ecn[2] += 1,
+        }
+        if !eliciting {
+            return;
+        }
+        self.unacknowledged += 1;
+        // Section 13.2.1: out of order, or congestion, is told at once.
+        let out_of_order = number != expected;
+        if out_of_order || ecn == Ecn::Ce || self.unacknowledged >= every {
+            self.due = now;
+        } else {
+            self.due = self.due.min(now + wait);
+        }
+    }
+
+    /// When an acknowledgement is due.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.due
+    }
+    /// Whether there is anything to report, so that it may go with something else.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.news
+    }
+    /// The ACK frame that reports it, whose ranges are appended to `ranges`; `room` bytes at most.
+    #[inline]
+    pub fn frame(&mut self, now: Time, ranges: &mut Vec<(u64, u64)>, room: u32) -> Option<AckFrame> {
+        let (largest, at) = self.largest?;
+        let mut frame = AckFrame::default();
+        let mut previous = None;
+        for (start, end) in self.received.iter().rev() {
+            let last = end - 1;
+            let length = varint(last - start);
+            let bytes = match previous {
+                // The largest, how many ranges follow, and the first one's length.
+                None => varint(largest) + 1 + length,
+                Some(before) => varint(before - end - 1) + length,
+            };
+            if frame.bytes + bytes > room || usize::from(frame.ranges) == MOST_RANGES {
+                break;
+            }
+            frame.bytes += bytes;
+            frame.ranges += 1;
+            ranges.push((start, last));
+            previous = Some(start);
+        }
+        frame.delay = now.since(at).as_nanos() / 8_000;
+        frame.ecn = (self.ecn != [0; 3]).then_some(self.ecn);
+        (self.unacknowledged, self.due, self.news) = (0, Time::NEVER, false);
+        Some(frame)
+    }
+
+    /// The peer knows that everything up to `number` was received: it need not be told again (section 13.2.4).
+    pub fn forget_through(&mut self, number: u64) {
+        let keep = self.largest.map_or(0, |(largest, _)| largest);
+        self.raise_floor((number + 1).min(keep));
+    }
+
+    fn raise_floor(&mut self, number: u64) {
+        self.floor = self.floor.max(number);
+        self.received.remove_below(self.floor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Duration = Duration::from_millis(25);
+
+    fn acks(numbers: &[u64]) -> Acks {
+        let mut acks = Acks::new();
+        for &number in numbers {
+            acks.on_packet(Time::ZERO, number, true, Ecn::NotEct, 2, WAIT);
+        }
+        acks
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_at_once() {
+        assert_eq!(acks(&[0]).due(), Time::ZERO + WAIT);
+        assert_eq!(acks(&[0, 1]).due(), Time::ZERO);
+    }
+
+    /// RFC 9000 section 13.2.1: a gap, and what fills one.
+    #[test]
+    fn what_is_out_of_order_is_acknowledged_at_once() {
+        for numbers in [&[0, 1, 3][..], &[0, 1, 3, 4, 2]] {
+            let mut acks = acks(&numbers[..numbers.len() - 1]);
+            acks.frame(Time::ZERO, &mut Vec::new(), 1000);
+            acks.on_packet(Time::ZERO, *numbers.last().unwrap(), true, Ecn::NotEct, 10, WAIT);
+            assert_eq!(acks.due(), Time::ZERO);
+        }
+    }
+
+    /// RFC 9000 section 19.3.1: packets 10, 8..=7 and 3: gaps of 0 and 2, ranges of 1 and 0.
+    #[test]
+    fn ranges_go_down_from_the_largest() {
+        let mut acks = acks(&[3, 7, 8, 10]);
+        let mut ranges = Vec::new();
+        let frame = acks.frame(Time::ZERO, &mut ranges, 1000).unwrap();
+        assert_eq!(ranges, [(10, 10), (7, 8), (3, 3)]);
+        assert_eq!((frame.ranges, frame.bytes), (3, 3 + 2 + 2));
+        let mut few = Vec::new();
+        acks.frame(Time::ZERO, &mut few, 6).unwrap();
+        assert_eq!(few, [(10, 10), (7, 8)]);
+    }
+
+    #[test]
+    fn what_the_peer_knows_is_forgotten() {
+        let mut acks = acks(&[0, 1, 2, 5, 6]);
+        acks.forget_through(3);
+        let mut ranges = Vec::new();
+        acks.frame(Time::ZERO, &mut ranges, 1000);
+        assert_eq!(ranges, [(5, 6)]);
+        // Nor is what comes so late counted.
+        assert!(acks.is_known(6) && acks.is_known(3) && !acks.is_known(4));
+    }
+}

@@ -1,0 +1,125 @@
+//! The settings of a QUIC endpoint, and what a user can say of them.
+
+use crate::tcp::ControlFactory;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Kind, Parameter, Parameters};
+
+/// Which handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// One round trip before the client's data (RFC 9001).
+    Full,
+    /// None: the two have met.
+    Early,
+    /// The client is asked to prove its address first: two round trips (RFC 9000 section 8.1.2).
+    Retry,
+}
+
+const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
+
+/// QUIC's parameters.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new("cc", Kind::Entry("congestion control"), "cubic", "congestion control"),
+    Parameter::new("slow_start", Kind::Entry("slow start"), "standard", "how the window grows below ssthresh"),
+    Parameter::new(
+        "handshake",
+        Kind::Choice(&["1-rtt", "0-rtt", "retry"]),
+        "1-rtt",
+        "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; retry: two, as the client's \
+         address is to be proved first",
+    ),
+    Parameter::new("certificate", Kind::Size(100), "3 kB", "the server's certificates in a full handshake"),
+    Parameter::new(
+        "datagram",
+        Kind::Integer(1200, 65_507),
+        "1452",
+        "bytes of a full datagram's UDP payload (Google's of 2013: 1350)",
+    ),
+    Parameter::new("initial_window", Kind::Integer(1, 10_000), "10", "initial window in datagrams (RFC 9002: 10)"),
+    Parameter::new(
+        "initial_ssthresh",
+        Kind::SizeOrAuto(1),
+        "auto",
+        "initial slow-start threshold; auto: as high as possible",
+    ),
+    Parameter::new(
+        "abc_limit",
+        Kind::Number(0.1, 1000.0),
+        "1000",
+        "datagrams the window may grow for one acknowledgement in slow start; RFC 9002 sets no limit",
+    ),
+    Parameter::new(
+        "pacing",
+        Kind::Flag,
+        "true",
+        "spread what is sent: at the control's rate where it has one, else at 1.25 cwnd / SRTT (RFC 9002 section 7.7)",
+    ),
+    Parameter::new("initial_rtt", ANY, "333 ms", "round-trip time before one is measured (RFC 9002: 333 ms)"),
+    Parameter::new("ack_every", Kind::Integer(1, 100), "2", "ack-eliciting packets per acknowledgement"),
+    Parameter::new("max_ack_delay", ANY, "25 ms", "how long an acknowledgement may wait (RFC 9000 section 18.2)"),
+    Parameter::new("idle_timeout", ANY, "30 s", "silence after which a connection is given up"),
+    Parameter::new(
+        "stream_window",
+        Kind::Size(1200),
+        "1 MB",
+        "what a stream's receiver lets be sent at first; it widens while it limits the sender, up to receive_buffer",
+    ),
+    Parameter::new("connection_window", Kind::Size(1200), "1.5 MB", "the same of all streams together"),
+    Parameter::new("receive_buffer", Kind::Size(1200), "64 MiB", "the most that windows widen to"),
+    Parameter::new("send_buffer", Kind::SizeOrAuto(1200), "auto", "unacknowledged and unsent bytes; auto: no limit"),
+];
+
+/// The settings of a QUIC endpoint.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub struct Config {
+    pub handshake: Handshake,
+    /// Bytes of the server's Certificate message.
+    pub certificate: u64,
+    /// Bytes of a full datagram.
+    pub datagram: u32,
+    pub pacing: bool,
+    pub initial_rtt: Duration,
+    pub ack_every: u32,
+    pub max_ack_delay: Duration,
+    pub idle_timeout: Duration,
+    pub stream_window: u64,
+    pub connection_window: u64,
+    pub most_window: u64,
+    pub send_buffer: Option<u64>,
+    /// Makes the congestion control.
+    pub control: ControlFactory,
+}
+
+impl Config {
+    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe.
+    pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
+        let duration = |name| parameters.duration(name).expect("a duration with a default");
+        let size = |name| parameters.size(name).expect("a size with a default");
+        Config {
+            handshake: match parameters.text("handshake") {
+                "0-rtt" => Handshake::Early,
+                "retry" => Handshake::Retry,
+                _ => Handshake::Full,
+            },
+            certificate: size("certificate"),
+            datagram: parameters.integer("datagram") as u32,
+            pacing: parameters.flag("pacing"),
+            initial_rtt: duration("initial_rtt"),
+            ack_every: parameters.integer("ack_every") as u32,
+            max_ack_delay: duration("max_ack_delay"),
+            idle_timeout: duration("idle_timeout"),
+            stream_window: size("stream_window"),
+            connection_window: size("connection_window"),
+            most_window: size("receive_buffer"),
+            send_buffer: parameters.size("send_buffer"),
+            control,
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("handshake", &self.handshake).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,221 @@
+//! What acknowledgements and losses mean (RFC 9002 section 7 and appendices A.7, B).
+
+use super::*;
+use crate::quic::frame::AckFrame;
+use crate::quic::recovery::Found;
+use crate::quic::sent::{Content, Sent};
+use vazao_congestion::{Ack, Congestion, Signal};
+
+/// What an acknowledgement newly acknowledged.
+#[derive(Default)]
+struct Newly {
+    /// The largest, if it is new: when it was sent.
+    largest: Option<Time>,
+    eliciting: bool,
+    delivered: u64,
+    /// Of it, what was sent since the window was last cut.
+    fresh: u64,
+}
+
+impl Connection {
+    pub(super) fn on_ack(&mut self, now: Time, space: Space, ack: &AckFrame, ranges: &[(u64, u64)]) {
+        let Some(&(_, largest)) = ranges.first() else { return };
+        if largest >= self.recovery.space(space).next_number() {
+            return; // Of what was never sent.
+        }
+        let flight = self.recovery.in_flight();
+        let mut newly = Newly::default();
+        for &(first, last) in ranges {
+            self.take_range(space, first, last, largest, &mut newly);
+        }
+        let sent = self.recovery.space(space);
+        sent.largest_acked = sent.largest_acked.max(Some(largest));
+        if newly.delivered == 0 && newly.largest.is_none() {
+            return;
+        }
+        let rtt = newly.largest.filter(|_| newly.eliciting).map(|at| now.since(at));
+        if let Some(rtt) = rtt {
+            let delay = if space == Space::Data { Duration::from_nanos(ack.delay * 8_000) } else { Duration::ZERO };
+            self.recovery.sample(now, rtt, delay, self.progress.confirmed);
+            self.stats.rtt.record(rtt);
+        }
+        if self.progress.complete || self.role == Role::Server {
+            self.recovery.pto_count = 0;
+        }
+        let found = self.recovery.detect(now, space);
+        let lost: u64 = found.lost.iter().map(|(_, sent)| u64::from(sent.bytes)).sum();
+        self.tell_control(now, space, &newly, flight, rtt, lost);
+        self.on_lost(now, found);
+        // What was called lost may still come: for three probe timeouts.
+        let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((self.recovery.pto(space) * 3).as_nanos()));
+        self.recovery.space(space).forget_settled(long_ago);
+        for id in [FIRST] {
+            self.stir(id);
+        }
+    }
+
+    fn take_range(&mut self, space: Space, first: u64, last: u64, largest: u64, newly: &mut Newly) {
+        let mut parts = Vec::new();
+        self.recovery.space(space).note_acked(first, last + 1, &mut parts);
+        for number in parts.into_iter().flat_map(|(from, to)| from..to) {
+            let Some(sent) = self.recovery.space(space).acknowledge(number) else {
+                self.stats.spurious_losses += u64::from(self.recovery.space(space).was_called_lost(number));
+                continue;
+            };
+            newly.eliciting |= sent.eliciting;
+            newly.delivered += u64::from(sent.bytes);
+            if number == largest {
+                newly.largest = Some(sent.at);
+            }
+            if self.cut_at.is_none_or(|cut| sent.at > cut) {
+                newly.fresh += u64::from(sent.bytes);
+            }
+            if let Some(reported) = sent.reported {
+                self.acks[space as usize].forget_through(reported);
+            }
+            self.on_arrived(space, sent.content);
+        }
+    }
+
+    #[inline]
+    fn on_arrived(&mut self, space: Space, content: Content) {
+        match content {
+            Content::Nothing => {}
+            Content::Stream(frame) => {
+                if let Some(stream) = self.streams.get_mut(&frame.id) {
+                    stream.out.acknowledge(frame.offset, frame.end(), frame.fin);
+                }
+            }
+            Content::Frames(frames) => {
+                for frame in frames {
+                    match frame {
+                        Frame::Stream(frame) => self.on_arrived(space, Content::Stream(frame)),
+                        Frame::Crypto { offset, length } => {
+                            let out = &mut self.progress.crypto[space as usize].out;
+                            out.acknowledge(offset, offset + u64::from(length), false);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell_control(
+        &mut self,
+        now: Time,
+        space: Space,
+        newly: &Newly,
+        flight: u64,
+        rtt: Option<Duration>,
+        lost: u64,
+    ) {
+        if self.cut_at.is_some() && newly.fresh > 0 {
+            // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
+            self.cut_at = None;
+            self.control.on_recovered(u64::MAX);
+        }
+        let sent = &self.recovery.spaces[space as usize];
+        let acked_all = space == Space::Data && sent.largest_acked.is_some_and(|largest| largest >= self.round_end);
+        let round = acked_all && newly.fresh > 0;
+        if round {
+            self.round_end = sent.next_number();
+        }
+        let rtt_state = &self.recovery.rtt;
+        let min_rtt = rtt_state.min();
+        let mut ack = Ack {
+            now,
+            acked: newly.fresh,
+            delivered: newly.delivered,
+            advance: newly.delivered,
+            flight,
+            pipe: self.recovery.in_flight(),
+            rtt,
+            srtt: rtt_state.srtt(),
+            min_rtt,
+            round,
+            window_limited: self.window_limited,
+            in_recovery: newly.fresh == 0,
+            ..Ack::default()
+        };
+        if self.rated {
+            ack.lost = lost;
+            ack.held = self.pacer.release().since(now);
+            if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
+                sampler.on_lost(lost);
+                ack.rate = sampler.sample(now, newly.delivered, min_rtt);
+            }
+        }
+        self.control.on_ack(&ack);
+        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
+    }
+
+    /// Appendix B.8.
+    pub(super) fn on_lost(&mut self, now: Time, found: Found) {
+        let Some(last) = found.lost.iter().map(|(_, sent)| sent.at).max() else { return };
+        let flight = self.recovery.in_flight() + found.lost.iter().map(|(_, sent)| u64::from(sent.bytes)).sum::<u64>();
+        let counts = found.lost.iter().any(|(_, sent)| sent.bytes > 0);
+        for (number, sent) in found.lost {
+            self.stats.lost += 1;
+            let _ = number;
+            self.on_missing(sent);
+        }
+        if counts && self.cut_at.is_none_or(|cut| last > cut) && self.last_cut.is_none_or(|cut| last > cut) {
+            self.stats.recoveries += 1;
+            self.signal(now, Signal::Loss, flight);
+            (self.cut_at, self.last_cut) = (Some(now), Some(now));
+        }
+        if found.persistent {
+            self.stats.persistent_congestions += 1;
+            self.signal(now, Signal::RepeatedTimeout, flight);
+            self.cut_at = None;
+        }
+    }
+
+    fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
+        let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
+        self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
+        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
+    }
+
+    /// What a packet said is to be said again.
+    fn on_missing(&mut self, sent: Sent) {
+        match sent.content {
+            Content::Nothing => {}
+            Content::Stream(frame) => self.miss(Frame::Stream(frame), Space::Data),
+            Content::Frames(frames) => {
+                for frame in frames {
+                    self.miss(frame, sent.space);
+                }
+            }
+        }
+    }
+
+    pub(super) fn miss(&mut self, frame: Frame, space: Space) {
+        match frame {
+            Frame::Stream(frame) => {
+                if let Some(stream) = self.streams.get_mut(&frame.id) {
+                    stream.out.lose(frame.offset, frame.end(), frame.fin);
+                    self.stir(frame.id);
+                }
+            }
+            Frame::Crypto { offset, length } => {
+                self.progress.crypto[space as usize].out.lose(offset, offset + u64::from(length), false);
+            }
+            Frame::MaxData(_) => {
+                if !std::mem::replace(&mut self.tell_window, true) {
+                    self.frames.push_back(frame);
+                }
+            }
+            Frame::MaxStreamData(id, _) => {
+                if let Some(stream) = self.streams.get_mut(&id)
+                    && !std::mem::replace(&mut stream.tell, true)
+                {
+                    self.frames.push_back(frame);
+                }
+            }
+            Frame::Ping | Frame::Padding(_) | Frame::Ack(_) => {}
+            other => self.frames.push_back(other),
+        }
+    }
+}

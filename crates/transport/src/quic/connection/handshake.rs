@@ -1,0 +1,184 @@
+//! The handshake (RFC 9001) as what it costs: round trips, and bytes in each packet number space.
+
+use super::*;
+use crate::quic::config::Handshake;
+use crate::quic::frame::Frame;
+use crate::quic::stream::{Incoming, Outgoing};
+
+/// A ClientHello with QUIC's transport parameters, and what resumption adds: a ticket's identity and its binder.
+const CLIENT_HELLO: u64 = 320;
+const RESUMPTION: u64 = 260;
+/// ServerHello; EncryptedExtensions with transport parameters; CertificateVerify by RSA of 2048 bits; Finished by SHA-256
+/// (RFC 8446, RFC 8448).
+const SERVER_HELLO: u64 = 90;
+const ENCRYPTED_EXTENSIONS: u64 = 140;
+const CERTIFICATE_VERIFY: u64 = 264;
+const FINISHED: u64 = 36;
+/// Bytes of a Retry's token.
+pub(super) const TOKEN: u16 = 64;
+
+/// The handshake's bytes of a space, out and in, and how many are to come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Crypto {
+    pub out: Outgoing,
+    pub inc: Incoming,
+    expected: u64,
+}
+
+/// How far the handshake has come.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    pub crypto: [Crypto; 3],
+    /// Which spaces may be sent in, and which read.
+    pub sends: [bool; 3],
+    pub reads: [bool; 3],
+    /// Whether data of the client's goes in 0-RTT packets.
+    pub early: bool,
+    /// Both Finished are known here; and the peer is known to know (RFC 9001 section 4.1.2).
+    pub complete: bool,
+    pub confirmed: bool,
+    /// The server's: whether the client's address is proved, and what came and went before it was (RFC 9000 section 8.1).
+    pub validated: bool,
+    pub received: u64,
+    pub sent: u64,
+    /// The server asks for a proof first, and has; the client has a token.
+    pub retry_due: bool,
+    pub token: u16,
+    asks: bool,
+    /// Bytes of the two server flights and of the client's first.
+    hello: u64,
+    flight: [u64; 2],
+    started: bool,
+}
+
+impl Progress {
+    pub fn new(config: &Config, role: Role) -> Progress {
+        let early = config.handshake == Handshake::Early;
+        let certificate = if early { 0 } else { config.certificate + CERTIFICATE_VERIFY };
+        let hello = CLIENT_HELLO + if early { RESUMPTION } else { 0 };
+        let flight = [SERVER_HELLO, ENCRYPTED_EXTENSIONS + certificate + FINISHED];
+        let is_client = role == Role::Client;
+        let mut crypto: [Crypto; 3] = Default::default();
+        crypto[0].expected = if is_client { flight[0] } else { hello };
+        crypto[1].expected = if is_client { flight[1] } else { FINISHED };
+        Progress {
+            crypto,
+            sends: [is_client, false, is_client && early],
+            reads: [true, false, !is_client && early],
+            early: is_client && early,
+            complete: false,
+            confirmed: false,
+            validated: is_client,
+            received: 0,
+            sent: 0,
+            retry_due: false,
+            token: 0,
+            asks: !is_client && config.handshake == Handshake::Retry,
+            hello,
+            flight,
+            started: false,
+        }
+    }
+
+    /// Bytes that may be sent before the client's address is proved (RFC 9000 section 8.1): three times what came.
+    pub fn allowance(&self) -> u64 {
+        if self.validated { u64::MAX } else { (3 * self.received).saturating_sub(self.sent) }
+    }
+}
+
+impl Connection {
+    /// The client's first flight.
+    pub(super) fn start(&mut self, now: Time) {
+        if self.role == Role::Client && !self.progress.started {
+            self.progress.started = true;
+            self.progress.crypto[0].out.end = self.progress.hello;
+            self.idle_at = now + self.config.idle_timeout;
+            if self.progress.early {
+                self.stats.ready = Some(now);
+            }
+        }
+    }
+
+    /// A client's first packet of a connection that is to prove its address: whether it did.
+    pub(super) fn admits(&mut self, token: u16) -> bool {
+        if self.progress.asks && token == 0 {
+            self.progress.retry_due = true;
+            return false;
+        }
+        if token > 0 {
+            self.progress.validated = true;
+        }
+        true
+    }
+
+    /// The client is asked for a proof: everything begins again, with the token.
+    pub(super) fn on_retry(&mut self, token: u16) {
+        if self.role == Role::Client && self.progress.token == 0 && !self.progress.reads[1] {
+            self.progress.token = token;
+            self.recovery.discard(Space::Initial);
+            self.progress.crypto[0].out.rewind();
+        }
+    }
+
+    /// Bytes of the handshake have arrived: what follows.
+    pub(super) fn advance(&mut self, now: Time) {
+        let progress = &mut self.progress;
+        let arrived = |crypto: &Crypto| crypto.expected > 0 && crypto.inc.next >= crypto.expected;
+        let [hello, rest] = [arrived(&progress.crypto[0]), arrived(&progress.crypto[1])];
+        match self.role {
+            Role::Client => {
+                if hello {
+                    (progress.reads[1], progress.sends[1]) = (true, true);
+                }
+                if rest && !progress.complete {
+                    progress.complete = true;
+                    progress.early = false;
+                    progress.crypto[1].out.end = FINISHED;
+                    (progress.reads[2], progress.sends[2]) = (true, true);
+                    self.establish(now);
+                }
+            }
+            Role::Server => {
+                if hello && !progress.started {
+                    progress.started = true;
+                    progress.sends = [true; 3];
+                    progress.reads[1] = true;
+                    progress.crypto[0].out.end = progress.flight[0];
+                    progress.crypto[1].out.end = progress.flight[1];
+                    self.stats.ready = Some(now);
+                }
+                if rest && !self.progress.complete {
+                    self.progress.complete = true;
+                    self.progress.reads[2] = true;
+                    self.establish(now);
+                    self.frames.push_back(Frame::HandshakeDone);
+                    self.confirm();
+                }
+            }
+        }
+    }
+
+    fn establish(&mut self, now: Time) {
+        self.stats.established = Some(now);
+        self.stats.ready.get_or_insert(now);
+        let rtt = Some(self.recovery.rtt.latest()).filter(|_| self.is_measured());
+        self.control.on_established(rtt);
+        self.cwnd = self.control.cwnd();
+    }
+
+    /// The peer is known to have all keys: those of the handshake are discarded (RFC 9001 section 4.9.2).
+    pub(super) fn confirm(&mut self) {
+        self.progress.confirmed = true;
+        self.discard(Space::Initial);
+        self.discard(Space::Handshake);
+    }
+
+    pub(super) fn discard(&mut self, space: Space) {
+        let index = space as usize;
+        if self.progress.sends[index] || self.progress.reads[index] {
+            (self.progress.sends[index], self.progress.reads[index]) = (false, false);
+            self.recovery.discard(space);
+            self.acks[index] = Acks::new();
+        }
+    }
+}

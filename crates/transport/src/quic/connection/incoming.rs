@@ -1,0 +1,142 @@
+//! Datagrams in.
+
+use super::*;
+use crate::quic::frame::StreamFrame;
+use crate::quic::packet::{Datagram, Header, Kind};
+use crate::quic::stream::stamp;
+use vazao_engine::Ecn;
+
+impl Connection {
+    /// Handles a datagram that has arrived, marked as it is.
+    pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
+        self.last_heard = now;
+        if self.life != Life::Open {
+            self.closes |= self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
+            return;
+        }
+        if !self.progress.validated {
+            self.progress.received += u64::from(datagram.bytes);
+        }
+        let (mut frames, mut ranges) = (0, 0);
+        for header in &datagram.packets {
+            let own = frames..frames + usize::from(header.frames);
+            let told = ranges..ranges + usize::from(header.ranges);
+            (frames, ranges) = (own.end, told.end);
+            self.handle_packet(now, header, &datagram.frames[own], &datagram.ranges[told], ecn);
+        }
+        self.advance(now);
+        self.settle();
+        self.arm(now);
+    }
+
+    fn handle_packet(&mut self, now: Time, header: &Header, frames: &[Frame], ranges: &[(u64, u64)], ecn: Ecn) {
+        if let Kind::Retry(token) = header.kind {
+            return self.on_retry(token);
+        }
+        let space = header.kind.space();
+        let index = space as usize;
+        if let (Kind::Initial(token), Role::Server) = (header.kind, self.role)
+            && !self.admits(token)
+        {
+            return;
+        }
+        // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
+        if !self.progress.reads[index] {
+            return;
+        }
+        if self.acks[index].is_known(header.number) {
+            self.stats.duplicates_received += 1;
+            return;
+        }
+        if header.kind == Kind::Handshake && self.role == Role::Server {
+            // Who reads what went to an address is there.
+            self.progress.validated = true;
+            self.discard(Space::Initial);
+        }
+        self.idle_at = now + self.idle_timeout();
+        let eliciting = frames.iter().any(Frame::is_ack_eliciting);
+        for frame in frames {
+            self.handle_frame(now, space, frame, ranges);
+        }
+        let (every, wait) = match space {
+            Space::Data => (self.config.ack_every, self.config.max_ack_delay),
+            _ => (1, Duration::ZERO),
+        };
+        // Keys may have been discarded for what the packet said.
+        if self.progress.reads[index] {
+            self.acks[index].on_packet(now, header.number, eliciting, ecn, every, wait);
+        }
+    }
+
+    /// RFC 9000 section 10.1: never less than three probe timeouts.
+    pub(super) fn idle_timeout(&self) -> Duration {
+        longest(&[self.config.idle_timeout, self.recovery.pto(Space::Data) * 3])
+    }
+
+    #[inline]
+    fn handle_frame(&mut self, now: Time, space: Space, frame: &Frame, ranges: &[(u64, u64)]) {
+        match frame {
+            Frame::Stream(frame) => self.on_stream(frame),
+            Frame::Ack(ack) => self.on_ack(now, space, ack, ranges),
+            Frame::Crypto { offset, length } => {
+                let crypto = &mut self.progress.crypto[space as usize];
+                let before = crypto.inc.next;
+                crypto.inc.insert(*offset, offset + u64::from(*length), false);
+                if crypto.inc.next == before && self.role == Role::Server {
+                    // It has what we sent not all: our flight may be lost (RFC 9002 section 6.2.3).
+                    self.recovery.pto_count = 0;
+                }
+            }
+            Frame::MaxData(limit) => {
+                self.peer_limit = self.peer_limit.max(*limit);
+                let ids: Vec<u64> = self.streams.keys().copied().collect();
+                ids.into_iter().for_each(|id| self.stir(id));
+            }
+            Frame::MaxStreamData(id, limit) => {
+                let stream = self.open(*id);
+                stream.peer_limit = stream.peer_limit.max(*limit);
+                self.stir(*id);
+            }
+            Frame::HandshakeDone => {
+                if !self.progress.confirmed {
+                    self.confirm();
+                }
+            }
+            Frame::Close { .. } => {
+                self.life = Life::Closed;
+                if !self.is_nearly_settled() {
+                    self.failure = Some(Failure::Closed);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is missing but acknowledgements, which a peer that closes in order need not send any more.
+    fn is_nearly_settled(&self) -> bool {
+        self.streams.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.next))
+    }
+
+    #[inline]
+    fn on_stream(&mut self, frame: &StreamFrame) {
+        if frame.length > 0 && frame.stamp != stamp(frame.id, frame.offset) {
+            self.stats.misplaced += 1;
+        }
+        let stream = match self.streams.get_mut(&frame.id) {
+            Some(stream) => stream,
+            None => self.open(frame.id),
+        };
+        if frame.end() > stream.window.limit {
+            return; // Beyond what was allowed (section 4.1).
+        }
+        let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
+        self.data_received += grown;
+    }
+
+    /// Closes once everything was said and heard.
+    pub(super) fn settle(&mut self) {
+        if self.life == Life::Open && self.is_settled() {
+            self.abort();
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! One end of a QUIC connection.
+
+mod acknowledged;
+mod handshake;
+mod incoming;
+mod outgoing;
+mod streams;
+mod timers;
+
+use super::acks::Acks;
+use super::config::Config;
+use super::frame::Frame;
+use super::packet::Space;
+use super::recovery::Recovery;
+use super::stream::{Stream as Flow, Window};
+use crate::{Pacer, RttEstimator, Stream};
+use handshake::Progress;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use vazao_congestion::CongestionControl;
+use vazao_engine::{Duration, Histogram, Time};
+
+/// Which side this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Client,
+    Server,
+}
+
+/// How a connection ended, if not in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing was heard for the idle timeout.
+    Idle,
+    /// The peer gave it up.
+    Closed,
+}
+
+/// What an endpoint counts, as a sender unless said otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Datagrams sent, and packets in them.
+    pub datagrams: u64,
+    /// See `datagrams`.
+    pub packets: u64,
+    /// Packets declared lost.
+    pub lost: u64,
+    /// Of these, those after a probe timeout had expired.
+    pub lost_by_time: u64,
+    /// Packets declared lost that arrived after all.
+    pub spurious_losses: u64,
+    /// STREAM frames of data that had been sent before.
+    pub retransmissions: u64,
+    /// Expiries of the probe timer.
+    pub probes: u64,
+    /// Times that the window was cut for losses, and that congestion was persistent.
+    pub recoveries: u64,
+    /// See `recoveries`.
+    pub persistent_congestions: u64,
+    /// Round-trip times measured.
+    pub rtt: Histogram,
+    /// As a receiver: packets that had arrived before.
+    pub duplicates_received: u64,
+    /// As a receiver: STREAM frames whose data was not what belongs at their place.
+    pub misplaced: u64,
+    /// When data might flow, and when the handshake was over.
+    pub ready: Option<Time>,
+    /// See `ready`.
+    pub established: Option<Time>,
+}
+
+/// How far the end has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Open,
+    /// CONNECTION_CLOSE is to be sent, again for each packet that comes.
+    Closing,
+    Closed,
+}
+
+/// One end of a QUIC connection. As a [`Stream`] it is the first stream that its client opens.
+pub struct Connection {
+    config: Arc<Config>,
+    role: Role,
+    progress: Progress,
+    recovery: Recovery,
+    acks: [Acks; 3],
+    control: Box<dyn CongestionControl>,
+    /// The control's window, kept so that asking costs no call.
+    cwnd: u64,
+    rated: bool,
+    /// When the window was last cut: what was sent before belongs to the same recovery.
+    cut_at: Option<Time>,
+    last_cut: Option<Time>,
+    last_heard: Time,
+    /// A round trip ends when this packet of the data space is acknowledged.
+    round_end: u64,
+    window_limited: bool,
+    pacer: Pacer,
+    release: Time,
+    streams: BTreeMap<u64, Flow>,
+    /// Those with something to send.
+    ready: VecDeque<u64>,
+    /// What the peer lets us send in all, and what was sent.
+    peer_limit: u64,
+    data_sent: u64,
+    /// What we let the peer send, what it has sent and what was read.
+    window: Window,
+    data_received: u64,
+    data_read: u64,
+    tell_window: bool,
+    /// Other frames that wait.
+    frames: VecDeque<Frame>,
+    /// Packets to send whatever the window says, and in which space.
+    probes: u32,
+    probe_space: Space,
+    timer: Time,
+    idle_at: Time,
+    life: Life,
+    closes: bool,
+    failure: Option<Failure>,
+    stats: Stats,
+}
+
+/// The stream that stands for the connection where an application knows one.
+const FIRST: u64 = 0;
+
+impl Connection {
+    fn new(config: Arc<Config>, role: Role, seed: u64) -> Connection {
+        let control = (config.control)(u64::from(config.datagram), seed);
+        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay);
+        let rated = control.wants_rate();
+        if rated {
+            recovery.space(Space::Data).measure_rates();
+        }
+        let window = Window::new(config.connection_window, config.most_window);
+        let mut connection = Connection {
+            role,
+            progress: Progress::new(&config, role),
+            recovery,
+            acks: [Acks::new(), Acks::new(), Acks::new()],
+            cwnd: control.cwnd(),
+            control,
+            rated,
+            cut_at: None,
+            last_cut: None,
+            last_heard: Time::ZERO,
+            round_end: 0,
+            window_limited: false,
+            pacer: Pacer::default(),
+            release: Time::NEVER,
+            streams: BTreeMap::new(),
+            ready: VecDeque::new(),
+            peer_limit: config.connection_window,
+            data_sent: 0,
+            window,
+            data_received: 0,
+            data_read: 0,
+            tell_window: false,
+            frames: VecDeque::new(),
+            probes: 0,
+            probe_space: Space::Initial,
+            timer: Time::NEVER,
+            idle_at: Time::NEVER,
+            life: Life::Open,
+            closes: false,
+            failure: None,
+            stats: Stats::default(),
+            config,
+        };
+        connection.open(FIRST);
+        connection
+    }
+
+    /// A connection that is being opened; `seed` is what its congestion control draws from.
+    pub fn connect(config: Arc<Config>, seed: u64) -> Connection {
+        Connection::new(config, Role::Client, seed)
+    }
+
+    /// A connection that waits for its peer.
+    pub fn listen(config: Arc<Config>, seed: u64) -> Connection {
+        Connection::new(config, Role::Server, seed)
+    }
+
+    // ---- what the outside can see -------------------------------------------------------------------------------
+
+    /// What it counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// How it failed, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+    /// Whether all is done.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.life != Life::Open
+    }
+    /// Its congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+    /// Its congestion control.
+    pub fn control(&self) -> &dyn CongestionControl {
+        &*self.control
+    }
+    /// Its round-trip time estimator.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.recovery.rtt
+    }
+    /// Whether a round-trip time was measured.
+    pub fn is_measured(&self) -> bool {
+        self.stats.rtt.count() > 0
+    }
+    /// Bytes in flight.
+    pub fn flight(&self) -> u64 {
+        self.recovery.in_flight()
+    }
+    /// Whether losses are being repaired: what was in flight when the window was cut is not all acknowledged.
+    pub fn is_repairing(&self) -> bool {
+        self.cut_at.is_some()
+    }
+    /// Bytes of streams sent at least once.
+    pub fn sent_bytes(&self) -> u64 {
+        self.data_sent
+    }
+    /// Bytes of the first stream acknowledged.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.streams[&FIRST].out.acknowledged()
+    }
+    /// Payload bytes of a full packet, as windows count.
+    pub fn datagram(&self) -> u64 {
+        u64::from(self.config.datagram)
+    }
+
+    /// Gives it up and tells the peer.
+    pub fn abort(&mut self) {
+        self.life = Life::Closing;
+        self.closes = true;
+        self.timer = Time::NEVER;
+        self.idle_at = Time::NEVER;
+    }
+}
+
+impl Stream for Connection {
+    fn write(&mut self, bytes: u64) -> u64 {
+        let stream = self.streams.get_mut(&FIRST).expect("the first stream is always there");
+        if stream.out.closed {
+            return 0;
+        }
+        let room = match self.config.send_buffer {
+            Some(limit) => limit.saturating_sub(stream.out.end - stream.out.acknowledged()),
+            None => u64::MAX,
+        };
+        let taken = bytes.min(room);
+        stream.out.end += taken;
+        self.stir(FIRST);
+        taken
+    }
+
+    fn discard_unsent(&mut self) -> u64 {
+        let stream = self.streams.get_mut(&FIRST).expect("the first stream is always there");
+        if !stream.out.closed {
+            stream.out.end = stream.out.sent;
+        }
+        stream.out.end
+    }
+
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.read_at_most(u64::MAX)
+    }
+
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        self.read_stream(FIRST, limit)
+    }
+
+    fn close(&mut self) {
+        if !self.is_connected() {
+            return self.abort();
+        }
+        let stream = self.streams.get_mut(&FIRST).expect("the first stream is always there");
+        stream.out.closed = true;
+        self.stir(FIRST);
+    }
+
+    fn is_connected(&self) -> bool {
+        self.stats.ready.is_some() && self.life == Life::Open
+    }
+
+    fn peer_closed(&self) -> bool {
+        self.streams[&FIRST].inc.is_drained()
+    }
+}
+
+/// The longest of a few times; zero where there is none.
+fn longest(spans: &[Duration]) -> Duration {
+    spans.iter().copied().max().unwrap_or(Duration::ZERO)
+}

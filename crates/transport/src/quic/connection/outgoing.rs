@@ -1,0 +1,298 @@
+//! Datagrams out.
+
+use super::*;
+use crate::Spread;
+use crate::quic::packet::{Datagram, Header, Kind, number_bytes};
+use crate::quic::sent::{Content, Sent};
+use vazao_congestion::Sending;
+use vazao_engine::Rate;
+
+/// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
+const LEAST_INITIAL: u32 = 1200;
+/// Less room than this is not worth a packet.
+const LEAST_ROOM: u32 = 64;
+/// Datagrams that leave together at most (RFC 9002 section 7.7).
+const BURST: u64 = 10;
+
+impl Connection {
+    /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
+        self.start(now);
+        if self.life != Life::Open {
+            return self.close_datagram(out);
+        }
+        if std::mem::take(&mut self.progress.retry_due) {
+            let kind = Kind::Retry(super::handshake::TOKEN);
+            out.packets.push(Header { kind, number: 0, number_bytes: 0, frames: 0, ranges: 0 });
+            out.bytes = kind.overhead(0);
+            self.count(out);
+            return true;
+        }
+        let limit = u64::from(self.config.datagram).min(self.progress.allowance()) as u32;
+        let free = self.may_send(now);
+        let mut sent: [Option<(Space, Sent)>; 3] = Default::default();
+        let mut first = false;
+        for space in Space::ALL {
+            let room = limit.saturating_sub(out.bytes);
+            if !self.progress.sends[space as usize] || room < LEAST_ROOM {
+                continue;
+            }
+            let probing = self.probes > 0 && self.probe_space == space;
+            if let Some(packet) = self.packet(now, space, room, free || probing, probing, out) {
+                first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
+                sent[space as usize] = Some((space, packet));
+            }
+        }
+        if out.packets.is_empty() {
+            return false;
+        }
+        if first && out.bytes < LEAST_INITIAL {
+            self.pad(out, &mut sent, LEAST_INITIAL.min(limit.max(out.bytes)));
+        }
+        self.commit(now, sent, out);
+        true
+    }
+
+    /// Whether what asks for an acknowledgement may leave: the window has room, and the pacer lets it.
+    fn may_send(&mut self, now: Time) -> bool {
+        let wants = self.has_content();
+        if self.recovery.in_flight() + u64::from(self.config.datagram) > self.cwnd {
+            self.window_limited |= wants;
+            return false;
+        }
+        if !self.pacer.is_open(now) && self.paces() {
+            self.release = if wants { self.pacer.release() } else { Time::NEVER };
+            return false;
+        }
+        if !wants {
+            self.window_limited = false;
+        }
+        true
+    }
+
+    fn paces(&self) -> bool {
+        self.config.pacing && self.progress.complete
+    }
+
+    fn has_content(&self) -> bool {
+        !self.frames.is_empty() || !self.ready.is_empty() || self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
+    }
+
+    /// Adds a packet of a space to a datagram, if there is anything to say in it.
+    fn packet(
+        &mut self,
+        now: Time,
+        space: Space,
+        room: u32,
+        free: bool,
+        probing: bool,
+        out: &mut Datagram,
+    ) -> Option<Sent> {
+        let index = space as usize;
+        let kind = match space {
+            Space::Initial => Kind::Initial(self.progress.token),
+            Space::Handshake => Kind::Handshake,
+            Space::Data if self.progress.complete || self.role == Role::Server => Kind::OneRtt,
+            Space::Data => Kind::ZeroRtt,
+        };
+        let number_bytes = number_bytes(self.recovery.spaces[index].unacknowledged());
+        let overhead = kind.overhead(number_bytes);
+        let content = free && self.has_content_in(space);
+        let can_acknowledge = kind != Kind::ZeroRtt;
+        let due = can_acknowledge && self.acks[index].due() <= now;
+        if !due && !content && !probing {
+            return None;
+        }
+        let (first, ranges) = (out.frames.len(), out.ranges.len());
+        let mut left = room.checked_sub(overhead)?;
+        let mut reported = None;
+        if can_acknowledge && self.acks[index].has_news()
+            && let Some(ack) = self.acks[index].frame(now, &mut out.ranges, left / 2)
+        {
+            reported = out.ranges.get(ranges).map(|range| range.1);
+            left -= Frame::Ack(ack).bytes();
+            out.frames.push(Frame::Ack(ack));
+        }
+        let said = out.frames.len();
+        if free {
+            self.fill(space, &mut left, out);
+        }
+        if probing && out.frames.len() == said {
+            out.frames.push(Frame::Ping);
+            left -= 1;
+        }
+        if out.frames.len() == first {
+            return None;
+        }
+        let bytes = room - left;
+        out.bytes += bytes;
+        let number = self.recovery.spaces[index].next_number();
+        let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
+        out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
+        let eliciting = out.frames.len() > said;
+        let content = match &out.frames[said..] {
+            [] | [Frame::Ping] => Content::Nothing,
+            [Frame::Stream(frame)] => Content::Stream(*frame),
+            several => Content::Frames(several.into()),
+        };
+        Some(Sent::new(now, if eliciting { bytes } else { 0 }, eliciting, reported, content, space))
+    }
+
+    fn has_content_in(&self, space: Space) -> bool {
+        let crypto = self.progress.crypto[space as usize].out.is_pending(u64::MAX);
+        crypto || space == Space::Data && (!self.frames.is_empty() || !self.ready.is_empty())
+    }
+
+    /// Fills a packet with what is to be said in its space: the handshake first, then what rules streams, then their data.
+    #[inline]
+    fn fill(&mut self, space: Space, left: &mut u32, out: &mut Datagram) {
+        /// Type, offset and length of a CRYPTO frame, at most.
+        const CRYPTO_HEADER: u32 = 1 + 4 + 2;
+        let crypto = &mut self.progress.crypto[space as usize].out;
+        while *left > CRYPTO_HEADER + 8
+            && let Some((offset, length, _)) = crypto.next(u64::from(*left - CRYPTO_HEADER), u64::MAX)
+        {
+            let frame = Frame::Crypto { offset, length: length as u16 };
+            *left -= frame.bytes();
+            out.frames.push(frame);
+        }
+        if space != Space::Data {
+            return;
+        }
+        while let Some(&frame) = self.frames.front() {
+            let frame = self.current(frame);
+            if frame.bytes() > *left {
+                break;
+            }
+            self.frames.pop_front();
+            *left -= frame.bytes();
+            out.frames.push(frame);
+        }
+        self.fill_streams(left, out);
+    }
+
+    #[inline]
+    fn fill_streams(&mut self, left: &mut u32, out: &mut Datagram) {
+        for _ in 0..self.ready.len() {
+            let Some(&id) = self.ready.front() else { return };
+            let stream = self.streams.get_mut(&id).expect("what is ready is there");
+            let before = stream.out.sent;
+            if let Some(frame) = stream.frame(id, *left, self.peer_limit - self.data_sent) {
+                self.data_sent += stream.out.sent - before;
+                self.stats.retransmissions += u64::from(frame.offset < before);
+                let frame = Frame::Stream(frame);
+                *left -= frame.bytes();
+                out.frames.push(frame);
+            } else if *left >= LEAST_ROOM {
+                // The receiver's limits keep it back, or it has nothing any more: it comes again with news.
+                stream.queued = false;
+                self.ready.pop_front();
+                continue;
+            }
+            if !stream.out.is_pending(stream.peer_limit) {
+                stream.queued = false;
+                self.ready.pop_front();
+            } else {
+                // Streams take turns, packet by packet.
+                self.ready.rotate_left(1);
+            }
+            if *left < LEAST_ROOM {
+                return;
+            }
+        }
+    }
+
+    /// Pads a datagram.
+    fn pad(&self, out: &mut Datagram, sent: &mut [Option<(Space, Sent)>; 3], size: u32) {
+        let missing = size - out.bytes;
+        out.bytes = size;
+        out.frames.push(Frame::Padding(missing as u16));
+        if let Some(last) = out.packets.last_mut() {
+            last.frames += 1;
+        }
+        if let Some((_, packet)) = sent.iter_mut().flatten().last() {
+            // What is padded counts as in flight (RFC 9002 section 2).
+            packet.bytes += missing;
+        }
+    }
+
+    /// The datagram leaves.
+    #[inline]
+    fn commit(&mut self, now: Time, sent: [Option<(Space, Sent)>; 3], out: &Datagram) {
+        let mut eliciting = false;
+        for (space, packet) in sent.into_iter().flatten() {
+            if packet.eliciting {
+                eliciting = true;
+                if self.probe_space == space {
+                    self.probes = self.probes.saturating_sub(1);
+                }
+                if self.rated && space == Space::Data {
+                    self.announce(now);
+                }
+            }
+            self.recovery.space(space).push(packet);
+            if space == Space::Handshake && self.role == Role::Client {
+                // RFC 9001 section 4.9.1.
+                self.discard(Space::Initial);
+            }
+        }
+        if eliciting {
+            if self.paces() {
+                self.pace(now, u64::from(out.bytes));
+            }
+            self.idle_at = self.idle_at.max(now + self.recovery.pto(Space::Data));
+        }
+        self.count(out);
+        self.arm(now);
+    }
+
+    fn announce(&mut self, now: Time) {
+        let flight = self.recovery.in_flight();
+        let app_limited = self.recovery.space(Space::Data).sampler().is_some_and(|sampler| sampler.is_app_limited());
+        let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
+        self.control.on_send(&Sending { now, flight, app_limited, srtt, min_rtt });
+        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
+    }
+
+    fn pace(&mut self, now: Time, bytes: u64) {
+        let srtt = self.recovery.rtt.srtt();
+        // Section 7.7: a little more than a window in a round-trip time.
+        let derived = || {
+            let bits = self.cwnd as u128 * 8 * 5 / 4 * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
+            Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX).max(1))
+        };
+        let rate = self.control.pacing_rate().unwrap_or_else(derived);
+        let quantum = BURST * u64::from(self.config.datagram);
+        self.pacer.on_sent(now, bytes, &Spread { rate, quantum, catches_up: false });
+    }
+
+    fn count(&mut self, out: &Datagram) {
+        self.stats.datagrams += 1;
+        self.stats.packets += out.packets.len() as u64;
+        if !self.progress.validated {
+            self.progress.sent += u64::from(out.bytes);
+        }
+    }
+
+    /// CONNECTION_CLOSE, in the highest space there are keys for.
+    fn close_datagram(&mut self, out: &mut Datagram) -> bool {
+        if !std::mem::take(&mut self.closes) || self.life != Life::Closing {
+            return false;
+        }
+        let kind = match Space::ALL.into_iter().rev().find(|&space| self.progress.sends[space as usize]) {
+            Some(Space::Data) if self.progress.complete || self.role == Role::Server => Kind::OneRtt,
+            Some(Space::Data) => Kind::ZeroRtt,
+            Some(Space::Handshake) => Kind::Handshake,
+            Some(Space::Initial) => Kind::Initial(self.progress.token),
+            None => return false,
+        };
+        let frame = Frame::Close { code: 0, application: true };
+        let number = self.recovery.spaces[kind.space() as usize].next_number();
+        out.packets.push(Header { kind, number, number_bytes: 2, frames: 1, ranges: 0 });
+        out.frames.push(frame);
+        out.bytes = kind.overhead(2) + frame.bytes();
+        self.stats.datagrams += 1;
+        self.stats.packets += 1;
+        true
+    }
+}

@@ -1,0 +1,22 @@
+//! QUIC (RFC 9000, 9001, 9002) as a machine: hand it datagrams and timeouts, ask it what to send and when to wake it.
+//!
+//! ```text
+//!  application ── streams ── Stream (what is sent, lost, acknowledged; limits) ──┐
+//!                                                                              Connection ── datagrams
+//!  handshake ── Crypto (bytes of each space) ── SentPackets, Recovery (RFC 9002) ──┘  Acks (what to acknowledge when)
+//! ```
+
+mod acks;
+mod config;
+mod connection;
+mod frame;
+mod packet;
+mod recovery;
+mod sent;
+mod stream;
+
+pub use config::{Config, Handshake, PARAMETERS};
+pub use connection::{Connection, Failure, Stats};
+pub use frame::{AckFrame, Frame, StreamFrame};
+pub use packet::{Datagram, Header, IDENTIFIER, Kind, Space};
+pub use stream::stamp;

@@ -1,0 +1,307 @@
+//! Streams: what of them is sent and acknowledged, what has arrived, and the limits of both (RFC 9000 sections 2 to 4).
+
+use super::frame::StreamFrame;
+use crate::RangeSet;
+use std::ops::Range;
+use vazao_engine::{Duration, Time};
+
+/// What stands for the data at a place of a stream.
+#[inline]
+pub fn stamp(id: u64, offset: u64) -> u32 {
+    crate::tcp::stamp(offset ^ id.rotate_right(16))
+}
+
+/// Data that is sent reliably in order: the sending half of a stream, or of a handshake.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outgoing {
+    /// One beyond the last byte written.
+    pub end: u64,
+    /// Nothing more will be written.
+    pub closed: bool,
+    /// Bytes before this were sent at least once.
+    pub sent: u64,
+    fin_sent: bool,
+    fin_acked: bool,
+    acked: RangeSet,
+    /// What was lost and is to be sent again.
+    again: RangeSet,
+    fin_again: bool,
+}
+
+impl Outgoing {
+    /// Whether there is anything to send that `limit` (a flow-control limit) allows.
+    #[inline]
+    pub fn is_pending(&self, limit: u64) -> bool {
+        !self.again.is_empty() || self.fin_again || self.sent < self.end.min(limit) || self.closed && !self.fin_sent && self.sent == self.end
+    }
+    /// Whether all of it, and its end, was acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.closed && self.fin_acked && self.acked.contains(0, self.end.max(1)) | (self.end == 0)
+    }
+    /// Bytes acknowledged from the start on.
+    pub fn acknowledged(&self) -> u64 {
+        self.acked.range_at(0).map_or(0, |(_, end)| end)
+    }
+
+    /// The next part to send, of `most` bytes at most: where, how many, whether the end goes with it.
+    #[inline]
+    pub fn next(&mut self, most: u64, limit: u64) -> Option<(u64, u64, bool)> {
+        let missing = self.again.iter().next();
+        if let Some((start, end)) = missing {
+            let length = (end - start).min(most);
+            if length == 0 {
+                return None;
+            }
+            self.again.remove_below(start + length);
+            let fin = self.closed && start + length == self.end;
+            self.fin_again &= !fin;
+            self.fin_sent |= fin;
+            return Some((start, length, fin));
+        }
+        if self.fin_again {
+            self.fin_again = false;
+            return Some((self.end, 0, true));
+        }
+        let length = most.min(self.end.min(limit).saturating_sub(self.sent));
+        let fin = self.closed && self.sent + length == self.end && !self.fin_sent;
+        if length == 0 && !fin {
+            return None;
+        }
+        let start = self.sent;
+        self.sent += length;
+        self.fin_sent |= fin;
+        Some((start, length, fin))
+    }
+
+    /// It is all to be sent again, as if nothing had been.
+    pub fn rewind(&mut self) {
+        *self = Outgoing { end: self.end, closed: self.closed, ..Outgoing::default() };
+    }
+
+    #[inline]
+    pub fn acknowledge(&mut self, start: u64, end: u64, fin: bool) {
+        self.fin_acked |= fin;
+        self.acked.insert(start, end, |_, _| {});
+        if !self.again.is_empty() {
+            self.again = difference(&self.again, start, end);
+        }
+    }
+
+    pub fn lose(&mut self, start: u64, end: u64, fin: bool) {
+        self.fin_again |= fin && !self.fin_acked;
+        // What has arrived by another copy is not missing.
+        let mut at = start;
+        while at < end {
+            match self.acked.first_beyond(at) {
+                Some((from, to)) if from < end => {
+                    self.again.insert(at, from.max(at), |_, _| {});
+                    at = to;
+                }
+                _ => {
+                    self.again.insert(at, end, |_, _| {});
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A set without `start..end`.
+fn difference(set: &RangeSet, start: u64, end: u64) -> RangeSet {
+    let mut rest = RangeSet::default();
+    for (s, e) in set.iter() {
+        rest.insert(s, e.min(start), |_, _| {});
+        rest.insert(s.max(end), e, |_, _| {});
+    }
+    rest
+}
+
+/// Data that arrives and is put in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Incoming {
+    /// The next byte expected.
+    pub next: u64,
+    /// The next that the application reads.
+    pub read: u64,
+    beyond: RangeSet,
+    /// The highest byte seen, which is what flow control counts.
+    pub highest: u64,
+    pub fin: Option<u64>,
+}
+
+impl Incoming {
+    /// Bytes have arrived; by how many the highest has grown, and how many of them were new.
+    #[inline]
+    pub fn insert(&mut self, start: u64, end: u64, fin: bool) -> (u64, u64) {
+        let grown = end.saturating_sub(self.highest);
+        self.highest += grown;
+        if fin {
+            self.fin = Some(end);
+        }
+        let from = start.max(self.next);
+        if from >= end {
+            return (grown, 0);
+        }
+        if from == self.next && self.beyond.is_empty() {
+            self.next = end;
+            return (grown, end - from);
+        }
+        let mut fresh = 0;
+        self.beyond.insert(from, end, |a, b| fresh += b - a);
+        while let Some(further) = self.beyond.take_through(self.next) {
+            self.next = further;
+        }
+        (grown, fresh)
+    }
+
+    /// Whether all of it has arrived, and been read.
+    pub fn is_drained(&self) -> bool {
+        self.fin == Some(self.read)
+    }
+
+    pub fn take(&mut self, limit: u64) -> Option<Range<u64>> {
+        let count = (self.next - self.read).min(limit);
+        if count == 0 {
+            return None;
+        }
+        let start = self.read;
+        self.read += count;
+        Some(start..self.read)
+    }
+}
+
+/// A receiver's limit that moves on as what it limits is read, and widens while it is what limits the sender: it doubles when
+/// half of it was read in less than two round-trip times, as Chromium's and quic-go's do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// What the sender was told.
+    pub limit: u64,
+    size: u64,
+    most: u64,
+    since: Time,
+    told_at: u64,
+}
+
+impl Window {
+    pub fn new(size: u64, most: u64) -> Window {
+        Window { limit: size, size, most, since: Time::ZERO, told_at: 0 }
+    }
+
+    /// `read` bytes were read by now: the new limit, if it is time to tell.
+    #[inline]
+    pub fn on_read(&mut self, now: Time, read: u64, rtt: Duration) -> Option<u64> {
+        if self.limit - read > self.size / 2 {
+            return None;
+        }
+        if self.told_at > 0 && rtt > Duration::ZERO && now.since(self.since) < rtt * 2 {
+            self.size = (2 * self.size).min(self.most);
+        }
+        (self.since, self.told_at) = (now, read.max(1));
+        self.limit = read + self.size;
+        Some(self.limit)
+    }
+}
+
+/// A stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    pub out: Outgoing,
+    pub inc: Incoming,
+    /// What the peer lets us send, and we it.
+    pub peer_limit: u64,
+    pub window: Window,
+    /// The limit is to be told.
+    pub tell: bool,
+    /// It stands in the row of those with something to send.
+    pub queued: bool,
+}
+
+impl Stream {
+    pub fn new(peer_limit: u64, window: Window) -> Stream {
+        Stream { out: Outgoing::default(), inc: Incoming::default(), peer_limit, window, tell: false, queued: false }
+    }
+
+    /// The next frame of at most `room` bytes, while the connection lets `credit` more bytes be sent for the first time.
+    #[inline]
+    pub fn frame(&mut self, id: u64, room: u32, credit: u64) -> Option<StreamFrame> {
+        let header = StreamFrame::header(id, self.out.sent.max(1), u64::from(room));
+        let most = u64::from(room.checked_sub(header)?);
+        let limit = self.peer_limit.min(self.out.sent + credit);
+        let (offset, length, fin) = self.out.next(most, limit)?;
+        Some(StreamFrame { id, offset, length: length as u16, fin, stamp: stamp(id, offset) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_lost_is_sent_again_and_what_arrived_is_not() {
+        let mut out = Outgoing { end: 300, closed: true, ..Outgoing::default() };
+        let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
+        assert_eq!(parts, [(0, 100, false), (100, 100, false), (200, 100, true)]);
+        out.acknowledge(100, 200, false);
+        out.lose(0, 300, true);
+        let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
+        assert_eq!(parts, [(0, 100, false), (200, 100, true)]);
+        out.acknowledge(0, 100, false);
+        assert!(!out.is_finished());
+        out.acknowledge(200, 300, true);
+        assert!(out.is_finished());
+    }
+
+    #[test]
+    fn an_end_alone_is_sent_and_sent_again() {
+        let mut out = Outgoing { closed: true, ..Outgoing::default() };
+        assert_eq!(out.next(100, 0), Some((0, 0, true)));
+        assert_eq!(out.next(100, 0), None);
+        out.lose(0, 0, true);
+        assert_eq!(out.next(100, 0), Some((0, 0, true)));
+        out.acknowledge(0, 0, true);
+        assert!(out.is_finished());
+    }
+
+    #[test]
+    fn a_window_that_limits_widens() {
+        let mut window = Window::new(100, 1000);
+        let (rtt, ms) = (Duration::from_millis(10), |ms: u64| Time::from_nanos(ms * 1_000_000));
+        assert_eq!(window.on_read(ms(0), 40, rtt), None);
+        assert_eq!(window.on_read(ms(5), 50, rtt), Some(150));
+        assert_eq!(window.on_read(ms(10), 100, rtt), Some(300));
+        // Slowly: it is not what limits.
+        assert_eq!(window.on_read(ms(100), 200, rtt), Some(400));
+    }
+
+    proptest! {
+        /// Whatever is lost and acknowledged in whatever order, all arrives.
+        #[test]
+        fn everything_arrives(end in 1_u64..2000, most in 1_u64..300, fates in prop::collection::vec(0_u8..4, 1..200)) {
+            let mut out = Outgoing { end, closed: true, ..Outgoing::default() };
+            let mut inc = Incoming::default();
+            let mut fates = fates.into_iter().cycle();
+            let mut last_lost = Vec::new();
+            for _ in 0..10_000 {
+                let Some((start, length, fin)) = out.next(most, u64::MAX) else {
+                    if out.is_finished() {
+                        break;
+                    }
+                    for (start, end, fin) in std::mem::take(&mut last_lost) {
+                        out.lose(start, end, fin);
+                    }
+                    fates.next();
+                    continue;
+                };
+                if fates.next() == Some(0) {
+                    last_lost.push((start, start + length, fin));
+                } else {
+                    inc.insert(start, start + length, fin);
+                    out.acknowledge(start, start + length, fin);
+                }
+            }
+            prop_assert!(out.is_finished());
+            prop_assert_eq!((inc.next, inc.fin), (end, Some(end)));
+        }
+    }
+}
