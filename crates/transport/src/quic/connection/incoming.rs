@@ -23,8 +23,9 @@ impl Connection {
             let told = ranges..ranges + usize::from(header.ranges);
             (frames, ranges) = (own.end, told.end);
             self.handle_packet(now, header, &datagram.frames[own], &datagram.ranges[told], ecn);
+            // What follows in the datagram may need keys that this has brought.
+            self.advance(now);
         }
-        self.advance(now);
         self.settle();
         self.arm(now);
     }
