@@ -333,6 +333,20 @@ def sctp(
     return Transport({"kind": "sctp"} | chosen | _given(receive_buffer=receive_buffer, send_buffer=send_buffer) | more)
 
 
+def quic(
+    cc: Control | None = None,
+    *,
+    handshake: Literal["1-rtt", "0-rtt", "retry"] | None = None,
+    **more: Any,
+) -> Transport:
+    """QUIC with a congestion control (`"cubic"` by default) and any of its settings: `datagram`, `pacing`, `ecn`, …
+
+    `handshake` says how many round trips pass before the client's data: one, none (`"0-rtt"`: the two have met), or two
+    (`"retry"`: the client is to prove its address first).
+    """
+    return Transport(_given(kind="quic", cc=cc, handshake=handshake) | more)
+
+
 def flow(
     app: App,
     transport: Transport | None = None,

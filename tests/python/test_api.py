@@ -83,7 +83,7 @@ def test_each_application_has_a_function() -> None:
         vz.flow(vz.cbr("1 Mbps", duration="1 s"), vz.udp()),
         vz.flow(vz.on_off("1 Mbps", on="exponential 100 ms", off="pareto 100 ms", duration="1 s"), vz.udp()),
         vz.flow(vz.packet_generator("exponential 5 ms", {"kind": "uniform", "min": "50 B", "max": "1 kB"}, count=50)),
-        vz.flow(vz.messages("2 kB", "20 ms", count=20)),
+        vz.flow(vz.messages("2 kB", "20 ms", count=20), vz.quic("reno", handshake="0-rtt")),
         vz.flow(vz.requests(10, response="5 kB", think="exponential 10 ms", pipeline=2)),
         vz.flow(vz.arrivals("50 ms", points, count=4, direction="download")),
     ]

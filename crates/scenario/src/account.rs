@@ -298,7 +298,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// Retransmissions are STREAM frames of data that had been sent before; timeouts are probes'.
+    /// Retransmissions are packets with data that had been sent before; timeouts are the probe timer's.
     fn of_quic(sender: &'a quic::Connection) -> Counts<'a> {
         let stats = sender.stats();
         Counts {
@@ -306,6 +306,7 @@ impl<'a> Counts<'a> {
             retransmissions: Some(stats.retransmissions),
             timeouts: Some(stats.probes),
             recoveries: Some(stats.recoveries),
+            mark_reductions: Some(stats.mark_reductions),
             spurious_retransmissions: Some(stats.spurious_losses),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.is_measured().then(|| sender.rtt().srtt()),

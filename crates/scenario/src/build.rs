@@ -62,6 +62,22 @@ impl Cast {
     }
 }
 
+/// The settings of the flow before, which are also those of the next if they were described together.
+struct Shared<T>(Option<(*const TransportSpec, Arc<T>)>);
+
+impl<T> Shared<T> {
+    fn of(&mut self, spec: &Arc<TransportSpec>, make: impl FnOnce() -> T) -> Arc<T> {
+        match &self.0 {
+            Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
+            _ => {
+                let config = Arc::new(make());
+                self.0 = Some((Arc::as_ptr(spec), config.clone()));
+                config
+            }
+        }
+    }
+}
+
 /// Builds the world of a scenario around a probe. Its guests are still to be started and added.
 pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> World<P> {
     let graph = &scenario.graph;
@@ -81,7 +97,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     let mut world = World::new(network, scheduler, probe);
     world.guests = guests;
     // Flows described together share their settings, as 10 000 copies would be most of a run's memory.
-    let mut configs: Vec<(*const TransportSpec, Arc<Config>)> = Vec::new();
+    let (mut configs, mut quic_configs) = (Shared(None), Shared(None));
     let mut cookies = CookieJar::default();
     let mut associations = Associations::default();
     let mut bundles = Bundles::default();
@@ -107,7 +123,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Quic {
-                let config = Arc::new(quic::Config::new(&spec.parameters, control_factory(spec)));
+                let config = quic_configs.of(spec, || quic::Config::new(&spec.parameters, control_factory(spec)));
                 let open = if side == 0 { quic::Connection::connect } else { quic::Connection::listen };
                 let seed = u64::from(initial_sequences(scenario.seed, number)[side]);
                 let machine = Machine::Quic(Box::new(open(config, seed)));
@@ -117,14 +133,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
                 let machine = bundles.machine(scenario, cast, number, side, &mut world.network);
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
-            let config = match configs.last() {
-                Some((known, config)) if *known == Arc::as_ptr(spec) => config.clone(),
-                _ => {
-                    let config = Arc::new(Config::new(&spec.parameters, control_factory(spec)));
-                    configs.push((Arc::as_ptr(spec), config.clone()));
-                    config
-                }
-            };
+            let config = configs.of(spec, || Config::new(&spec.parameters, control_factory(spec)));
             let iss = initial_sequences(scenario.seed, number)[side];
             let open = if side == 0 { Connection::connect } else { Connection::listen };
             let session = sessions.as_mut().and_then(|both| both[side].take());

@@ -81,7 +81,8 @@ impl Capture {
                 encode(segment, extra, (source.place(), target.place()), contents, &mut self.packet);
             }
             Body::Udp(datagram) => encode_datagram(datagram, (&source, &target), &mut self.packet),
-            Body::Quic(_) | Body::Sctp(_) => unreachable!("associations' packets come by another way"),
+            Body::Sctp(_) => unreachable!("associations' packets come by another way"),
+            Body::Quic(_) => unreachable!("a run with QUIC is not captured"),
             Body::Bytes(_) => unreachable!("guests' packets are bytes already"),
         }
         let interface = sockets[at].0.interface;

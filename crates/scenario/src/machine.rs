@@ -7,8 +7,8 @@ use crate::multihomed::Multihomed;
 use crate::multipath::Bundle;
 use vazao_application::Application;
 use vazao_engine::Time;
-use vazao_transport::tcp::Connection;
 use vazao_transport::quic;
+use vazao_transport::tcp::Connection;
 use vazao_transport::tls::Session;
 use vazao_transport::udp;
 

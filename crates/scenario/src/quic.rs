@@ -5,8 +5,8 @@ use crate::measure::SenderState;
 use crate::probe::Probe;
 use crate::world::{Body, IP_HEADER, World};
 use vazao_engine::Duration;
-use vazao_network::{Ecn, Outgoing, Packet};
-use vazao_transport::quic::Connection;
+use vazao_network::{Outgoing, Packet};
+use vazao_transport::quic::{Connection, Frame};
 
 /// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;
@@ -21,7 +21,7 @@ impl<P: Probe> World<P> {
         connection.handle(self.now, content, packet.ecn());
         if endpoint.sends {
             flow.measure.on_sender_event(self.now, &**connection);
-        } else if content.frames.iter().any(|frame| matches!(frame, vazao_transport::quic::Frame::Stream(_))) {
+        } else if content.frames.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
             flow.measure.on_data(self.now.since(packet.sent), packet.size);
         }
         self.datagrams.discard(datagram);
@@ -54,8 +54,8 @@ impl<P: Probe> World<P> {
                 return self.datagrams.discard(datagram);
             }
             let size = IP_HEADER + UDP_HEADER + content.bytes;
-            let (route, to) = (endpoint.route, endpoint.peer);
-            self.send(Outgoing { route, to, size, ecn: Ecn::NotEct, body: Body::Quic(datagram) });
+            let (route, to, ecn) = (endpoint.route, endpoint.peer, content.ecn);
+            self.send(Outgoing { route, to, size, ecn, body: Body::Quic(datagram) });
         }
     }
 }
@@ -74,7 +74,7 @@ impl SenderState for Connection {
         Connection::is_repairing(self)
     }
     fn cuts(&self) -> u64 {
-        self.stats().recoveries + self.stats().persistent_congestions
+        self.stats().recoveries + self.stats().mark_reductions + self.stats().persistent_congestions
     }
     fn segments(&self) -> u64 {
         self.stats().datagrams

@@ -3,11 +3,13 @@
 use crate::build::{Cast, build};
 use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
+use crate::flow::FlowSpec;
 use crate::measure::SenderState;
 use crate::plan::HostPlan;
 use crate::probe::{FlowEnd, Probe, Silent};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
+use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +53,10 @@ pub struct Options<'a> {
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, start } = options;
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
+    if let (Some(number), true) = (scenario.flows.iter().position(is_our_quic), capture.is_some()) {
+        let problem = format!("flow {number}: there are no captures of QUIC yet; leave --pcap out");
+        return Err(Stopped::NotRun(problem));
+    }
     let cast = Cast::new(scenario, capture.is_some()).map_err(Stopped::NotRun)?;
     if scenario.trace.measures.is_empty() && capture.is_none() {
         let mut world = build(scenario, &cast, Silent);
@@ -71,6 +77,10 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);
     Ok(collect(&id, scenario, &mut world, &samples))
+}
+
+fn is_our_quic(flow: &FlowSpec) -> bool {
+    flow.transport.entry.build == Protocol::Quic
 }
 
 /// Starts the guests one after the other, each until it first sleeps.

@@ -13,8 +13,8 @@ use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Cause, Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_transport::tls;
-use vazao_transport::{quic, sctp};
 use vazao_transport::udp::{self, Datagram};
+use vazao_transport::{quic, sctp};
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IP_HEADER: u32 = 20;
@@ -512,7 +512,9 @@ impl<P: Probe> World<P> {
         if let Machine::Sctp(_) = &endpoint.machine {
             return self.credit_messages(index);
         }
-        if let (Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+        if let (Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_), Some(sink)) =
+            (&endpoint.machine, endpoint.application.sink())
+        {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }

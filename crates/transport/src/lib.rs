@@ -7,9 +7,9 @@
 mod delivery_rate;
 pub mod mptcp;
 mod pacer;
+pub mod quic;
 mod ranges;
 mod rtt;
-pub mod quic;
 pub mod sctp;
 pub mod tcp;
 pub mod tls;

@@ -14,6 +14,7 @@ mod losses;
 mod middleboxes;
 mod multipath;
 mod queues;
+mod quic;
 mod response;
 mod sawtooth;
 mod set_up;

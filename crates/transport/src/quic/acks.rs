@@ -26,7 +26,15 @@ pub(crate) struct Acks {
 
 impl Acks {
     pub fn new() -> Acks {
-        Acks { received: RangeSet::default(), floor: 0, largest: None, unacknowledged: 0, due: Time::NEVER, news: false, ecn: [0; 3] }
+        Acks {
+            received: RangeSet::default(),
+            floor: 0,
+            largest: None,
+            unacknowledged: 0,
+            due: Time::NEVER,
+            news: false,
+            ecn: [0; 3],
+        }
     }
 
     /// Whether a packet came before.

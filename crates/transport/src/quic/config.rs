@@ -28,7 +28,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; retry: two, as the client's \
          address is to be proved first",
     ),
-    Parameter::new("certificate", Kind::Size(100), "3 kB", "the server's certificates in a full handshake"),
+    Parameter::new(
+        "certificate",
+        Kind::Size(100),
+        "2.5 kB",
+        "the server's certificates in a full handshake; more than 2.9 kB take a round trip more, as a server sends three times \
+         what has come at most before it knows its client",
+    ),
     Parameter::new(
         "datagram",
         Kind::Integer(1200, 65_507),
@@ -55,6 +61,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "spread what is sent: at the control's rate where it has one, else at 1.25 cwnd / SRTT (RFC 9002 section 7.7)",
     ),
     Parameter::new("initial_rtt", ANY, "333 ms", "round-trip time before one is measured (RFC 9002: 333 ms)"),
+    Parameter::new(
+        "ecn",
+        Kind::Flag,
+        "",
+        "mark what is sent as capable of explicit congestion notification (RFC 9000 section 13.4); default: with a control \
+         that lives by it (dctcp)",
+    ),
     Parameter::new("ack_every", Kind::Integer(1, 100), "2", "ack-eliciting packets per acknowledgement"),
     Parameter::new("max_ack_delay", ANY, "25 ms", "how long an acknowledgement may wait (RFC 9000 section 18.2)"),
     Parameter::new("idle_timeout", ANY, "30 s", "silence after which a connection is given up"),
@@ -80,6 +93,8 @@ pub struct Config {
     pub datagram: u32,
     pub pacing: bool,
     pub initial_rtt: Duration,
+    /// Whether what is sent is marked; `None`: if the control wants it.
+    pub ecn: Option<bool>,
     pub ack_every: u32,
     pub max_ack_delay: Duration,
     pub idle_timeout: Duration,
@@ -106,6 +121,7 @@ impl Config {
             datagram: parameters.integer("datagram") as u32,
             pacing: parameters.flag("pacing"),
             initial_rtt: duration("initial_rtt"),
+            ecn: parameters.get("ecn").map(|_| parameters.flag("ecn")),
             ack_every: parameters.integer("ack_every") as u32,
             max_ack_delay: duration("max_ack_delay"),
             idle_timeout: duration("idle_timeout"),

@@ -136,7 +136,9 @@ impl Frame {
         match *self {
             Frame::Padding(bytes) => u32::from(bytes),
             Frame::Ping | Frame::HandshakeDone => 1,
-            Frame::Ack(ack) => 1 + varint(ack.delay) + ack.bytes + ack.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum()),
+            Frame::Ack(ack) => {
+                1 + varint(ack.delay) + ack.bytes + ack.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum())
+            }
             Frame::Crypto { offset, length } => 1 + varint(offset) + varint(u64::from(length)) + u32::from(length),
             Frame::Stream(stream) => {
                 StreamFrame::header(stream.id, stream.offset, u64::from(stream.length)) + u32::from(stream.length)
@@ -177,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_stream_frame_counts_what_stands_before_its_data() {
-        let frame = |id, offset, length| Frame::Stream(StreamFrame { id, offset, length, fin: false, stamp: 0 }).bytes();
+        let frame =
+            |id, offset, length| Frame::Stream(StreamFrame { id, offset, length, fin: false, stamp: 0 }).bytes();
         // Type, stream 0, length of two bytes; and an offset where there is one.
         assert_eq!(frame(0, 0, 1000), 4 + 1000);
         assert_eq!(frame(0, 1, 1000), 5 + 1000);

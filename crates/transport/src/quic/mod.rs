@@ -9,6 +9,7 @@
 mod acks;
 mod config;
 mod connection;
+mod ecn;
 mod frame;
 mod packet;
 mod recovery;

@@ -1,6 +1,7 @@
 //! What two QUIC endpoints exchange: UDP datagrams with one packet or several (RFC 9000 section 17).
 
 use super::frame::{Frame, varint};
+use vazao_engine::Ecn;
 
 /// The three packet number spaces (section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,6 +104,8 @@ pub struct Datagram {
     pub path: u8,
     /// Bytes of UDP payload.
     pub bytes: u32,
+    /// How it is to be marked.
+    pub ecn: Ecn,
 }
 
 impl Datagram {
@@ -111,6 +114,6 @@ impl Datagram {
         self.packets.clear();
         self.frames.clear();
         self.ranges.clear();
-        (self.identifier, self.path, self.bytes) = (0, 0, 0);
+        (self.identifier, self.path, self.bytes, self.ecn) = (0, 0, 0, Ecn::NotEct);
     }
 }

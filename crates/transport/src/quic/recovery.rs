@@ -29,8 +29,8 @@ pub(crate) struct Recovery {
 /// What an acknowledgement, or time, has shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// What is lost, with its number.
-    pub lost: Vec<(u64, Sent)>,
+    /// What is lost, in the order it was sent in.
+    pub lost: Vec<Sent>,
     /// Whether all that was sent in a long span was lost (section 7.6).
     pub persistent: bool,
 }
@@ -87,22 +87,16 @@ impl Recovery {
             return loss;
         }
         let backoff = 1 << self.pto_count.min(20);
-        if self.spaces.iter().all(|space| space.eliciting == 0) {
-            return can_deadlock.map_or(Time::NEVER, |space| now + self.pto(space) * backoff);
-        }
-        let due = |space: Space| {
-            let sent = &self.spaces[space as usize];
-            let waits = sent.eliciting > 0 && (space != Space::Data || confirmed);
-            if waits { sent.last_eliciting + self.pto(space) * backoff } else { Time::NEVER }
-        };
-        Space::ALL.into_iter().map(due).min().unwrap_or(Time::NEVER)
+        let waits = |space: Space| self.spaces[space as usize].eliciting > 0 && (space != Space::Data || confirmed);
+        let due = |space: Space| self.spaces[space as usize].last_eliciting + self.pto(space) * backoff;
+        let first = Space::ALL.into_iter().filter(|&space| waits(space)).map(due).min();
+        first.or_else(|| can_deadlock.map(|space| now + self.pto(space) * backoff)).unwrap_or(Time::NEVER)
     }
 
     /// The space whose probe is due first.
     pub fn pto_space(&self, confirmed: bool) -> Option<Space> {
-        let waiting = |space: &Space| {
-            self.spaces[*space as usize].eliciting > 0 && (*space != Space::Data || confirmed)
-        };
+        let waiting =
+            |space: &Space| self.spaces[*space as usize].eliciting > 0 && (*space != Space::Data || confirmed);
         Space::ALL
             .into_iter()
             .filter(waiting)
@@ -132,25 +126,19 @@ impl Recovery {
             }
         }
         self.loss_times[space as usize] = first_left;
-        let mut found = Found::default();
-        for number in numbers {
-            if let Some(sent) = self.space(space).lose(number) {
-                found.lost.push((number, sent));
-            }
-        }
-        found.persistent = self.is_persistent(&found.lost);
-        found
+        let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).lose(number)).collect();
+        Found { persistent: self.is_persistent(&numbers, &lost), lost }
     }
 
     /// Section 7.6: two that asked for acknowledgements were lost, nothing between them arrived, and they left further apart
     /// than the persistent congestion duration, after a round-trip time was known.
-    fn is_persistent(&self, lost: &[(u64, Sent)]) -> bool {
+    fn is_persistent(&self, numbers: &[u64], lost: &[Sent]) -> bool {
         let Some(measured) = self.measured else { return false };
         let variation = (self.rtt.variation() * 4).max(GRANULARITY);
         let span = (self.rtt.srtt() + variation + self.max_ack_delay) * PERSISTENT;
-        let mut first: Option<(u64, Time)> = None;
+        let mut first: Option<Time> = None;
         let mut previous = None;
-        for (number, sent) in lost.iter().filter(|(_, sent)| sent.at > measured) {
+        for (number, sent) in numbers.iter().zip(lost).filter(|(_, sent)| sent.at > measured) {
             // A number that is missing between them arrived.
             if previous.is_some_and(|previous| previous + 1 != *number) {
                 first = None;
@@ -160,8 +148,8 @@ impl Recovery {
                 continue;
             }
             match first {
-                None => first = Some((*number, sent.at)),
-                Some((_, at)) if sent.at.since(at) > span => return true,
+                None => first = Some(sent.at),
+                Some(at) if sent.at.since(at) > span => return true,
                 Some(_) => {}
             }
         }
@@ -173,5 +161,147 @@ impl Recovery {
         self.space(space).discard();
         self.loss_times[space as usize] = Time::NEVER;
         self.pto_count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quic::sent::Content;
+
+    const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+    fn at(milliseconds: u64) -> Time {
+        Time::ZERO + ms(milliseconds)
+    }
+
+    /// A sender that has sent packets of the data space at these milliseconds.
+    fn sent(times: &[u64]) -> Recovery {
+        let mut recovery = Recovery::new(ms(333), MAX_ACK_DELAY);
+        send(&mut recovery, times);
+        recovery
+    }
+
+    fn send(recovery: &mut Recovery, times: &[u64]) {
+        for &time in times {
+            recovery.space(Space::Data).push(Sent::new(at(time), 1000, true, None, Content::Nothing, Space::Data));
+        }
+    }
+
+    /// Packet `number` is acknowledged, which measures a round-trip time of so many milliseconds if any; what is found lost, as
+    /// the times in milliseconds when it was sent.
+    fn acked(recovery: &mut Recovery, now: u64, number: u64, rtt: Option<u64>) -> (Vec<u64>, bool) {
+        let space = recovery.space(Space::Data);
+        assert!(space.acknowledge(number).is_some());
+        space.largest_acked = space.largest_acked.max(Some(number));
+        if let Some(rtt) = rtt {
+            recovery.sample(at(now), ms(rtt), Duration::ZERO, true);
+        }
+        let found = recovery.detect(at(now), Space::Data);
+        (found.lost.iter().map(|sent| sent.at.as_nanos() / 1_000_000).collect(), found.persistent)
+    }
+
+    /// Section 5.3 by hand. First 100 ms: variation 50. Then 120 of which the peer held it for 10: 110; the variation is
+    /// (3 * 50 + 10) / 4 = 40, the mean (7 * 100 + 110) / 8 = 101.25. Then 110 held for 25: less than the least would be left, so
+    /// it counts whole: (3 * 40 + 8.75) / 4 = 32.1875, (7 * 101.25 + 110) / 8 = 102.34375. Then 200 held for 60, of which 25 may
+    /// be: 175.
+    #[test]
+    fn round_trips_count_without_what_the_peer_held_them() {
+        let mut recovery = sent(&[]);
+        let nanos = |recovery: &Recovery| (recovery.rtt.srtt().as_nanos(), recovery.rtt.variation().as_nanos());
+        recovery.sample(at(100), ms(100), ms(70), false);
+        assert_eq!(nanos(&recovery), (100_000_000, 50_000_000));
+        recovery.sample(at(200), ms(120), ms(10), true);
+        assert_eq!(nanos(&recovery), (101_250_000, 40_000_000));
+        recovery.sample(at(300), ms(110), ms(25), true);
+        assert_eq!(nanos(&recovery), (102_343_750, 32_187_500));
+        recovery.sample(at(400), ms(200), ms(60), true);
+        assert_eq!(nanos(&recovery).0, (7 * 102_343_750 + 175_000_000) / 8);
+        // The least is never adjusted (section 5.2).
+        assert_eq!((recovery.rtt.min(), recovery.rtt.latest()), (ms(100), ms(200)));
+    }
+
+    /// Section 6.1.1: three later ones are needed.
+    #[test]
+    fn a_packet_is_lost_when_one_three_later_has_arrived() {
+        let mut recovery = sent(&[0, 1, 2, 3, 4]);
+        assert_eq!(acked(&mut recovery, 50, 2, Some(48)), (vec![], false));
+        assert_eq!(acked(&mut recovery, 51, 3, Some(48)), (vec![0], false));
+        assert_eq!(acked(&mut recovery, 52, 4, Some(48)), (vec![1], false));
+    }
+
+    /// Section 6.1.2: 9/8 of the greater of the latest and the smoothed round-trip time; with 80 ms, 90 after it was sent.
+    #[test]
+    fn a_packet_is_lost_when_its_time_is_over() {
+        let mut recovery = sent(&[0, 5, 10]);
+        assert_eq!(acked(&mut recovery, 90, 2, Some(80)), (vec![0], false));
+        assert_eq!(recovery.timer(at(90), true, None), at(95));
+        assert_eq!((recovery.due_loss(at(94)), recovery.due_loss(at(95))), (None, Some(Space::Data)));
+        assert_eq!(recovery.detect(at(95), Space::Data).lost.len(), 1);
+        // A path of no length: never less than kGranularity.
+        let mut recovery = sent(&[0, 0]);
+        acked(&mut recovery, 0, 1, Some(0));
+        assert_eq!(recovery.timer(at(0), true, None), at(1));
+    }
+
+    /// Section 6.2.1: before anything is measured 333 + 4 * 166.5 ms; in the data space the peer may also wait. Each that expires
+    /// doubles it; section 6.2.1 keeps the data space's quiet until the handshake is confirmed.
+    #[test]
+    fn probes_come_later_and_later() {
+        let mut recovery = sent(&[7]);
+        let first = at(7) + ms(999) + MAX_ACK_DELAY;
+        assert_eq!(recovery.timer(at(7), false, None), Time::NEVER);
+        assert_eq!(recovery.timer(at(7), true, None), first);
+        recovery.pto_count = 2;
+        assert_eq!(recovery.timer(at(7), true, None), at(7) + (ms(999) + MAX_ACK_DELAY) * 4);
+        recovery.pto_count = 0;
+        recovery.space(Space::Handshake).push(Sent::new(at(20), 1000, true, None, Content::Nothing, Space::Handshake));
+        assert_eq!(recovery.timer(at(20), true, None), at(20) + ms(999));
+        assert_eq!(recovery.pto_space(true), Some(Space::Handshake));
+        // Appendix A.8: with nothing under way only a client that its server may be waiting for probes.
+        recovery.discard(Space::Handshake);
+        recovery.discard(Space::Data);
+        assert_eq!(recovery.timer(at(30), true, None), Time::NEVER);
+        assert_eq!(recovery.timer(at(30), false, Some(Space::Initial)), at(30) + ms(999));
+    }
+
+    /// Section 7.6.2's example, its seconds as 1000 ms: packets 2 to 8, sent from 1 to 8, are lost when 9 is acknowledged; the
+    /// probe timeout is 2, so that 6 are persistent congestion.
+    fn example(pto: u64, acked_between: &[u64]) -> bool {
+        let mut recovery = Recovery::new(ms(333), Duration::ZERO);
+        send(&mut recovery, &[0]);
+        // A first sample: the variation is half of it, so that the probe timeout is three times as long.
+        acked(&mut recovery, 500, 0, Some(pto / 3));
+        send(&mut recovery, &[600, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 12_000]);
+        acked(&mut recovery, 1_200, 1, None);
+        for &number in acked_between {
+            assert!(recovery.space(Space::Data).acknowledge(number).is_some());
+        }
+        let (lost, persistent) = acked(&mut recovery, 12_200, 9, None);
+        assert_eq!(lost.len(), 7 - acked_between.len());
+        persistent
+    }
+
+    #[test]
+    fn congestion_that_persists_is_told_apart() {
+        assert!(example(2_001, &[]));
+        // 3 * 2.4 s is longer than the 7 s between them.
+        assert!(!example(2_400, &[]));
+        // Something between them arrived.
+        assert!(!example(2_001, &[5]));
+        // Between those that arrived nothing as long was lost.
+        assert!(!example(2_001, &[3, 7]));
+    }
+
+    /// Section 7.6.2: what was sent before a round-trip time was known does not count.
+    #[test]
+    fn congestion_does_not_persist_before_anything_is_measured() {
+        let mut recovery = Recovery::new(ms(333), Duration::ZERO);
+        send(&mut recovery, &[0, 9_000, 9_001, 9_002, 9_003]);
+        let (lost, persistent) = acked(&mut recovery, 9_103, 4, Some(100));
+        assert_eq!((lost, persistent), (vec![0, 9_000], false));
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Sent {
     pub bytes: u32,
     state: State,
     pub eliciting: bool,
+    /// Marked as ECN's.
+    pub capable: bool,
     /// The largest packet that its ACK frame reported.
     pub reported: Option<u64>,
     pub content: Content,
@@ -41,7 +43,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     pub fn new(at: Time, bytes: u32, eliciting: bool, reported: Option<u64>, content: Content, space: Space) -> Sent {
-        Sent { at, bytes, state: State::Outstanding, eliciting, reported, content, space }
+        Sent { at, bytes, state: State::Outstanding, eliciting, capable: false, reported, content, space }
     }
 }
 
@@ -111,7 +113,7 @@ impl SentPackets {
         let packet = self.outstanding(number)?;
         packet.state = state;
         let content = std::mem::take(&mut packet.content);
-        let settled = Sent { content, ..Sent::new(packet.at, packet.bytes, packet.eliciting, packet.reported, Content::Nothing, packet.space) };
+        let settled = Sent { content, ..packet.clone() };
         self.in_flight -= u64::from(settled.bytes);
         self.eliciting -= u64::from(settled.eliciting);
         Some(settled)

@@ -32,7 +32,10 @@ impl Outgoing {
     /// Whether there is anything to send that `limit` (a flow-control limit) allows.
     #[inline]
     pub fn is_pending(&self, limit: u64) -> bool {
-        !self.again.is_empty() || self.fin_again || self.sent < self.end.min(limit) || self.closed && !self.fin_sent && self.sent == self.end
+        !self.again.is_empty()
+            || self.fin_again
+            || self.sent < self.end.min(limit)
+            || self.closed && !self.fin_sent && self.sent == self.end
     }
     /// Whether all of it, and its end, was acknowledged.
     pub fn is_finished(&self) -> bool {
@@ -154,6 +157,10 @@ impl Incoming {
         (grown, fresh)
     }
 
+    /// Whether all that has arrived in order was read.
+    pub fn is_read(&self) -> bool {
+        self.read == self.next
+    }
     /// Whether all of it has arrived, and been read.
     pub fn is_drained(&self) -> bool {
         self.fin == Some(self.read)

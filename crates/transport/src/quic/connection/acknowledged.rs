@@ -12,12 +12,17 @@ struct Newly {
     /// The largest, if it is new: when it was sent.
     largest: Option<Time>,
     eliciting: bool,
+    /// Packets, and those of them that were marked as ECN's.
+    packets: u64,
+    capable: u64,
+    /// Bytes that counted as in flight.
     delivered: u64,
-    /// Of it, what was sent since the window was last cut.
+    /// Of these, those sent since the window was last cut.
     fresh: u64,
 }
 
 impl Connection {
+    /// OnAckReceived (appendix A.7).
     pub(super) fn on_ack(&mut self, now: Time, space: Space, ack: &AckFrame, ranges: &[(u64, u64)]) {
         let Some(&(_, largest)) = ranges.first() else { return };
         if largest >= self.recovery.space(space).next_number() {
@@ -29,8 +34,9 @@ impl Connection {
             self.take_range(space, first, last, largest, &mut newly);
         }
         let sent = self.recovery.space(space);
+        let advances = sent.largest_acked < Some(largest);
         sent.largest_acked = sent.largest_acked.max(Some(largest));
-        if newly.delivered == 0 && newly.largest.is_none() {
+        if newly.packets == 0 {
             return;
         }
         let rtt = newly.largest.filter(|_| newly.eliciting).map(|at| now.since(at));
@@ -42,26 +48,33 @@ impl Connection {
         if self.progress.complete || self.role == Role::Server {
             self.recovery.pto_count = 0;
         }
+        if self.cut_at.is_some() && newly.fresh > 0 {
+            // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
+            self.cut_at = None;
+            self.control.on_recovered(u64::MAX);
+        }
+        let marks = if advances { self.marking.on_ack(space, newly.capable, ack.ecn) } else { 0 };
         let found = self.recovery.detect(now, space);
-        let lost: u64 = found.lost.iter().map(|(_, sent)| u64::from(sent.bytes)).sum();
-        self.tell_control(now, space, &newly, flight, rtt, lost);
-        self.on_lost(now, found);
+        let lost = self.on_lost(now, found);
+        if let (1.., Some(at)) = (marks, newly.largest) {
+            self.on_congestion(now, at, Signal::Mark, flight);
+        }
+        self.tell_control(now, space, &newly, flight, rtt, (lost, marks));
         // What was called lost may still come: for three probe timeouts.
         let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((self.recovery.pto(space) * 3).as_nanos()));
         self.recovery.space(space).forget_settled(long_ago);
-        for id in [FIRST] {
-            self.stir(id);
-        }
     }
 
     fn take_range(&mut self, space: Space, first: u64, last: u64, largest: u64, newly: &mut Newly) {
-        let mut parts = Vec::new();
+        let mut parts = std::mem::take(&mut self.parts);
         self.recovery.space(space).note_acked(first, last + 1, &mut parts);
-        for number in parts.into_iter().flat_map(|(from, to)| from..to) {
+        for number in parts.drain(..).flat_map(|(from, to)| from..to) {
             let Some(sent) = self.recovery.space(space).acknowledge(number) else {
                 self.stats.spurious_losses += u64::from(self.recovery.space(space).was_called_lost(number));
                 continue;
             };
+            newly.packets += 1;
+            newly.capable += u64::from(sent.capable);
             newly.eliciting |= sent.eliciting;
             newly.delivered += u64::from(sent.bytes);
             if number == largest {
@@ -75,6 +88,7 @@ impl Connection {
             }
             self.on_arrived(space, sent.content);
         }
+        self.parts = parts;
     }
 
     #[inline]
@@ -101,6 +115,8 @@ impl Connection {
         }
     }
 
+    /// OnPacketsAcked (appendix B.5); `lost` and `marks`: bytes that the acknowledgement showed to be lost, packets that it
+    /// showed to be marked.
     fn tell_control(
         &mut self,
         now: Time,
@@ -108,16 +124,14 @@ impl Connection {
         newly: &Newly,
         flight: u64,
         rtt: Option<Duration>,
-        lost: u64,
+        (lost, marks): (u64, u64),
     ) {
-        if self.cut_at.is_some() && newly.fresh > 0 {
-            // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
-            self.cut_at = None;
-            self.control.on_recovered(u64::MAX);
-        }
+        // If the window has just been cut, all that is acknowledged was sent before.
+        let fresh = if self.cut_at == Some(now) { 0 } else { newly.fresh };
         let sent = &self.recovery.spaces[space as usize];
-        let acked_all = space == Space::Data && sent.largest_acked.is_some_and(|largest| largest >= self.round_end);
-        let round = acked_all && newly.fresh > 0;
+        let round = space == Space::Data
+            && newly.fresh > 0
+            && sent.largest_acked.is_some_and(|largest| largest >= self.round_end);
         if round {
             self.round_end = sent.next_number();
         }
@@ -125,7 +139,7 @@ impl Connection {
         let min_rtt = rtt_state.min();
         let mut ack = Ack {
             now,
-            acked: newly.fresh,
+            acked: fresh,
             delivered: newly.delivered,
             advance: newly.delivered,
             flight,
@@ -135,47 +149,65 @@ impl Connection {
             min_rtt,
             round,
             window_limited: self.window_limited,
-            in_recovery: newly.fresh == 0,
+            in_recovery: fresh == 0,
+            // Packets are counted, not bytes: of those that it names, as many as were newly seen with a mark.
+            marked: newly.delivered * marks.min(newly.packets) / newly.packets,
             ..Ack::default()
         };
         if self.rated {
             ack.lost = lost;
             ack.held = self.pacer.release().since(now);
             if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
-                sampler.on_lost(lost);
                 ack.rate = sampler.sample(now, newly.delivered, min_rtt);
             }
         }
         self.control.on_ack(&ack);
-        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
+        self.follow_control();
     }
 
-    /// Appendix B.8.
-    pub(super) fn on_lost(&mut self, now: Time, found: Found) {
-        let Some(last) = found.lost.iter().map(|(_, sent)| sent.at).max() else { return };
-        let flight = self.recovery.in_flight() + found.lost.iter().map(|(_, sent)| u64::from(sent.bytes)).sum::<u64>();
-        let counts = found.lost.iter().any(|(_, sent)| sent.bytes > 0);
-        for (number, sent) in found.lost {
-            self.stats.lost += 1;
-            let _ = number;
+    /// OnPacketsLost (appendix B.8): how many bytes they were.
+    pub(super) fn on_lost(&mut self, now: Time, found: Found) -> u64 {
+        let in_flight = found.lost.iter().filter(|sent| sent.bytes > 0);
+        let Some(last) = in_flight.clone().map(|sent| sent.at).max() else {
+            found.lost.into_iter().for_each(|sent| self.on_missing(sent));
+            return 0;
+        };
+        let bytes = in_flight.map(|sent| u64::from(sent.bytes)).sum();
+        let flight = self.recovery.in_flight() + bytes;
+        self.marking.on_lost(found.lost.iter().filter(|sent| sent.capable).count() as u64);
+        for sent in found.lost {
+            self.stats.lost += u64::from(sent.bytes > 0);
             self.on_missing(sent);
         }
-        if counts && self.cut_at.is_none_or(|cut| last > cut) && self.last_cut.is_none_or(|cut| last > cut) {
-            self.stats.recoveries += 1;
-            self.signal(now, Signal::Loss, flight);
-            (self.cut_at, self.last_cut) = (Some(now), Some(now));
+        if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
+            sampler.on_lost(bytes);
         }
+        self.on_congestion(now, last, Signal::Loss, flight);
         if found.persistent {
             self.stats.persistent_congestions += 1;
             self.signal(now, Signal::RepeatedTimeout, flight);
             self.cut_at = None;
         }
+        bytes
+    }
+
+    /// OnCongestionEvent (appendix B.6): at most one for what was sent before the last.
+    fn on_congestion(&mut self, now: Time, sent_at: Time, signal: Signal, flight: u64) {
+        if self.last_cut.is_some_and(|cut| sent_at <= cut) {
+            return;
+        }
+        match signal {
+            Signal::Mark => self.stats.mark_reductions += 1,
+            _ => self.stats.recoveries += 1,
+        }
+        self.signal(now, signal, flight);
+        (self.cut_at, self.last_cut) = (Some(now), Some(now));
     }
 
     fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
-        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
+        self.follow_control();
     }
 
     /// What a packet said is to be said again.

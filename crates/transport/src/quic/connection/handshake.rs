@@ -145,7 +145,9 @@ impl Connection {
                     progress.reads[1] = true;
                     progress.crypto[0].out.end = progress.flight[0];
                     progress.crypto[1].out.end = progress.flight[1];
-                    self.stats.ready = Some(now);
+                    if self.config.handshake == Handshake::Early {
+                        self.stats.ready = Some(now);
+                    }
                 }
                 if rest && !self.progress.complete {
                     self.progress.complete = true;
@@ -163,7 +165,7 @@ impl Connection {
         self.stats.ready.get_or_insert(now);
         let rtt = Some(self.recovery.rtt.latest()).filter(|_| self.is_measured());
         self.control.on_established(rtt);
-        self.cwnd = self.control.cwnd();
+        self.follow_control();
     }
 
     /// The peer is known to have all keys: those of the handshake are discarded (RFC 9001 section 4.9.2).

@@ -11,7 +11,8 @@ impl Connection {
     pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
         self.last_heard = now;
         if self.life != Life::Open {
-            self.closes |= self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
+            self.closes |=
+                self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
             return;
         }
         if !self.progress.validated {
@@ -98,11 +99,7 @@ impl Connection {
                 stream.peer_limit = stream.peer_limit.max(*limit);
                 self.stir(*id);
             }
-            Frame::HandshakeDone => {
-                if !self.progress.confirmed {
-                    self.confirm();
-                }
-            }
+            Frame::HandshakeDone if !self.progress.confirmed => self.confirm(),
             Frame::Close { .. } => {
                 self.life = Life::Closed;
                 if !self.is_nearly_settled() {
@@ -127,11 +124,13 @@ impl Connection {
             Some(stream) => stream,
             None => self.open(frame.id),
         };
-        if frame.end() > stream.window.limit {
-            return; // Beyond what was allowed (section 4.1).
-        }
         let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
+        let beyond = frame.end() > stream.window.limit;
         self.data_received += grown;
+        if beyond || self.data_received > self.window.limit {
+            self.failure = Some(Failure::FlowControl);
+            self.abort();
+        }
     }
 
     /// Closes once everything was said and heard.

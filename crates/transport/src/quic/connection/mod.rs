@@ -9,6 +9,7 @@ mod timers;
 
 use super::acks::Acks;
 use super::config::Config;
+use super::ecn::Marking;
 use super::frame::Frame;
 use super::packet::Space;
 use super::recovery::Recovery;
@@ -35,6 +36,8 @@ pub enum Failure {
     Idle,
     /// The peer gave it up.
     Closed,
+    /// The peer sent more than it was allowed (RFC 9000 section 4.1).
+    FlowControl,
 }
 
 /// What an endpoint counts, as a sender unless said otherwise.
@@ -46,11 +49,11 @@ pub struct Stats {
     pub packets: u64,
     /// Packets declared lost.
     pub lost: u64,
-    /// Of these, those after a probe timeout had expired.
+    /// Of these, those that only time had shown to be lost.
     pub lost_by_time: u64,
     /// Packets declared lost that arrived after all.
     pub spurious_losses: u64,
-    /// STREAM frames of data that had been sent before.
+    /// Packets with data that had been sent before.
     pub retransmissions: u64,
     /// Expiries of the probe timer.
     pub probes: u64,
@@ -58,6 +61,8 @@ pub struct Stats {
     pub recoveries: u64,
     /// See `recoveries`.
     pub persistent_congestions: u64,
+    /// Times that the window was cut for marks of congestion.
+    pub mark_reductions: u64,
     /// Round-trip times measured.
     pub rtt: Histogram,
     /// As a receiver: packets that had arrived before.
@@ -86,11 +91,13 @@ pub struct Connection {
     progress: Progress,
     recovery: Recovery,
     acks: [Acks; 3],
+    marking: Marking,
     control: Box<dyn CongestionControl>,
     /// The control's window, kept so that asking costs no call.
     cwnd: u64,
     rated: bool,
     /// When the window was last cut: what was sent before belongs to the same recovery.
+    /// Until something sent since is acknowledged.
     cut_at: Option<Time>,
     last_cut: Option<Time>,
     last_heard: Time,
@@ -115,6 +122,8 @@ pub struct Connection {
     /// Packets to send whatever the window says, and in which space.
     probes: u32,
     probe_space: Space,
+    /// Room for what an acknowledgement names.
+    parts: Vec<(u64, u64)>,
     timer: Time,
     idle_at: Time,
     life: Life,
@@ -140,6 +149,7 @@ impl Connection {
             progress: Progress::new(&config, role),
             recovery,
             acks: [Acks::new(), Acks::new(), Acks::new()],
+            marking: Marking::new(config.ecn.unwrap_or_else(|| control.wants_marks())),
             cwnd: control.cwnd(),
             control,
             rated,
@@ -161,6 +171,7 @@ impl Connection {
             frames: VecDeque::new(),
             probes: 0,
             probe_space: Space::Initial,
+            parts: Vec::new(),
             timer: Time::NEVER,
             idle_at: Time::NEVER,
             life: Life::Open,
@@ -193,10 +204,10 @@ impl Connection {
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// Whether all is done.
+    /// Whether all is done, and everything that came was read.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.life != Life::Open
+        self.life != Life::Open && (self.failure.is_some() || self.streams.values().all(|stream| stream.inc.is_read()))
     }
     /// Its congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
@@ -233,6 +244,11 @@ impl Connection {
     /// Payload bytes of a full packet, as windows count.
     pub fn datagram(&self) -> u64 {
         u64::from(self.config.datagram)
+    }
+
+    /// The control has been told something.
+    fn follow_control(&mut self) {
+        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
     }
 
     /// Gives it up and tells the peer.
@@ -286,7 +302,7 @@ impl Stream for Connection {
     }
 
     fn is_connected(&self) -> bool {
-        self.stats.ready.is_some() && self.life == Life::Open
+        (self.progress.early || self.stats.ready.is_some()) && self.life == Life::Open
     }
 
     fn peer_closed(&self) -> bool {

@@ -5,12 +5,12 @@ use crate::Spread;
 use crate::quic::packet::{Datagram, Header, Kind, number_bytes};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::Sending;
-use vazao_engine::Rate;
+use vazao_engine::{Ecn, Rate};
 
 /// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
 const LEAST_INITIAL: u32 = 1200;
 /// Less room than this is not worth a packet.
-const LEAST_ROOM: u32 = 64;
+pub(super) const LEAST_ROOM: u64 = 64;
 /// Datagrams that leave together at most (RFC 9002 section 7.7).
 const BURST: u64 = 10;
 
@@ -18,8 +18,9 @@ impl Connection {
     /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
         self.start(now);
+        self.settle();
         if self.life != Life::Open {
-            return self.close_datagram(out);
+            return self.close_datagram(now, out);
         }
         if std::mem::take(&mut self.progress.retry_due) {
             let kind = Kind::Retry(super::handshake::TOKEN);
@@ -29,16 +30,17 @@ impl Connection {
             return true;
         }
         let limit = u64::from(self.config.datagram).min(self.progress.allowance()) as u32;
-        let free = self.may_send(now);
+        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
+        let free = self.may_send(now) || self.probes > 0;
         let mut sent: [Option<(Space, Sent)>; 3] = Default::default();
         let mut first = false;
         for space in Space::ALL {
             let room = limit.saturating_sub(out.bytes);
-            if !self.progress.sends[space as usize] || room < LEAST_ROOM {
+            if !self.progress.sends[space as usize] || u64::from(room) < LEAST_ROOM {
                 continue;
             }
             let probing = self.probes > 0 && self.probe_space == space;
-            if let Some(packet) = self.packet(now, space, room, free || probing, probing, out) {
+            if let Some(packet) = self.packet(now, space, room, free, probing, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
                 sent[space as usize] = Some((space, packet));
             }
@@ -66,6 +68,11 @@ impl Connection {
         }
         if !wants {
             self.window_limited = false;
+            let flight = self.recovery.in_flight();
+            if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
+                // Neither the window nor the pacer keeps anything back: what follows says little of the path.
+                sampler.set_app_limited(flight);
+            }
         }
         true
     }
@@ -75,7 +82,9 @@ impl Connection {
     }
 
     fn has_content(&self) -> bool {
-        !self.frames.is_empty() || !self.ready.is_empty() || self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
+        !self.frames.is_empty()
+            || !self.ready.is_empty()
+            || self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
     /// Adds a packet of a space to a datagram, if there is anything to say in it.
@@ -106,7 +115,8 @@ impl Connection {
         let (first, ranges) = (out.frames.len(), out.ranges.len());
         let mut left = room.checked_sub(overhead)?;
         let mut reported = None;
-        if can_acknowledge && self.acks[index].has_news()
+        if can_acknowledge
+            && self.acks[index].has_news()
             && let Some(ack) = self.acks[index].frame(now, &mut out.ranges, left / 2)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
@@ -124,14 +134,20 @@ impl Connection {
         if out.frames.len() == first {
             return None;
         }
+        let eliciting = out.frames.len() > said;
+        // Number and payload have four bytes at least, for the sample that protects the header (RFC 9001 section 5.4.2).
+        let short = 4_u32.saturating_sub(number_bytes + room - overhead - left);
+        if short > 0 {
+            out.frames.push(Frame::Padding(short as u16));
+            left -= short;
+        }
         let bytes = room - left;
         out.bytes += bytes;
         let number = self.recovery.spaces[index].next_number();
         let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
         out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
-        let eliciting = out.frames.len() > said;
         let content = match &out.frames[said..] {
-            [] | [Frame::Ping] => Content::Nothing,
+            [] | [Frame::Ping] | [Frame::Ping, Frame::Padding(_)] => Content::Nothing,
             [Frame::Stream(frame)] => Content::Stream(*frame),
             several => Content::Frames(several.into()),
         };
@@ -173,33 +189,35 @@ impl Connection {
 
     #[inline]
     fn fill_streams(&mut self, left: &mut u32, out: &mut Datagram) {
+        let mut again = false;
         for _ in 0..self.ready.len() {
-            let Some(&id) = self.ready.front() else { return };
+            let Some(&id) = self.ready.front() else { break };
             let stream = self.streams.get_mut(&id).expect("what is ready is there");
-            let before = stream.out.sent;
-            if let Some(frame) = stream.frame(id, *left, self.peer_limit - self.data_sent) {
-                self.data_sent += stream.out.sent - before;
-                self.stats.retransmissions += u64::from(frame.offset < before);
-                let frame = Frame::Stream(frame);
-                *left -= frame.bytes();
-                out.frames.push(frame);
-            } else if *left >= LEAST_ROOM {
-                // The receiver's limits keep it back, or it has nothing any more: it comes again with news.
-                stream.queued = false;
-                self.ready.pop_front();
-                continue;
+            let mut says = true;
+            while says && u64::from(*left) >= LEAST_ROOM {
+                let before = stream.out.sent;
+                let frame = stream.frame(id, *left, self.peer_limit - self.data_sent);
+                says = frame.is_some();
+                if let Some(frame) = frame {
+                    self.data_sent += stream.out.sent - before;
+                    again |= frame.offset < before;
+                    *left -= Frame::Stream(frame).bytes();
+                    out.frames.push(Frame::Stream(frame));
+                }
             }
-            if !stream.out.is_pending(stream.peer_limit) {
-                stream.queued = false;
-                self.ready.pop_front();
-            } else {
+            // Where the receiver's limits keep it back, or it has nothing any more, it comes again with news.
+            if says && stream.out.is_pending(stream.peer_limit) {
                 // Streams take turns, packet by packet.
                 self.ready.rotate_left(1);
+            } else {
+                stream.queued = false;
+                self.ready.pop_front();
             }
-            if *left < LEAST_ROOM {
-                return;
+            if u64::from(*left) < LEAST_ROOM {
+                break;
             }
         }
+        self.stats.retransmissions += u64::from(again);
     }
 
     /// Pads a datagram.
@@ -218,9 +236,10 @@ impl Connection {
 
     /// The datagram leaves.
     #[inline]
-    fn commit(&mut self, now: Time, sent: [Option<(Space, Sent)>; 3], out: &Datagram) {
+    fn commit(&mut self, now: Time, sent: [Option<(Space, Sent)>; 3], out: &mut Datagram) {
         let mut eliciting = false;
-        for (space, packet) in sent.into_iter().flatten() {
+        out.ecn = self.marking.mark(out.packets.len() as u64);
+        for (space, mut packet) in sent.into_iter().flatten() {
             if packet.eliciting {
                 eliciting = true;
                 if self.probe_space == space {
@@ -230,6 +249,7 @@ impl Connection {
                     self.announce(now);
                 }
             }
+            packet.capable = out.ecn != Ecn::NotEct;
             self.recovery.space(space).push(packet);
             if space == Space::Handshake && self.role == Role::Client {
                 // RFC 9001 section 4.9.1.
@@ -251,7 +271,7 @@ impl Connection {
         let app_limited = self.recovery.space(Space::Data).sampler().is_some_and(|sampler| sampler.is_app_limited());
         let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
         self.control.on_send(&Sending { now, flight, app_limited, srtt, min_rtt });
-        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
+        self.follow_control();
     }
 
     fn pace(&mut self, now: Time, bytes: u64) {
@@ -275,7 +295,7 @@ impl Connection {
     }
 
     /// CONNECTION_CLOSE, in the highest space there are keys for.
-    fn close_datagram(&mut self, out: &mut Datagram) -> bool {
+    fn close_datagram(&mut self, now: Time, out: &mut Datagram) -> bool {
         if !std::mem::take(&mut self.closes) || self.life != Life::Closing {
             return false;
         }
@@ -290,6 +310,8 @@ impl Connection {
         let number = self.recovery.spaces[kind.space() as usize].next_number();
         out.packets.push(Header { kind, number, number_bytes: 2, frames: 1, ranges: 0 });
         out.frames.push(frame);
+        let packet = Sent::new(now, 0, false, None, Content::Nothing, kind.space());
+        self.recovery.space(kind.space()).push(packet);
         out.bytes = kind.overhead(2) + frame.bytes();
         self.stats.datagrams += 1;
         self.stats.packets += 1;

@@ -1,12 +1,16 @@
 //! Time (RFC 9002 appendix A.9), and silence (RFC 9000 section 10.1).
 
+use super::outgoing::LEAST_ROOM;
 use super::*;
 
 impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        let acks = self.acks.iter().map(Acks::due).min().unwrap_or(Time::NEVER);
+        // What cannot be acknowledged yet is once something has come that allows it.
+        let says = |space: &Space| self.progress.sends[*space as usize] && self.progress.allowance() >= LEAST_ROOM;
+        let acks = Space::ALL.into_iter().filter(says).map(|space| self.acks[space as usize].due()).min();
+        let acks = acks.unwrap_or(Time::NEVER);
         if self.life == Life::Open { self.timer.min(self.idle_at).min(self.release).min(acks) } else { Time::NEVER }
     }
 
@@ -26,7 +30,7 @@ impl Connection {
         }
         if let Some(space) = self.recovery.due_loss(now) {
             let found = self.recovery.detect(now, space);
-            self.stats.lost_by_time += found.lost.len() as u64;
+            self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
             self.on_lost(now, found);
         } else {
             self.on_probe_timeout();
@@ -37,8 +41,8 @@ impl Connection {
     fn on_probe_timeout(&mut self) {
         self.stats.probes += 1;
         self.recovery.pto_count += 1;
-        let confirmed = self.counts_data();
-        match self.recovery.pto_space(confirmed) {
+        // The handshake comes first: nothing else is answered before.
+        match self.kept_back().or_else(|| self.recovery.pto_space(self.counts_data())) {
             Some(space) => {
                 (self.probe_space, self.probes) = (space, 2);
                 self.repeat_oldest(space);
@@ -46,6 +50,23 @@ impl Connection {
             // The server may be waiting for more bytes from an address that it does not know.
             None => (self.probe_space, self.probes) = (self.deadlock_space().unwrap_or(Space::Initial), 1),
         }
+    }
+
+    /// The space of the handshake that has something to send, and nothing under way that could bring an answer: data of the
+    /// application's fills the window.
+    fn kept_back(&self) -> Option<Space> {
+        let spaces = &Space::ALL[..2];
+        let silent = spaces.iter().all(|&space| self.recovery.spaces[space as usize].eliciting == 0);
+        let pending = |space: &&Space| {
+            self.progress.sends[**space as usize] && self.progress.crypto[**space as usize].out.is_pending(u64::MAX)
+        };
+        spaces.iter().find(pending).copied().filter(|_| silent)
+    }
+
+    /// Whether what is under way in the data space is probed for: once the handshake is confirmed (section 6.2.1), or if it is
+    /// all that is under way though the handshake is not over.
+    fn counts_data(&self) -> bool {
+        self.progress.confirmed || self.kept_back().is_some()
     }
 
     /// What has waited longest goes again with the probe (section 6.2.4).
@@ -56,11 +77,6 @@ impl Connection {
         }
     }
 
-    /// Whether probes of the data space are sent: the handshake is known to be over.
-    fn counts_data(&self) -> bool {
-        self.progress.complete
-    }
-
     fn deadlock_space(&self) -> Option<Space> {
         let waits = self.role == Role::Client && !self.progress.confirmed && !self.progress.complete;
         waits.then_some(if self.progress.sends[1] { Space::Handshake } else { Space::Initial })
@@ -68,7 +84,7 @@ impl Connection {
 
     /// Sets the timer.
     pub(super) fn arm(&mut self, now: Time) {
-        self.timer = if self.life != Life::Open || self.progress.allowance() == 0 {
+        self.timer = if self.life != Life::Open || self.progress.allowance() < LEAST_ROOM {
             // A server that may not send has nothing to wait for but the client.
             Time::NEVER
         } else {

@@ -1,0 +1,146 @@
+//! QUIC over the whole way.
+
+use crate::lab::{link, load, nanos, number, play};
+use std::sync::atomic::AtomicBool;
+use vazao_scenario::{Options, Outcome, Stopped, run};
+
+const DELAY: u64 = 20_000_000;
+/// Nanoseconds that a byte takes at 100 Mbps.
+const BYTE: u64 = 80;
+/// Bytes of IP's and UDP's headers.
+const HEADERS: u64 = 28;
+
+/// A transfer over one link at 100 Mbps and 20 ms.
+fn transfer(app: &str, size: u64, link: &str, transport: &str) -> String {
+    format!(
+        "[network]\ntopology = \"point-to-point\"\n[network.link]\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n{link}\n\
+         [[flow]]\napp = {{ kind = {app:?}, size = \"{size} B\" }}\ntransport = {{ kind = \"quic\", {transport} }}\n"
+    )
+}
+
+fn assert_whole(outcome: &Outcome, what: &str) {
+    for name in ["intact", "completed"] {
+        assert_eq!(number(&outcome.flows, name, 0), 1.0, "{what}: {name}");
+    }
+}
+
+/// RFC 9000 section 14.1: a client's first datagram has 1200 bytes. With 0-RTT 500 bytes of data go with it and are there as soon
+/// as it is. A Retry is one round trip more, for another such datagram and the Retry's: a header of 23 bytes (flags, version,
+/// two identifiers of 8 bytes with their lengths), a token of 64, and 16 that seal it.
+#[test]
+fn handshakes_take_their_round_trips() {
+    let play = |handshake: &str| {
+        let outcome = play(&transfer("upload", 500, "", &format!("handshake = {handshake:?}")), 1);
+        assert_whole(&outcome, handshake);
+        outcome
+    };
+    let early = play("0-rtt");
+    assert_eq!(nanos(&early.flows, "handshake_s", 0), 0);
+    assert_eq!(nanos(&early.flows, "completion_s", 0), (1200 + HEADERS) * BYTE + DELAY);
+    let [full, retry] = ["1-rtt", "retry"].map(|kind| nanos(&play(kind).flows, "handshake_s", 0));
+    assert_eq!(retry - full, 2 * DELAY + (1200 + HEADERS + 23 + 64 + 16 + HEADERS) * BYTE);
+    // The server's flight: RFC 8446's messages with a certificate of 2500 bytes, in three datagrams with their headers.
+    let messages = 90 + 140 + 2500 + 264 + 36;
+    let least = 2 * DELAY + (1200 + HEADERS + messages) * BYTE;
+    assert!((least..least + 3 * (HEADERS + 100) * BYTE).contains(&full), "{full}, at least {least}");
+}
+
+/// By hand: slow start's round trips carry 10, 20, 40, ... datagrams until the path is full, and the rest takes as long as its
+/// bytes do. From below: as if it were full at once; from above: with seven idle round trips, as 100 Mbps and 40 ms hold 333.
+#[test]
+fn a_transfer_takes_its_handshake_its_slow_start_and_its_bytes() {
+    for app in ["upload", "download"] {
+        let size = 20_000_000;
+        let outcome = play(&transfer(app, size, "queue = \"10000 packets\"", "cc = \"reno\""), 1);
+        assert_whole(&outcome, app);
+        // A header of 10 bytes, or 11 with a longer number, a seal of 16, and 7 to 10 before the data, of 1452.
+        let packets = size as f64 / (1452.0 - 36.0);
+        let at_full_rate = packets * 1480.0 * 8.0 / 100e6;
+        let taken = number(&outcome.flows, "completion_s", 0);
+        let range = 0.060 + 0.98 * at_full_rate..0.060 + 7.0 * 0.040 + at_full_rate;
+        assert!(range.contains(&taken), "{app}: {taken} not in {range:?}");
+        assert_eq!(number(&outcome.flows, "retransmissions", 0), 0.0);
+    }
+}
+
+/// Whatever is lost is sent again, by any control; what is lost is what the link dropped; and nobody but the controls that live
+/// by delay takes more than what Mathis' formula gives Reno: with a loss of 0.5 % and 40 ms, 1420 * 8 / 0.04 * 1.22 / sqrt(0.005)
+/// = 4.9 Mbps, half of which is 13 s for 4 MB.
+#[test]
+fn every_control_completes_in_spite_of_losses() {
+    for control in vazao_congestion::CONGESTION_CONTROLS {
+        let text = transfer("upload", 4_000_000, "loss = 0.005", &format!("cc = {:?}", control.name));
+        let outcome = play(&text, 7);
+        assert_whole(&outcome, control.name);
+        let value = |name| number(&outcome.flows, name, 0);
+        let drops = link(&outcome, "link", true, "drops_loss") + link(&outcome, "link", true, "drops_queue");
+        assert_eq!(value("packets_lost"), drops, "{}", control.name);
+        // A lost acknowledgement is nothing to send again; a lost datagram may spill over into one more.
+        assert!(value("retransmissions") <= 1.5 * drops + 10.0, "{}: {}", control.name, value("retransmissions"));
+        assert!(value("retransmissions") >= 0.9 * drops - 3.0, "{}", control.name);
+        assert!(value("completion_s") < 30.0, "{}: {} s", control.name, value("completion_s"));
+    }
+}
+
+/// The buffer of one bandwidth-delay product keeps Reno's sawtooth from emptying it: the link is busy but for slow start. With
+/// headers, 1416 of 1480 bytes are data: 9.57 Mbps.
+#[test]
+fn long_flows_fill_the_link() {
+    for cc in ["reno", "cubic", "bbr", "bbr3"] {
+        let text = format!(
+            "until = \"60 s\"\n[network]\ntopology = \"point-to-point\"\n\
+             link = {{ rate = \"10 Mbps\", delay = \"20 ms\", queue = \"1 bdp\" }}\n\
+             [[flow]]\napp = {{ kind = \"upload\" }}\ntransport = {{ kind = \"quic\", cc = {cc:?} }}\n"
+        );
+        let outcome = play(&text, 1);
+        let goodput = number(&outcome.flows, "goodput_bps", 0);
+        assert!((9.57e6 * 0.93..9.57e6 * 1.001).contains(&goodput), "{cc}: {goodput}");
+    }
+}
+
+/// RFC 9002 section 7.1: where the queue would drop it marks; nothing is lost or sent again, and the link is as busy.
+#[test]
+fn marks_take_the_place_of_losses() {
+    let text = |ecn: bool| {
+        format!(
+            "until = \"60 s\"\n[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"10 Mbps\", delay = \"20 ms\", \
+             forward.queue = {{ kind = \"codel\", ecn = true }} }}\n\
+             [[flow]]\napp = {{ kind = \"upload\" }}\ntransport = {{ kind = \"quic\", cc = \"reno\", ecn = {ecn} }}\n"
+        )
+    };
+    let (marked, dropped) = (play(&text(true), 1), play(&text(false), 1));
+    let count = |run: &Outcome, name: &str| number(&run.flows, name, 0);
+    assert_eq!((count(&marked, "retransmissions"), count(&marked, "packets_lost")), (0.0, 0.0));
+    assert!(count(&marked, "mark_reductions") >= 5.0);
+    assert!(link(&marked, "link", true, "marks") >= count(&marked, "mark_reductions"));
+    assert!(count(&dropped, "packets_lost") >= 5.0 && count(&dropped, "mark_reductions") == 0.0);
+    let ratio = count(&marked, "goodput_bps") / count(&dropped, "goodput_bps");
+    assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+}
+
+/// A slow reader, requests and replies, and messages go over its stream as over TCP's.
+#[test]
+fn applications_of_one_stream() {
+    for app in [
+        r#"{ kind = "upload", size = "500 kB", read_rate = "2 Mbps" }"#,
+        r#"{ kind = "requests", request = "500 B", response = "20 kB", count = 20 }"#,
+        r#"{ kind = "messages", message = "1000 B", interval = "5 ms", count = 200 }"#,
+        r#"{ kind = "cbr", rate = "1 Mbps", duration = "3 s" }"#,
+    ] {
+        let text = format!(
+            "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"10 Mbps\", delay = \"20 ms\", loss = 0.01 }}\n\
+             [[flow]]\napp = {app}\ntransport = \"quic\"\n"
+        );
+        assert_whole(&play(&text, 3), app);
+    }
+}
+
+/// A run that cannot be had says why, before it begins.
+#[test]
+fn captures_are_refused() {
+    let scenario = load(&transfer("upload", 1000, "", "cc = \"reno\""), 1);
+    let mut nowhere = |_: &str, _: &[u8]| Ok(());
+    let options = Options { capture: Some(&mut nowhere), ..Options::default() };
+    let Err(Stopped::NotRun(why)) = run(&scenario, &AtomicBool::new(false), options) else { panic!("it ran") };
+    assert!(why.contains("QUIC") && why.contains("--pcap"), "{why}");
+}

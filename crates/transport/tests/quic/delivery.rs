@@ -1,0 +1,71 @@
+//! Every byte once and in order, whatever the network does.
+
+use crate::lab::{Lab, Weather, config, text};
+use proptest::prelude::*;
+use vazao_engine::registry::Raw;
+
+#[test]
+fn a_transfer_each_way() {
+    let mut lab = Lab::new(config(&[]), [8 << 20, 1 << 20], Weather::fair(12), 1);
+    lab.run(60);
+    lab.assert_delivered();
+    assert_eq!(lab.client().stats().retransmissions + lab.server().stats().retransmissions, 0);
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    let outages = prop::collection::vec((0_u64..4_000, 1_u64..3_000), 0..2);
+    (1_u64..60, 0_u64..40, 0_u64..30, 0_u64..10, 0_u64..20, outages).prop_map(
+        |(delay, jitter, loss, duplication, marking, outages)| {
+            let outages = outages.into_iter().map(|(start, length)| start..start + length).collect();
+            Weather { delay, jitter, loss, duplication, marking, outages }
+        },
+    )
+}
+
+fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
+    prop::sample::select(names).prop_map(text)
+}
+
+prop_compose! {
+    /// Any combination of what a connection can be told.
+    fn treatment()(
+        handshake in choice(&["1-rtt", "0-rtt", "retry"]),
+        cc in choice(&["reno", "cubic", "bbr", "bbr3", "vegas", "copa", "dctcp"]),
+        window in choice(&["3 kB", "20 kB", "1 MB"]),
+        connection in choice(&["3 kB", "30 kB", "1 MB"]),
+        buffer in choice(&["20 kB", "16 MB"]),
+        certificate in 100_u32..12_000,
+        datagram in 1200_u16..9_000,
+        (pacing, ecn) in any::<(bool, bool)>(),
+        every in 1_u8..10,
+    ) -> Vec<(&'static str, Raw)> {
+        vec![
+            ("handshake", handshake),
+            ("cc", cc),
+            ("stream_window", window),
+            ("connection_window", connection),
+            ("receive_buffer", buffer),
+            ("certificate", text(&format!("{certificate} B"))),
+            ("datagram", Raw::Number(f64::from(datagram))),
+            ("pacing", Raw::Flag(pacing)),
+            ("ecn", Raw::Flag(ecn)),
+            ("ack_every", Raw::Number(f64::from(every))),
+            ("idle_timeout", text("1 h")),
+        ]
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #[test]
+    fn every_byte_arrives_once_and_in_order(
+        seed: u32, given in treatment(), weather in weather(), up in 0_u64..300_000, down in 0_u64..300_000,
+        slow in prop::option::of(2_000_u64..20_000),
+    ) {
+        let mut lab = Lab::new(config(&given), [up, down], weather, u64::from(seed));
+        lab.ends[1].slow = slow;
+        lab.calm_after = 3_000;
+        lab.run(20_000);
+        lab.assert_delivered();
+    }
+}

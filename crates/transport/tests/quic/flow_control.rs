@@ -1,0 +1,53 @@
+//! Flow control (RFC 9000 section 4). That limits are kept is the lab's to see, at every datagram.
+
+use crate::lab::{Lab, Weather, config, text};
+
+/// The application reads 1000 bytes each 5 ms: 400 kB in 400 of these, whatever the path could carry. The sender is never more
+/// than a window of 20 kB ahead.
+#[test]
+fn a_slow_reader_slows_the_sender() {
+    let windows =
+        [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
+    let mut lab = Lab::new(config(&windows), [400_000, 0], Weather::fair(10), 1);
+    lab.ends[1].slow = Some(1000);
+    lab.run_until(10, |lab| {
+        assert!(lab.client().sent_bytes() <= lab.ends[1].received + 20_000);
+        lab.ends[1].received == 400_000
+    });
+    let taken = lab.now.as_nanos() as f64 / 1e9;
+    assert!((399.0 * 0.005..2.1).contains(&taken), "{taken} s");
+    lab.run(10);
+    lab.assert_delivered();
+}
+
+/// With windows of 100 kB that may not widen, a round trip of 100 ms brings 100 kB at most. Limits are told once half of a window
+/// was read, so it brings half of them at least, after two round trips for the handshake and the first ten datagrams. With windows that may widen it takes the few round trips of slow start.
+#[test]
+fn windows_limit_the_rate_until_they_widen() {
+    let taken = |buffer: &str| {
+        let windows = [
+            ("stream_window", text("100 kB")),
+            ("connection_window", text("100 kB")),
+            ("receive_buffer", text(buffer)),
+        ];
+        let mut lab = Lab::new(config(&windows), [4_000_000, 0], Weather::fair(50), 1);
+        lab.run(60);
+        lab.assert_delivered();
+        lab.now.as_nanos() as f64 / 1e9
+    };
+    let (fixed, wide) = (taken("100 kB"), taken("16 MB"));
+    assert!((4.0..8.2).contains(&fixed), "{fixed} s");
+    // Slow start alone sends 14, 28, 56, ... kB a round trip: 4 MB in nine of them; a window that doubles each time is as fast.
+    assert!(wide < 1.6, "{wide} s");
+}
+
+/// A limit that is lost is told again: nothing else would make the sender go on.
+#[test]
+fn lost_limits_are_told_again() {
+    let windows =
+        [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
+    let mut lab = Lab::new(config(&windows), [100_000, 0], Weather::fair(10), 1);
+    lab.weather.outages.push(45..700);
+    lab.run(60);
+    lab.assert_delivered();
+}

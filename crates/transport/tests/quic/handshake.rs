@@ -1,0 +1,99 @@
+//! The handshake: its round trips, and what must not be sent during it.
+
+use crate::lab::{Lab, Weather, at, config, has, text};
+use vazao_transport::quic::{Kind, Space};
+
+/// RFC 9001 section 2, RFC 9000 section 8.1: with a path of 50 ms one way and no other time, the client may send after 100, 0
+/// and 200 ms, the server after half a round trip more; and both have heard of the end of the handshake after another half.
+#[test]
+fn handshakes_take_their_round_trips() {
+    for (handshake, client, server, established) in
+        [("1-rtt", 100, 150, 100), ("0-rtt", 0, 50, 100), ("retry", 200, 250, 200)]
+    {
+        let mut lab = Lab::new(config(&[("handshake", text(handshake))]), [1000, 0], Weather::fair(50), 1);
+        lab.run(10);
+        lab.assert_delivered();
+        assert_eq!(lab.client().stats().ready, Some(at(client)), "{handshake}");
+        assert_eq!(lab.client().stats().established, Some(at(established)), "{handshake}");
+        assert_eq!(lab.server().stats().ready, Some(at(server)), "{handshake}");
+        assert_eq!(lab.client().stats().probes + lab.server().stats().probes, 0, "{handshake}");
+    }
+}
+
+/// RFC 9000 section 8.1: a server whose flight is more than three times the client's 1200 bytes waits for the client to
+/// acknowledge the first part of it: a round trip more.
+#[test]
+fn long_certificates_take_a_round_trip_more() {
+    for (certificate, ready) in [("2500 B", 100), ("4000 B", 200), ("8000 B", 200)] {
+        let mut lab = Lab::new(config(&[("certificate", text(certificate))]), [1000, 0], Weather::fair(50), 1);
+        lab.run(10);
+        lab.assert_delivered();
+        assert_eq!(lab.client().stats().ready, Some(at(ready)), "{certificate}");
+    }
+}
+
+/// RFC 9002 section 6.2.2: nothing is known of the path, so the first probe leaves after 333 + 4 * 166.5 = 999 ms.
+#[test]
+fn a_lost_first_datagram_is_probed_for_after_a_second() {
+    let mut lab = Lab::new(config(&[]), [1000, 0], Weather::fair(50), 1);
+    let mut sent = 0;
+    lab.lose = Box::new(move |_, _| {
+        sent += 1;
+        sent == 1
+    });
+    lab.run(10);
+    lab.assert_delivered();
+    assert_eq!(lab.client().stats().ready, Some(at(999 + 100)));
+}
+
+/// RFC 9002 section 6.2.2.1: a server that may not send has no timer; its client's probes let it go on. The client's first
+/// flight arrives, the server's is lost once; the client must speak although it has nothing to say.
+#[test]
+fn a_blocked_server_is_spoken_to() {
+    let mut lab = Lab::new(config(&[("certificate", text("8000 B"))]), [1000, 0], Weather::fair(50), 1);
+    lab.lose = {
+        let mut sent = 0;
+        Box::new(move |from, _| {
+            sent += u64::from(from == 1);
+            from == 1 && sent <= 3
+        })
+    };
+    lab.run(10);
+    lab.assert_delivered();
+    let ready = lab.client().stats().ready.expect("it stands").as_nanos() / 1_000_000;
+    assert!((999 + 100..3_000).contains(&ready), "{ready} ms");
+}
+
+/// RFC 9001 section 4.9.2: nothing goes in Initial or Handshake packets once the handshake is confirmed, at the client after a
+/// round trip and a half.
+#[test]
+fn keys_are_discarded() {
+    let mut lab = Lab::new(config(&[]), [1 << 20, 0], Weather::fair(50), 1);
+    lab.run_until(10, |lab| lab.now > at(201));
+    lab.lose = Box::new(|_, datagram| {
+        assert!(!has(datagram, Space::Initial) && !has(datagram, Space::Handshake));
+        false
+    });
+    lab.run(10);
+    lab.assert_delivered();
+}
+
+/// RFC 9001 section 4.6, RFC 9000 section 17.2.3: what a client that has met the server before says first goes in 0-RTT packets, and
+/// none of its data does after the handshake.
+#[test]
+fn early_data_goes_in_packets_of_its_own() {
+    let mut lab = Lab::new(config(&[("handshake", text("0-rtt"))]), [100_000, 0], Weather::fair(50), 1);
+    lab.lose = Box::new(|from, datagram| {
+        assert!(from == 0 || datagram.packets.iter().all(|packet| packet.kind != Kind::ZeroRtt));
+        false
+    });
+    lab.run_until(10, |lab| lab.now >= at(50));
+    // The initial window is ten datagrams; the server answers a resumption with one.
+    assert_eq!(lab.client().stats().datagrams, 10);
+    lab.lose = Box::new(|from, datagram| {
+        assert!(from == 1 || datagram.packets.iter().all(|packet| packet.kind != Kind::ZeroRtt));
+        false
+    });
+    lab.run(10);
+    lab.assert_delivered();
+}

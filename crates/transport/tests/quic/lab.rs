@@ -1,0 +1,315 @@
+//! Two connections joined by a path that loses, delays, reorders and duplicates as it is told, in virtual time, with
+//! applications at both ends; and what must hold of every datagram.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use vazao_congestion::{CONGESTION_CONTROLS, Constructor, Setup, build, build_slow_start};
+use vazao_engine::registry::{Entry, Parameters, Raw, find};
+use vazao_engine::{Duration, Ecn, Time};
+use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
+use vazao_transport::{RangeSet, Stream};
+
+/// How the path treats datagrams, both ways.
+#[derive(Clone, Debug)]
+pub struct Weather {
+    /// One way, without jitter, in milliseconds.
+    pub delay: u64,
+    /// Most that a datagram may be late, which reorders, in milliseconds.
+    pub jitter: u64,
+    /// Probability of each fate, in per cent. A corrupted datagram fails its checksum at the host: it is a lost one.
+    pub loss: u64,
+    pub duplication: u64,
+    /// Of datagrams that may be: how many are marked.
+    pub marking: u64,
+    /// Nothing passes in these milliseconds.
+    pub outages: Vec<Range<u64>>,
+}
+
+impl Weather {
+    pub fn fair(delay: u64) -> Weather {
+        Weather { delay, jitter: 0, loss: 0, duplication: 0, marking: 0, outages: Vec::new() }
+    }
+}
+
+/// Settings by name, as a scenario gives them; the rest are defaults.
+pub fn config(given: &[(&str, Raw)]) -> Config {
+    let cc = given.iter().find(|(name, _)| *name == "cc").map_or("cubic", |(_, value)| match value {
+        Raw::Text(name) => name,
+        _ => panic!("a control has a name"),
+    });
+    let rest = given.iter().filter(|(name, _)| *name != "cc");
+    let given = rest.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
+    let (cc, window) = (cc.to_owned(), parameters.integer("initial_window"));
+    let control = move |mss: u64, seed: u64| {
+        let entry: &Entry<Constructor> = find("congestion control", CONGESTION_CONTROLS, &cc).expect("it exists");
+        let none = BTreeMap::new();
+        let defaults = Parameters::resolve(entry.parameters, &none).expect("defaults");
+        let nothing = Parameters::resolve(&[], &none).expect("nothing");
+        let slow_start = build_slow_start("standard", &nothing, 1000.0).expect("it exists");
+        let setup = Setup { mss, initial_window: window * mss, initial_ssthresh: None, slow_start, seed };
+        build(&cc, &defaults, setup).expect("it exists")
+    };
+    Config::new(&parameters, Arc::new(control))
+}
+
+pub fn text(text: &str) -> Raw {
+    Raw::Text(text.into())
+}
+
+/// One end.
+pub struct End {
+    pub quic: Connection,
+    pub sends: u64,
+    written: u64,
+    pub received: u64,
+    /// It reads so many bytes each 5 ms; none: all at once.
+    pub slow: Option<u64>,
+    next_read: Time,
+    closes: bool,
+}
+
+impl End {
+    fn act(&mut self, now: Time) {
+        if now >= self.next_read {
+            self.next_read = if self.slow.is_some() { now + Duration::from_millis(5) } else { Time::ZERO };
+            if let Some(range) = self.quic.read_at_most(self.slow.unwrap_or(u64::MAX)) {
+                assert_eq!(range.start, self.received, "every byte once");
+                self.received = range.end;
+            }
+        }
+        if self.quic.is_connected() && self.closes {
+            self.written += self.quic.write(self.sends - self.written);
+            if self.written == self.sends {
+                self.closes = false;
+                self.quic.close();
+            }
+        }
+    }
+}
+
+/// What an end has told and sent, as an observer of its datagrams knows it.
+#[derive(Default)]
+struct Seen {
+    bytes_sent: u64,
+    bytes_received: u64,
+    /// Highest limits told: of the connection, of streams.
+    data_limit: u64,
+    stream_limits: BTreeMap<u64, u64>,
+    /// The highest byte sent of each stream.
+    highest: BTreeMap<u64, u64>,
+    /// The next number, and what has come, of each space.
+    next: [u64; 3],
+    arrived: [RangeSet; 3],
+    /// Whether it has reason to believe that the peer is where it says.
+    validated: bool,
+}
+
+/// Whether a datagram is lost: which end sends it.
+pub type Losses = dyn FnMut(usize, &Datagram) -> bool;
+
+pub struct Lab {
+    pub now: Time,
+    pub ends: [End; 2],
+    pub weather: Weather,
+    /// After so many datagrams everything passes, so that every run ends.
+    pub calm_after: u64,
+    random: vazao_engine::Stream,
+    under_way: BTreeMap<(Time, u64), (usize, Datagram, Ecn)>,
+    pub datagrams: u64,
+    pub most: u32,
+    pub lose: Box<Losses>,
+    seen: [Seen; 2],
+    initial: (u64, u64),
+}
+
+impl Lab {
+    /// The client sends so many bytes, and the server so many.
+    pub fn new(config: Config, sends: [u64; 2], weather: Weather, seed: u64) -> Lab {
+        let initial = (config.connection_window, config.stream_window);
+        let (most, config) = (config.datagram, Arc::new(config));
+        let end =
+            |quic, sends| End { quic, sends, written: 0, received: 0, slow: None, next_read: Time::ZERO, closes: true };
+        Lab {
+            now: Time::ZERO,
+            ends: [
+                end(Connection::connect(config.clone(), seed), sends[0]),
+                end(Connection::listen(config, seed + 1), sends[1]),
+            ],
+            weather,
+            calm_after: u64::MAX,
+            random: vazao_engine::Stream::new(seed, "lab"),
+            under_way: BTreeMap::new(),
+            datagrams: 0,
+            most,
+            lose: Box::new(|_, _| false),
+            seen: [Seen { validated: true, ..Seen::default() }, Seen::default()],
+            initial,
+        }
+    }
+
+    fn service(&mut self, index: usize) {
+        self.ends[index].act(self.now);
+        let mut datagram = Datagram::default();
+        while self.ends[index].quic.poll_transmit(self.now, &mut datagram) {
+            let datagram = std::mem::take(&mut datagram);
+            self.inspect(index, &datagram);
+            self.launch(index, datagram);
+        }
+    }
+
+    /// What must hold of every datagram that is sent.
+    fn inspect(&mut self, from: usize, datagram: &Datagram) {
+        assert!(datagram.bytes <= self.most, "a datagram of {} bytes", datagram.bytes);
+        let overhead: u32 = datagram.packets.iter().map(|p| p.kind.overhead(u32::from(p.number_bytes))).sum();
+        let frames: u32 = datagram.frames.iter().map(Frame::bytes).sum();
+        assert_eq!(datagram.bytes, overhead + frames, "sizes add up");
+        assert_eq!(datagram.packets.iter().map(|p| usize::from(p.frames)).sum::<usize>(), datagram.frames.len());
+        let [seen, peer] = {
+            let [a, b] = &mut self.seen;
+            if from == 0 { [a, b] } else { [b, a] }
+        };
+        seen.bytes_sent += u64::from(datagram.bytes);
+        // RFC 9000 section 8.1.
+        assert!(seen.validated || seen.bytes_sent <= 3 * seen.bytes_received, "amplification");
+        let (mut frames, mut ranges) = (datagram.frames.iter(), datagram.ranges.iter());
+        for packet in &datagram.packets {
+            let space = packet.kind.space();
+            if !matches!(packet.kind, Kind::Retry(_)) {
+                assert_eq!(packet.number, seen.next[space as usize], "numbers follow each other");
+                seen.next[space as usize] += 1;
+            }
+            if matches!(packet.kind, Kind::Initial(_)) && from == 0 {
+                assert!(datagram.bytes >= 1200, "section 14.1");
+            }
+            let told: Vec<_> = ranges.by_ref().take(usize::from(packet.ranges)).collect();
+            // Section 19.3.1: ranges go down and do not touch; and nobody acknowledges what has not come.
+            assert!(told.windows(2).all(|pair| pair[0].0 > pair[1].1 + 1));
+            for &&(first, last) in &told {
+                assert!(seen.arrived[space as usize].contains(first, last + 1), "{first}..={last} has not come");
+            }
+            for frame in frames.by_ref().take(usize::from(packet.frames)) {
+                match *frame {
+                    Frame::Ack(ack) => assert_eq!(usize::from(ack.ranges), told.len()),
+                    Frame::Stream(stream) => {
+                        let highest = seen.highest.entry(stream.id).or_default();
+                        *highest = stream.end().max(*highest);
+                        let limit = peer.stream_limits.get(&stream.id).map_or(self.initial.1, |limit| *limit);
+                        assert!(stream.end() <= limit, "stream {}: {} of {limit}", stream.id, stream.end());
+                        let total: u64 = seen.highest.values().sum();
+                        assert!(total <= peer.data_limit.max(self.initial.0), "{total} bytes");
+                    }
+                    Frame::MaxData(limit) => seen.data_limit = seen.data_limit.max(limit),
+                    Frame::MaxStreamData(id, limit) => {
+                        let told = seen.stream_limits.entry(id).or_insert(self.initial.1);
+                        *told = limit.max(*told);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn launch(&mut self, from: usize, datagram: Datagram) {
+        self.datagrams += 1;
+        let lost = (self.lose)(from, &datagram);
+        let ms = self.now.as_nanos() / 1_000_000;
+        let calm = self.datagrams > self.calm_after;
+        let out = self.weather.outages.iter().any(|outage| outage.contains(&ms));
+        if lost || out || (!calm && self.random.below(100) < self.weather.loss) {
+            return;
+        }
+        let copies = if !calm && self.random.below(100) < self.weather.duplication { 2 } else { 1 };
+        for copy in 0..copies {
+            let late = if calm { 0 } else { self.random.below(self.weather.jitter * 1_000_000 + 1) };
+            let at = self.now + Duration::from_millis(self.weather.delay) + Duration::from_nanos(late);
+            let marked = datagram.ecn != Ecn::NotEct && self.random.below(100) < self.weather.marking;
+            let ecn = if marked { Ecn::Ce } else { datagram.ecn };
+            self.under_way.insert((at, 2 * self.datagrams + copy), (1 - from, datagram.clone(), ecn));
+        }
+    }
+
+    fn arrive(&mut self, to: usize, datagram: &Datagram, ecn: Ecn) {
+        let seen = &mut self.seen[to];
+        seen.bytes_received += u64::from(datagram.bytes);
+        for packet in &datagram.packets {
+            let number = packet.number;
+            seen.arrived[packet.kind.space() as usize].insert(number, number + 1, |_, _| {});
+            seen.validated |= matches!(packet.kind, Kind::Handshake | Kind::Initial(1..));
+        }
+        self.ends[to].quic.handle(self.now, datagram, ecn);
+        self.service(to);
+    }
+
+    /// The next event. False: there is none.
+    pub fn step(&mut self) -> bool {
+        let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+        let wake = |end: &End| {
+            let read = if end.slow.is_some() && !end.quic.is_over() { end.next_read } else { Time::NEVER };
+            end.quic.next_timeout().min(read)
+        };
+        let wakes = [wake(&self.ends[0]), wake(&self.ends[1])];
+        let next = arrival.min(wakes[0]).min(wakes[1]);
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = self.now.max(next);
+        if arrival == next {
+            let (_, (to, datagram, ecn)) = self.under_way.pop_first().expect("an arrival");
+            self.arrive(to, &datagram, ecn);
+            return true;
+        }
+        for (i, wake) in wakes.into_iter().enumerate() {
+            if wake == next {
+                if self.ends[i].quic.next_timeout() <= self.now {
+                    self.ends[i].quic.handle_timeout(self.now);
+                }
+                self.service(i);
+            }
+        }
+        true
+    }
+
+    /// Runs until both ends are over or nothing happens any more; at most so many seconds.
+    pub fn run(&mut self, seconds: u64) {
+        self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.quic.is_over()));
+    }
+
+    pub fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Lab) -> bool) {
+        self.service(0);
+        let (mut events, mut since) = (0_u64, (self.now, 0_u64));
+        while !done(self) && self.now < Time::ZERO + Duration::from_secs(seconds) && self.step() {
+            events += 1;
+            since = if since.0 == self.now { (self.now, since.1 + 1) } else { (self.now, 0) };
+            assert!(since.1 < 10_000, "time stands still at {:?}", self.now);
+            assert!(events < 2_000_000, "it goes on for ever");
+        }
+    }
+
+    /// Everything arrived once, in order, and both sides know.
+    pub fn assert_delivered(&self) {
+        for (end, peer) in [(0, 1), (1, 0)] {
+            assert_eq!(self.ends[end].received, self.ends[peer].sends, "bytes delivered to {end}");
+            assert_eq!(self.ends[end].quic.failure(), None, "end {end}");
+            assert!(self.ends[end].quic.is_over(), "end {end} is over");
+            assert_eq!(self.ends[end].quic.stats().misplaced, 0);
+        }
+    }
+
+    pub fn client(&self) -> &Connection {
+        &self.ends[0].quic
+    }
+    pub fn server(&self) -> &Connection {
+        &self.ends[1].quic
+    }
+}
+
+pub fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+/// Whether a datagram has a packet of a space.
+pub fn has(datagram: &Datagram, space: Space) -> bool {
+    datagram.packets.iter().any(|packet| packet.kind.space() == space)
+}
