@@ -8,6 +8,7 @@ mod chunks;
 mod codec;
 mod collect;
 mod document;
+mod drops;
 mod extras;
 mod files;
 mod flow;

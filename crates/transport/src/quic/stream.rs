@@ -289,7 +289,7 @@ mod tests {
             let mut inc = Incoming::default();
             let mut fates = fates.into_iter().cycle();
             let mut last_lost = Vec::new();
-            for _ in 0..10_000 {
+            for step in 0..10_000 {
                 let Some((start, length, fin)) = out.next(most, u64::MAX) else {
                     if out.is_finished() {
                         break;
@@ -300,7 +300,8 @@ mod tests {
                     fates.next();
                     continue;
                 };
-                if fates.next() == Some(0) {
+                // In the end all arrives, or nothing would have to.
+                if step < 1_000 && fates.next() == Some(0) {
                     last_lost.push((start, start + length, fin));
                 } else {
                     inc.insert(start, start + length, fin);
