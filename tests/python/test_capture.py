@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed"
 PREFERENCES = [
     "ip.check_checksum:TRUE",
     "tcp.check_checksum:TRUE",
+    "udp.check_checksum:TRUE",
     "tcp.relative_sequence_numbers:FALSE",
     "mptcp.analyze_mptcp:TRUE",
     "nameres.network_name:FALSE",

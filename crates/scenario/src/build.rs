@@ -323,7 +323,7 @@ fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network
     network
 }
 
-fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
+pub(crate) fn control_factory(spec: &Arc<TransportSpec>) -> ControlFactory {
     let spec = spec.clone();
     Arc::new(move |mss, seed| {
         let given = &spec.parameters;

@@ -3,10 +3,14 @@
 use crate::address::{Address, Addresses, Place, Socket};
 use crate::chunks::encode_chunks;
 use crate::codec::{Contents, Offsets, encode, encode_datagram};
+use crate::datagrams::Sealer;
+use crate::scenario::Scenario;
 use crate::subflows::{self, Firsts};
+use crate::transport::Protocol;
 use crate::world::Body;
-use vazao_engine::Time;
+use vazao_engine::{Ecn, Time};
 use vazao_transport::mptcp::Multipath;
+use vazao_transport::quic::Datagram;
 use vazao_transport::sctp;
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_wire::pcapng::{self, Direction};
@@ -29,6 +33,8 @@ pub(crate) struct Capture {
     /// Of each flow: all addresses of its hosts, and what its options have told.
     hosts: Vec<[Vec<Address>; 2]>,
     firsts: Vec<Firsts>,
+    /// Who writes the datagrams of QUIC connections of ours.
+    sealers: Vec<Option<Box<Sealer>>>,
     packet: Vec<u8>,
 }
 
@@ -36,7 +42,7 @@ pub(crate) struct Capture {
 const BUFFER: usize = 1 << 20;
 
 impl Capture {
-    pub fn new(addresses: &Addresses) -> Capture {
+    pub fn new(scenario: &Scenario, addresses: &Addresses) -> Capture {
         let start = |name: &String| {
             let mut bytes = Vec::new();
             pcapng::section(&mut bytes);
@@ -44,8 +50,17 @@ impl Capture {
             (name.clone(), bytes)
         };
         let socket = |s: Socket| (s, Offsets::from(s.iss));
+        let mut interfaces: Vec<_> = addresses.interfaces.iter().map(|i| start(&i.name)).collect();
+        let sealers = sealers(scenario);
+        for (sealer, sockets) in sealers.iter().zip(&addresses.sockets) {
+            if let Some(sealer) = sealer {
+                let log = sealer.key_log();
+                sockets.iter().for_each(|socket| pcapng::key_log(&log, &mut interfaces[socket.interface].1));
+            }
+        }
         Capture {
-            interfaces: addresses.interfaces.iter().map(|i| start(&i.name)).collect(),
+            interfaces,
+            sealers,
             sockets: addresses.sockets.iter().map(|ends| ends.map(socket)).collect(),
             paths: addresses
                 .paths
@@ -81,8 +96,7 @@ impl Capture {
                 encode(segment, extra, (source.place(), target.place()), contents, &mut self.packet);
             }
             Body::Udp(datagram) => encode_datagram(datagram, (&source, &target), &mut self.packet),
-            Body::Sctp(_) => unreachable!("associations' packets come by another way"),
-            Body::Quic(_) => unreachable!("a run with QUIC is not captured"),
+            Body::Sctp(_) | Body::Quic(_) => unreachable!("packets of these come by other ways"),
             Body::Bytes(_) => unreachable!("guests' packets are bytes already"),
         }
         let interface = sockets[at].0.interface;
@@ -133,6 +147,23 @@ impl Capture {
         self.bytes_at(now, interface, direction);
     }
 
+    /// Records a datagram of one of our QUIC connections where side `at` of a flow sends or receives it.
+    pub fn datagram(&mut self, now: Time, end: (usize, usize), direction: Direction, datagram: &Datagram, ecn: Ecn) {
+        let (flow, at) = end;
+        let from = if direction == Direction::Outbound { at } else { 1 - at };
+        let places = [from, 1 - from].map(|side| self.sockets[flow][side].0.place());
+        let sealer = self.sealers[flow].as_mut().expect("there is one for each of these flows");
+        self.packet.clear();
+        if direction == Direction::Outbound {
+            sealer.on_send(at, datagram);
+        }
+        sealer.encode(from, datagram, ecn, places, &mut self.packet);
+        if direction == Direction::Inbound {
+            sealer.on_receive(at, datagram);
+        }
+        self.bytes_at(now, self.sockets[flow][at].0.interface, direction);
+    }
+
     /// Records what was encoded last.
     fn bytes_at(&mut self, now: Time, interface: usize, direction: Direction) {
         let packet = pcapng::Packet::new(0, now.as_nanos(), direction, &self.packet);
@@ -155,4 +186,10 @@ impl Capture {
         }
         Ok(())
     }
+}
+
+/// One for each flow that is a QUIC connection of ours.
+fn sealers(scenario: &Scenario) -> Vec<Option<Box<Sealer>>> {
+    let is_ours = |number: usize| scenario.flows[number].transport.entry.build == Protocol::Quic;
+    (0..scenario.flows.len()).map(|number| is_ours(number).then(|| Box::new(Sealer::new(scenario, number)))).collect()
 }

@@ -7,6 +7,7 @@ mod capture;
 mod chunks;
 mod codec;
 mod collect;
+mod datagrams;
 mod document;
 mod drops;
 mod extras;

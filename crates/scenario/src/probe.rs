@@ -2,10 +2,10 @@
 
 use crate::measure::SenderState;
 use crate::world::Body;
-use vazao_engine::Time;
+use vazao_engine::{Ecn, Time};
 use vazao_network::{Cause, Network};
-use vazao_transport::sctp;
 use vazao_transport::tcp::Extra;
+use vazao_transport::{quic, sctp};
 use vazao_wire::pcapng::Direction;
 
 /// One end of a flow: the flow's number, and 0 for its client or 1 for its server.
@@ -22,6 +22,8 @@ pub(crate) trait Probe {
     fn on_receive(&mut self, _now: Time, _end: FlowEnd, _body: &Body, _extra: Option<&Extra>) {}
     /// One of our associations sends or receives a packet by a path.
     fn on_parcel(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _path: u8, _packet: &sctp::Packet) {}
+    /// One of our QUIC connections sends or receives a datagram, marked as it is there.
+    fn on_datagram(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _datagram: &quic::Datagram, _ecn: Ecn) {}
     /// A guest sends or receives an IP packet at an interface.
     fn on_bytes(&mut self, _now: Time, _interface: usize, _direction: Direction, _packet: &[u8]) {}
     /// A packet was dropped.

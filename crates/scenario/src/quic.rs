@@ -7,6 +7,7 @@ use crate::world::{Body, IP_HEADER, World};
 use vazao_engine::Duration;
 use vazao_network::{Outgoing, Packet};
 use vazao_transport::quic::{Connection, Frame};
+use vazao_wire::pcapng::Direction;
 
 /// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;
@@ -18,6 +19,10 @@ impl<P: Probe> World<P> {
         let endpoint = &mut self.endpoints[index];
         let flow = &mut self.flows[endpoint.flow as usize];
         let Machine::Quic(connection) = &mut endpoint.machine else { unreachable!("a datagram goes to its kind") };
+        if P::ON {
+            let end = (endpoint.flow as usize, usize::from(endpoint.side));
+            self.probe.on_datagram(self.now, end, Direction::Inbound, content, packet.ecn());
+        }
         connection.handle(self.now, content, packet.ecn());
         if endpoint.sends {
             flow.measure.on_sender_event(self.now, &**connection);
@@ -52,6 +57,10 @@ impl<P: Probe> World<P> {
             let content = self.datagrams.get_mut(datagram);
             if !connection.poll_transmit(self.now, content) {
                 return self.datagrams.discard(datagram);
+            }
+            if P::ON {
+                let end = (endpoint.flow as usize, usize::from(endpoint.side));
+                self.probe.on_datagram(self.now, end, Direction::Outbound, content, content.ecn);
             }
             let size = IP_HEADER + UDP_HEADER + content.bytes;
             let (route, to, ecn) = (endpoint.route, endpoint.peer, content.ecn);

@@ -3,20 +3,18 @@
 use crate::build::{Cast, build};
 use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
-use crate::flow::FlowSpec;
 use crate::measure::SenderState;
 use crate::plan::HostPlan;
 use crate::probe::{FlowEnd, Probe, Silent};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
-use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
-use vazao_engine::Time;
+use vazao_engine::{Ecn, Time};
 use vazao_network::{Host, Network};
-use vazao_transport::sctp;
 use vazao_transport::tcp::Extra;
+use vazao_transport::{quic, sctp};
 use vazao_wire::pcapng::Direction;
 
 /// The version of the engine with a digest of its sources: part of every result's identity.
@@ -53,10 +51,6 @@ pub struct Options<'a> {
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, start } = options;
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
-    if let (Some(number), true) = (scenario.flows.iter().position(is_our_quic), capture.is_some()) {
-        let problem = format!("flow {number}: there are no captures of QUIC yet; leave --pcap out");
-        return Err(Stopped::NotRun(problem));
-    }
     let cast = Cast::new(scenario, capture.is_some()).map_err(Stopped::NotRun)?;
     if scenario.trace.measures.is_empty() && capture.is_none() {
         let mut world = build(scenario, &cast, Silent);
@@ -66,7 +60,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     }
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
     let interval = trace.queue_interval();
-    let output = capture.map(|output| (Capture::new(&cast.addresses), output));
+    let output = capture.map(|output| (Capture::new(scenario, &cast.addresses), output));
     let mut world = build(scenario, &cast, Recorder { trace, output });
     add_guests(&mut world, &cast, start, stop)?;
     if let Some(interval) = interval {
@@ -77,10 +71,6 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);
     Ok(collect(&id, scenario, &mut world, &samples))
-}
-
-fn is_our_quic(flow: &FlowSpec) -> bool {
-    flow.transport.entry.build == Protocol::Quic
 }
 
 /// Starts the guests one after the other, each until it first sleeps.
@@ -131,6 +121,11 @@ impl Probe for Recorder<'_> {
     fn on_parcel(&mut self, now: Time, end: FlowEnd, way: Direction, path: u8, packet: &sctp::Packet) {
         if let Some((capture, _)) = &mut self.output {
             capture.parcel(now, end, way, path, packet);
+        }
+    }
+    fn on_datagram(&mut self, now: Time, end: FlowEnd, way: Direction, datagram: &quic::Datagram, ecn: Ecn) {
+        if let Some((capture, _)) = &mut self.output {
+            capture.datagram(now, end, way, datagram, ecn);
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {

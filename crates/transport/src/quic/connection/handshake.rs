@@ -3,17 +3,9 @@
 use super::*;
 use crate::quic::config::Handshake;
 use crate::quic::frame::Frame;
+use crate::quic::messages::Messages;
 use crate::quic::stream::{Incoming, Outgoing};
 
-/// A ClientHello with QUIC's transport parameters, and what resumption adds: a ticket's identity and its binder.
-const CLIENT_HELLO: u64 = 320;
-const RESUMPTION: u64 = 260;
-/// ServerHello; EncryptedExtensions with transport parameters; CertificateVerify by RSA of 2048 bits; Finished by SHA-256
-/// (RFC 8446, RFC 8448).
-const SERVER_HELLO: u64 = 90;
-const ENCRYPTED_EXTENSIONS: u64 = 140;
-const CERTIFICATE_VERIFY: u64 = 264;
-const FINISHED: u64 = 36;
 /// Bytes of a Retry's token.
 pub(super) const TOKEN: u16 = 64;
 
@@ -45,8 +37,9 @@ pub(super) struct Progress {
     pub retry_due: bool,
     pub token: u16,
     asks: bool,
-    /// Bytes of the two server flights and of the client's first.
+    /// Bytes of the client's two flights, and of the server's.
     hello: u64,
+    finished: u64,
     flight: [u64; 2],
     started: bool,
 }
@@ -54,13 +47,12 @@ pub(super) struct Progress {
 impl Progress {
     pub fn new(config: &Config, role: Role) -> Progress {
         let early = config.handshake == Handshake::Early;
-        let certificate = if early { 0 } else { config.certificate + CERTIFICATE_VERIFY };
-        let hello = CLIENT_HELLO + if early { RESUMPTION } else { 0 };
-        let flight = [SERVER_HELLO, ENCRYPTED_EXTENSIONS + certificate + FINISHED];
+        let messages = Messages::new(config);
+        let (hello, finished, flight) = (messages.client_hello, messages.finished, messages.answer());
         let is_client = role == Role::Client;
         let mut crypto: [Crypto; 3] = Default::default();
         crypto[0].expected = if is_client { flight[0] } else { hello };
-        crypto[1].expected = if is_client { flight[1] } else { FINISHED };
+        crypto[1].expected = if is_client { flight[1] } else { finished };
         Progress {
             crypto,
             sends: [is_client, false, is_client && early],
@@ -75,6 +67,7 @@ impl Progress {
             token: 0,
             asks: !is_client && config.handshake == Handshake::Retry,
             hello,
+            finished,
             flight,
             started: false,
         }
@@ -133,7 +126,7 @@ impl Connection {
                 if rest && !progress.complete {
                     progress.complete = true;
                     progress.early = false;
-                    progress.crypto[1].out.end = FINISHED;
+                    progress.crypto[1].out.end = progress.finished;
                     (progress.reads[2], progress.sends[2]) = (true, true);
                     self.establish(now);
                 }

@@ -1,0 +1,217 @@
+//! Datagrams of our QUIC connections as bytes, for captures.
+
+use crate::address::Place;
+use crate::build::control_factory;
+use crate::flow::FlowSpec;
+use crate::scenario::Scenario;
+use vazao_engine::{Duration, Ecn, Stream};
+use vazao_transport::quic::{self, Datagram, Handshake, Messages};
+use vazao_wire::quic::{Frame, Header, Kind, Session, Setup, encode, encode_retry, parameter};
+use vazao_wire::tls::{Resumption, Secret};
+use vazao_wire::{content, ipv4, udp};
+
+/// What of a client's packets depends on what it had heard when it sent them.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealer {
+    session: Session,
+    retry: bool,
+    /// Whether the client knows the server's identifier, and its first packets of Initial, 0-RTT and Handshake, 1-RTT that
+    /// are addressed to it.
+    knows: bool,
+    known_from: [u64; 3],
+    /// Room for what frames carry.
+    data: Vec<u8>,
+}
+
+impl Sealer {
+    /// That of a flow.
+    pub fn new(scenario: &Scenario, number: usize) -> Sealer {
+        let flow = &scenario.flows[number];
+        let setup = setup(flow, secret(scenario.seed, number));
+        Sealer {
+            retry: setup.retry,
+            session: Session::new(&setup),
+            knows: false,
+            known_from: [u64::MAX; 3],
+            data: Vec::new(),
+        }
+    }
+
+    /// By what its packets can be decrypted.
+    pub fn key_log(&self) -> String {
+        self.session.handshake.key_log()
+    }
+
+    /// A side sends a datagram: to be told before it is encoded.
+    pub fn on_send(&mut self, side: usize, datagram: &Datagram) {
+        if side == 0 && self.knows {
+            for packet in &datagram.packets {
+                let from = &mut self.known_from[packet.kind.space() as usize];
+                *from = packet.number.min(*from);
+            }
+        }
+    }
+
+    /// A side has received a datagram: to be told after it was encoded. The server's identifier is that of its first Initial
+    /// packet, as none but those can be opened before (RFC 9000 section 7.2).
+    pub fn on_receive(&mut self, side: usize, datagram: &Datagram) {
+        self.knows |= side == 0 && datagram.packets.iter().any(|packet| matches!(packet.kind, quic::Kind::Initial(_)));
+    }
+
+    /// Appends the IP packet with a datagram from one side's place to the other's, marked as it is there.
+    pub fn encode(&mut self, from: usize, datagram: &Datagram, ecn: Ecn, places: [Place; 2], out: &mut Vec<u8>) {
+        let [source, target] = places;
+        let mut payload = Vec::with_capacity(datagram.bytes as usize);
+        let (mut frames, mut ranges) = (&datagram.frames[..], &datagram.ranges[..]);
+        for packet in &datagram.packets {
+            let (own, rest) = frames.split_at(packet.frames.into());
+            let (told, more) = ranges.split_at(packet.ranges.into());
+            (frames, ranges) = (rest, more);
+            self.packet(from, datagram.identifier, packet, own, told, &mut payload);
+        }
+        debug_assert_eq!(payload.len(), datagram.bytes as usize, "as many bytes as were counted: {datagram:?}");
+        let length = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + payload.len();
+        let mut ip = ipv4::Header::new(source.address, target.address, udp::PROTOCOL, length as u16);
+        ip.ecn = ipv4::Ecn::from_bits(ecn as u8);
+        ipv4::encode(&ip, out);
+        udp::encode(source.port, target.port, &payload, ip.pseudo_header(), out);
+    }
+
+    fn packet(
+        &mut self,
+        from: usize,
+        identifier: u64,
+        packet: &quic::Header,
+        frames: &[quic::Frame],
+        ranges: &[(u64, u64)],
+        out: &mut Vec<u8>,
+    ) {
+        let session = &self.session;
+        let (kind, token) = match packet.kind {
+            quic::Kind::Initial(token) => (Kind::Initial, session.token(token.into())),
+            quic::Kind::ZeroRtt => (Kind::ZeroRtt, Vec::new()),
+            quic::Kind::Handshake => (Kind::Handshake, Vec::new()),
+            quic::Kind::OneRtt => (Kind::OneRtt, Vec::new()),
+            quic::Kind::Retry(token) => {
+                let (client, server) = (session.identifier(0, 0), session.retry_source());
+                return encode_retry(&session.original(), &client, &server, &session.token(token.into()), out);
+            }
+        };
+        let is_known = from == 1 || packet.number >= self.known_from[packet.kind.space() as usize];
+        let destination = match (is_known, token.is_empty()) {
+            (true, _) => session.identifier(1 - from, identifier),
+            (false, true) => session.original(),
+            (false, false) => session.retry_source(),
+        };
+        let source = session.identifier(from, 0);
+        let header = Header {
+            kind,
+            destination: &destination,
+            source: &source,
+            token: &token,
+            number: packet.number,
+            number_bytes: packet.number_bytes,
+        };
+        let retried = self.retry && (from == 1 || !token.is_empty());
+        let write = |out: &mut Vec<u8>| {
+            frames.iter().for_each(|frame| put(frame, from, kind, ranges, session, &mut self.data, out));
+        };
+        encode(&header, session.keys(from, kind, retried), write, out);
+    }
+}
+
+/// Appends a frame of a packet; `data` is room for what it carries.
+fn put(
+    frame: &quic::Frame,
+    from: usize,
+    kind: Kind,
+    ranges: &[(u64, u64)],
+    session: &Session,
+    data: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    data.clear();
+    let frame = match *frame {
+        quic::Frame::Padding(bytes) => Frame::Padding(bytes.into()),
+        quic::Frame::Ping => Frame::Ping,
+        quic::Frame::Ack(ack) => Frame::Ack { delay: ack.delay, ranges, ecn: ack.ecn },
+        quic::Frame::Crypto { offset, length } => {
+            let (start, end) = (offset as usize, offset as usize + usize::from(length));
+            Frame::Crypto { offset, data: &session.crypto(from, kind)[start..end] }
+        }
+        quic::Frame::Stream(stream) => {
+            data.resize(stream.length.into(), 0);
+            content::fill(stream.offset, data);
+            Frame::Stream { id: stream.id, offset: stream.offset, fin: stream.fin, data }
+        }
+        quic::Frame::ResetStream { id, code, size } => Frame::ResetStream { id, code, size },
+        quic::Frame::StopSending { id, code } => Frame::StopSending { id, code },
+        quic::Frame::MaxData(limit) => Frame::MaxData(limit),
+        quic::Frame::MaxStreamData(id, limit) => Frame::MaxStreamData { id, limit },
+        quic::Frame::MaxStreams { both_ways, count } => Frame::MaxStreams { both_ways, count },
+        quic::Frame::DataBlocked(limit) => Frame::DataBlocked(limit),
+        quic::Frame::StreamDataBlocked(id, limit) => Frame::StreamDataBlocked { id, limit },
+        quic::Frame::NewConnectionId(sequence, retire_prior_to) => {
+            data.extend(session.identifier(from, sequence));
+            let reset_token = session.reset_token(from, sequence);
+            Frame::NewConnectionId { sequence, retire_prior_to, identifier: data, reset_token }
+        }
+        quic::Frame::RetireConnectionId(sequence) => Frame::RetireConnectionId(sequence),
+        quic::Frame::PathChallenge(nonce) => Frame::PathChallenge(nonce.to_be_bytes()),
+        quic::Frame::PathResponse(nonce) => Frame::PathResponse(nonce.to_be_bytes()),
+        quic::Frame::NewToken(length) => {
+            data.extend(session.token(length.into()));
+            Frame::NewToken(data)
+        }
+        quic::Frame::Close { code, application } => Frame::Close { code, application },
+        quic::Frame::HandshakeDone => Frame::HandshakeDone,
+        quic::Frame::Datagram { length, number } => {
+            data.resize(length.into(), 0);
+            content::fill(number << 16, data);
+            Frame::Datagram(data)
+        }
+        quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
+            Frame::AckFrequency { sequence, threshold, max_delay_us, reordering: 1 }
+        }
+    };
+    frame.encode(out);
+}
+
+/// What a flow's identifiers and keys are drawn from.
+fn secret(seed: u64, number: usize) -> Secret {
+    let mut stream = Stream::new(seed, &format!("keys/flow {number}"));
+    let mut secret = [0; 32];
+    secret.as_chunks_mut::<8>().0.iter_mut().for_each(|part| *part = stream.bits().to_be_bytes());
+    secret
+}
+
+/// What a flow's handshake says.
+fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
+    /// Bytes of the ticket by which a connection is resumed, with which a ClientHello of ours has its size.
+    const TICKET: usize = 192;
+    /// More streams than anybody opens, in as few bytes.
+    const STREAMS: u64 = 1 << 29;
+    let config = quic::Config::new(&flow.transport.parameters, control_factory(&flow.transport));
+    let messages = Messages::new(&config);
+    let milliseconds = |duration: Duration| duration.as_nanos() / 1_000_000;
+    let numbers = vec![
+        (parameter::MAX_IDLE_TIMEOUT, milliseconds(config.idle_timeout)),
+        (parameter::INITIAL_MAX_DATA, config.connection_window),
+        (parameter::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL, config.stream_window),
+        (parameter::INITIAL_MAX_STREAM_DATA_BIDI_REMOTE, config.stream_window),
+        (parameter::INITIAL_MAX_STREAM_DATA_UNI, config.stream_window),
+        (parameter::INITIAL_MAX_STREAMS_BIDI, STREAMS),
+        (parameter::INITIAL_MAX_STREAMS_UNI, STREAMS),
+        (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
+    ];
+    let early = config.handshake == Handshake::Early;
+    Setup {
+        seed,
+        hello: messages.client_hello as usize,
+        extensions: messages.encrypted_extensions as usize,
+        certificate: messages.certificate as usize,
+        resumption: if early { Resumption::Accepted(TICKET) } else { Resumption::None },
+        retry: config.handshake == Handshake::Retry,
+        parameters: [numbers.clone(), numbers],
+    }
+}

@@ -1,0 +1,178 @@
+"""Captures of QUIC as tshark decrypts them with the secrets in the file, and counts what the simulator counted."""
+
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import pytest
+
+import vazao as vz
+from test_capture import ERROR, INBOUND, OUTBOUND, TSHARK, read, stream_bytes
+
+pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+
+LISTS = [
+    "quic.long.packet_type",
+    "quic.packet_number",
+    "quic.frame_type",
+    "quic.ack.gap",
+    "quic.ack.ack_range",
+    "quic.stream.offset",
+    "quic.stream.length",
+    "quic.stream_data",
+]
+FIELDS = {
+    "frame.packet_flags_direction": pl.String,
+    "frame.protocols": pl.String,
+    "ip.checksum.status": pl.String,
+    "ip.dsfield.ecn": pl.String,
+    "udp.checksum.status": pl.String,
+    "quic.ack.largest_acknowledged": pl.String,
+    "quic.ack.first_ack_range": pl.String,
+    "tls.handshake.type": pl.String,
+    "tls.alert_message": pl.String,
+    "_ws.malformed": pl.String,
+    "_ws.expert.severity": pl.String,
+} | dict.fromkeys(LISTS, pl.String)
+WARNING = str(0x00600000)
+"""PI_WARN of Wireshark's epan/proto.h; greater is worse."""
+
+RETRY = "3"
+"""RFC 9000 section 17.2, table 5."""
+
+
+def quic(capture: Path) -> pl.DataFrame:
+    """The datagrams of a capture, in which tshark finds nothing wrong."""
+    table = read(capture, FIELDS)
+    assert table["_ws.malformed"].null_count() == table.height
+    assert set(table["ip.checksum.status"]) == set(table["udp.checksum.status"]) == {"1"}
+    severities = table["_ws.expert.severity"].drop_nulls().str.split(",").explode().cast(pl.Int64)
+    assert max(severities, default=0) < int(WARNING) < int(ERROR)
+    # Everything but Retry could be decrypted: it has frames.
+    bare = table.filter(pl.col("quic.frame_type").is_null())
+    assert set(bare["quic.long.packet_type"]) <= {RETRY}
+    return table.with_columns(pl.col(name).str.split(",").fill_null([]) for name in LISTS)
+
+
+def numbers(cell: list[str]) -> list[int]:
+    return [int(value) for value in cell]
+
+
+def short(row: dict[str, Any]) -> list[int]:
+    """The number of a datagram's 1-RTT packet, which comes last, if it has one."""
+    return numbers(row["quic.packet_number"])[len(row["quic.long.packet_type"]) :]
+
+
+def data(table: pl.DataFrame) -> tuple[bytes, int]:
+    """What STREAM frames bring together, and the bytes that they carry."""
+    pieces = {}
+    carried = 0
+    for row in table.iter_rows(named=True):
+        # The first frame of a stream has no offset, nor has one without data any data.
+        lengths = numbers(row["quic.stream.length"])
+        offsets = numbers(row["quic.stream.offset"])
+        offsets = [0] * (len(lengths) - len(offsets)) + offsets
+        texts = iter(row["quic.stream_data"])
+        for offset, length in zip(offsets, lengths, strict=True):
+            pieces[offset, length] = bytes.fromhex(next(texts)) if length else b""
+            carried += length
+    whole = bytearray(max(offset + length for offset, length in pieces))
+    filled = np.zeros(len(whole), dtype=bool)
+    for (offset, length), piece in pieces.items():
+        assert len(piece) == length
+        whole[offset : offset + length] = piece
+        filled[offset : offset + length] = True
+    assert filled.all()
+    return bytes(whole), carried
+
+
+def acknowledged(row: dict[str, Any]) -> set[int]:
+    """The packets that an ACK frame names (RFC 9000 section 19.3.1)."""
+    largest, first = int(row["quic.ack.largest_acknowledged"]), int(row["quic.ack.first_ack_range"])
+    smallest = largest - first
+    named = set(range(smallest, largest + 1))
+    for gap, length in zip(numbers(row["quic.ack.gap"]), numbers(row["quic.ack.ack_range"]), strict=True):
+        largest = smallest - gap - 2
+        smallest = largest - length
+        named |= set(range(smallest, largest + 1))
+    return named
+
+
+def losing() -> vz.Network:
+    """Every twentieth packet is lost, but no ServerHello, without which tshark cannot open what comes next."""
+    return vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="30 packets", loss={"kind": "periodic", "every": 20}))
+
+
+@pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "retry"])
+@pytest.mark.parametrize("app", [vz.upload, vz.download])
+def test_every_handshake_is_decrypted(
+    handshake: Literal["1-rtt", "0-rtt", "retry"], app: Callable[[str], vz.App], tmp_path: Path
+) -> None:
+    """Losses both ways; every datagram is opened, and those that arrive bring the stream together."""
+    flow = vz.flow(app("400 kB"), vz.quic(cc="cubic", handshake=handshake))
+    result = vz.run(losing(), [flow], pcap=tmp_path)
+    row = result.flows.row(0, named=True)
+    client, server = quic(tmp_path / "a.1.pcapng"), quic(tmp_path / "b.1.pcapng")
+    sender, receiver = (client, server) if app is vz.upload else (server, client)
+    sent = sender.filter(pl.col("frame.packet_flags_direction") == OUTBOUND)
+    arrived = receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND)
+    assert sent.height == row["packets_sent"]
+    # A CONNECTION_CLOSE that is said again may still be under way when both ends are done.
+    assert 0 <= row["packets_sent"] - row["packets_lost"] - arrived.height <= 1
+    assert row["packets_lost"] > 3
+    whole, carried = data(sent)
+    assert data(arrived)[0] == whole == stream_bytes(0, row["app_bytes"])
+    assert carried > len(whole)
+
+    # ClientHello and, where the two have not met, all of the server's: RFC 8446 section 4.
+    messages = set(client["tls.handshake.type"].drop_nulls().str.split(",").explode())
+    assert messages == ({"1", "2", "8", "20"} if handshake == "0-rtt" else {"1", "2", "8", "11", "15", "20"})
+    kinds = set(chain.from_iterable(client["quic.long.packet_type"]))
+    early = {"1"} if handshake == "0-rtt" and app is vz.upload else set()
+    assert kinds == {"0", "2"} | early | ({RETRY} if handshake == "retry" else set())
+
+
+def test_acknowledgements_name_what_has_arrived(tmp_path: Path) -> None:
+    """All of what they name has come, with gaps where losses were; a new packet never has an old number."""
+    flow = vz.flow(vz.upload("1 MB"), vz.quic(cc="cubic"))
+    result = vz.run(losing(), [flow], pcap=tmp_path)
+    arrived: set[int] = set()
+    gaps = 0
+    for row in quic(tmp_path / "b.1.pcapng").iter_rows(named=True):
+        if row["frame.packet_flags_direction"] == INBOUND:
+            assert arrived.isdisjoint(short(row))
+            arrived |= set(short(row))
+        elif short(row) and not row["quic.long.packet_type"] and row["quic.ack.largest_acknowledged"] is not None:
+            assert acknowledged(row) <= arrived
+            gaps += len(row["quic.ack.gap"])
+    # Losses are never next to each other here, and each is told at least once.
+    assert gaps >= result.flows["packets_lost"].item() > 30
+    sent = quic(tmp_path / "a.1.pcapng").filter(pl.col("frame.packet_flags_direction") == OUTBOUND)
+    order = [number for row in sent.iter_rows(named=True) for number in short(row)]
+    assert order == sorted(set(order))
+
+
+def test_marks_are_counted_for_the_sender(tmp_path: Path) -> None:
+    """RFC 9000 section 13.4: packets arrive with CE where the queue marked them, and ACK frames tell the counts."""
+    net = vz.point_to_point(vz.link("10 Mbps", "20 ms", forward={"queue": {"kind": "codel", "ecn": True}}))
+    result = vz.run(net, [vz.flow(vz.upload("5 MB"), vz.quic(cc="cubic", ecn=True))], pcap=tmp_path)
+    receiver = quic(tmp_path / "b.1.pcapng")
+    arrived = receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND)
+    marked = arrived.filter(pl.col("ip.dsfield.ecn") == "3").height
+    assert marked == result.links.filter(pl.col("direction") == "forward")["marks"].item() > 0
+    assert "3" in set(chain.from_iterable(receiver["quic.frame_type"]))
+
+
+def test_equal_runs_give_equal_captures_and_others_other_keys(tmp_path: Path) -> None:
+    flows = [vz.flow(vz.upload("20 kB"), vz.quic()) for _ in range(2)]
+    for name, seed in [("one", 1), ("same", 1), ("other", 2)]:
+        vz.run(losing(), flows, seed=seed, pcap=tmp_path / name)
+    one, same, other = ((tmp_path / name / "a.1.pcapng").read_bytes() for name in ("one", "same", "other"))
+    assert one == same
+    assert one != other
+    randoms = read(tmp_path / "one" / "a.1.pcapng", {"tls.handshake.random": pl.String}).drop_nulls()
+    others = read(tmp_path / "other" / "a.1.pcapng", {"tls.handshake.random": pl.String}).drop_nulls()
+    assert set(randoms.to_series()).isdisjoint(others.to_series())
