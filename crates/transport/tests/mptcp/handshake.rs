@@ -215,3 +215,27 @@ fn an_address_is_announced_until_it_is_echoed() {
         assert_eq!(lab.ends[1].mptcp.stats().joined, 1);
     }
 }
+
+/// Section 3.4.1: an address that is not proved is ignored, and not echoed.
+#[test]
+fn an_address_is_proved() {
+    let ways = (mesh(1, 2), vec![Weather::fair(10), Weather::fair(20)]);
+    let settings: Config = config(&[]);
+    let mut lab =
+        Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
+    lab.logs = true;
+    lab.middlebox = Box::new(|_, _, _, extra| {
+        if let Some(Signal::AddAddress { hmac: Some(hmac), .. }) =
+            extra.multipath.as_mut().and_then(|all| all.signal.as_mut())
+        {
+            *hmac ^= 1;
+        }
+        true
+    });
+    lab.run(30);
+    lab.assert_complete();
+    let said = |echo| move |seen: &&crate::lab::Seen| matches!(seen.signal(), Some(Signal::AddAddress { hmac, .. }) if hmac.is_none() == echo);
+    assert!(lab.log.iter().filter(said(false)).count() > 1, "it is announced again and again");
+    assert_eq!(lab.log.iter().filter(said(true)).count(), 0);
+    assert_eq!(lab.ends[1].mptcp.stats().joined, 0);
+}

@@ -199,9 +199,7 @@ impl Connection {
         self.subflows[by].signals.retain(|signal| !matches!(signal, Signal::AddAddress { hmac: Some(_), .. }));
         for number in (0..64_u8).filter(|&number| self.unannounced & 1 << number != 0) {
             let address = self.named(number);
-            let ip = self.identity.addresses[1].get(usize::from(number)).copied().unwrap_or_default();
-            let peer = self.peer_key.unwrap_or(0);
-            let hmac = Some(address_hmac(self.identity.key, peer, address.identifier, ip, None));
+            let hmac = Some(self.address_proof(Role::Server, address));
             self.subflows[by].signals.push_back(Signal::AddAddress { address, hmac });
         }
         self.subflows[by].tcp.acknowledge_now();
@@ -209,12 +207,24 @@ impl Connection {
         self.announce_at = now + self.subflows[by].tcp.rtt().rto();
     }
 
-    /// Any other option of the peer's.
+    /// What proves that an address is that of a host of the connection (RFC 8684 section 3.4.1).
+    fn address_proof(&self, of: Role, address: Announced) -> u64 {
+        let (own, peer) = (self.identity.key, self.peer_key.unwrap_or(0));
+        let [sender, receiver] = if of == self.role { [own, peer] } else { [peer, own] };
+        let ip = self.identity.addresses[of as usize].get(usize::from(address.number)).copied().unwrap_or_default();
+        address_hmac(sender, receiver, address.identifier, ip, None)
+    }
+
+    /// Any other option of the peer's. An address that is not proved is ignored.
     pub(super) fn heed_signal(&mut self, now: Time, number: usize, signal: Signal) {
         match signal {
             Signal::AddAddress { address, hmac: None } => self.unannounced &= !(1 << address.number),
-            Signal::AddAddress { address, hmac: Some(_) } => {
-                self.known |= 1 << address.number;
+            Signal::AddAddress { address, hmac: Some(hmac) }
+                if hmac == self.address_proof(self.role.peer(), address) =>
+            {
+                if self.role == Role::Client {
+                    self.known |= 1 << address.number;
+                }
                 let subflow = &mut self.subflows[number];
                 subflow.signals.push_back(Signal::AddAddress { address, hmac: None });
                 subflow.tcp.acknowledge_now();

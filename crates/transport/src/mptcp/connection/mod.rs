@@ -64,6 +64,12 @@ enum Role {
     Server,
 }
 
+impl Role {
+    fn peer(self) -> Role {
+        if self == Role::Client { Role::Server } else { Role::Client }
+    }
+}
+
 /// What a side has: the way pairs of addresses are numbered, and keys.
 pub struct Identity {
     /// The pairs of addresses between which packets can go, the first being that of the first subflow.
