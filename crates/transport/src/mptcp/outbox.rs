@@ -100,7 +100,7 @@ impl Outbox {
                 }
                 (start, left) = (to, left - gap);
             }
-            start += left;
+            start = start.saturating_add(left);
             limit = self.ahead.first_beyond(start).map_or(limit, |(from, _)| limit.min(from));
         }
         // Whole segments alone, but for the last one.
@@ -189,6 +189,7 @@ mod tests {
         // Bytes left out are of those that wait.
         assert_eq!(outbox.next_new(100, 50), Some(piece(250, 100)));
         assert_eq!(outbox.next_new(100, 60), Some(piece(260, 100)));
+        assert_eq!(outbox.next_new(100, u64::MAX), None);
     }
 
     #[test]

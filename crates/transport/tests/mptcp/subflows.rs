@@ -1,6 +1,6 @@
 //! Subflows that die, wait, or take the place of others, and what becomes of their data.
 
-use crate::lab::{Application, Lab, Weather, at, config, pairs, states, with};
+use crate::lab::{Application, Lab, Weather, at, config, pairs, states, text, with};
 use vazao_engine::Duration;
 use vazao_transport::mptcp::{Config, Signal};
 use vazao_transport::tcp::{Failure, Flags};
@@ -175,4 +175,19 @@ fn a_connection_without_subflows_fails_at_both_ends() {
     let mut lab = Lab::between(side(MEGABYTES), side(MEGABYTES), ways, 1);
     lab.run(60);
     assert!(lab.ends.iter().all(|end| end.mptcp.failure() == Some(Failure::Reset)));
+}
+
+/// What a silent path had goes by another as soon as the pacing of that one lets it, with nothing new to send at its side.
+///
+/// A death within the first 0.1 s, a timeout of 0.2 s and a round trip or two, and 300 kB by slow start from ten segments in
+/// round trips of 80 ms, which take six: 0.9 s; a second timeout would come 0.4 s later.
+#[test]
+fn what_goes_by_another_path_waits_for_its_pacing_alone() {
+    for death in (60..=108).step_by(2) {
+        let settings = with(&[("pacing", text("on"))], "reno", "lowest-rtt", "single-mesh");
+        let mut lab = Lab::new(settings, 300_000, vec![Weather::dead_after(10, death), Weather::fair(40)]);
+        lab.run(60);
+        lab.assert_complete();
+        assert!(lab.now < at(1_200), "dead after {death} ms: it took until {:?}", lab.now);
+    }
 }

@@ -251,10 +251,11 @@ impl Connection {
     /// Nothing can leave. If there is more to send, the windows of the subflows are what limits them; or the receiver's is
     /// shut, and with nothing under way no acknowledgement will come, so a timer must.
     fn wait_for_room(&mut self, now: Time, idle: bool) {
-        if idle || self.outbox.waiting() == 0 {
+        let again = self.outbox.next_again().is_some();
+        if idle || self.outbox.waiting() == 0 && !again {
             return;
         }
-        if self.outbox.room() == 0 {
+        if self.outbox.room() == 0 && !again {
             if self.persist_at == Time::NEVER && self.outbox.una == self.outbox.nxt {
                 self.persist_at = now + self.patience(0);
             }
