@@ -60,6 +60,8 @@ impl Config {
         announces: bool,
     ) -> Config {
         let (receive_buffer, send_buffer) = (tcp.receive_buffer, tcp.send_buffer.take());
+        let mut changes = parameters.schedule("changes").to_vec();
+        changes.sort_by_key(|change| change.at);
         tcp.multipath = [Dss::MAP_BYTES as u16, Dss::ACK_BYTES as u16];
         tcp.receive_buffer = Some(receive_buffer.unwrap_or(super::inbox::AUTO_BUFFER.end));
         Config {
@@ -72,7 +74,7 @@ impl Config {
             penalisation: parameters.flag("penalisation"),
             reestablish: parameters.duration("reestablish"),
             backups: parameters.integers("backups").to_vec(),
-            changes: parameters.schedule("changes").to_vec(),
+            changes,
             receive_buffer,
             send_buffer,
         }

@@ -2,6 +2,7 @@
 
 use crate::lab::{Application, Lab, Weather, at, config, pairs, states, text, with};
 use vazao_engine::Duration;
+use vazao_engine::registry::Change;
 use vazao_transport::mptcp::{Config, Signal};
 use vazao_transport::tcp::{Failure, Flags};
 
@@ -134,6 +135,44 @@ fn an_address_goes_away() {
         lab.assert_complete();
         for end in &lab.ends {
             assert_eq!(states(end).len(), 2, "none is opened again");
+        }
+    }
+}
+
+/// What becomes of the client's interfaces, so many milliseconds after the handshake.
+fn changing(changes: &[(u64, &'static str, u64)]) -> Config {
+    let change = |&(ms, what, which): &(u64, _, _)| Change { at: Duration::from_millis(ms), what, which };
+    Config { changes: changes.iter().map(change).collect(), ..round_robin() }
+}
+
+/// An interface that goes before it has a subflow, and comes back, has the one that the path manager wanted.
+#[test]
+fn an_interface_comes_back_to_its_first_subflow() {
+    let settings = changing(&[(1, "remove", 2), (100, "add", 2)]);
+    let mut lab = Lab::new(settings, MEGABYTES, vec![Weather::fair(10), Weather::fair(10)]);
+    lab.run(60);
+    lab.assert_complete();
+    let carried: Vec<_> = lab.ends[0].mptcp.subflows().iter().map(|one| one.tcp().acknowledged_bytes()).collect();
+    assert!(carried.len() == 2 && carried[1] > 1_000_000, "{carried:?}");
+}
+
+/// Break before make: a connection whose only interface is gone is kept if that is to come back, for as long as Linux keeps
+/// one (net.mptcp.close_timeout: 60 s).
+#[test]
+fn a_connection_waits_for_its_only_interface() {
+    for back in [500, 59_000, 61_000] {
+        let settings = changing(&[(200, "remove", 1), (200 + back, "add", 1)]);
+        let mut lab = Lab::new(settings, MEGABYTES, vec![Weather::fair(10)]);
+        lab.run_until(200, |lab| lab.ends[0].mptcp.failure().is_some() || lab.ends[1].mptcp.is_over());
+        if back < 60_000 {
+            lab.run(200);
+            lab.assert_complete();
+            assert_eq!(lab.ends[0].mptcp.subflows().len(), 2);
+            assert!(lab.now < at(back + 2_000), "it took until {:?}", lab.now);
+        } else {
+            assert_eq!(lab.ends[0].mptcp.failure(), Some(Failure::TimedOut));
+            // The handshake's round trip, and what was told.
+            assert_eq!(lab.now, at(20 + 200 + 60_000) + Duration::from_micros(2 * 200));
         }
     }
 }

@@ -17,6 +17,9 @@ impl Connection {
             }
             return;
         };
+        if self.withdrawn & 1 << self.own_address(number) != 0 && self.failure.is_none() {
+            return; // It comes to an interface that is gone.
+        }
         let mut segment = *segment;
         self.silence = 0;
         self.stirred |= 1 << number;

@@ -40,8 +40,13 @@ impl Connection {
         if self.role == Role::Server || self.mode == Mode::Fallback || self.closing || !self.confirmed {
             return;
         }
-        let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(|&way| self.is_known(way)).collect();
+        // An interface of ours that is gone may come back.
+        let is_announced = |way: &usize| self.known & 1 << self.identity.ways[*way].server != 0;
+        let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(is_announced).collect();
         let known: Vec<Way> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
+        if known.is_empty() {
+            return;
+        }
         let (manager, parameters) = &self.config.manager;
         let mut missing: Vec<usize> = manager(&known, parameters).into_iter().map(|index| numbers[index]).collect();
         for subflow in &self.subflows {
@@ -95,6 +100,9 @@ impl Connection {
             if self.subflows[other].tcp.is_after_timeout() {
                 self.reinject(other, true);
             }
+        }
+        if self.announce_at == Time::NEVER {
+            self.announce(now);
         }
     }
 
@@ -155,8 +163,8 @@ impl Connection {
         }
         self.reinject(number, true);
         self.plan_reopening(now, way, refused);
-        if (self.config.reestablish.is_some() || !self.reopen.is_empty()) && !self.subflows.iter().any(Subflow::is_open)
-        {
+        let more = self.config.reestablish.is_some() || !self.reopen.is_empty() || self.expects_address();
+        if more && !self.subflows.iter().any(Subflow::is_open) {
             // There may be another: one that is being opened, or that the client opens instead.
             self.linger_at = self.linger_at.min(now + LINGER);
         } else if !alive {

@@ -134,7 +134,7 @@ impl Connection {
             "add" => self.add_address(address),
             _ => {
                 for subflow in 0..self.subflows.len() {
-                    if self.is_from(subflow, address) && !self.subflows[subflow].is_gone() {
+                    if self.own_address(subflow) == address && !self.subflows[subflow].is_gone() {
                         self.set_backup(now, subflow, what == "backup");
                     }
                 }
@@ -142,10 +142,10 @@ impl Connection {
         }
     }
 
-    /// Whether a subflow begins at this address of ours.
-    fn is_from(&self, number: usize, address: u8) -> bool {
+    /// The address of ours at which a subflow begins.
+    pub(super) fn own_address(&self, number: usize) -> u8 {
         let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
-        address == if self.role == Role::Client { way.client } else { way.server }
+        if self.role == Role::Client { way.client } else { way.server }
     }
 
     /// Makes a subflow a backup, or one that is used like others, and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
@@ -166,19 +166,21 @@ impl Connection {
         self.withdrawn |= 1 << address;
         self.unannounced &= !self.withdrawn;
         for number in 0..self.subflows.len() {
-            if self.is_from(number, address) {
+            if self.own_address(number) == address {
                 self.subflows[number].tcp.vanish();
                 self.refresh(now, number);
             }
         }
-        if let Some(number) = self.subflows.iter().position(Subflow::is_open) {
+        let open = self.subflows.iter().position(Subflow::is_open);
+        // One that is being opened says it once it is.
+        if let Some(number) = open.or_else(|| self.subflows.iter().position(|subflow| !subflow.is_gone())) {
             self.subflows[number].signals.push_back(removed);
             self.subflows[number].tcp.acknowledge_now();
             self.stirred |= 1 << number;
         }
     }
 
-    /// One of our addresses is there again: what began at it is opened again.
+    /// One of our addresses is there again: what began at it is opened again, and what the path manager has wanted meanwhile.
     fn add_address(&mut self, address: u8) {
         self.withdrawn &= !(1 << address);
         let had = |way: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.way) == way);
@@ -187,5 +189,11 @@ impl Connection {
         };
         let missed: Vec<usize> = (0..self.identity.ways.len()).filter(is_missed).collect();
         missed.into_iter().for_each(|way| self.open(way));
+        self.manage_paths();
+    }
+
+    /// Whether an interface of the client's may come back, as far as this side can know.
+    pub(super) fn expects_address(&self) -> bool {
+        self.config.changes[self.changed..].iter().any(|change| change.what == "add")
     }
 }

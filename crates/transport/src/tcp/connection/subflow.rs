@@ -79,8 +79,9 @@ impl Connection {
     pub(crate) fn acknowledge_now(&mut self) {
         self.rx.acknowledge_now();
     }
-    /// It is over, and nobody is told: what it began at is gone.
+    /// It is over, and nobody is told: what it began at is gone, and nothing more is heard by it.
     pub(crate) fn vanish(&mut self) {
+        self.failure.get_or_insert(Failure::TimedOut);
         self.enter_closed();
     }
     /// The peer is asked for its window, as by a zero-window probe.
