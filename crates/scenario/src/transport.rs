@@ -277,6 +277,16 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     if tls.is_some() && stacks.contains(&Stack::Linux) {
         return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
     }
+    if entry.build == Protocol::Mptcp && parameters.flag("fast_open") {
+        return Err(
+            whole.error("has fast_open, but Multipath TCP's subflows are opened without data; leave fast_open out")
+        );
+    }
+    if entry.build == Protocol::Mptcp && stacks[0] == Stack::Linux && !parameters.schedule("changes").is_empty() {
+        return Err(whole.error(
+            "has changes, but a guest's interfaces stay as they are; leave changes out, or write stack = { client = \"vazao\" }",
+        ));
+    }
     if entry.build == Protocol::Tcp && stacks.contains(&Stack::Linux) {
         let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
         let mss = parameters.integer("mss");

@@ -153,6 +153,19 @@ fn documents_that_are_none() {
         (flow("\"packets\"", "\"tcp\""), "flow.0.app", "give it a count or a size or a duration"),
         (flow("\"requests\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
         (flow("\"arrivals\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
+        (
+            flow("{ kind = \"upload\", size = \"1 B\" }", "{ kind = \"mptcp\", fast_open = true }"),
+            "flow.0.transport",
+            "leave fast_open out",
+        ),
+        (
+            flow(
+                "{ kind = \"upload\", size = \"1 B\" }",
+                "{ kind = \"mptcp\", stack = { client = \"linux\" }, changes = [{ at = \"1 s\", remove = 1 }] }",
+            ),
+            "flow.0.transport",
+            "leave changes out",
+        ),
         (flow("{ kind = \"requests\", count = 1 }", "\"udp\""), "flow.0.app", "over udp"),
         (flow("{ kind = \"download\", size = \"1 B\" }", "\"udp\""), "flow.0.app", "other way round"),
         (flow("{ kind = \"cbr\", size = \"1 B\" }", "{ kind = \"udp\", rate = \"1 Mbps\" }"), "flow.0.app", "leave"),
