@@ -196,7 +196,7 @@ impl Lines {
     }
 
     /// Reads a segment of the guest's, which plays side `from`. `None`: it is none.
-    pub fn read(&mut self, bytes: &[u8], from: usize, way: u8, first: u16) -> Option<(Segment, Extra)> {
+    pub fn read(&mut self, bytes: &[u8], from: usize, way: u16, first: u16) -> Option<(Segment, Extra)> {
         let (header, payload, ecn) = codec::open(bytes).ok()?;
         let client = if from == 0 { header.source_port } else { header.destination_port };
         if self.ports.is_empty() {

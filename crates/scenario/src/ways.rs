@@ -1,12 +1,16 @@
 //! The ways of flows that use several interfaces of their hosts.
 
 use crate::flow::{FlowSpec, Routes};
+use crate::stack::Stack;
 use vazao_engine::registry;
 use vazao_network::{Graph, NodeKind, Routing, Step};
 use vazao_transport::mptcp::Way;
 
 /// Paths of an association at most.
 const MOST_PATHS: usize = 8;
+
+/// Addresses of a host that Multipath TCP knows at most.
+const MOST_ADDRESSES: usize = 64;
 
 /// The paths of an association: pairs of interfaces that reach each other, each interface in one of them. The first is
 /// the flow's own route.
@@ -28,11 +32,10 @@ pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 
 /// The ways that packets of a flow which may use all interfaces of its hosts can take.
 pub(crate) fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    let mut ways = ways_between(graph, flow);
-    if flow.transport.multipath.is_some() {
-        ways.extend(subflow_ways(graph, flow).into_iter().map(|(_, routes)| routes));
+    match flow.transport.multipath {
+        Some(_) => subflow_ways(graph, flow).into_iter().map(|(_, routes)| routes).collect(),
+        None => ways_between(graph, flow),
     }
-    ways
 }
 
 /// The ways from each interface of a flow's hosts to each of the other's.
@@ -51,6 +54,9 @@ fn ways_between(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 
 /// The pairs of addresses between which subflows can be, the flow's own first, and their routes. What comes back goes to the
 /// client's address, so that it comes by the interface from which the other way left.
+///
+/// A guest answers by the interface whose address it answers from, though: a single mesh to a guest has each of its addresses
+/// only where the way there leads to that interface, or all data that it sends would leave by the first.
 pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)> {
     let routing = Routing::new(graph);
     let (client, server) = (node_of(&routing, &flow.client), node_of(&routing, &flow.server));
@@ -59,11 +65,14 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
     };
     let own =
         Way { client: number(client, flow.routes.out[0].0), server: number(server, last(&flow.routes.out)), relay: 0 };
+    let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.path_manager.0.name == "single-mesh");
+    let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
     let mut ways = vec![(own, flow.routes.clone())];
     for from in interfaces(graph, &routing, &flow.client) {
         for to in interfaces(graph, &routing, &flow.server) {
             let way = Way { client: from.1 as u8, server: to.1 as u8, relay: 0 };
-            let Some((out, arrives)) = routing.way(from, to).filter(|_| way != own) else { continue };
+            let is_apart = |&(_, arrives): &(_, usize)| way != own && (arrives == to.1 || !keeps_to_interfaces);
+            let Some((out, arrives)) = routing.way(from, to).filter(is_apart) else { continue };
             if let Some((back, _)) = routing.way((server, arrives), from) {
                 ways.push((way, Routes { out, back }));
             }
@@ -92,6 +101,14 @@ pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) ->
     }
     if multipath.path_manager.0.name == "binder" && relays.is_empty() {
         return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
+    }
+    for host in [&flow.client, &flow.server] {
+        let count = graph.interfaces(node_of(routing, host)).len();
+        if count > MOST_ADDRESSES {
+            return Some(format!(
+                "{host} has {count} interfaces; over Multipath TCP a host has {MOST_ADDRESSES} at most"
+            ));
+        }
     }
     let count = graph.interfaces(node_of(routing, &flow.client)).len() as u64;
     let changed = parameters.schedule("changes").iter().map(|change| change.which);

@@ -57,7 +57,7 @@ impl<P: Probe> World<P> {
         let first = addresses.sockets[number][0].port;
         let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
         // What cannot be decoded would not have passed our checksum either.
-        let Some((segment, extra)) = known.lines.read(bytes, 1 - side, way as u8, first) else { return };
+        let Some((segment, extra)) = known.lines.read(bytes, 1 - side, way as u16, first) else { return };
         self.accept_subflow(index, packet, &segment, Some(&extra));
     }
 }

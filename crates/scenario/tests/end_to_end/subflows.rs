@@ -116,3 +116,59 @@ fn one_subflow_is_as_tcp() {
         assert!(mptcp.1 < 1.5 * tcp.1, "{control}: {mptcp:?}, TCP {tcp:?}");
     }
 }
+
+/// Twenty interfaces at each end are four hundred pairs of addresses: a single mesh has a subflow from each, and each on a
+/// path of its own.
+#[test]
+fn a_single_mesh_of_many_interfaces() {
+    let paths = "{ rate = \"10 Mbps\", delay = \"10 ms\", queue = \"100 packets\" },\n".repeat(20);
+    let text = |app: &str| {
+        format!(
+            "[network]\ntopology = \"multipath\"\npath = [\n{paths}]\n[[flow]]\napp = {app}\ntransport = {{ kind = \"mptcp\" }}\n"
+        )
+    };
+    let outcome = play(&text("{ kind = \"upload\", size = \"20 MB\" }"), 1);
+    assert_eq!(cell(&outcome.flows, "intact", 0), Some(1.0));
+    let rows = (0..20).map(|row| number(&outcome.paths, "bytes", row));
+    assert!(rows.into_iter().all(|bytes| bytes > 500e3), "each of 20 subflows carries data");
+    for path in 1..=20 {
+        assert!(link(&outcome, &format!("path{path}"), true, "bytes") > 500e3, "path{path}");
+    }
+}
+
+/// More interfaces than there are is a mistake that is named.
+#[test]
+fn interfaces_beyond_count_are_named() {
+    let paths = "{ rate = \"10 Mbps\" },\n".repeat(65);
+    let text = format!(
+        "[network]\ntopology = \"multipath\"\npath = [\n{paths}]\n[[flow]]\napp = {{ kind = \"upload\", size = \"1 B\" }}\ntransport = {{ kind = \"mptcp\" }}\n"
+    );
+    let problem = vazao_scenario::Scenario::load(&text, "", Vec::new(), None).unwrap_err().to_string();
+    assert!(problem.contains("65 interfaces") && problem.contains("64 at most"), "{problem}");
+}
+
+/// A queue of a bandwidth-delay product is of the longest round trip that takes the link: what leaves by a path comes back by it,
+/// and a path that is longer adds nothing.
+#[test]
+fn queues_are_of_their_own_paths() {
+    let completion = |other: &str| {
+        let text = format!(
+            r#"
+            [network]
+            topology = "multipath"
+            path = [
+                {{ rate = "10 Mbps", delay = "10 ms", queue = "1 bdp" }},
+                {{ rate = "10 Mbps", delay = "{other}", queue = "1 bdp" }},
+            ]
+            [[flow]]
+            app = {{ kind = "upload", size = "3 MB" }}
+            transport = {{ kind = "mptcp", path_manager = "default" }}
+            "#
+        );
+        let outcome = play(&text, 1);
+        (number(&outcome.flows, "completion_s", 0), link(&outcome, "path1", true, "drops_queue"))
+    };
+    let alone = completion("10 ms");
+    assert!(alone.1 > 10.0, "slow start fills a queue of 25 kB: {alone:?}");
+    assert_eq!(completion("1 s"), alone);
+}

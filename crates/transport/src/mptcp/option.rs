@@ -15,7 +15,7 @@ pub struct Multipath {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
     /// The pair of addresses, as both ends number them.
-    pub way: u8,
+    pub way: u16,
     /// The pair of ports: the number of the subflow, as its client counts them.
     pub port: u8,
 }

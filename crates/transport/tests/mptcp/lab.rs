@@ -213,7 +213,7 @@ impl Seen {
     pub fn signal(&self) -> Option<Signal> {
         self.extra.multipath.and_then(|multipath| multipath.signal)
     }
-    pub fn way(&self) -> u8 {
+    pub fn way(&self) -> u16 {
         tuple(&self.extra).way
     }
 }

@@ -70,7 +70,7 @@ impl Connection {
         if self.subflows.len() >= MOST_SUBFLOWS || !self.is_known(way) {
             return;
         }
-        let tuple = Tuple { way: way as u8, port: self.ports.len() as u8 };
+        let tuple = Tuple { way: way as u16, port: self.ports.len() as u8 };
         let tcp = tcp::Connection::connect(self.config.tcp.clone(), self.iss(tuple.port));
         self.add_subflow(tcp, tuple, true);
     }
