@@ -213,8 +213,8 @@ def load(
     Raises `ScenarioError`.
     """
 
-def run(scenario: Scenario, *, pcap: str | None = None) -> Outcome:
-    """Run a scenario; `pcap` names a directory that gets one capture per host interface."""
+def run(scenario: Scenario, *, pcap: str | None = None, qlog: str | None = None) -> Outcome:
+    """Run a scenario; `pcap` names a directory for one capture per host interface, `qlog` one for logs of QUIC."""
 
 def run_many(
     scenarios: Sequence[Scenario],

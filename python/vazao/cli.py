@@ -104,6 +104,9 @@ def run(
         str | None, typer.Option(metavar="MEASURES", help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…")
     ] = None,
     pcap: Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")] = None,
+    qlog: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
@@ -114,10 +117,10 @@ def run(
         if full is not None:
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
         scenario = load(text, file=str(path), overrides=overrides, seed=seed)
-        _run_scenario(scenario, trace, pcap, directory, as_json)
+        _run_scenario(scenario, trace, pcap, qlog, directory, as_json)
         return
-    if trace or pcap:
-        raise ScenarioError(f"{path}: is a study; --trace and --pcap are for scenarios")
+    if trace or pcap or qlog:
+        raise ScenarioError(f"{path}: is a study; --trace, --pcap and --qlog are for scenarios")
     study = parse_study(text, str(path)).changed(overrides, seed)
     size: Size | None = None if full is None else "full" if full else "quick"
     _run_study(study, size, jobs, directory or campaign.default_directory(study.name), as_json)
@@ -136,7 +139,12 @@ def _change(text: str) -> tuple[str, Any]:
 
 
 def _run_scenario(
-    scenario: _core.Scenario, trace: str | None, pcap: Path | None, directory: Path | None, as_json: bool
+    scenario: _core.Scenario,
+    trace: str | None,
+    pcap: Path | None,
+    qlog: Path | None,
+    directory: Path | None,
+    as_json: bool,
 ) -> None:
     if trace:
         scenario = scenario.with_trace([measure.strip() for measure in trace.split(",")])
@@ -151,7 +159,7 @@ def _run_scenario(
     }
     if directory:
         check_usable(directory, manifest)
-    result = run_scenario(scenario, pcap=pcap)
+    result = run_scenario(scenario, pcap=pcap, qlog=qlog)
     if directory:
         _keep(result, directory, manifest)
     if as_json:

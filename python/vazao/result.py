@@ -102,19 +102,21 @@ def run(
     trace: Sequence[str] = (),
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
+    qlog: str | Path | None = None,
     **more: Any,
 ) -> Result:
     """Run flows over a network and measure them.
 
     `seed` gives every random stream; `until` ends the run (default: when every flow has). `trace` names measures to
     record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one capture per host
-    interface. Further keywords are top-level keys of the scenario. Raises `ScenarioError`, `RunError`.
+    interface, `qlog` one for a log of each side of each QUIC connection. Further keywords are top-level keys of the
+    scenario. Raises `ScenarioError`, `RunError`.
     """
     tables = build.scenario(network, flows, seed=seed, until=until, name=name, **more)
     plugins = Plugins()
     tables["flow"] = [plugins.named(flow) for flow in tables["flow"]]
     scenario = load("", overrides=list(tables.items()), plugins=plugins.all())
-    return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap)
+    return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap, qlog=qlog)
 
 
 def run_scenario(
@@ -123,8 +125,10 @@ def run_scenario(
     trace: Sequence[str] = (),
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
+    qlog: str | Path | None = None,
 ) -> Result:
     """Run a loaded scenario. Raises `RunError`."""
     if trace:
         scenario = scenario.with_trace(list(trace), trace_every_s)
-    return Result(scenario, _core.run(scenario, pcap=None if pcap is None else str(pcap)))
+    directories = {name: None if path is None else str(path) for name, path in [("pcap", pcap), ("qlog", qlog)]}
+    return Result(scenario, _core.run(scenario, **directories))

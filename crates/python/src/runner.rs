@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -42,18 +42,36 @@ impl PyOutcome {
     }
 }
 
-/// Capture files that appear under their names only when they are whole.
-struct CaptureFiles {
+/// The directories that a run writes files into while it goes on.
+#[derive(Default)]
+struct Directories {
+    /// Captures.
+    pcap: Option<PathBuf>,
+    /// Logs of QUIC connections.
+    qlog: Option<PathBuf>,
+}
+
+/// Files that appear under their names only when they are whole.
+struct Files {
     directory: PathBuf,
+    extension: &'static str,
     files: BTreeMap<String, File>,
 }
 
-impl CaptureFiles {
-    fn partial(&self, name: &str) -> PathBuf {
-        self.directory.join(format!("{name}.pcapng.part"))
+impl Files {
+    fn new(directory: &Option<PathBuf>, extension: &'static str) -> Option<Files> {
+        Some(Files { directory: directory.clone()?, extension, files: BTreeMap::new() })
     }
 
-    fn write(&mut self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    fn partial(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.{}.part", self.extension))
+    }
+
+    fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        self.append(name, bytes).map_err(|e| format!("{}: {e}", self.partial(name).display()))
+    }
+
+    fn append(&mut self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
         if !self.files.contains_key(name) {
             std::fs::create_dir_all(&self.directory)?;
             self.files.insert(name.to_owned(), File::create(self.partial(name))?);
@@ -63,7 +81,7 @@ impl CaptureFiles {
 
     fn finish(self) -> std::io::Result<()> {
         for name in self.files.keys() {
-            std::fs::rename(self.partial(name), self.directory.join(format!("{name}.pcapng")))?;
+            std::fs::rename(self.partial(name), self.directory.join(format!("{name}.{}", self.extension)))?;
         }
         Ok(())
     }
@@ -86,24 +104,24 @@ fn run_one(
     scenario: &Scenario,
     run_id: &str,
     stop: &Arc<AtomicBool>,
-    pcap: Option<&Path>,
+    directories: &Directories,
 ) -> Result<PyOutcome, Stopped> {
     let started = Instant::now();
-    let mut files = pcap.map(|directory| CaptureFiles { directory: directory.into(), files: BTreeMap::new() });
+    let mut captures = Files::new(&directories.pcap, "pcapng");
+    let mut logs = Files::new(&directories.qlog, "sqlog");
     let result = staying_known(|| {
         let start = |plan: &HostPlan| start_guest(plan, stop);
-        let mut write = files.as_mut().map(|files| {
-            |name: &str, bytes: &[u8]| {
-                files.write(name, bytes).map_err(|e| format!("{}: {e}", files.partial(name).display()))
-            }
-        });
-        let capture = write.as_mut().map(|write| write as Output<'_>);
-        vazao_scenario::run(scenario, stop, Options { id: Some(run_id), capture, start: Some(&start) })
+        let mut capture = captures.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
+        let mut qlog = logs.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
+        let capture = capture.as_mut().map(|write| write as Output<'_>);
+        let qlog = qlog.as_mut().map(|write| write as Output<'_>);
+        vazao_scenario::run(scenario, stop, Options { id: Some(run_id), capture, qlog, start: Some(&start) })
     });
-    match (&result, files) {
-        (Ok(Ok(_)), Some(files)) => files.finish().map_err(|e| Stopped::Probe(e.to_string()))?,
-        (_, Some(files)) => files.discard(),
-        _ => {}
+    for files in [captures, logs].into_iter().flatten() {
+        match &result {
+            Ok(Ok(_)) => files.finish().map_err(|e| Stopped::Probe(e.to_string()))?,
+            _ => files.discard(),
+        }
     }
     let (mut tables, failure, not_run) = match result {
         Ok(Ok(outcome)) => (outcome, None, None),
@@ -146,8 +164,8 @@ fn add_wall_time(runs: &mut Table, seconds: f64) {
 fn stopped(reason: Stopped) -> PyErr {
     match reason {
         Stopped::Cancelled => RunError::new_err("the run was cancelled"),
-        // Where captures go is the user's choice.
-        Stopped::Probe(problem) => InputError::new_err(format!("the capture could not be written: {problem}")),
+        // Where captures and logs go is the user's choice.
+        Stopped::Probe(problem) => InputError::new_err(format!("a file could not be written: {problem}")),
         Stopped::Guest(problem) | Stopped::NotRun(problem) => RunError::new_err(problem),
     }
 }
@@ -186,17 +204,24 @@ fn attend(
     }
 }
 
-/// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory.
+/// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory; with `qlog`, a log of each side
+/// of each QUIC connection of ours.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, pcap = None))]
-pub fn run(py: Python<'_>, scenario: &Bound<'_, PyScenario>, pcap: Option<PathBuf>) -> PyResult<PyOutcome> {
+#[pyo3(signature = (scenario, *, pcap = None, qlog = None))]
+pub fn run(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyScenario>,
+    pcap: Option<PathBuf>,
+    qlog: Option<PathBuf>,
+) -> PyResult<PyOutcome> {
+    let directories = Directories { pcap, qlog };
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let job = scenario.get();
     let (inner, run_id, flag) = (job.inner.clone(), job.run_id.clone(), stop.clone());
     let worker = std::thread::spawn(move || {
-        let _ = sender.send((0, run_one(&inner, &run_id, &flag, pcap.as_deref())));
+        let _ = sender.send((0, run_one(&inner, &run_id, &flag, &directories)));
     });
     let mut result = None;
     let ended = attend(
@@ -241,7 +266,7 @@ pub fn run_many(
                 let (sender, flag) = (sender.clone(), &flag);
                 scope.spawn_fifo(move |_| {
                     if !flag.load(Ordering::Relaxed) {
-                        let _ = sender.send((*index, run_one(scenario, run_id, flag, None)));
+                        let _ = sender.send((*index, run_one(scenario, run_id, flag, &Directories::default())));
                     }
                 });
             }

@@ -3,14 +3,13 @@
 use crate::address::{Address, Addresses, Place, Socket};
 use crate::chunks::encode_chunks;
 use crate::codec::{Contents, Offsets, encode, encode_datagram};
-use crate::datagrams::Sealer;
+use crate::datagrams::{Sealer, is_sealed};
+use crate::probe::{Crossing, FlowEnd};
 use crate::scenario::Scenario;
 use crate::subflows::{self, Firsts};
-use crate::transport::Protocol;
 use crate::world::Body;
-use vazao_engine::{Ecn, Time};
+use vazao_engine::Time;
 use vazao_transport::mptcp::Multipath;
-use vazao_transport::quic::Datagram;
 use vazao_transport::sctp;
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_wire::pcapng::{self, Direction};
@@ -148,8 +147,8 @@ impl Capture {
     }
 
     /// Records a datagram of one of our QUIC connections where side `at` of a flow sends or receives it.
-    pub fn datagram(&mut self, now: Time, end: (usize, usize), direction: Direction, datagram: &Datagram, ecn: Ecn) {
-        let (flow, at) = end;
+    pub fn datagram(&mut self, now: Time, (flow, at): FlowEnd, crossing: Crossing<'_>) {
+        let Crossing { way: direction, ecn, datagram } = crossing;
         let from = if direction == Direction::Outbound { at } else { 1 - at };
         let places = [from, 1 - from].map(|side| self.sockets[flow][side].0.place());
         let sealer = self.sealers[flow].as_mut().expect("there is one for each of these flows");
@@ -190,6 +189,6 @@ impl Capture {
 
 /// One for each flow that is a QUIC connection of ours.
 fn sealers(scenario: &Scenario) -> Vec<Option<Box<Sealer>>> {
-    let is_ours = |number: usize| scenario.flows[number].transport.entry.build == Protocol::Quic;
-    (0..scenario.flows.len()).map(|number| is_ours(number).then(|| Box::new(Sealer::new(scenario, number)))).collect()
+    let sealer = |number: usize| Box::new(Sealer::new(scenario, number));
+    (0..scenario.flows.len()).map(|number| is_sealed(&scenario.flows[number]).then(|| sealer(number))).collect()
 }

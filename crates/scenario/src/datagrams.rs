@@ -4,6 +4,7 @@ use crate::address::Place;
 use crate::build::control_factory;
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
+use crate::transport::Protocol;
 use vazao_engine::{Duration, Ecn, Stream};
 use vazao_transport::quic::{self, Datagram, Handshake, Messages};
 use vazao_wire::quic::{Frame, Header, Kind, Session, Setup, encode, encode_retry, parameter};
@@ -42,6 +43,16 @@ impl Sealer {
         self.session.handshake.key_log()
     }
 
+    /// A side's connection identifier of a number, in hexadecimal.
+    pub fn identifier(&self, side: usize, sequence: u64) -> String {
+        hexadecimal(self.session.identifier(side, sequence))
+    }
+
+    /// What the client addresses first, in hexadecimal.
+    pub fn original(&self) -> String {
+        hexadecimal(self.session.original())
+    }
+
     /// A side sends a datagram: to be told before it is encoded.
     pub fn on_send(&mut self, side: usize, datagram: &Datagram) {
         if side == 0 && self.knows {
@@ -62,12 +73,8 @@ impl Sealer {
     pub fn encode(&mut self, from: usize, datagram: &Datagram, ecn: Ecn, places: [Place; 2], out: &mut Vec<u8>) {
         let [source, target] = places;
         let mut payload = Vec::with_capacity(datagram.bytes as usize);
-        let (mut frames, mut ranges) = (&datagram.frames[..], &datagram.ranges[..]);
-        for packet in &datagram.packets {
-            let (own, rest) = frames.split_at(packet.frames.into());
-            let (told, more) = ranges.split_at(packet.ranges.into());
-            (frames, ranges) = (rest, more);
-            self.packet(from, datagram.identifier, packet, own, told, &mut payload);
+        for (packet, frames, ranges) in datagram.split() {
+            self.packet(from, datagram.identifier, packet, frames, ranges, &mut payload);
         }
         debug_assert_eq!(payload.len(), datagram.bytes as usize, "as many bytes as were counted: {datagram:?}");
         let length = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + payload.len();
@@ -177,6 +184,10 @@ fn put(
     frame.encode(out);
 }
 
+fn hexadecimal(identifier: [u8; 8]) -> String {
+    format!("{:016x}", u64::from_be_bytes(identifier))
+}
+
 /// What a flow's identifiers and keys are drawn from.
 fn secret(seed: u64, number: usize) -> Secret {
     let mut stream = Stream::new(seed, &format!("keys/flow {number}"));
@@ -185,13 +196,23 @@ fn secret(seed: u64, number: usize) -> Secret {
     secret
 }
 
+/// Whether a flow is a QUIC connection of ours, whose datagrams are counted and not written.
+pub(crate) fn is_sealed(flow: &FlowSpec) -> bool {
+    flow.transport.entry.build == Protocol::Quic && !flow.transport.has_guest()
+}
+
+/// The settings of such a flow.
+pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
+    quic::Config::new(&flow.transport.parameters, control_factory(&flow.transport))
+}
+
 /// What a flow's handshake says.
 fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     /// Bytes of the ticket by which a connection is resumed, with which a ClientHello of ours has its size.
     const TICKET: usize = 192;
     /// More streams than anybody opens, in as few bytes.
     const STREAMS: u64 = 1 << 29;
-    let config = quic::Config::new(&flow.transport.parameters, control_factory(&flow.transport));
+    let config = settings(flow);
     let messages = Messages::new(&config);
     let milliseconds = |duration: Duration| duration.as_nanos() / 1_000_000;
     let numbers = vec![

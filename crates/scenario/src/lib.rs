@@ -28,6 +28,7 @@ mod plan;
 mod plugin;
 mod pool;
 mod probe;
+mod qlog;
 mod quic;
 mod reader;
 mod run;

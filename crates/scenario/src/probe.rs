@@ -11,7 +11,15 @@ use vazao_wire::pcapng::Direction;
 /// One end of a flow: the flow's number, and 0 for its client or 1 for its server.
 pub(crate) type FlowEnd = (usize, usize);
 
-/// An observer of a run: time series, captures.
+/// A datagram where it is sent or received.
+#[derive(Clone, Copy)]
+pub(crate) struct Crossing<'a> {
+    pub way: Direction,
+    pub ecn: Ecn,
+    pub datagram: &'a quic::Datagram,
+}
+
+/// An observer of a run: time series, captures, logs.
 pub(crate) trait Probe {
     /// Whether it wants to know at all; when false the calls compile to nothing.
     const ON: bool;
@@ -22,8 +30,14 @@ pub(crate) trait Probe {
     fn on_receive(&mut self, _now: Time, _end: FlowEnd, _body: &Body, _extra: Option<&Extra>) {}
     /// One of our associations sends or receives a packet by a path.
     fn on_parcel(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _path: u8, _packet: &sctp::Packet) {}
-    /// One of our QUIC connections sends or receives a datagram, marked as it is there.
-    fn on_datagram(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _datagram: &quic::Datagram, _ecn: Ecn) {}
+    /// Whether QUIC connections of ours are to be watched, whose events are then taken by the next two.
+    fn watches_connections(&self) -> bool {
+        false
+    }
+    /// One of our QUIC connections has sent a datagram, or handled one, marked as it is there.
+    fn on_datagram(&mut self, _now: Time, _end: FlowEnd, _datagram: Crossing<'_>, _connection: &mut quic::Connection) {}
+    /// One of our QUIC connections has handled its timers.
+    fn on_timeout(&mut self, _now: Time, _end: FlowEnd, _connection: &mut quic::Connection) {}
     /// A guest sends or receives an IP packet at an interface.
     fn on_bytes(&mut self, _now: Time, _interface: usize, _direction: Direction, _packet: &[u8]) {}
     /// A packet was dropped.

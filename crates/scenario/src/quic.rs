@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::measure::SenderState;
-use crate::probe::Probe;
+use crate::probe::{Crossing, Probe};
 use crate::world::{Body, IP_HEADER, World};
 use vazao_engine::Duration;
 use vazao_network::{Outgoing, Packet};
@@ -17,13 +17,14 @@ impl<P: Probe> World<P> {
     pub fn deliver_quic(&mut self, index: usize, packet: &Packet<Body>, datagram: u32) {
         let content = self.datagrams.get(datagram);
         let endpoint = &mut self.endpoints[index];
+        let end = endpoint.end();
         let flow = &mut self.flows[endpoint.flow as usize];
         let Machine::Quic(connection) = &mut endpoint.machine else { unreachable!("a datagram goes to its kind") };
-        if P::ON {
-            let end = (endpoint.flow as usize, usize::from(endpoint.side));
-            self.probe.on_datagram(self.now, end, Direction::Inbound, content, packet.ecn());
-        }
         connection.handle(self.now, content, packet.ecn());
+        if P::ON {
+            let crossing = Crossing { way: Direction::Inbound, ecn: packet.ecn(), datagram: content };
+            self.probe.on_datagram(self.now, end, crossing, connection);
+        }
         if endpoint.sends {
             flow.measure.on_sender_event(self.now, &**connection);
         } else if content.frames.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
@@ -37,11 +38,15 @@ impl<P: Probe> World<P> {
     #[cold]
     pub fn wake_quic(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
+        let end = endpoint.end();
         let flow = &mut self.flows[endpoint.flow as usize];
         if let Machine::Quic(connection) = &mut endpoint.machine
             && connection.next_timeout() <= self.now
         {
             connection.handle_timeout(self.now);
+            if P::ON {
+                self.probe.on_timeout(self.now, end, connection);
+            }
             if endpoint.sends {
                 flow.measure.on_sender_event(self.now, &**connection);
             }
@@ -52,6 +57,7 @@ impl<P: Probe> World<P> {
     pub fn transmit_quic(&mut self, index: usize) {
         loop {
             let endpoint = &mut self.endpoints[index];
+            let end = endpoint.end();
             let Machine::Quic(connection) = &mut endpoint.machine else { return };
             let datagram = self.datagrams.fresh();
             let content = self.datagrams.get_mut(datagram);
@@ -59,8 +65,8 @@ impl<P: Probe> World<P> {
                 return self.datagrams.discard(datagram);
             }
             if P::ON {
-                let end = (endpoint.flow as usize, usize::from(endpoint.side));
-                self.probe.on_datagram(self.now, end, Direction::Outbound, content, content.ecn);
+                let crossing = Crossing { way: Direction::Outbound, ecn: content.ecn, datagram: content };
+                self.probe.on_datagram(self.now, end, crossing, connection);
             }
             let size = IP_HEADER + UDP_HEADER + content.bytes;
             let (route, to, ecn) = (endpoint.route, endpoint.peer, content.ecn);

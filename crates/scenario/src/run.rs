@@ -5,13 +5,15 @@ use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
 use crate::measure::SenderState;
 use crate::plan::HostPlan;
-use crate::probe::{FlowEnd, Probe, Silent};
+use crate::probe::{Crossing, FlowEnd, Probe, Silent};
+use crate::qlog::Log;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
+use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
-use vazao_engine::{Ecn, Time};
+use vazao_engine::Time;
 use vazao_network::{Host, Network};
 use vazao_transport::tcp::Extra;
 use vazao_transport::{quic, sctp};
@@ -40,6 +42,8 @@ pub struct Options<'a> {
     pub id: Option<&'a str>,
     /// Where every packet at a host interface goes as pcapng bytes.
     pub capture: Option<Output<'a>>,
+    /// Where qlog of QUIC connections goes: the file's name, without what says that it is qlog, and what to append.
+    pub qlog: Option<Output<'a>>,
     /// Starts guests; without it there are none to be had.
     pub start: Option<Start<'a>>,
 }
@@ -49,10 +53,14 @@ pub struct Options<'a> {
 /// # Errors
 /// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
-    let Options { id, capture, start } = options;
+    let Options { id, capture, qlog, start } = options;
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
-    let cast = Cast::new(scenario, capture.is_some()).map_err(Stopped::NotRun)?;
-    if scenario.trace.measures.is_empty() && capture.is_none() {
+    if qlog.is_some() && !scenario.flows.iter().any(|flow| flow.transport.entry.build == Protocol::Quic) {
+        let problem = "there is nothing to log for --qlog: no flow's transport is quic";
+        return Err(Stopped::NotRun(problem.to_owned()));
+    }
+    let cast = Cast::new(scenario, capture.is_some() || qlog.is_some()).map_err(Stopped::NotRun)?;
+    if scenario.trace.measures.is_empty() && capture.is_none() && qlog.is_none() {
         let mut world = build(scenario, &cast, Silent);
         add_guests(&mut world, &cast, start, stop)?;
         world.run(scenario.until, stop)?;
@@ -61,7 +69,8 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
     let interval = trace.queue_interval();
     let output = capture.map(|output| (Capture::new(scenario, &cast.addresses), output));
-    let mut world = build(scenario, &cast, Recorder { trace, output });
+    let log = qlog.map(|output| (Log::new(scenario, &cast.addresses), output));
+    let mut world = build(scenario, &cast, Recorder { trace, output, log });
     add_guests(&mut world, &cast, start, stop)?;
     if let Some(interval) = interval {
         world.sample_links(interval);
@@ -93,15 +102,17 @@ fn add_guests<P: Probe>(
     Ok(())
 }
 
-/// Time series and captures.
+/// Time series, captures and logs.
 struct Recorder<'a> {
     trace: Trace,
     output: Option<(Capture, Output<'a>)>,
+    log: Option<(Log, Output<'a>)>,
 }
 
 impl Recorder<'_> {
     fn flush(&mut self, all: bool) -> Result<(), String> {
-        self.output.as_mut().map_or(Ok(()), |(capture, output)| capture.flush(all, *output))
+        self.output.as_mut().map_or(Ok(()), |(capture, output)| capture.flush(all, *output))?;
+        self.log.as_mut().map_or(Ok(()), |(log, output)| log.flush(all, *output))
     }
 }
 
@@ -123,9 +134,20 @@ impl Probe for Recorder<'_> {
             capture.parcel(now, end, way, path, packet);
         }
     }
-    fn on_datagram(&mut self, now: Time, end: FlowEnd, way: Direction, datagram: &quic::Datagram, ecn: Ecn) {
+    fn watches_connections(&self) -> bool {
+        self.log.is_some()
+    }
+    fn on_datagram(&mut self, now: Time, end: FlowEnd, crossing: Crossing<'_>, connection: &mut quic::Connection) {
         if let Some((capture, _)) = &mut self.output {
-            capture.datagram(now, end, way, datagram, ecn);
+            capture.datagram(now, end, crossing);
+        }
+        if let Some((log, _)) = &mut self.log {
+            log.datagram(now, end, crossing, connection);
+        }
+    }
+    fn on_timeout(&mut self, now: Time, end: FlowEnd, connection: &mut quic::Connection) {
+        if let Some((log, _)) = &mut self.log {
+            log.timeout(now, end, connection);
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {

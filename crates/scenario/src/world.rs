@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::measure::FlowMeasure;
 use crate::multihomed::Parcel;
 use crate::pool::Pool;
-use crate::probe::Probe;
+use crate::probe::{FlowEnd, Probe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
@@ -63,6 +63,10 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// Which end of which flow it is.
+    pub fn end(&self) -> FlowEnd {
+        (self.flow as usize, usize::from(self.side))
+    }
     /// When its data might flow.
     pub fn ready(&self) -> Option<Time> {
         self.tls.as_ref().map_or_else(|| self.machine.established(), |session| session.ready())
@@ -196,6 +200,9 @@ impl<P: Probe> World<P> {
             }
             if let (Machine::Sctp(end), true) = (&mut machine, P::ON) {
                 end.association.watch_notifications();
+            }
+            if let (Machine::Quic(connection), true) = (&mut machine, P::ON && self.probe.watches_connections()) {
+                connection.watch();
             }
             let slot = self.scheduler.add_slot();
             if is_client {

@@ -24,6 +24,7 @@ pub mod content;
 pub mod ipv4;
 pub mod mptcp;
 pub mod pcapng;
+pub mod qlog;
 pub mod quic;
 pub mod sctp;
 pub mod tcp;

@@ -10,6 +10,7 @@ mod acks;
 mod config;
 mod connection;
 mod ecn;
+mod event;
 mod frame;
 mod messages;
 mod packet;
@@ -19,6 +20,7 @@ mod stream;
 
 pub use config::{Config, Handshake, PARAMETERS};
 pub use connection::{Connection, Failure, Stats};
+pub use event::{Drop, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};
 pub use messages::Messages;
 pub use packet::{Datagram, Header, IDENTIFIER, Kind, Space};

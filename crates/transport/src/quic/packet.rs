@@ -109,6 +109,17 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    /// Its packets, each with its frames and the ranges of its ACK frame.
+    pub fn split(&self) -> impl Iterator<Item = (&Header, &[Frame], &[(u64, u64)])> {
+        let (mut frames, mut ranges) = (&self.frames[..], &self.ranges[..]);
+        self.packets.iter().map(move |packet| {
+            let (own, rest) = frames.split_at(packet.frames.into());
+            let (told, more) = ranges.split_at(packet.ranges.into());
+            (frames, ranges) = (rest, more);
+            (packet, own, told)
+        })
+    }
+
     /// Empties it.
     pub fn clear(&mut self) {
         self.packets.clear();

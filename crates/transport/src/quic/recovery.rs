@@ -6,7 +6,7 @@ use crate::{RtoFloor, RttEstimator};
 use vazao_engine::{Duration, Time};
 
 /// kPacketThreshold.
-const PACKET_THRESHOLD: u64 = 3;
+pub(crate) const PACKET_THRESHOLD: u64 = 3;
 /// kTimeThreshold: 9/8.
 const TIME_THRESHOLD: (u64, u64) = (9, 8);
 /// kGranularity.
@@ -31,6 +31,9 @@ pub(crate) struct Recovery {
 pub(crate) struct Found {
     /// What is lost, in the order it was sent in.
     pub lost: Vec<Sent>,
+    /// Their numbers, and the largest that was acknowledged.
+    pub numbers: Vec<u64>,
+    pub largest: u64,
     /// Whether all that was sent in a long span was lost (section 7.6).
     pub persistent: bool,
 }
@@ -127,7 +130,7 @@ impl Recovery {
         }
         self.loss_times[space as usize] = first_left;
         let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).lose(number)).collect();
-        Found { persistent: self.is_persistent(&numbers, &lost), lost }
+        Found { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest }
     }
 
     /// Section 7.6: two that asked for acknowledgements were lost, nothing between them arrived, and they left further apart

@@ -1,8 +1,9 @@
 //! What acknowledgements and losses mean (RFC 9002 section 7 and appendices A.7, B).
 
 use super::*;
+use crate::quic::event::Loss;
 use crate::quic::frame::AckFrame;
-use crate::quic::recovery::Found;
+use crate::quic::recovery::{Found, PACKET_THRESHOLD};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::{Ack, Congestion, Signal};
 
@@ -167,6 +168,12 @@ impl Connection {
 
     /// OnPacketsLost (appendix B.8): how many bytes they were.
     pub(super) fn on_lost(&mut self, now: Time, found: Found) -> u64 {
+        if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
+            let reason =
+                |number| if found.largest >= number + PACKET_THRESHOLD { Loss::Reordering } else { Loss::Time };
+            let lost = |&number: &u64| Event::Lost { space: first.space, number, reason: reason(number) };
+            events.extend(found.numbers.iter().map(lost));
+        }
         let in_flight = found.lost.iter().filter(|sent| sent.bytes > 0);
         let Some(last) = in_flight.clone().map(|sent| sent.at).max() else {
             found.lost.into_iter().for_each(|sent| self.on_missing(sent));

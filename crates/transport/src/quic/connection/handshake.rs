@@ -41,7 +41,7 @@ pub(super) struct Progress {
     hello: u64,
     finished: u64,
     flight: [u64; 2],
-    started: bool,
+    pub started: bool,
 }
 
 impl Progress {

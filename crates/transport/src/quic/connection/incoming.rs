@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::quic::frame::StreamFrame;
-use crate::quic::packet::{Datagram, Header, Kind};
+use crate::quic::packet::{Datagram, Header};
 use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
 
@@ -40,15 +40,15 @@ impl Connection {
         if let (Kind::Initial(token), Role::Server) = (header.kind, self.role)
             && !self.admits(token)
         {
-            return;
+            return self.drop_packet(header.kind, header.number, Drop::NoToken);
         }
         // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
         if !self.progress.reads[index] {
-            return;
+            return self.drop_packet(header.kind, header.number, Drop::NoKeys);
         }
         if self.acks[index].is_known(header.number) {
             self.stats.duplicates_received += 1;
-            return;
+            return self.drop_packet(header.kind, header.number, Drop::Duplicate);
         }
         if header.kind == Kind::Handshake && self.role == Role::Server {
             // Who reads what went to an address is there.

@@ -10,8 +10,9 @@ mod timers;
 use super::acks::Acks;
 use super::config::Config;
 use super::ecn::Marking;
+use super::event::{Drop, Event, Phase};
 use super::frame::Frame;
-use super::packet::Space;
+use super::packet::{Kind, Space};
 use super::recovery::Recovery;
 use super::stream::{Stream as Flow, Window};
 use crate::{Pacer, RttEstimator, Stream};
@@ -130,6 +131,8 @@ pub struct Connection {
     closes: bool,
     failure: Option<Failure>,
     stats: Stats,
+    /// What is told to who watches, if anybody does.
+    events: Option<Vec<Event>>,
 }
 
 /// The stream that stands for the connection where an application knows one.
@@ -178,6 +181,7 @@ impl Connection {
             closes: false,
             failure: None,
             stats: Stats::default(),
+            events: None,
             config,
         };
         connection.open(FIRST);
@@ -244,6 +248,36 @@ impl Connection {
     /// Payload bytes of a full packet, as windows count.
     pub fn datagram(&self) -> u64 {
         u64::from(self.config.datagram)
+    }
+
+    /// Timeouts of the probe timer since something was heard.
+    pub fn pto_count(&self) -> u32 {
+        self.recovery.pto_count
+    }
+    /// How far it has come.
+    pub fn phase(&self) -> Phase {
+        match self.life {
+            Life::Closed => Phase::Closed,
+            Life::Closing => Phase::Closing,
+            Life::Open if self.progress.confirmed => Phase::Confirmed,
+            Life::Open if self.progress.complete => Phase::Complete,
+            Life::Open if self.progress.started => Phase::Handshake,
+            Life::Open => Phase::Idle,
+        }
+    }
+
+    /// Has it keep what [`take_events`](Self::take_events) gives.
+    pub fn watch(&mut self) {
+        self.events = Some(Vec::new());
+    }
+    /// What has happened since the last call, in order; nothing if it is not watched.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+    fn drop_packet(&mut self, kind: Kind, number: u64, reason: Drop) {
+        if let Some(events) = &mut self.events {
+            events.push(Event::Dropped { kind, number, reason });
+        }
     }
 
     /// The control has been told something.

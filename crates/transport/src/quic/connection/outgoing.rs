@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Spread;
-use crate::quic::packet::{Datagram, Header, Kind, number_bytes};
+use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::Sending;
 use vazao_engine::{Ecn, Rate};
@@ -13,6 +13,8 @@ const LEAST_INITIAL: u32 = 1200;
 pub(super) const LEAST_ROOM: u64 = 64;
 /// Datagrams that leave together at most (RFC 9002 section 7.7).
 const BURST: u64 = 10;
+/// In place of an application's error code, where that would be open to others (RFC 9000 section 20.1).
+const APPLICATION_ERROR: u64 = 0x0c;
 
 impl Connection {
     /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
@@ -306,7 +308,10 @@ impl Connection {
             Some(Space::Initial) => Kind::Initial(self.progress.token),
             None => return false,
         };
-        let frame = Frame::Close { code: 0, application: true };
+        // What the application says is for protected packets alone (RFC 9000 section 10.2.3).
+        let application = kind.space() == Space::Data;
+        let code = if application { 0 } else { APPLICATION_ERROR };
+        let frame = Frame::Close { code, application };
         let number = self.recovery.spaces[kind.space() as usize].next_number();
         out.packets.push(Header { kind, number, number_bytes: 2, frames: 1, ranges: 0 });
         out.frames.push(frame);

@@ -1,0 +1,149 @@
+//! Packets, frames, settings and states in qlog's words.
+
+use serde_json::{Map, Value, json};
+use vazao_engine::Duration;
+use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Space};
+use vazao_wire::qlog::milliseconds;
+
+/// The packet type of a number in a space; `early`: 0-RTT.
+pub(super) fn space_name(space: Space, early: bool) -> &'static str {
+    match space {
+        Space::Initial => "initial",
+        Space::Handshake => "handshake",
+        Space::Data if early => "0RTT",
+        Space::Data => "1RTT",
+    }
+}
+
+/// A packet, but for its frames.
+pub(super) fn packet(header: &Header, frames: &[Frame]) -> Value {
+    let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
+    let raw = json!({ "length": bytes });
+    let token = |length: u16| json!({ "type": "retry", "raw": { "length": length } });
+    let mut fields = match header.kind {
+        Kind::Retry(length) => {
+            return json!({ "header": { "packet_type": "retry", "token": token(length) }, "raw": raw });
+        }
+        kind => {
+            json!({ "packet_type": space_name(kind.space(), kind == Kind::ZeroRtt), "packet_number": header.number })
+        }
+    };
+    if let Kind::Initial(length @ 1..) = header.kind {
+        fields["token"] = token(length);
+    }
+    json!({ "header": fields, "raw": raw })
+}
+
+/// A frame of a packet with these ranges; `identifier` gives its sender's connection identifiers.
+pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
+    let ways = |both_ways| if both_ways { "bidirectional" } else { "unidirectional" };
+    match *frame {
+        Frame::Padding(length) => json!({ "frame_type": "padding", "length": length }),
+        Frame::Ping => json!({ "frame_type": "ping" }),
+        Frame::Ack(ack) => {
+            let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
+            let mut fields =
+                json!({ "frame_type": "ack", "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
+            for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
+                fields[name] = count.into();
+            }
+            fields
+        }
+        Frame::Crypto { offset, length } => json!({ "frame_type": "crypto", "offset": offset, "length": length }),
+        Frame::Stream(stream) => json!({
+            "frame_type": "stream",
+            "stream_id": stream.id,
+            "offset": stream.offset,
+            "length": stream.length,
+            "fin": stream.fin,
+        }),
+        Frame::ResetStream { id, code, size } => {
+            json!({ "frame_type": "reset_stream", "stream_id": id, "error_code": code, "final_size": size })
+        }
+        Frame::StopSending { id, code } => json!({ "frame_type": "stop_sending", "stream_id": id, "error_code": code }),
+        Frame::MaxData(limit) => json!({ "frame_type": "max_data", "maximum": limit }),
+        Frame::MaxStreamData(id, limit) => {
+            json!({ "frame_type": "max_stream_data", "stream_id": id, "maximum": limit })
+        }
+        Frame::MaxStreams { both_ways, count } => {
+            json!({ "frame_type": "max_streams", "stream_type": ways(both_ways), "maximum": count })
+        }
+        Frame::DataBlocked(limit) => json!({ "frame_type": "data_blocked", "limit": limit }),
+        Frame::StreamDataBlocked(id, limit) => {
+            json!({ "frame_type": "stream_data_blocked", "stream_id": id, "limit": limit })
+        }
+        Frame::NewConnectionId(sequence, retire_prior_to) => json!({
+            "frame_type": "new_connection_id",
+            "sequence_number": sequence,
+            "retire_prior_to": retire_prior_to,
+            "connection_id": identifier(sequence),
+        }),
+        Frame::RetireConnectionId(sequence) => {
+            json!({ "frame_type": "retire_connection_id", "sequence_number": sequence })
+        }
+        Frame::PathChallenge(data) => json!({ "frame_type": "path_challenge", "data": format!("{data:016x}") }),
+        Frame::PathResponse(data) => json!({ "frame_type": "path_response", "data": format!("{data:016x}") }),
+        Frame::NewToken(length) => json!({ "frame_type": "new_token", "token": { "raw": { "length": length } } }),
+        Frame::Close { code, application } => {
+            let error_space = if application { "application" } else { "transport" };
+            json!({ "frame_type": "connection_close", "error_space": error_space, "error_code": code })
+        }
+        Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
+        Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
+        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+    }
+}
+
+/// The transport parameters that a side offers.
+pub(super) fn parameters(config: &Config) -> Value {
+    json!({
+        "owner": "local",
+        "max_idle_timeout": span(config.idle_timeout),
+        "max_ack_delay": span(config.max_ack_delay),
+        "initial_max_data": config.connection_window,
+        "initial_max_stream_data_bidi_local": config.stream_window,
+        "initial_max_stream_data_bidi_remote": config.stream_window,
+        "initial_max_stream_data_uni": config.stream_window,
+    })
+}
+
+/// The constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
+pub(super) fn recovery(config: &Config) -> Value {
+    json!({
+        "reordering_threshold": 3,
+        "time_threshold": 1.125,
+        "timer_granularity": 1,
+        "persistent_congestion_threshold": 3,
+        "initial_rtt": span(config.initial_rtt),
+        "max_datagram_size": config.datagram,
+        "minimum_congestion_window": 2 * config.datagram,
+    })
+}
+
+/// What loss detection and congestion control know.
+pub(super) fn metrics(connection: &Connection) -> Map<String, Value> {
+    let mut metrics = Map::new();
+    let mut put = |name: &str, value: Value| metrics.insert(name.into(), value);
+    if connection.is_measured() {
+        let rtt = connection.rtt();
+        put("min_rtt", span(rtt.min()));
+        put("smoothed_rtt", span(rtt.srtt()));
+        put("latest_rtt", span(rtt.latest()));
+        put("rtt_variance", span(rtt.variation()));
+    }
+    put("pto_count", connection.pto_count().into());
+    put("congestion_window", connection.cwnd().into());
+    put("bytes_in_flight", connection.flight().into());
+    let ssthresh = connection.control().ssthresh();
+    if ssthresh < u64::MAX {
+        put("ssthresh", ssthresh.into());
+    }
+    if let Some(rate) = connection.control().pacing_rate() {
+        put("pacing_rate", rate.as_bps().into());
+    }
+    metrics
+}
+
+fn span(duration: Duration) -> Value {
+    milliseconds(duration.as_nanos()).into()
+}
