@@ -55,6 +55,7 @@ def link(
     reorder: float | Mapping[str, Any] | None = None,
     duplicate: float | None = None,
     corrupt: float | None = None,
+    alter: float | None = None,
     outages: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     strip: str | Sequence[str] | None = None,
     shaper: Mapping[str, Any] | None = None,
@@ -67,12 +68,12 @@ def link(
 
     `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`. `queue` is a limit or a
     queue's name or table (`vazao list queues`), `loss` a probability or a loss model, `jitter` a time or a table,
-    `reorder`, `duplicate` and `corrupt` are probabilities, `outages` have `at` or `every`, and `for`; `strip` names
-    what a middlebox takes out (`vazao list strippable-options`).
+    `reorder`, `duplicate`, `corrupt` and `alter` are probabilities, `outages` have `at` or `every`, and `for`; `strip`
+    names what a middlebox takes out (`vazao list strippable-options`), and `alter` says how often one alters payload.
     `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
     """
     wire = _given(loss=loss, jitter=jitter, reorder=reorder, duplicate=duplicate, corrupt=corrupt, outages=outages)
-    taken = _given(strip=strip if strip is None or isinstance(strip, str) else list(strip))
+    taken = _given(alter=alter, strip=strip if strip is None or isinstance(strip, str) else list(strip))
     sender = _given(rate=rate, delay=delay, queue=queue, shaper=shaper, overhead=overhead)
     return Link(sender | wire | taken | _given(forward=forward, reverse=reverse) | more)
 

@@ -70,6 +70,8 @@ pub struct ImpairmentSpec {
     pub duplicate: Option<Parameters>,
     /// Packets with wrong bits.
     pub corrupt: Option<Parameters>,
+    /// Packets whose payload is altered.
+    pub alter: Option<Parameters>,
     /// Times at which nothing gets through, with their parameters.
     pub outages: Vec<(Outage, Parameters)>,
     /// What a middlebox does to packets: see [`Impairments::middlebox`].
@@ -149,6 +151,7 @@ impl Direction {
             loss: self.loss.as_ref().map(|(kind, parameters)| make(LOSS_MODELS, kind)(parameters, stream("loss"))),
             outages,
             corrupt: spec.corrupt.as_ref().map(|p| chance("corrupt", p)),
+            alter: spec.alter.as_ref().map(|p| chance("alter", p)),
             duplicate: spec.duplicate.as_ref().map(|p| chance("duplicate", p)),
             jitter: spec.jitter.as_ref().map(|p| Jitter::from(p, stream("jitter"))),
             reorder: spec.reorder.as_ref().map(|p| Reorder::from(p, stream("reorder"))),

@@ -1,7 +1,7 @@
 //! One direction of a link: a waiting room, a transmitter and a wire.
 
 use crate::impairment::Impairments;
-use crate::packet::{CORRUPT, INSPECTED, LOST, NIL, Packet, PacketId, TWICE};
+use crate::packet::{ALTERED, CORRUPT, INSPECTED, LOST, NIL, Packet, PacketId, TWICE};
 use crate::queue::{Discipline, Drops, Queued};
 use crate::rate::{Service, Transmitter};
 use std::cmp::Reverse;
@@ -249,12 +249,15 @@ impl Link {
         let cold = &mut *self.cold;
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
         let harm = cold.impairments.harm(end, node.size, time);
-        let inspected = cold.impairments.middlebox != 0;
-        for (flag, set) in [(LOST, harm.lost), (CORRUPT, harm.corrupt), (TWICE, harm.twice), (INSPECTED, inspected)] {
-            if set {
-                node.hop |= flag;
-            }
-        }
+        let inspected = cold.impairments.middlebox != 0 || harm.altered;
+        let flags = [
+            (LOST, harm.lost),
+            (CORRUPT, harm.corrupt),
+            (ALTERED, harm.altered),
+            (TWICE, harm.twice),
+            (INSPECTED, inspected),
+        ];
+        node.hop |= flags.into_iter().filter(|&(_, set)| set).fold(0, |all, (flag, _)| all | flag);
         if !cold.impairments.moves_arrivals() {
             return None;
         }

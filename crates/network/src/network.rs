@@ -1,8 +1,9 @@
 //! Packets on their way: routes, and the step from one link to the next.
 
+use crate::impairment::ALTER;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
-use crate::packet::{CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
+use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
 use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
@@ -194,8 +195,9 @@ impl<B: Copy> Network<B> {
         if *hop & INSPECTED == 0 {
             return Fate::Doubled(id);
         }
-        *hop &= !INSPECTED;
-        Fate::Inspected(id, self.links[link as usize].middlebox())
+        let alters = if *hop & ALTERED != 0 { ALTER } else { 0 };
+        *hop &= !(INSPECTED | ALTERED);
+        Fate::Inspected(id, self.links[link as usize].middlebox() | alters)
     }
 
     /// Moves a packet that has reached the end of a link on.

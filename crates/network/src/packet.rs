@@ -51,10 +51,12 @@ pub(crate) const CORRUPT: u32 = 1 << 30;
 pub(crate) const TWICE: u32 = 1 << 27;
 /// Set in `hop` for a packet that a middlebox at the end of the link it is on may change.
 pub(crate) const INSPECTED: u32 = 1 << 26;
+/// Set in `hop` for a packet whose content a middlebox at the end of the link it is on alters.
+pub(crate) const ALTERED: u32 = 1 << 25;
 /// Where in `hop` the ECN codepoint is.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.
-pub(crate) const HOP: u32 = (1 << 26) - 1;
+pub(crate) const HOP: u32 = (1 << 25) - 1;
 
 impl<B> Packet<B> {
     /// Its ECN codepoint, as queues on the way have left it.

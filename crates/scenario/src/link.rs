@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// What a direction may have.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "rate",
     "shaper",
     "delay",
@@ -32,6 +32,7 @@ const KEYS: [&str; 12] = [
     "reorder",
     "duplicate",
     "corrupt",
+    "alter",
     "outages",
     "strip",
 ];
@@ -101,6 +102,7 @@ impl Keys {
                 reorder: some(self.optional("reorder", chance("reorder"))?),
                 duplicate: some(self.optional("duplicate", chance("duplicate"))?),
                 corrupt: some(self.optional("corrupt", chance("corrupt"))?),
+                alter: some(self.optional("alter", chance("alter"))?),
                 outages: self.optional("outages", read_outages)?.unwrap_or_default(),
                 middlebox: self.optional("strip", read_strip)?.unwrap_or(0),
             },
@@ -253,11 +255,16 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
         "queue": queue,
         "loss": loss,
     });
-    let ImpairmentSpec { jitter, reorder, duplicate, corrupt, outages, middlebox } = &direction.impairments;
+    let ImpairmentSpec { jitter, reorder, duplicate, corrupt, alter, outages, middlebox } = &direction.impairments;
     let shaper = &direction.shaper;
-    for (key, parameters) in
-        [("shaper", shaper), ("jitter", jitter), ("reorder", reorder), ("duplicate", duplicate), ("corrupt", corrupt)]
-    {
+    for (key, parameters) in [
+        ("shaper", shaper),
+        ("jitter", jitter),
+        ("reorder", reorder),
+        ("duplicate", duplicate),
+        ("corrupt", corrupt),
+        ("alter", alter),
+    ] {
         if let Some(parameters) = parameters {
             json[key] = parameters_json(parameters).into();
         }

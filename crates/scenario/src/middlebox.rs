@@ -1,4 +1,5 @@
-//! Middleboxes: what takes options and bits out of the packets that pass it, of our segments and of guests' bytes alike.
+//! Middleboxes: what takes options and bits out of the packets that pass it, or alters their payload, of our segments and of
+//! guests' bytes alike.
 //!
 //! The packet keeps its size: where an option was there are NOPs, as Linux's packet filter leaves them (iptables'
 //! TCPOPTSTRIP).
@@ -6,6 +7,7 @@
 use crate::probe::Probe;
 use crate::world::{Body, World};
 use vazao_engine::registry::{Entry, find};
+use vazao_network::impairment::ALTER;
 use vazao_network::{Ecn, PacketId};
 use vazao_transport::mptcp::Multipath;
 use vazao_transport::tcp::{Extra, Flags, SackBlocks, Segment, SynOptions};
@@ -128,6 +130,7 @@ impl<P: Probe> World<P> {
     /// A packet has come to a middlebox, and goes on.
     #[cold]
     pub fn inspect(&mut self, id: PacketId, middlebox: u16) {
+        let alters = middlebox & ALTER != 0;
         let strips = || stripped(middlebox).map(|entry| &entry.build);
         let packet = self.network.packet_mut(id);
         if strips().any(|strip| strip.ecn) {
@@ -137,13 +140,16 @@ impl<P: Probe> World<P> {
             Body::Tcp(segment) => {
                 let mut extra = if segment.has_extra { self.extras.take(segment.extra) } else { Extra::default() };
                 strips().for_each(|strip| (strip.from)(segment, &mut extra));
+                if alters && segment.length > 0 {
+                    segment.stamp ^= 1;
+                }
                 segment.has_extra = extra != Extra::default();
                 if segment.has_extra {
                     segment.extra = self.extras.insert(extra);
                 }
             }
-            Body::Bytes(frame) => strip_bytes(self.guests.frame_mut(*frame), strips()),
-            // Neither has TCP's options.
+            Body::Bytes(frame) => change_bytes(self.guests.frame_mut(*frame), strips(), alters),
+            // None has TCP's options, or lets its payload be altered unnoticed.
             Body::Udp(_) | Body::Sctp(_) | Body::Quic(_) => {}
         }
         let fate = self.network.pass(self.now, id, &mut self.scheduler);
@@ -152,12 +158,15 @@ impl<P: Probe> World<P> {
 }
 
 /// The codepoint is not changed here: an IP header gets its own when it arrives.
-fn strip_bytes(packet: &mut [u8], strips: impl Iterator<Item = &'static Strip>) {
+fn change_bytes(packet: &mut [u8], strips: impl Iterator<Item = &'static Strip>, alters: bool) {
     let Ok((ip, inside)) = ipv4::decode(packet) else { return };
     if ip.protocol == tcp::PROTOCOL {
         for strip in strips {
             let flags = if strip.ecn { ECN } else { tcp::Flags::default() };
             tcp::strip(&mut packet[inside.clone()], strip.kinds, flags);
+        }
+        if alters {
+            tcp::alter(&mut packet[inside]);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 mod strip;
 
-pub use strip::strip;
+pub use strip::{alter, strip};
 
 use crate::checksum::Checksum;
 use crate::mptcp::{self, MptcpOption, NoRoom};

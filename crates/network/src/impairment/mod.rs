@@ -36,8 +36,24 @@ pub const IMPAIRMENTS: &[Entry<()>] = &[
         parameters: &[Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to have wrong bits")],
         build: (),
     },
+    Entry {
+        name: "alter",
+        aliases: &["alteration"],
+        title: "Alteration",
+        source: "independent trials; Honda et al., IMC 2011",
+        help: "a middlebox at the link's end alters the payload of some packets of TCP and Multipath TCP, and makes their checksums right again: alter = 0.001. A flow whose receiver takes that for data is not intact",
+        parameters: &[Parameter::required(
+            "probability",
+            Kind::Number(0.0, 1.0),
+            "of a packet's payload to be altered",
+        )],
+        build: (),
+    },
     outage::ENTRY,
 ];
+
+/// The bit of a [middlebox's number](Impairments::middlebox) that a packet whose content it is to alter comes with.
+pub const ALTER: u16 = 1 << 15;
 
 /// Independent trials: one draw each, compared with a threshold.
 #[derive(Clone, Debug)]
@@ -67,6 +83,8 @@ pub struct Impairments {
     pub outages: Vec<Outage>,
     /// Which are changed.
     pub corrupt: Option<Chance>,
+    /// Whose content a middlebox at its end alters.
+    pub alter: Option<Chance>,
     /// Which arrive twice.
     pub duplicate: Option<Chance>,
     /// How much later than the delay they arrive.
@@ -83,6 +101,7 @@ pub struct Impairments {
 pub(crate) struct Harm {
     pub lost: bool,
     pub corrupt: bool,
+    pub altered: bool,
     pub twice: bool,
     /// Nanoseconds on top of the link's delay, which those behind may have to wait for too.
     pub jitter: u64,
@@ -102,6 +121,7 @@ impl Impairments {
         Harm {
             lost: lost || any_at(&self.outages, end).0,
             corrupt: self.corrupt.as_mut().is_some_and(Chance::strikes),
+            altered: self.alter.as_mut().is_some_and(Chance::strikes),
             twice: self.duplicate.as_mut().is_some_and(Chance::strikes),
             jitter: self.jitter.as_mut().map_or(0, Jitter::delay),
             late: self.reorder.as_mut().map_or(0, |reorder| reorder.delay(time)),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Stream, Time};
-use vazao_network::impairment::{Chance, IMPAIRMENTS, Impairments, Jitter, Outage, Reorder};
+use vazao_network::impairment::{ALTER, Chance, IMPAIRMENTS, Impairments, Jitter, Outage, Reorder};
 use vazao_network::loss::Bernoulli;
 use vazao_network::queue::DropTail;
 
@@ -135,6 +135,23 @@ fn packets_are_doubled_and_spoilt() {
     assert_eq!(twins.count(), doubled);
 }
 
+/// Those that a middlebox alters come to it with a bit of their own, as often as was asked for (five standard errors), and each
+/// once.
+#[test]
+fn packets_are_altered() {
+    let mut lab = lab(Impairments { alter: Some(Chance::new(0.05, stream("alter"))), ..Impairments::default() });
+    (0..20_000u64).for_each(|n| lab.send(n * 1_000_000, 1000));
+    lab.finish();
+    // The laboratory adds what a middlebox is told to a packet's number.
+    let number = |event: &Event| match event {
+        Event::Arrived(number, _) => *number,
+        other => panic!("{other:?}"),
+    };
+    let altered = lab.log.iter().map(number).filter(|&number| number >= 20_000).count();
+    assert!(lab.log.iter().map(number).zip(0..).all(|(got, sent)| got == sent || got == sent + u32::from(ALTER)));
+    assert!(altered.abs_diff(1_000) < 5 * 31, "{altered}");
+}
+
 /// Each packet that is not lost meets each middlebox once, and its copy is one of what came out of it. The first link's adds
 /// 10 000 to a packet's number, the second's 20 000.
 #[test]
@@ -218,6 +235,7 @@ proptest! {
                     Jitter::from(&parameters("jitter", &given), stream("jitter"))
                 }),
                 reorder: on[3].then(|| Reorder::from(&number("reorder"), stream("reorder"))),
+                alter: None,
                 middlebox: 0,
             });
             let mut now = 0;

@@ -160,3 +160,46 @@ fn multipath_tcp_does_without_its_options() {
         assert!(first > 3e6 && second < 1e3, "{strip}: {first} {second}");
     }
 }
+
+/// Two paths of 10 Mbit/s of which the last alters the payload of one packet of fifty, and one such path alone.
+fn altering(paths: usize, transport: &str) -> vazao_scenario::Outcome {
+    let path = r#"{ rate = "10 Mbps", delay = "10 ms", queue = "100 packets" }"#;
+    let altering = path.replace(" }", ", forward.alter = 0.02 }");
+    let paths = if paths == 2 { format!("{path}, {altering}") } else { altering };
+    let text = format!(
+        r#"
+        [network]
+        topology = "multipath"
+        path = [{paths}]
+        [[flow]]
+        app = {{ kind = "upload", size = "5 MB" }}
+        transport = {transport}
+        "#
+    );
+    play(&text, 1)
+}
+
+/// RFC 8684 section 3.7: checksums find data that was altered; its subflow is reset with MP_FAIL, the rest goes by the other, and
+/// nothing wrong is delivered. Without checksums, as in TCP, what was altered is taken for data.
+#[test]
+fn altered_data_is_found_by_checksums() {
+    let outcome = altering(2, r#"{ kind = "mptcp", checksum = true }"#);
+    let flow = |name| number(&outcome.flows, name, 0);
+    assert_eq!((flow("completed"), flow("intact"), flow("app_bytes")), (1.0, 1.0, 5e6));
+    // One of the first hundreds of packets is altered, and the subflow ends there.
+    assert!(link(&outcome, "path2", true, "packets") < 500.0);
+    assert!(flow("reinjected_bytes") > 0.0);
+    for (paths, transport) in [(2, r#"{ kind = "mptcp" }"#), (1, r#"{ kind = "mptcp" }"#), (1, r#"{ kind = "tcp" }"#)] {
+        let outcome = altering(paths, transport);
+        let flow = |name| number(&outcome.flows, name, 0);
+        assert_eq!((flow("completed"), flow("intact"), flow("app_bytes")), (1.0, 0.0, 5e6), "{paths} {transport}");
+    }
+}
+
+/// The same on the only path: MP_FAIL, an infinite mapping, and TCP from there on, which takes what is altered for data.
+#[test]
+fn the_only_path_falls_back_where_data_is_altered() {
+    let outcome = altering(1, r#"{ kind = "mptcp", checksum = true }"#);
+    let flow = |name| number(&outcome.flows, name, 0);
+    assert_eq!((flow("completed"), flow("intact"), flow("app_bytes")), (1.0, 0.0, 5e6));
+}

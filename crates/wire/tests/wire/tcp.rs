@@ -7,7 +7,9 @@ use etherparse::TcpOptionElement::{
 use etherparse::{PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
 use proptest::prelude::*;
 use vazao_wire::checksum::Checksum;
-use vazao_wire::tcp::{FastOpen, Flags, Header, Options, SackBlock, SackBlocks, decode, encode, header_length, strip};
+use vazao_wire::tcp::{
+    FastOpen, Flags, Header, Options, SackBlock, SackBlocks, alter, decode, encode, header_length, strip,
+};
 use vazao_wire::{DecodeError, ipv4};
 
 /// The options in etherparse's terms, without padding.
@@ -127,6 +129,17 @@ proptest! {
         prop_assert_eq!(decode(&spoilt, ip.pseudo_header()), Err(DecodeError::BadChecksum));
     }
 
+    /// What is altered passes TCP's checksum, differs in a bit, and so in any ones' complement sum over the payload.
+    #[test]
+    fn what_is_altered_passes_the_checksum((ip, header, payload) in packet()) {
+        let mut bytes = bytes_of(&ip, &header, &payload).split_off(ipv4::HEADER_LENGTH);
+        alter(&mut bytes);
+        let (got, range) = decode(&bytes, ip.pseudo_header()).unwrap();
+        prop_assert_eq!(got, header);
+        let differing: u32 = bytes[range].iter().zip(&payload).map(|(a, b)| (a ^ b).count_ones()).sum();
+        prop_assert_eq!(differing, u32::from(!payload.is_empty()));
+    }
+
     #[test]
     fn any_bytes_are_stripped_without_panic(mut bytes: Vec<u8>, words in 0_u8..16, kinds: Vec<u8>) {
         if let Some(offset) = bytes.get_mut(12) {
@@ -134,6 +147,7 @@ proptest! {
         }
         let length = bytes.len();
         strip(&mut bytes, &kinds, Flags::ECE);
+        alter(&mut bytes);
         prop_assert_eq!(bytes.len(), length);
     }
 
