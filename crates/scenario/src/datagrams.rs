@@ -210,10 +210,9 @@ pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
 fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     /// Bytes of the ticket by which a connection is resumed, with which a ClientHello of ours has its size.
     const TICKET: usize = 192;
-    /// More streams than anybody opens, in as few bytes.
-    const STREAMS: u64 = 1 << 29;
     let config = settings(flow);
     let messages = Messages::new(&config);
+    let streams = config.max_streams.max(config.streams);
     let milliseconds = |duration: Duration| duration.as_nanos() / 1_000_000;
     let numbers = vec![
         (parameter::MAX_IDLE_TIMEOUT, milliseconds(config.idle_timeout)),
@@ -221,17 +220,21 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
         (parameter::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL, config.stream_window),
         (parameter::INITIAL_MAX_STREAM_DATA_BIDI_REMOTE, config.stream_window),
         (parameter::INITIAL_MAX_STREAM_DATA_UNI, config.stream_window),
-        (parameter::INITIAL_MAX_STREAMS_BIDI, STREAMS),
-        (parameter::INITIAL_MAX_STREAMS_UNI, STREAMS),
+        (parameter::INITIAL_MAX_STREAMS_BIDI, streams),
+        (parameter::INITIAL_MAX_STREAMS_UNI, streams),
         (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
     ];
-    let early = config.handshake == Handshake::Early;
+    let resumption = match config.handshake {
+        Handshake::Early => Resumption::Accepted(TICKET),
+        Handshake::Rejected => Resumption::Rejected(TICKET),
+        Handshake::Full | Handshake::Retry => Resumption::None,
+    };
     Setup {
         seed,
         hello: messages.client_hello as usize,
         extensions: messages.encrypted_extensions as usize,
         certificate: messages.certificate as usize,
-        resumption: if early { Resumption::Accepted(TICKET) } else { Resumption::None },
+        resumption,
         retry: config.handshake == Handshake::Retry,
         parameters: [numbers.clone(), numbers],
     }

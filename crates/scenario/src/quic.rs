@@ -53,6 +53,25 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Tells a sender's application which of its messages were read: by place where there is one stream, else by number.
+    #[cold]
+    pub fn credit_streams(&mut self, index: usize) {
+        let endpoint = &self.endpoints[index];
+        let (Machine::Quic(receiver), peer) = (&endpoint.machine, endpoint.peer as usize) else { return };
+        if receiver.carriers() == 1 {
+            let received = receiver.read_of(0);
+            return self.endpoints[peer].application.deliver(self.now, received);
+        }
+        let read: Vec<u64> = (0..receiver.carriers()).map(|carrier| receiver.read_of(carrier)).collect();
+        let sender = &mut self.endpoints[peer];
+        let Machine::Quic(connection) = &mut sender.machine else { return };
+        for (carrier, read) in (0..).zip(read) {
+            while let Some(message) = connection.next_delivered(carrier, read) {
+                sender.application.deliver_message(self.now, message);
+            }
+        }
+    }
+
     /// Sends every datagram that a QUIC connection may send now.
     pub fn transmit_quic(&mut self, index: usize) {
         loop {

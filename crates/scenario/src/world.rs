@@ -194,6 +194,9 @@ impl<P: Probe> World<P> {
                 Side::Guest(guest) => return End::Guest(guest),
                 Side::Machine(machine, application, tls, route) => (*machine, application, tls, route),
             };
+            if let (Machine::Quic(connection), true) = (&mut machine, delivers) {
+                connection.watch_messages();
+            }
             let delivers = delivers && is_client != client_sends;
             if let (Machine::Sctp(end), true) = (&mut machine, delivers) {
                 end.association.watch_messages();
@@ -457,9 +460,10 @@ impl<P: Probe> World<P> {
         if let Machine::Sctp(_) = &endpoint.machine {
             return self.credit_messages(index);
         }
-        if let (Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_), Some(sink)) =
-            (&endpoint.machine, endpoint.application.sink())
-        {
+        if let Machine::Quic(_) = &endpoint.machine {
+            return self.credit_streams(index);
+        }
+        if let (Machine::Tcp(_) | Machine::Mptcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }

@@ -137,6 +137,77 @@ fn applications_of_one_stream() {
     }
 }
 
+/// Head-of-line blocking by hand. A message of 1000 bytes each 10 ms is a datagram of its own; one is lost. The next is out of order,
+/// so that it is acknowledged at once, which comes 9/8 of a round trip after the lost one had left, and more: time enough (RFC 9002
+/// section 6.1.2) to call it lost. 10 ms, a round trip, and a way it is late. Until then those of its own stream wait, and no others.
+#[test]
+fn only_the_stream_with_the_loss_waits() {
+    let latency = |transport: &str| {
+        let text = format!(
+            "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"10 Mbps\", delay = \"20 ms\", \
+             forward.loss = {{ kind = \"list\", packets = [43] }} }}\n[[flow]]\n\
+             app = {{ kind = \"messages\", message = \"1000 B\", interval = \"10 ms\", count = 100 }}\n\
+             transport = {{ kind = \"quic\", {transport} }}\n"
+        );
+        let outcome = play(&text, 1);
+        assert_whole(&outcome, transport);
+        assert_eq!(number(&outcome.flows, "messages_delivered", 0), 100.0);
+        assert_eq!(number(&outcome.flows, "retransmissions", 0), 1.0);
+        number(&outcome.flows, "message_latency_mean_s", 0)
+    };
+    // Headers: 28 bytes, then 1 and 8, a number of 1, 16 that seal, and 4 to 8 before the data.
+    let [way, most] = [30.0, 70.0].map(|headers| 0.020 + 8.0 * (1000.0 + headers) / 10e6);
+    let excess = |streams: f64| {
+        let waits = (0..).map(|later| 0.010 + 0.040 + way - 0.010 * streams * f64::from(later));
+        waits.take_while(|&wait| wait > way).map(|wait| wait - way).sum::<f64>() / 100.0
+    };
+    for streams in [1.0, 4.0, 16.0] {
+        let mean = latency(&format!("streams = {streams}"));
+        // Of the at most six that wait each is 3 ms later at most: for packets that leave between, and for acknowledgements.
+        let range = way + excess(streams)..most + excess(streams) + 6.0 * 0.003 / 100.0;
+        assert!(range.contains(&mean), "{streams} streams: {mean} not in {range:?}");
+    }
+}
+
+/// Any of them completes, dealt out to several streams: in turns, one after the other, by urgency; upwards, downwards, to and fro.
+#[test]
+fn several_streams_carry_any_application() {
+    for app in [
+        r#"{ kind = "upload", size = "500 kB" }"#,
+        r#"{ kind = "download", size = "500 kB" }"#,
+        r#"{ kind = "upload", duration = "2 s" }"#,
+        r#"{ kind = "requests", request = "500 B", response = "20 kB", count = 20 }"#,
+        r#"{ kind = "messages", message = "10 kB", interval = "5 ms", count = 200 }"#,
+    ] {
+        for transport in [
+            "streams = 3",
+            r#"streams = 7, scheduler = "fcfs""#,
+            "streams = 200, max_streams = 2, priorities = [9, 1, 5]",
+            r#"streams = 5, send_buffer = "20 kB""#,
+        ] {
+            let text = format!(
+                "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"10 Mbps\", delay = \"20 ms\", loss = 0.01 }}\n\
+                 [[flow]]\napp = {app}\ntransport = {{ kind = \"quic\", {transport} }}\n"
+            );
+            assert_whole(&play(&text, 3), &format!("{app} {transport}"));
+        }
+    }
+}
+
+/// RFC 9001 section 4.6.2: what came early is sent again, and the handshake is one of a round trip for the server; nothing of it
+/// counts as congestion.
+#[test]
+fn rejected_early_data_is_sent_again() {
+    let outcome = play(&transfer("upload", 10_000, "", "handshake = \"0-rtt-rejected\""), 1);
+    assert_whole(&outcome, "rejected");
+    assert_eq!(nanos(&outcome.flows, "handshake_s", 0), 0);
+    let full = play(&transfer("upload", 10_000, "", ""), 1);
+    let [late, one] = [&outcome, &full].map(|run| number(&run.flows, "completion_s", 0));
+    assert!(late >= one && late < one + 0.002, "{late} and {one} s");
+    let repeated = number(&outcome.flows, "retransmissions", 0);
+    assert!((8.0..=9.0).contains(&repeated), "{repeated}");
+}
+
 /// A captured datagram has as many bytes as the machine counted (which is asserted where it is written), whatever is lost of
 /// which handshake; and is made of whole QUIC packets, in whole UDP and IP.
 #[test]
@@ -145,6 +216,7 @@ fn captures_have_the_bytes_that_were_counted() {
         "handshake = \"1-rtt\"",
         "handshake = \"0-rtt\", ecn = true",
         "handshake = \"retry\", certificate = \"100 B\"",
+        "handshake = \"0-rtt-rejected\", streams = 5, max_streams = 1, ack_frequency = 5",
         "handshake = \"1-rtt\", certificate = \"9 kB\", datagram = 1200, max_ack_delay = \"1 h\", stream_window = \"9 GB\"",
     ];
     for (seed, more) in settings.into_iter().enumerate() {

@@ -11,6 +11,8 @@ pub enum Handshake {
     Full,
     /// None: the two have met.
     Early,
+    /// The client thinks so, but the server does not know it any more: what came early is lost (RFC 9001 section 4.6.2).
+    Rejected,
     /// The client is asked to prove its address first: two round trips (RFC 9000 section 8.1.2).
     Retry,
 }
@@ -23,10 +25,10 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("slow_start", Kind::Entry("slow start"), "standard", "how the window grows below ssthresh"),
     Parameter::new(
         "handshake",
-        Kind::Choice(&["1-rtt", "0-rtt", "retry"]),
+        Kind::Choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry"]),
         "1-rtt",
-        "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; retry: two, as the client's \
-         address is to be proved first",
+        "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; 0-rtt-rejected: the server has \
+         forgotten it, and what came early is sent again; retry: two, as the client's address is to be proved first",
     ),
     Parameter::new(
         "certificate",
@@ -70,7 +72,44 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new("ack_every", Kind::Integer(1, 100), "2", "ack-eliciting packets per acknowledgement"),
     Parameter::new("max_ack_delay", ANY, "25 ms", "how long an acknowledgement may wait (RFC 9000 section 18.2)"),
+    Parameter::new(
+        "ack_frequency",
+        Kind::Integer(1, 1000),
+        "",
+        "once the handshake is over, ask the peer to acknowledge every so many packets only \
+         (draft-ietf-quic-ack-frequency)",
+    ),
+    Parameter::new(
+        "keep_alive",
+        ANY,
+        "15 s",
+        "silence after which a PING keeps the connection from being given up (Chromium: 15 s)",
+    ),
     Parameter::new("idle_timeout", ANY, "30 s", "silence after which a connection is given up"),
+    Parameter::new(
+        "streams",
+        Kind::Integer(1, 10_000),
+        "1",
+        "streams that the application's data is dealt out to: messages take turns among them, other data is divided evenly",
+    ),
+    Parameter::new(
+        "scheduler",
+        Kind::Choice(&["round-robin", "fcfs"]),
+        "round-robin",
+        "which of the streams with data goes first: they take turns, packet by packet; or the first until it has none",
+    ),
+    Parameter::new(
+        "priorities",
+        Kind::Integers,
+        "",
+        "urgencies of stream 0, 1, … from 1, the most urgent, on (RFC 9218); without them all have 3",
+    ),
+    Parameter::new(
+        "max_streams",
+        Kind::Integer(1, 1_000_000),
+        "100",
+        "streams of each kind that a peer may have open at a time",
+    ),
     Parameter::new(
         "stream_window",
         Kind::Size(1200),
@@ -97,7 +136,18 @@ pub struct Config {
     pub ecn: Option<bool>,
     pub ack_every: u32,
     pub max_ack_delay: Duration,
+    /// Packets per acknowledgement that the peer is asked for.
+    pub ack_frequency: Option<u32>,
+    pub keep_alive: Duration,
     pub idle_timeout: Duration,
+    /// Streams that carry an application's data which knows only one; zero: it opens its own.
+    pub streams: u64,
+    /// Whether they take turns.
+    pub takes_turns: bool,
+    /// Their urgencies; the rest have 3.
+    pub priorities: Vec<u64>,
+    /// Of each kind.
+    pub max_streams: u64,
     pub stream_window: u64,
     pub connection_window: u64,
     pub most_window: u64,
@@ -114,6 +164,7 @@ impl Config {
         Config {
             handshake: match parameters.text("handshake") {
                 "0-rtt" => Handshake::Early,
+                "0-rtt-rejected" => Handshake::Rejected,
                 "retry" => Handshake::Retry,
                 _ => Handshake::Full,
             },
@@ -124,7 +175,13 @@ impl Config {
             ecn: parameters.get("ecn").map(|_| parameters.flag("ecn")),
             ack_every: parameters.integer("ack_every") as u32,
             max_ack_delay: duration("max_ack_delay"),
+            ack_frequency: parameters.get("ack_frequency").map(|_| parameters.integer("ack_frequency") as u32),
+            keep_alive: duration("keep_alive"),
             idle_timeout: duration("idle_timeout"),
+            streams: parameters.integer("streams"),
+            takes_turns: parameters.text("scheduler") == "round-robin",
+            priorities: parameters.integers("priorities").to_vec(),
+            max_streams: parameters.integer("max_streams"),
             stream_window: size("stream_window"),
             connection_window: size("connection_window"),
             most_window: size("receive_buffer"),

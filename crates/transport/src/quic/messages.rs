@@ -35,6 +35,7 @@ impl Messages {
         };
         match config.handshake {
             Handshake::Full | Handshake::Retry => whole,
+            Handshake::Rejected => Messages { client_hello: whole.client_hello + RESUMPTION, ..whole },
             Handshake::Early => Messages {
                 client_hello: whole.client_hello + RESUMPTION,
                 server_hello: 96,

@@ -199,6 +199,12 @@ impl SentPackets {
         })
     }
 
+    /// All that is not settled was in vain; what it said.
+    pub fn take_outstanding(&mut self) -> Vec<Sent> {
+        let numbers = self.base..self.next;
+        numbers.filter_map(|number| self.settle(number, State::Acknowledged)).collect()
+    }
+
     /// Everything is forgotten: its keys were discarded (RFC 9002 section 6.4).
     pub fn discard(&mut self) {
         self.packets.clear();

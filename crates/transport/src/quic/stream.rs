@@ -26,20 +26,40 @@ pub(crate) struct Outgoing {
     /// What was lost and is to be sent again.
     again: RangeSet,
     fin_again: bool,
+    /// The peer is to hear of the stream though there is no data yet.
+    pub opens: bool,
+    /// Nothing more will be sent, for this reason; and the peer knows.
+    pub reset: Option<u64>,
+    pub reset_known: bool,
 }
 
 impl Outgoing {
+    /// A stream that has no such half.
+    pub fn none() -> Outgoing {
+        Outgoing { closed: true, reset: Some(0), reset_known: true, ..Outgoing::default() }
+    }
+
     /// Whether there is anything to send that `limit` (a flow-control limit) allows.
     #[inline]
     pub fn is_pending(&self, limit: u64) -> bool {
-        !self.again.is_empty()
-            || self.fin_again
-            || self.sent < self.end.min(limit)
-            || self.closed && !self.fin_sent && self.sent == self.end
+        let ends = self.closed && !self.fin_sent && self.sent == self.end;
+        let any = !self.again.is_empty() || self.fin_again || self.sent < self.end.min(limit) || ends || self.opens;
+        any && self.reset.is_none()
     }
     /// Whether all of it, and its end, was acknowledged.
     pub fn is_finished(&self) -> bool {
-        self.closed && self.fin_acked && self.acked.contains(0, self.end.max(1)) | (self.end == 0)
+        match self.reset {
+            Some(_) => self.reset_known,
+            None => self.fin_acked && (self.end == 0 || self.acked.contains(0, self.end)),
+        }
+    }
+    /// Gives the rest up: what the stream's size is then. `None`: there is nothing to give up.
+    pub fn abandon(&mut self, code: u64) -> Option<u64> {
+        if self.reset.is_some() || self.is_finished() {
+            return None;
+        }
+        (self.reset, self.closed) = (Some(code), true);
+        Some(self.sent)
     }
     /// Bytes acknowledged from the start on.
     pub fn acknowledged(&self) -> u64 {
@@ -67,7 +87,8 @@ impl Outgoing {
         }
         let length = most.min(self.end.min(limit).saturating_sub(self.sent));
         let fin = self.closed && self.sent + length == self.end && !self.fin_sent;
-        if length == 0 && !fin {
+        let opens = std::mem::take(&mut self.opens);
+        if length == 0 && !fin && !opens {
             return None;
         }
         let start = self.sent;
@@ -91,6 +112,7 @@ impl Outgoing {
     }
 
     pub fn lose(&mut self, start: u64, end: u64, fin: bool) {
+        self.opens |= end == 0 && self.sent == 0;
         self.fin_again |= fin && !self.fin_acked;
         // What has arrived by another copy is not missing.
         let mut at = start;
@@ -130,6 +152,8 @@ pub(crate) struct Incoming {
     /// The highest byte seen, which is what flow control counts.
     pub highest: u64,
     pub fin: Option<u64>,
+    /// The peer has given the rest up, for this reason.
+    pub reset: Option<u64>,
 }
 
 impl Incoming {
@@ -155,6 +179,24 @@ impl Incoming {
             self.next = further;
         }
         (grown, fresh)
+    }
+
+    /// A stream that has no such half.
+    pub fn none() -> Incoming {
+        Incoming { fin: Some(0), ..Incoming::default() }
+    }
+
+    /// The peer gives up what it has not sent of `size` bytes: by how many the highest has grown, and how many will never be read.
+    /// `None`: everything has arrived already.
+    pub fn cut(&mut self, code: u64, size: u64) -> Option<(u64, u64)> {
+        if self.reset.is_some() || self.fin == Some(self.next) || size < self.highest {
+            return None;
+        }
+        let (grown, unread) = (size - self.highest, size - self.read);
+        self.beyond.clear();
+        (self.next, self.read, self.highest) = (size, size, size);
+        (self.fin, self.reset) = (Some(size), Some(code));
+        Some((grown, unread))
     }
 
     /// Whether all that has arrived in order was read.
@@ -209,6 +251,9 @@ impl Window {
     }
 }
 
+/// Where a stream stands among those with something to send: urgency, turn, number.
+pub(crate) type Turn = (u8, u64, u64);
+
 /// A stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
@@ -219,13 +264,30 @@ pub(crate) struct Stream {
     pub window: Window,
     /// The limit is to be told.
     pub tell: bool,
-    /// It stands in the row of those with something to send.
-    pub queued: bool,
+    /// Its place among those with something to send, while it has something.
+    pub queued: Option<Turn>,
+    /// Of several the one with the least goes first (RFC 9218's urgency); alike they take turns, or follow each other.
+    pub urgency: u8,
+    pub takes_turns: bool,
 }
 
 impl Stream {
     pub fn new(peer_limit: u64, window: Window) -> Stream {
-        Stream { out: Outgoing::default(), inc: Incoming::default(), peer_limit, window, tell: false, queued: false }
+        Stream {
+            out: Outgoing::default(),
+            inc: Incoming::default(),
+            peer_limit,
+            window,
+            tell: false,
+            queued: None,
+            urgency: 3,
+            takes_turns: true,
+        }
+    }
+
+    /// Whether both halves are over.
+    pub fn is_settled(&self) -> bool {
+        self.out.is_finished() && self.inc.is_drained()
     }
 
     /// The next frame of at most `room` bytes, while the connection lets `credit` more bytes be sent for the first time.

@@ -97,8 +97,10 @@ impl Connection {
         match content {
             Content::Nothing => {}
             Content::Stream(frame) => {
-                if let Some(stream) = self.streams.get_mut(&frame.id) {
-                    stream.out.acknowledge(frame.offset, frame.end(), frame.fin);
+                let Some(stream) = self.streams.map.get_mut(&frame.id) else { return };
+                stream.out.acknowledge(frame.offset, frame.end(), frame.fin);
+                if stream.out.closed {
+                    self.retire(frame.id);
                 }
             }
             Content::Frames(frames) => {
@@ -108,6 +110,12 @@ impl Connection {
                         Frame::Crypto { offset, length } => {
                             let out = &mut self.progress.crypto[space as usize].out;
                             out.acknowledge(offset, offset + u64::from(length), false);
+                        }
+                        Frame::ResetStream { id, .. } => {
+                            if let Some(stream) = self.streams.map.get_mut(&id) {
+                                stream.out.reset_known = true;
+                            }
+                            self.retire(id);
                         }
                         _ => {}
                     }
@@ -213,17 +221,22 @@ impl Connection {
 
     fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
+        // Appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own knows better.
+        let flight = if self.rated { flight } else { flight.max(self.cwnd) };
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.follow_control();
     }
 
     /// What a packet said is to be said again.
-    fn on_missing(&mut self, sent: Sent) {
+    pub(super) fn on_missing(&mut self, sent: Sent) {
         match sent.content {
             Content::Nothing => {}
             Content::Stream(frame) => self.miss(Frame::Stream(frame), Space::Data),
             Content::Frames(frames) => {
                 for frame in frames {
+                    if let Frame::Datagram { number, .. } = frame {
+                        self.datagrams.on_lost(number);
+                    }
                     self.miss(frame, sent.space);
                 }
             }
@@ -233,27 +246,27 @@ impl Connection {
     pub(super) fn miss(&mut self, frame: Frame, space: Space) {
         match frame {
             Frame::Stream(frame) => {
-                if let Some(stream) = self.streams.get_mut(&frame.id) {
+                if let Some(stream) = self.streams.map.get_mut(&frame.id) {
                     stream.out.lose(frame.offset, frame.end(), frame.fin);
-                    self.stir(frame.id);
+                    self.streams.stir(frame.id);
                 }
             }
             Frame::Crypto { offset, length } => {
                 self.progress.crypto[space as usize].out.lose(offset, offset + u64::from(length), false);
             }
             Frame::MaxData(_) => {
-                if !std::mem::replace(&mut self.tell_window, true) {
+                if !std::mem::replace(&mut self.streams.tell_window, true) {
                     self.frames.push_back(frame);
                 }
             }
             Frame::MaxStreamData(id, _) => {
-                if let Some(stream) = self.streams.get_mut(&id)
+                if let Some(stream) = self.streams.map.get_mut(&id)
                     && !std::mem::replace(&mut stream.tell, true)
                 {
                     self.frames.push_back(frame);
                 }
             }
-            Frame::Ping | Frame::Padding(_) | Frame::Ack(_) => {}
+            Frame::Ping | Frame::Padding(_) | Frame::Ack(_) | Frame::Datagram { .. } => {}
             other => self.frames.push_back(other),
         }
     }

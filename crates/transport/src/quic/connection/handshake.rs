@@ -46,7 +46,8 @@ pub(super) struct Progress {
 
 impl Progress {
     pub fn new(config: &Config, role: Role) -> Progress {
-        let early = config.handshake == Handshake::Early;
+        let resumed = config.handshake == Handshake::Early;
+        let early = resumed || config.handshake == Handshake::Rejected;
         let messages = Messages::new(config);
         let (hello, finished, flight) = (messages.client_hello, messages.finished, messages.answer());
         let is_client = role == Role::Client;
@@ -56,7 +57,7 @@ impl Progress {
         Progress {
             crypto,
             sends: [is_client, false, is_client && early],
-            reads: [true, false, !is_client && early],
+            reads: [true, false, !is_client && resumed],
             early: is_client && early,
             complete: false,
             confirmed: false,
@@ -125,9 +126,11 @@ impl Connection {
                 }
                 if rest && !progress.complete {
                     progress.complete = true;
-                    progress.early = false;
                     progress.crypto[1].out.end = progress.finished;
                     (progress.reads[2], progress.sends[2]) = (true, true);
+                    if std::mem::take(&mut progress.early) && self.config.handshake == Handshake::Rejected {
+                        self.repeat_early();
+                    }
                     self.establish(now);
                 }
             }
@@ -153,6 +156,12 @@ impl Connection {
         }
     }
 
+    /// The server has not taken what was said in 0-RTT packets: it is all said again, and says nothing of congestion.
+    fn repeat_early(&mut self) {
+        let said = self.recovery.space(Space::Data).take_outstanding();
+        said.into_iter().for_each(|sent| self.on_missing(sent));
+    }
+
     fn establish(&mut self, now: Time) {
         self.stats.established = Some(now);
         self.stats.ready.get_or_insert(now);
@@ -164,6 +173,10 @@ impl Connection {
     /// The peer is known to have all keys: those of the handshake are discarded (RFC 9001 section 4.9.2).
     pub(super) fn confirm(&mut self) {
         self.progress.confirmed = true;
+        if let Some(packets) = self.config.ack_frequency {
+            let wait = self.config.max_ack_delay.as_nanos() / 1000;
+            self.frames.push_back(Frame::AckFrequency(0, u64::from(packets) - 1, wait));
+        }
         self.discard(Space::Initial);
         self.discard(Space::Handshake);
     }

@@ -1,6 +1,7 @@
 //! Datagrams in.
 
 use super::*;
+use crate::quic::config::Handshake;
 use crate::quic::frame::StreamFrame;
 use crate::quic::packet::{Datagram, Header};
 use crate::quic::stream::stamp;
@@ -43,7 +44,8 @@ impl Connection {
             return self.drop_packet(header.kind, header.number, Drop::NoToken);
         }
         // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
-        if !self.progress.reads[index] {
+        let rejected = header.kind == Kind::ZeroRtt && self.config.handshake == Handshake::Rejected;
+        if !self.progress.reads[index] || rejected {
             return self.drop_packet(header.kind, header.number, Drop::NoKeys);
         }
         if self.acks[index].is_known(header.number) {
@@ -56,12 +58,16 @@ impl Connection {
             self.discard(Space::Initial);
         }
         self.idle_at = now + self.idle_timeout();
+        self.keep_at = now + self.config.keep_alive;
         let eliciting = frames.iter().any(Frame::is_ack_eliciting);
         for frame in frames {
             self.handle_frame(now, space, frame, ranges);
         }
         let (every, wait) = match space {
-            Space::Data => (self.config.ack_every, self.config.max_ack_delay),
+            Space::Data => match self.asked {
+                Some((_, every, wait)) => (every, wait),
+                None => (self.config.ack_every, self.config.max_ack_delay),
+            },
             _ => (1, Duration::ZERO),
         };
         // Keys may have been discarded for what the packet said.
@@ -89,16 +95,6 @@ impl Connection {
                     self.recovery.pto_count = 0;
                 }
             }
-            Frame::MaxData(limit) => {
-                self.peer_limit = self.peer_limit.max(*limit);
-                let ids: Vec<u64> = self.streams.keys().copied().collect();
-                ids.into_iter().for_each(|id| self.stir(id));
-            }
-            Frame::MaxStreamData(id, limit) => {
-                let stream = self.open(*id);
-                stream.peer_limit = stream.peer_limit.max(*limit);
-                self.stir(*id);
-            }
             Frame::HandshakeDone if !self.progress.confirmed => self.confirm(),
             Frame::Close { .. } => {
                 self.life = Life::Closed;
@@ -106,13 +102,20 @@ impl Connection {
                     self.failure = Some(Failure::Closed);
                 }
             }
-            _ => {}
+            Frame::Datagram { length, number } => self.datagrams.on_arrived(*number, *length),
+            Frame::AckFrequency(number, packets, wait) => {
+                // The newest counts, whatever comes late (section 4 of the draft).
+                if self.asked.is_none_or(|(last, ..)| *number > last) {
+                    self.asked = Some((*number, *packets as u32 + 1, Duration::from_micros(*wait)));
+                }
+            }
+            other => self.on_stream_ruled(*other),
         }
     }
 
     /// Whether nothing is missing but acknowledgements, which a peer that closes in order need not send any more.
     fn is_nearly_settled(&self) -> bool {
-        self.streams.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.next))
+        self.streams.map.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.next))
     }
 
     #[inline]
@@ -120,22 +123,23 @@ impl Connection {
         if frame.length > 0 && frame.stamp != stamp(frame.id, frame.offset) {
             self.stats.misplaced += 1;
         }
-        let stream = match self.streams.get_mut(&frame.id) {
-            Some(stream) => stream,
-            None => self.open(frame.id),
-        };
-        let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
+        self.heard_of_streams = true;
+        let Some(stream) = self.named(frame.id) else { return };
         let beyond = frame.end() > stream.window.limit;
-        self.data_received += grown;
-        if beyond || self.data_received > self.window.limit {
-            self.failure = Some(Failure::FlowControl);
-            self.abort();
+        let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
+        let empty_end = frame.fin && stream.inc.is_drained();
+        self.streams.data_received += grown;
+        self.heed_limits(beyond);
+        if empty_end {
+            self.retire(frame.id);
         }
     }
 
     /// Closes once everything was said and heard.
+    #[inline]
     pub(super) fn settle(&mut self) {
-        if self.life == Life::Open && self.is_settled() {
+        let ends = (self.finishes || self.carrier.is_closed()) && self.life == Life::Open;
+        if ends && !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {
             self.abort();
         }
     }

@@ -1,6 +1,8 @@
 //! One end of a QUIC connection.
 
 mod acknowledged;
+mod carrier;
+mod datagrams;
 mod handshake;
 mod incoming;
 mod outgoing;
@@ -15,11 +17,14 @@ use super::frame::Frame;
 use super::packet::{Kind, Space};
 use super::recovery::Recovery;
 use super::stream::{Stream as Flow, Window};
-use crate::{Pacer, RttEstimator, Stream};
+use crate::{Pacer, RttEstimator};
+use carrier::Carrier;
+use datagrams::Datagrams;
 use handshake::Progress;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use streams::Streams;
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Histogram, Time};
 
@@ -39,6 +44,8 @@ pub enum Failure {
     Closed,
     /// The peer sent more than it was allowed (RFC 9000 section 4.1).
     FlowControl,
+    /// The peer opened more streams than it was allowed (section 4.6).
+    StreamLimit,
 }
 
 /// What an endpoint counts, as a sender unless said otherwise.
@@ -85,7 +92,8 @@ enum Life {
     Closed,
 }
 
-/// One end of a QUIC connection. As a [`Stream`] it is the first stream that its client opens.
+/// One end of a QUIC connection. An application opens [streams](Connection::open_stream), or takes it for a
+/// [`Stream`](crate::Stream) by itself.
 pub struct Connection {
     config: Arc<Config>,
     role: Role,
@@ -107,17 +115,13 @@ pub struct Connection {
     window_limited: bool,
     pacer: Pacer,
     release: Time,
-    streams: BTreeMap<u64, Flow>,
-    /// Those with something to send.
-    ready: VecDeque<u64>,
-    /// What the peer lets us send in all, and what was sent.
-    peer_limit: u64,
-    data_sent: u64,
-    /// What we let the peer send, what it has sent and what was read.
-    window: Window,
-    data_received: u64,
-    data_read: u64,
-    tell_window: bool,
+    streams: Streams,
+    carrier: Carrier,
+    datagrams: Datagrams,
+    /// Whether the client's streams are known to be there.
+    heard_of_streams: bool,
+    /// It ends once everything was said and heard.
+    finishes: bool,
     /// Other frames that wait.
     frames: VecDeque<Frame>,
     /// Packets to send whatever the window says, and in which space.
@@ -127,6 +131,10 @@ pub struct Connection {
     parts: Vec<(u64, u64)>,
     timer: Time,
     idle_at: Time,
+    /// When a silence becomes too long for who stands between the two.
+    keep_at: Time,
+    /// What the peer has asked for of acknowledgements: the number of its frame, packets for each, the longest wait.
+    asked: Option<(u64, u32, Duration)>,
     life: Life,
     closes: bool,
     failure: Option<Failure>,
@@ -134,9 +142,6 @@ pub struct Connection {
     /// What is told to who watches, if anybody does.
     events: Option<Vec<Event>>,
 }
-
-/// The stream that stands for the connection where an application knows one.
-const FIRST: u64 = 0;
 
 impl Connection {
     fn new(config: Arc<Config>, role: Role, seed: u64) -> Connection {
@@ -146,7 +151,6 @@ impl Connection {
         if rated {
             recovery.space(Space::Data).measure_rates();
         }
-        let window = Window::new(config.connection_window, config.most_window);
         let mut connection = Connection {
             role,
             progress: Progress::new(&config, role),
@@ -163,14 +167,13 @@ impl Connection {
             window_limited: false,
             pacer: Pacer::default(),
             release: Time::NEVER,
-            streams: BTreeMap::new(),
-            ready: VecDeque::new(),
-            peer_limit: config.connection_window,
-            data_sent: 0,
-            window,
-            data_received: 0,
-            data_read: 0,
-            tell_window: false,
+            streams: Streams::new(&config),
+            carrier: Carrier::default(),
+            datagrams: Datagrams::default(),
+            heard_of_streams: false,
+            finishes: false,
+            keep_at: Time::NEVER,
+            asked: None,
             frames: VecDeque::new(),
             probes: 0,
             probe_space: Space::Initial,
@@ -184,7 +187,7 @@ impl Connection {
             events: None,
             config,
         };
-        connection.open(FIRST);
+        connection.begin_carrying();
         connection
     }
 
@@ -211,7 +214,8 @@ impl Connection {
     /// Whether all is done, and everything that came was read.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.life != Life::Open && (self.failure.is_some() || self.streams.values().all(|stream| stream.inc.is_read()))
+        self.life != Life::Open
+            && (self.failure.is_some() || self.streams.map.values().all(|stream| stream.inc.is_read()))
     }
     /// Its congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
@@ -239,11 +243,7 @@ impl Connection {
     }
     /// Bytes of streams sent at least once.
     pub fn sent_bytes(&self) -> u64 {
-        self.data_sent
-    }
-    /// Bytes of the first stream acknowledged.
-    pub fn acknowledged_bytes(&self) -> u64 {
-        self.streams[&FIRST].out.acknowledged()
+        self.streams.data_sent
     }
     /// Payload bytes of a full packet, as windows count.
     pub fn datagram(&self) -> u64 {
@@ -285,62 +285,22 @@ impl Connection {
         self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
     }
 
+    /// Ends the connection once everything was said and heard on all streams.
+    pub fn finish(&mut self) {
+        self.finishes = true;
+    }
+
+    fn give_up(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+        self.abort();
+    }
+
     /// Gives it up and tells the peer.
     pub fn abort(&mut self) {
         self.life = Life::Closing;
         self.closes = true;
         self.timer = Time::NEVER;
         self.idle_at = Time::NEVER;
-    }
-}
-
-impl Stream for Connection {
-    fn write(&mut self, bytes: u64) -> u64 {
-        let stream = self.streams.get_mut(&FIRST).expect("the first stream is always there");
-        if stream.out.closed {
-            return 0;
-        }
-        let room = match self.config.send_buffer {
-            Some(limit) => limit.saturating_sub(stream.out.end - stream.out.acknowledged()),
-            None => u64::MAX,
-        };
-        let taken = bytes.min(room);
-        stream.out.end += taken;
-        self.stir(FIRST);
-        taken
-    }
-
-    fn discard_unsent(&mut self) -> u64 {
-        let stream = self.streams.get_mut(&FIRST).expect("the first stream is always there");
-        if !stream.out.closed {
-            stream.out.end = stream.out.sent;
-        }
-        stream.out.end
-    }
-
-    fn read(&mut self) -> Option<Range<u64>> {
-        self.read_at_most(u64::MAX)
-    }
-
-    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
-        self.read_stream(FIRST, limit)
-    }
-
-    fn close(&mut self) {
-        if !self.is_connected() {
-            return self.abort();
-        }
-        let stream = self.streams.get_mut(&FIRST).expect("the first stream is always there");
-        stream.out.closed = true;
-        self.stir(FIRST);
-    }
-
-    fn is_connected(&self) -> bool {
-        (self.progress.early || self.stats.ready.is_some()) && self.life == Life::Open
-    }
-
-    fn peer_closed(&self) -> bool {
-        self.streams[&FIRST].inc.is_drained()
     }
 }
 

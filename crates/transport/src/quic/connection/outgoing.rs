@@ -85,7 +85,8 @@ impl Connection {
 
     fn has_content(&self) -> bool {
         !self.frames.is_empty()
-            || !self.ready.is_empty()
+            || !self.streams.ready.is_empty()
+            || self.datagrams.is_waiting()
             || self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
@@ -158,7 +159,8 @@ impl Connection {
 
     fn has_content_in(&self, space: Space) -> bool {
         let crypto = self.progress.crypto[space as usize].out.is_pending(u64::MAX);
-        crypto || space == Space::Data && (!self.frames.is_empty() || !self.ready.is_empty())
+        let data = !self.frames.is_empty() || !self.streams.ready.is_empty() || self.datagrams.is_waiting();
+        crypto || space == Space::Data && data
     }
 
     /// Fills a packet with what is to be said in its space: the handshake first, then what rules streams, then their data.
@@ -186,38 +188,37 @@ impl Connection {
             *left -= frame.bytes();
             out.frames.push(frame);
         }
+        while let Some(frame) = self.datagrams.frame(*left) {
+            *left -= frame.bytes();
+            out.frames.push(frame);
+        }
         self.fill_streams(left, out);
     }
 
     #[inline]
     fn fill_streams(&mut self, left: &mut u32, out: &mut Datagram) {
         let mut again = false;
-        for _ in 0..self.ready.len() {
-            let Some(&id) = self.ready.front() else { break };
-            let stream = self.streams.get_mut(&id).expect("what is ready is there");
+        while u64::from(*left) >= LEAST_ROOM
+            && let Some(&place) = self.streams.ready.first()
+        {
+            let streams = &mut self.streams;
+            let id = place.2;
+            let stream = streams.map.get_mut(&id).expect("what is ready is there");
             let mut says = true;
             while says && u64::from(*left) >= LEAST_ROOM {
                 let before = stream.out.sent;
-                let frame = stream.frame(id, *left, self.peer_limit - self.data_sent);
+                let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
                 says = frame.is_some();
                 if let Some(frame) = frame {
-                    self.data_sent += stream.out.sent - before;
+                    streams.data_sent += stream.out.sent - before;
                     again |= frame.offset < before;
                     *left -= Frame::Stream(frame).bytes();
                     out.frames.push(Frame::Stream(frame));
                 }
             }
             // Where the receiver's limits keep it back, or it has nothing any more, it comes again with news.
-            if says && stream.out.is_pending(stream.peer_limit) {
-                // Streams take turns, packet by packet.
-                self.ready.rotate_left(1);
-            } else {
-                stream.queued = false;
-                self.ready.pop_front();
-            }
-            if u64::from(*left) < LEAST_ROOM {
-                break;
-            }
+            let stays = says && stream.out.is_pending(stream.peer_limit);
+            streams.end_turn(place, stays);
         }
         self.stats.retransmissions += u64::from(again);
     }
@@ -263,6 +264,7 @@ impl Connection {
                 self.pace(now, u64::from(out.bytes));
             }
             self.idle_at = self.idle_at.max(now + self.recovery.pto(Space::Data));
+            self.keep_at = now + self.config.keep_alive;
         }
         self.count(out);
         self.arm(now);

@@ -11,7 +11,11 @@ impl Connection {
         let says = |space: &Space| self.progress.sends[*space as usize] && self.progress.allowance() >= LEAST_ROOM;
         let acks = Space::ALL.into_iter().filter(says).map(|space| self.acks[space as usize].due()).min();
         let acks = acks.unwrap_or(Time::NEVER);
-        if self.life == Life::Open { self.timer.min(self.idle_at).min(self.release).min(acks) } else { Time::NEVER }
+        if self.life == Life::Open {
+            self.timer.min(self.idle_at).min(self.keep_at).min(self.release).min(acks)
+        } else {
+            Time::NEVER
+        }
     }
 
     /// Handles every timer due at `now`.
@@ -24,6 +28,13 @@ impl Connection {
             self.failure = Some(Failure::Idle);
             self.life = Life::Closed;
             return;
+        }
+        if self.keep_at <= now {
+            // Once: what is under way keeps it alive as well.
+            self.keep_at = Time::NEVER;
+            if self.progress.confirmed {
+                self.frames.push_back(Frame::Ping);
+            }
         }
         if self.timer > now {
             return; // An acknowledgement, or paced data: `poll_transmit` sees that it is due.
@@ -90,10 +101,5 @@ impl Connection {
         } else {
             self.recovery.timer(now, self.counts_data(), self.deadlock_space())
         };
-    }
-
-    /// When something was last heard.
-    pub(super) fn heard_at(&self) -> Time {
-        self.last_heard
     }
 }

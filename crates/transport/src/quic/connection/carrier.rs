@@ -1,0 +1,183 @@
+//! A connection as one stream of an application's: carried by one stream of ours, or dealt out to several.
+
+use super::*;
+use crate::Stream;
+
+/// What the streams that the client opens at first carry of an application that knows only one. Messages take turns among
+/// them; what is no message is divided evenly.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Carrier {
+    count: u64,
+    /// The stream of the next message.
+    turn: u64,
+    /// Messages that have begun: their streams, and what of them was not written yet.
+    begun: VecDeque<(u64, u64)>,
+    /// Bytes that the application has read.
+    read: u64,
+    closed: bool,
+    /// Of each stream the ends of its messages with their numbers, if someone watches.
+    ledger: Option<Vec<VecDeque<(u64, u32)>>>,
+    messages: u32,
+}
+
+impl Carrier {
+    /// The streams, each of two ways: section 2.1 numbers the client's 0, 4, 8, ...
+    fn ids(&self) -> impl Iterator<Item = u64> + use<> {
+        (0..self.count).map(|index| index << 2)
+    }
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
+impl Connection {
+    /// Opens the streams that carry.
+    pub(super) fn begin_carrying(&mut self) {
+        self.carrier.count = self.config.streams;
+        for index in 0..self.carrier.count {
+            let id = index << 2;
+            self.admit(id);
+            let config = &self.config;
+            let urgency = config.priorities.get(index as usize).map_or(3, |&urgency| urgency.min(255) as u8);
+            let stream = self.streams.map.get_mut(&id).expect("it was opened");
+            (stream.urgency, stream.takes_turns) = (urgency, config.takes_turns);
+            stream.out.opens = self.role == Role::Client;
+            self.streams.stir(id);
+        }
+    }
+
+    /// Whether a stream is one of those that carry.
+    pub(super) fn carries(&self, id: u64) -> bool {
+        id & 3 == 0 && id >> 2 < self.carrier.count
+    }
+
+    /// What each stream has delivered to the application is noted from now on, message by message.
+    pub fn watch_messages(&mut self) {
+        self.carrier.ledger = Some(vec![VecDeque::new(); self.carrier.count as usize]);
+    }
+
+    /// How many streams carry.
+    pub fn carriers(&self) -> u64 {
+        self.carrier.count
+    }
+
+    /// How far the application has read a stream that carries.
+    pub fn read_of(&self, carrier: u64) -> u64 {
+        self.streams.map[&(carrier << 2)].inc.read
+    }
+
+    /// The next message whose peer has read so far of a stream that carries, by its number.
+    pub fn next_delivered(&mut self, carrier: u64, read: u64) -> Option<u32> {
+        let ledger = &mut self.carrier.ledger.as_mut()?[carrier as usize];
+        let &(end, number) = ledger.front()?;
+        (end <= read).then(|| {
+            ledger.pop_front();
+            number
+        })
+    }
+
+    /// Room in the send buffer.
+    fn room(&self) -> u64 {
+        let Some(limit) = self.config.send_buffer else { return u64::MAX };
+        let held = |id: u64| self.streams.map[&id].out.end - self.streams.map[&id].out.acknowledged();
+        limit.saturating_sub(self.carrier.ids().map(held).sum())
+    }
+
+    /// Bytes of all streams that carry, by what is counted of each.
+    fn sum(&self, count: impl Fn(&Flow) -> u64) -> u64 {
+        self.carrier.ids().map(|id| count(&self.streams.map[&id])).sum()
+    }
+
+    /// Writes what belongs to messages that have begun.
+    fn write_messages(&mut self, mut bytes: u64) {
+        while let (1.., Some((id, left))) = (bytes, self.carrier.begun.front_mut()) {
+            let (id, part) = (*id, bytes.min(*left));
+            *left -= part;
+            bytes -= part;
+            if *left == 0 {
+                self.carrier.begun.pop_front();
+            }
+            self.write_stream(id, part);
+        }
+    }
+}
+
+impl Stream for Connection {
+    fn begin_message(&mut self, bytes: u64) {
+        let carrier = &mut self.carrier;
+        if carrier.count < 2 {
+            return;
+        }
+        let index = carrier.turn % carrier.count;
+        carrier.turn += 1;
+        carrier.begun.push_back((index << 2, bytes));
+        let before: u64 = carrier.begun.iter().filter(|(id, _)| *id == index << 2).map(|(_, left)| left).sum();
+        if let Some(ledger) = &mut carrier.ledger {
+            let end = self.streams.map[&(index << 2)].out.end + before;
+            ledger[index as usize].push_back((end, carrier.messages));
+        }
+        carrier.messages += 1;
+    }
+
+    fn write(&mut self, bytes: u64) -> u64 {
+        if self.carrier.closed || self.carrier.count == 0 {
+            return 0;
+        }
+        let taken = bytes.min(self.room());
+        let count = self.carrier.count;
+        if !self.carrier.begun.is_empty() {
+            self.write_messages(taken);
+        } else if taken > 0 {
+            for index in 0..count {
+                let part = taken / count + u64::from(index < taken % count);
+                self.write_stream(index << 2, part);
+            }
+        }
+        taken
+    }
+
+    fn discard_unsent(&mut self) -> u64 {
+        if !self.carrier.closed {
+            self.carrier.begun.clear();
+            for id in self.carrier.ids() {
+                let stream = self.streams.map.get_mut(&id).expect("what carries is there");
+                stream.out.end = stream.out.sent;
+            }
+        }
+        self.sum(|stream| stream.out.end)
+    }
+
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.read_at_most(u64::MAX)
+    }
+
+    #[inline]
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        let start = self.carrier.read;
+        for id in self.carrier.ids() {
+            let left = limit - (self.carrier.read - start);
+            if let Some(range) = self.read_stream(id, left) {
+                self.carrier.read += range.end - range.start;
+            }
+        }
+        (self.carrier.read > start).then_some(start..self.carrier.read)
+    }
+
+    fn close(&mut self) {
+        if !self.is_connected() {
+            return self.abort();
+        }
+        self.carrier.closed = true;
+        self.carrier.ids().for_each(|id| self.finish_stream(id));
+    }
+
+    fn is_connected(&self) -> bool {
+        // A server knows the client's streams once it hears of one.
+        let opened = self.role == Role::Client || self.heard_of_streams;
+        opened && (self.progress.early || self.stats.ready.is_some()) && self.life == Life::Open
+    }
+
+    fn peer_closed(&self) -> bool {
+        self.carrier.ids().all(|id| self.streams.map[&id].inc.is_drained())
+    }
+}
