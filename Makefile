@@ -100,6 +100,7 @@ docs: setup
 	$(BIN)/python docs/windows.py
 	$(BIN)/python docs/cmt.py
 	$(BIN)/python docs/mptcp.py
+	$(BIN)/python docs/web.py
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:

@@ -24,6 +24,7 @@ ALGORITHMS = {
     "strippable option": 'What a middlebox at a link\'s end takes out: `strip = "sack"` of a link, or a list.',
     "rate": "Rates that vary: `rate = …` of a link.",
     "shaper": "What holds packets back before a link sends them: `shaper = …` of a link.",
+    "adaptation": 'Which rate the next segment of a video has: `app = { kind = "video", adaptation = … }`.',
     "distribution": 'How random times and sizes of applications are spread: `idt = "exponential 10 ms"`.',
 }
 """What algorithms.md lists, and what each kind is for."""

@@ -30,6 +30,7 @@ from vazao.build import (
     multipath,
     on_off,
     packet_generator,
+    page,
     parking_lot,
     path,
     point_to_point,
@@ -39,6 +40,7 @@ from vazao.build import (
     tcp,
     udp,
     upload,
+    video,
 )
 from vazao.campaign import Campaign, open_campaign
 from vazao.compare.traces import packets
@@ -91,6 +93,7 @@ __all__ = [
     "open_campaign",
     "packet_generator",
     "packets",
+    "page",
     "parking_lot",
     "path",
     "point_to_point",
@@ -102,4 +105,5 @@ __all__ = [
     "tcp",
     "udp",
     "upload",
+    "video",
 ]

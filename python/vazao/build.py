@@ -240,6 +240,48 @@ def requests(
     )
 
 
+def page(
+    objects: int | None = None,
+    size: Spread | None = None,
+    *,
+    root: str | None = None,
+    http: Literal["1.1", "2", "3"] | None = None,
+    connections: int | None = None,
+    pipeline: int | None = None,
+    priority: Literal["fair", "order"] | None = None,
+    **more: Any,
+) -> App:
+    """The client loads a page of `objects` (100) of `size` bytes each (`"20 kB"`), all known at once or by a `root`.
+
+    A `root` document (`"30 kB"`) comes before what it names. `http` is the transport's by default; HTTP/1.1 opens up to
+    `connections` (6) with `pipeline` (1) requests on each, HTTP/2 and 3 serve all objects fairly or in `order`.
+    `completion_s` is the page load time, `message_latency_…_s` are from the start to the last byte of each object.
+    """
+    carried = _given(http=http, connections=connections, pipeline=pipeline, priority=priority)
+    return App(_given(kind="page", objects=objects, size=size, root=root) | carried | more)
+
+
+def video(
+    duration: str | None = None,
+    *,
+    ladder: Sequence[str] | None = None,
+    segment: str | None = None,
+    adaptation: str | Mapping[str, Any] | None = None,
+    startup: str | None = None,
+    buffer: str | None = None,
+    **more: Any,
+) -> App:
+    """The client plays a video of `duration` (`"5 min"`), fetched in segments (`"4 s"`) at a rate of the `ladder` each.
+
+    `adaptation` chooses the rate (`"bba-0"` by the buffer, `"rate-based"`; `vazao list adaptations`). It plays once
+    `startup` (`"8 s"`) is there; `buffer` (`"240 s"`) is the most it holds. See `startup_s`, `stalls`, `stalled_s`,
+    `bitrate_mean_bps` and `bitrate_switches` of the flows.
+    """
+    rates = None if ladder is None else list(ladder)
+    chosen = _given(ladder=rates, segment=segment, adaptation=adaptation, startup=startup, buffer=buffer)
+    return App(_given(kind="video", duration=duration) | chosen | more)
+
+
 def arrivals(
     interval: Spread | None = None,
     sizes: Spread | None = None,

@@ -85,15 +85,21 @@ def test_each_application_has_a_function() -> None:
         vz.flow(vz.packet_generator("exponential 5 ms", {"kind": "uniform", "min": "50 B", "max": "1 kB"}, count=50)),
         vz.flow(vz.messages("2 kB", "20 ms", count=20), vz.quic("reno", handshake="0-rtt")),
         vz.flow(vz.requests(10, response="5 kB", think="exponential 10 ms", pipeline=2)),
+        vz.flow(vz.page(20, "lognormal 5 kB", root="2 kB", http="1.1", connections=4, pipeline=2)),
+        vz.flow(vz.page(20, "5 kB", priority="order"), vz.tcp(tls="1.3")),
+        vz.flow(vz.video("8 s", ladder=["500 kbps", "1 Mbps"], segment="1 s", startup="2 s", adaptation="rate-based")),
         vz.flow(vz.arrivals("50 ms", points, count=4, direction="download")),
     ]
     rows = vz.run(net, flows, seed=3).flows
-    assert rows["app"].to_list()[:7] == ["upload", "cbr", "on-off", "packets", "messages", "requests", "download"]
-    assert rows["group"].to_list() == [0, 1, 2, 3, 4, 5, 6, 6, 6, 6]
+    apps = ["upload", "cbr", "on-off", "packets", "messages", "requests", "page", "page", "video"]
+    assert rows["app"].to_list() == apps + 4 * ["download"]
+    assert rows["group"].to_list() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]
     assert rows["completed"].all()
     assert rows["intact"].all()
     delivered = rows["messages_delivered"].to_list()
-    assert (delivered[0], delivered[3:6], delivered[6:]) == (None, [50, 20, 10], [None] * 4)
+    assert (delivered[0], delivered[3:9], delivered[9:]) == (None, [50, 20, 10, 21, 20, 8], [None] * 4)
+    assert rows["connections"].to_list()[6:9] == [4, 1, 1]
+    assert rows["startup_s"].is_not_null().to_list() == [app == "video" for app in rows["app"]]
 
 
 @pytest.mark.parametrize(

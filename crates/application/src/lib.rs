@@ -7,6 +7,7 @@ mod pattern;
 mod registry;
 mod requests;
 mod streams;
+mod web;
 
 pub use arrivals::{Arrival, Arrivals};
 pub use bulk::{Sink, Source};
@@ -15,6 +16,10 @@ pub use pattern::Pattern;
 pub use registry::{APPLICATIONS, Build, Sides};
 pub use requests::{Client, Dialogue, Server};
 pub use streams::Streams;
+pub use web::{
+    ADAPTATIONS, Adaptation, BufferBased, Call, Http, Priority, Progress, RateBased, Situation, Version, Viewing,
+    Visit, VisitEnd,
+};
 
 use vazao_engine::Time;
 use vazao_transport::Stream;
@@ -32,6 +37,8 @@ pub enum Application {
     Server(Box<Server>),
     /// A program of the user's, as a shell's command; only a guest can run it.
     Program(String),
+    /// One of several connections: what to do on it, its [`Visit`] knows, which whoever moves it drives.
+    Visit(VisitEnd),
 }
 
 impl Application {
@@ -43,7 +50,7 @@ impl Application {
             Application::Sink(sink) => sink.drive(now, stream),
             Application::Client(client) => client.drive(now, stream),
             Application::Server(server) => server.drive(now, stream),
-            Application::Program(_) => {}
+            Application::Program(_) | Application::Visit(_) => {}
         }
     }
 
@@ -54,6 +61,7 @@ impl Application {
             Application::Source(source) => source.next_wake(),
             Application::Sink(sink) => sink.next_wake(),
             Application::Client(client) => client.next_wake(),
+            Application::Visit(end) => end.wake,
             Application::Server(_) | Application::Program(_) => Time::NEVER,
         }
     }
@@ -86,7 +94,7 @@ impl Application {
             Application::Sink(sink) => Some(sink),
             Application::Client(client) => Some(&client.sink),
             Application::Server(server) => Some(&server.sink),
-            Application::Source(_) | Application::Program(_) => None,
+            Application::Source(_) | Application::Program(_) | Application::Visit(_) => None,
         }
     }
 

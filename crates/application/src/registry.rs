@@ -1,8 +1,9 @@
 //! Every application, by name.
 
-use crate::{Application, Arrivals, Dialogue, Pattern, Sink, Source, Streams};
+use crate::web::{page, video};
+use crate::{Application, Arrivals, Dialogue, Pattern, Sink, Source, Streams, Visit, VisitEnd};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Dimension, Duration, Law};
+use vazao_engine::{Dimension, Duration, Law, Time};
 
 /// The two sides of an application, and which of them sends.
 #[derive(Clone, Debug)]
@@ -16,6 +17,11 @@ pub struct Sides {
 }
 
 impl Sides {
+    /// The ends of one of a visit's connections.
+    pub fn of_visit(visit: u32, connection: u32) -> Sides {
+        let end = Application::Visit(VisitEnd { visit, connection, wake: Time::NEVER });
+        Sides { client: end.clone(), server: end, client_sends: false }
+    }
     /// The side that sends, if only one does.
     pub fn source(&self) -> Option<&Source> {
         match (&self.client, &self.server) {
@@ -61,6 +67,8 @@ pub enum Build {
     Sides(fn(&Parameters, Streams) -> Sides),
     /// Flows that arrive one after the other, each an upload or a download.
     Arrivals(fn(&Parameters) -> Arrivals),
+    /// Both sides and all connections of what is done with a web server.
+    Visit(fn(&Parameters, Streams) -> Visit),
 }
 
 const SIZE: Parameter = Parameter::new("size", Kind::Size(1), "", "bytes to transfer; without it, until the run ends");
@@ -358,6 +366,25 @@ pub const APPLICATIONS: &[Entry<Build>] = &[
         help: "flows of random sizes begin at random times, each on a connection of its own; all are planned before the run",
         parameters: ARRIVALS,
         build: Build::Arrivals(arrivals),
+    },
+    Entry {
+        name: "page",
+        aliases: &["web-page"],
+        title: "Web page",
+        source: "RFC 9110 to 9114; ObjectIndex of Bocchi, De Cicco, Rossi, Internet-QoE 2016",
+        help: "a client loads a page of many objects over HTTP; message latencies are from the start to each object's \
+               last byte, their mean the ObjectIndex",
+        parameters: page::PARAMETERS,
+        build: Build::Visit(Visit::page),
+    },
+    Entry {
+        name: "video",
+        aliases: &["adaptive-video"],
+        title: "Adaptive video",
+        source: "Huang et al., SIGCOMM 2014; ISO/IEC 23009-1 (DASH)",
+        help: "a client fetches a video segment by segment over HTTP, each at a rate that it chooses, and plays it",
+        parameters: video::PARAMETERS,
+        build: Build::Visit(Visit::video),
     },
     Entry {
         name: "command",

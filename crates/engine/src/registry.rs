@@ -26,6 +26,8 @@ pub enum Kind {
     Duration(Duration, Duration),
     /// A rate with its unit.
     Rate,
+    /// A list of rates, each above the one before.
+    Rates,
     /// An amount of data of at least this many bytes.
     Size(u64),
     /// An amount of data of at least this many bytes, or `"auto"`.
@@ -90,6 +92,8 @@ pub enum Value {
     Duration(Duration),
     /// A rate.
     Rate(Rate),
+    /// Rates.
+    Rates(Vec<Rate>),
     /// An amount of data.
     Size(Bytes),
     /// How much may wait.
@@ -104,6 +108,8 @@ pub enum Value {
     Names(Vec<String>),
     /// What happens when to which.
     Schedule(Vec<Change>),
+    /// Another registry's entry, by its name, with its parameters.
+    Entry(String, Parameters),
 }
 
 /// One thing that happens: when, what (a word of [`Kind::Schedule`]), to which.
@@ -147,6 +153,13 @@ impl fmt::Display for Value {
             Value::Distribution(x) => write!(f, "{x}"),
             Value::Points(x) => write!(f, "{x:?}"),
             Value::Names(x) => write!(f, "{x:?}"),
+            Value::Rates(x) => {
+                write!(f, "[{}]", x.iter().map(|rate| format!("\"{rate}\"")).collect::<Vec<_>>().join(", "))
+            }
+            Value::Entry(kind, parameters) => {
+                let own: String = parameters.iter().map(|(name, value)| format!(", {name} = {value}")).collect();
+                write!(f, "{{ kind = {kind}{own} }}")
+            }
             Value::Schedule(changes) => {
                 let each = |c: &Change| format!("{{ at = \"{}\", {} = {} }}", c.at, c.what, c.which);
                 write!(f, "[{}]", changes.iter().map(each).collect::<Vec<_>>().join(", "))
@@ -208,6 +221,7 @@ impl Kind {
             Kind::Duration(min, max) if *max == Duration::MAX => format!("a duration of at least {min}"),
             Kind::Duration(min, max) => format!("a duration from {min} to {max}"),
             Kind::Rate => "a rate such as \"10 Mbps\"".into(),
+            Kind::Rates => "a list of rates, each above the one before, such as [\"1 Mbps\", \"2 Mbps\"]".into(),
             Kind::Size(min) => format!("a size of at least {} such as \"10 MB\"", Bytes::new(*min)),
             Kind::SizeOrAuto(min) => format!("\"auto\" or a size of at least {} such as \"6 MB\"", Bytes::new(*min)),
             Kind::Capacity => format!("a queue limit: {}", Capacity::EXAMPLES),
@@ -276,6 +290,12 @@ impl Kind {
                 let name = |raw: &Raw| if let Raw::Text(name) = raw { Some(name.clone()) } else { None };
                 list.iter().map(name).collect::<Option<_>>().map_or_else(refuse, |names| Ok(Value::Names(names)))
             }
+            (Kind::Rates, Raw::List(list)) => {
+                let rate = |raw: &Raw| if let Raw::Text(rate) = raw { rate.parse::<Rate>().ok() } else { None };
+                let rates = list.iter().map(rate).collect::<Option<Vec<_>>>();
+                let rising = rates.filter(|rates| !rates.is_empty() && rates.is_sorted_by(|a, b| a < b));
+                rising.map_or_else(refuse, |rates| Ok(Value::Rates(rates)))
+            }
             (Kind::Schedule(words), Raw::List(list)) => {
                 let changes = list.iter().map(|raw| Change::read(words, raw)).collect::<Option<_>>();
                 changes.map_or_else(refuse, |changes| Ok(Value::Schedule(changes)))
@@ -295,6 +315,7 @@ impl Kind {
             Kind::Number(..) | Kind::Integer(..) => Raw::Number(text.parse().expect("a numeric default")),
             Kind::Flag => Raw::Flag(text == "true"),
             Kind::Entry(_) => return Value::Text(text.into()),
+            Kind::Rates => Raw::List(text.split(", ").map(|rate| Raw::Text(rate.into())).collect()),
             _ => Raw::Text(text.into()),
         };
         self.read(&raw).expect("a default within its own range")
@@ -404,6 +425,20 @@ impl Parameters {
             None => None,
             Some(Value::Rate(x)) => Some(*x),
             other => panic!("parameter {name} is {other:?}, not a rate"),
+        }
+    }
+    /// Rates. Panics when `name` is something else.
+    pub fn rates(&self, name: &str) -> &[Rate] {
+        match self.get(name) {
+            Some(Value::Rates(x)) => x,
+            other => panic!("parameter {name} is {other:?}, not a list of rates"),
+        }
+    }
+    /// Another registry's entry. Panics when `name` is none.
+    pub fn entry(&self, name: &str) -> (&str, &Parameters) {
+        match self.get(name) {
+            Some(Value::Entry(kind, parameters)) => (kind, parameters),
+            other => panic!("parameter {name} is {other:?}, not an entry of a registry"),
         }
     }
     /// How much may wait, if `name` has a value. Panics when it is something else.

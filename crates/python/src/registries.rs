@@ -40,6 +40,7 @@ pub fn all() -> Json {
         "slow start": entries(vazao_congestion::SLOW_STARTS),
         "transport": entries(vazao_scenario::TRANSPORTS),
         "application": entries(vazao_application::APPLICATIONS),
+        "adaptation": entries(vazao_application::ADAPTATIONS),
         "distribution": entries(vazao_engine::DISTRIBUTIONS),
         "queue": entries(vazao_network::QUEUES),
         "loss model": entries(vazao_network::LOSS_MODELS),
@@ -67,8 +68,9 @@ pub fn graph(scenario: &Scenario) -> Json {
         })
         .collect();
     let flows: Vec<_> = scenario
-        .flows
-        .iter()
+        .rows()
+        .into_iter()
+        .map(|row| &scenario.flows[row.start])
         .enumerate()
         .map(|(i, f)| {
             let (app, transport) = (f.application.0.name, &f.transport);

@@ -2,12 +2,12 @@
 
 use crate::ledger::Ledger;
 use crate::machine::Machine;
-use crate::measure::SenderState;
+use crate::measure::{FlowMeasure, SenderState};
 use crate::multipath::Bundle;
 use crate::transport::Protocol;
 use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
-use vazao_application::Sides;
+use vazao_application::{Sides, Viewing};
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_transport::mptcp;
 use vazao_transport::quic;
@@ -16,6 +16,7 @@ use vazao_transport::tcp::Connection;
 use vazao_transport::udp;
 
 /// What a flow came to.
+#[derive(Clone)]
 pub(crate) struct Account<'a> {
     /// Bytes that the receiving application has read.
     pub app_bytes: u64,
@@ -28,14 +29,19 @@ pub(crate) struct Account<'a> {
     pub established: Option<Time>,
     pub sender: Counts<'a>,
     pub arrivals: Arrivals,
+    pub measure: Cow<'a, FlowMeasure>,
     /// How long each message took that was delivered, if there are such.
     pub messages: Option<&'a Histogram>,
     /// What a guest's program said when it gave up.
     pub failure: Option<String>,
+    /// How many connections it had, if that is its application's choice.
+    pub connections: Option<u64>,
+    /// What the viewer of a video has seen.
+    pub viewing: Option<Viewing>,
 }
 
 /// What a sender counted. `None`: its stack does not say.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Counts<'a> {
     pub packets: u64,
     pub retransmissions: Option<u64>,
@@ -107,7 +113,10 @@ impl<'a> Account<'a> {
             },
             arrivals: Arrivals::of(flow, receiver.map(|receiver| &receiver.machine), ledger),
             messages: sender.zip(receiver).and_then(|(sender, receiver)| message_latency(sender, receiver)),
+            measure: Cow::Borrowed(&flow.measure),
             failure: ledger.and_then(|ledger| ledger.failure.clone()),
+            connections: None,
+            viewing: None,
         };
         match (receiver, ledger) {
             (Some(receiver), _) => account.read_machine(sender, receiver, written),
@@ -124,30 +133,21 @@ impl<'a> Account<'a> {
 
     /// What one of our receivers read.
     fn read_machine(&mut self, sender: Option<&Endpoint>, receiver: &Endpoint, written: Option<u64>) {
-        let sink = receiver.application.sink().expect("what data goes to reads it");
+        let Some(sink) = receiver.application.sink() else {
+            // What was read of a visit the visit knows.
+            self.intact = receiver.machine.misplaced() == 0;
+            return;
+        };
         self.app_bytes = sink.received();
         (self.first_byte, self.last_byte) = (sink.first_byte(), sink.last_byte());
         let closed = sink.is_closed();
+        let in_order = !sink.is_disordered() && receiver.machine.misplaced() == 0;
         match &receiver.machine {
-            Machine::Tcp(connection) => {
-                let in_order = !sink.is_disordered() && connection.stats().misplaced == 0;
+            Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_) => {
                 self.conclude(Ends { written, closed, in_order, accounted: None });
             }
-            Machine::Mptcp(end) => {
-                let misplaced = end.connection.stats().misplaced + end.sum(|stats| stats.misplaced);
-                let in_order = !sink.is_disordered() && misplaced == 0;
-                self.conclude(Ends { written, closed, in_order, accounted: None });
-            }
-            Machine::Quic(connection) => {
-                let in_order = !sink.is_disordered() && connection.stats().misplaced == 0;
-                self.conclude(Ends { written, closed, in_order, accounted: None });
-            }
-            Machine::Udp(_) => {
-                let in_order = !sink.is_disordered();
-                self.conclude_datagrams(Ends { written, closed, in_order, accounted: None });
-            }
+            Machine::Udp(_) => self.conclude_datagrams(Ends { written, closed, in_order, accounted: None }),
             Machine::Sctp(end) => {
-                let in_order = !sink.is_disordered() && end.association.stats().misplaced == 0;
                 let accounted = sender.and_then(|sender| is_accounted(&sender.machine, &end.association));
                 self.conclude(Ends { written, closed, in_order, accounted });
             }

@@ -13,10 +13,12 @@ use crate::probe::Probe;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
 use crate::transport::{Protocol, TransportSpec, udp_rate};
+use crate::visits::Visited;
 use crate::ways::{association_ways, every_way, subflow_ways};
 use crate::world::{Body, Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use vazao_application::Sides;
 use vazao_congestion::Setup;
 use vazao_engine::registry::{Parameters, find};
 use vazao_engine::{Duration, Stream, Time, Wheel};
@@ -103,7 +105,16 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
     let mut bundles = Bundles::default();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
-        let sides = flow.sides();
+        let mut sides = flow.sides();
+        let mut start = flow.start;
+        if let Some(visit) = flow.visit() {
+            if flow.part == 0 {
+                world.visits.push(Visited { visit: visit.begin(start), first: number });
+            } else {
+                start = Time::NEVER;
+            }
+            sides = Sides::of_visit(world.visits.len() as u32 - 1, flow.part);
+        }
         let paced = sides.is_paced();
         let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
         if spec.has_guest() {
@@ -144,7 +155,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
             Side::Machine(Box::new(Machine::Tcp(connection)), application, session, ids[number][side])
         };
         let ends = [machine(0, sides.client), machine(1, sides.server)];
-        world.add_flow(flow.start, sides.client_sends, ends, measure);
+        world.add_flow(start, sides.client_sends, ends, measure);
     }
     world
 }
@@ -367,16 +378,25 @@ pub fn estimate(scenario: &Scenario) -> Work {
     let mut offered = vec![0.0; graph.links.len()];
     let mut work = Work::default();
     for flow in &scenario.flows {
+        // The first connection of a visit counts for all.
+        if flow.part > 0 {
+            continue;
+        }
         let routes = &flow.routes;
         let sides = flow.sides();
+        let visit = flow.visit();
+        let (duration, volume) = match &visit {
+            Some(visit) => (visit.duration(), visit.volume()),
+            None => (sides.duration(), sides.volume()),
+        };
         // What programs will send is theirs to know: nothing is said of it.
         if sides.is_program() {
             continue;
         }
         let rate = routes.out.iter().map(|&s| graph.direction(s).rate.as_bps()).min().unwrap_or(0) as f64 / 8.0;
         let left = scenario.until.map_or(f64::INFINITY, |until| until.since(flow.start).as_secs());
-        let time = sides.duration().map_or(left, |d| d.as_secs().min(left));
-        let bytes = sides.volume().unwrap_or(f64::INFINITY).min(rate * time);
+        let time = duration.map_or(left, |d| d.as_secs().min(left));
+        let bytes = volume.unwrap_or(f64::INFINITY).min(rate * time);
         let (mss, acks) = match flow.transport.entry.build {
             Protocol::Tcp | Protocol::Mptcp => {
                 let tcp = &flow.transport.parameters;

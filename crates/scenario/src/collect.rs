@@ -10,8 +10,9 @@ use crate::stack::{Kernel, Stack};
 use crate::table::{Cell, Column, Table, table};
 use crate::trace::{QUEUE, Sample};
 use crate::transport::Protocol;
+use crate::visits::{accounts, whole};
 use crate::world::{End, World};
-use vazao_engine::{Histogram, Time};
+use vazao_engine::{Duration, Histogram, Time};
 use vazao_network::LinkReport;
 use vazao_transport::mptcp;
 use vazao_transport::sctp::Notification;
@@ -43,10 +44,21 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         .collect();
     let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
     let world = &*world;
-    let accounts: Vec<_> =
-        scenario.flows.iter().enumerate().map(|(i, flow)| Account::of(world, i, &flow.sides())).collect();
-    let shares: Vec<f64> =
-        world.flows.iter().zip(&accounts).map(|(flow, account)| account.share(flow.start, world.now)).collect();
+    let rows = scenario.rows();
+    let parts: Vec<_> = rows.iter().map(|row| accounts(world, scenario, row)).collect();
+    let wholes: Vec<_> = rows.iter().zip(&parts).map(|(row, parts)| whole(world, row, parts)).collect();
+    let starts = rows.iter().map(|row| world.flows[row.start].start);
+    let shares: Vec<f64> = starts.zip(&wholes).map(|(start, whole)| whole.share(start, world.now)).collect();
+    let mut paths = Vec::new();
+    // Where each flow of the world stands in results: as a flow, and its first path there.
+    let mut places = vec![(0, 0); scenario.flows.len()];
+    for (row, parts) in parts.iter().enumerate() {
+        let before = paths.len();
+        for (flow, account) in parts {
+            places[*flow] = (row, paths.len() - before);
+            paths.extend(path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &scenario.graph, account, world));
+        }
+    }
     let kernels = kernels(scenario);
     let joined = |what: fn(&Kernel) -> &str| -> Option<String> {
         (!kernels.is_empty()).then(|| kernels.iter().map(|kernel| what(kernel)).collect::<Vec<_>>().join(" + "))
@@ -66,15 +78,15 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
             ("kernel_sha256", joined(|kernel| &kernel.digest).into()),
             ("kernel_hz", hz.map(|kernel| u64::from(kernel.hz)).into()),
         ]]),
-        flows: table(accounts.iter().enumerate().map(|(i, a)| flow_row(id, i, &scenario.flows[i], a, world))),
-        paths: table(
-            accounts
-                .iter()
+        flows: table(
+            rows.iter()
+                .zip(&wholes)
                 .enumerate()
-                .flat_map(|(i, a)| path_rows(id, i, &scenario.flows[i], &scenario.graph, a, world)),
+                .map(|(i, (row, whole))| flow_row(id, (i, row.start), &scenario.flows[row.start], whole, world)),
         ),
+        paths: table(paths),
         links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
-        samples: sample_table(id, scenario, samples),
+        samples: sample_table(id, scenario, &places, samples),
     }
 }
 
@@ -122,13 +134,13 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 
 fn flow_row<P>(
     id: &str,
-    number: usize,
+    (row, number): (usize, usize),
     spec: &FlowSpec,
     account: &Account<'_>,
     world: &World<P>,
 ) -> Vec<(&'static str, Cell)> {
     let flow = &world.flows[number];
-    let (m, sender) = (&flow.measure, &account.sender);
+    let (m, sender) = (&account.measure, &account.sender);
     let start = flow.start;
     let seconds = |t: Option<Time>| t.map(Time::as_secs);
     let since = |t: Option<Time>| t.map(|t| t.since(start).as_secs());
@@ -136,7 +148,9 @@ fn flow_row<P>(
     let slow_start_loss = ended.map(|_| m.slow_start_lost as f64 / m.slow_start_sent.max(1) as f64);
     let transport = &spec.transport;
     let message = |what: &dyn Fn(&Histogram) -> Option<f64>| account.messages.and_then(what);
-    let has_window = transport.entry.build != Protocol::Udp;
+    // Several connections have several windows.
+    let has_window = transport.entry.build != Protocol::Udp && account.connections.is_none_or(|count| count == 1);
+    let viewing = account.viewing;
     let (client_output, server_output) = world.guests.printed(number).map(|[client, server]| (client, server)).unzip();
     // How losses are repaired is ours to choose only where the sender is ours.
     let ours = matches!(flow.sender(), End::Machine(_));
@@ -145,7 +159,7 @@ fn flow_row<P>(
     let recovery = (ours && transport.entry.build == Protocol::Tcp).then(|| transport.parameters.text("recovery"));
     vec![
         ("run_id", id.into()),
-        ("flow", (number as u64).into()),
+        ("flow", (row as u64).into()),
         ("group", (spec.group as u64).into()),
         ("transport", transport.entry.name.into()),
         ("stack", stack_name(transport.stacks).into()),
@@ -156,6 +170,7 @@ fn flow_row<P>(
         ("app", spec.application.0.name.into()),
         ("client", spec.client.as_str().into()),
         ("server", spec.server.as_str().into()),
+        ("connections", account.connections.into()),
         ("size_class", spec.size_class().into()),
         ("app_bytes", account.app_bytes.into()),
         ("start_s", start.as_secs().into()),
@@ -195,6 +210,11 @@ fn flow_row<P>(
         ("message_latency_p50_s", message(&|h| h.quantile(0.50)).into()),
         ("message_latency_p95_s", message(&|h| h.quantile(0.95)).into()),
         ("message_latency_p99_s", message(&|h| h.quantile(0.99)).into()),
+        ("startup_s", viewing.and_then(|viewing| viewing.startup).map(Duration::as_secs).into()),
+        ("stalls", viewing.map(|viewing| viewing.stalls).into()),
+        ("stalled_s", viewing.map(|viewing| viewing.stalled.as_secs()).into()),
+        ("bitrate_mean_bps", viewing.and_then(|viewing| viewing.bitrate).into()),
+        ("bitrate_switches", viewing.map(|viewing| viewing.switches).into()),
         ("slow_start_s", since(ended).into()),
         ("slow_start_loss", slow_start_loss.into()),
         ("slow_start_sent", has_window.then_some(m.slow_start_sent).into()),
@@ -221,9 +241,10 @@ fn names(known: &[&str]) -> Vec<String> {
     known.iter().map(|&name| name.to_owned()).collect()
 }
 
-fn sample_table(id: &str, scenario: &Scenario, samples: &[Sample]) -> Table {
+fn sample_table(id: &str, scenario: &Scenario, places: &[(usize, usize)], samples: &[Sample]) -> Table {
     let links = &scenario.graph.links;
     let is_link = |s: &Sample| s.measure as usize == QUEUE;
+    let place = |s: &Sample| places[s.source as usize];
     let of_link = |s: &Sample, code: u32| is_link(s).then_some(code);
     let integer = |f: &dyn Fn(&Sample) -> Option<i64>| Column::Integer(samples.iter().map(f).collect());
     let label = |f: &dyn Fn(&Sample) -> Option<u32>, names: Vec<String>| Column::Label {
@@ -233,8 +254,8 @@ fn sample_table(id: &str, scenario: &Scenario, samples: &[Sample]) -> Table {
     vec![
         ("run_id", label(&|_| Some(0), vec![id.to_owned()])),
         ("time_s", Column::Dense(samples.iter().map(|s| s.time.as_secs()).collect())),
-        ("flow", integer(&|s| (!is_link(s)).then_some(i64::from(s.source)))),
-        ("path", integer(&|s| (!is_link(s)).then_some(i64::from(s.path)))),
+        ("flow", integer(&|s| (!is_link(s)).then(|| place(s).0 as i64))),
+        ("path", integer(&|s| (!is_link(s)).then(|| place(s).1 as i64 + i64::from(s.path)))),
         ("link", label(&|s| of_link(s, s.source / 2), links.iter().map(|l| l.name.clone()).collect())),
         ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
         ("measure", label(&|s| Some(s.measure), names(MEASURES))),

@@ -7,7 +7,7 @@ use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, rea
 use crate::ways;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{APPLICATIONS, Arrival, Arrivals, Build, Sides, Streams};
+use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, Sides, Streams, Visit};
 use vazao_engine::registry::{Entry, Kind, Parameters, Value, find};
 use vazao_engine::{Bytes, Duration, Time};
 use vazao_network::{Graph, Routing, Step};
@@ -33,6 +33,8 @@ pub struct FlowSpec {
     pub transport: Arc<TransportSpec>,
     /// The way of its packets.
     pub routes: Routes,
+    /// Which of a visit's connections it is, counted from 0; every other flow is its first and only one.
+    pub part: u32,
 }
 
 /// Classes of flow sizes in studies of short flows (Alizadeh et al., *pFabric*, SIGCOMM 2013): their upper ends in bytes.
@@ -43,6 +45,11 @@ impl FlowSpec {
     /// Both sides of its application, as they are when it opens.
     pub(crate) fn sides(&self) -> Sides {
         sides(&self.application, self.streams)
+    }
+
+    /// What is done with a web server, if that is its application.
+    pub(crate) fn visit(&self) -> Option<Visit> {
+        visit(&self.application, self.streams)
     }
 
     /// How large it is, if its size was given.
@@ -115,10 +122,11 @@ impl Flows<'_> {
             table.take("start_spread").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
         let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
         let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
-        let (application, arrivals) = read_application(&app, context)?;
+        let (mut application, arrivals) = read_application(&app, context)?;
         let first = Streams { seed: context.seed, flow: self.described };
         let described = transport.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
+        settle_http(&app, &mut application, &transport)?;
         let transport = Arc::new(transport);
         if let Some(problem) = unfit(&sides(&application, first), &application.1, &transport) {
             return Err(app.error(problem));
@@ -134,12 +142,13 @@ impl Flows<'_> {
             }
             let application = application.clone();
             let transport = transport.clone();
-            let flow = FlowSpec { group, client, server, start, application, streams, transport, routes };
+            let flow = FlowSpec { group, client, server, start, application, streams, transport, routes, part: 0 };
             if let Some(problem) = ways::misnamed(context.graph, &context.routing, &flow) {
                 return Err(described.error(problem));
             }
+            let connections = flow.visit().map_or(1, |visit| visit.most_connections());
             match &arrivals {
-                None => self.all.push(flow),
+                None => self.all.extend((0..connections as u32).map(|part| FlowSpec { part, ..flow.clone() })),
                 Some(process) => self.all.extend(expand(process, flow, context, &app)?),
             }
         }
@@ -155,18 +164,53 @@ fn sides((entry, parameters): &Described, streams: Streams) -> Sides {
     match entry.build {
         Build::Sides(build) => build(parameters, streams),
         Build::Arrivals(_) => unreachable!("arrivals are flows of other applications"),
+        Build::Visit(_) => Sides::of_visit(0, 0),
     }
+}
+
+/// What is done with a web server, if that is an application's business.
+fn visit((entry, parameters): &Described, streams: Streams) -> Option<Visit> {
+    if let Build::Visit(build) = entry.build { Some(build(parameters, streams)) } else { None }
+}
+
+/// The version of HTTP that a page has: the transport's, or one of those that it can carry.
+fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &TransportSpec) -> Result<()> {
+    if !entry.parameters.iter().any(|parameter| parameter.name == "http") {
+        return Ok(());
+    }
+    let name = transport.entry.name;
+    if transport.entry.build == Protocol::Quic {
+        return Err(app.error("is not possible over quic yet; write transport = \"tcp\""));
+    }
+    let possible: &[&str] = &["2", "1.1"];
+    match parameters.get("http") {
+        None => parameters.set("http", Value::Text(possible[0].into())),
+        Some(Value::Text(given)) if possible.contains(&given.as_str()) => {}
+        Some(given) => {
+            let possible: Vec<_> = possible.iter().map(|version| format!("http = {version:?}")).collect();
+            return Err(app.error(format!("has http {given}, but over {name} write {}", possible.join(" or "))));
+        }
+    }
+    Ok(())
 }
 
 /// Reads an application: its own, or that of the flows that arrive.
 fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>)> {
-    let (entry, parameters) = app.clone().entry("application", APPLICATIONS)?;
-    let parameters = parameters.parameters(entry.parameters)?;
+    let (entry, mut table) = app.clone().entry("application", APPLICATIONS)?;
+    let adaptation = if entry.name == "video" { Some(read_adaptation(&mut table)?) } else { None };
+    let mut parameters = table.parameters(entry.parameters)?;
+    if let Some(adaptation) = adaptation {
+        parameters.set("adaptation", adaptation);
+    }
     if entry.name == "download" && parameters.size("request").is_some() && parameters.size("size").is_none() {
         return Err(app.error("has a request but no size; what is asked for has one, as in size = \"1 MB\""));
     }
     let (application, arrivals, is_endless) = match entry.build {
         Build::Sides(build) => {
+            let is_endless = build(&parameters, Streams { seed: 0, flow: 0 }).is_endless();
+            ((entry, parameters), None, is_endless)
+        }
+        Build::Visit(build) => {
             let is_endless = build(&parameters, Streams { seed: 0, flow: 0 }).is_endless();
             ((entry, parameters), None, is_endless)
         }
@@ -185,6 +229,13 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
         return Err(app.error(problem));
     }
     Ok((application, arrivals))
+}
+
+/// Reads what chooses a video's rates.
+fn read_adaptation(table: &mut Table) -> Result<Value> {
+    let item = table.take("adaptation").unwrap_or_else(|| Item::named("bba-0"));
+    let (entry, table) = item.entry("adaptation", ADAPTATIONS)?;
+    Ok(Value::Entry(entry.name.into(), table.parameters(entry.parameters)?))
 }
 
 /// An upload or a download of so many bytes.
@@ -220,10 +271,18 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     if transport.entry.build == Protocol::Udp {
         return unfit_for_datagrams(sides, parameters, transport);
     }
-    let mixes = |sctp: &Parameters| sctp.integer("streams") > 1 || sctp.flag("unordered");
+    let protocol = transport.entry.build;
+    let mixes = match protocol {
+        Protocol::Sctp => transport.parameters.integer("streams") > 1 || transport.parameters.flag("unordered"),
+        Protocol::Quic => transport.parameters.integer("streams") > 1,
+        Protocol::Tcp | Protocol::Udp | Protocol::Mptcp => false,
+    };
     let pipelined = parameters.get("pipeline").is_some() && parameters.integer("pipeline") > 1;
-    if transport.entry.build == Protocol::Sctp && pipelined && mixes(&transport.parameters) {
+    if protocol == Protocol::Sctp && pipelined && mixes {
         return Some("has several requests under way, whose order the transport would not keep; write pipeline = 1");
+    }
+    if mixes && matches!(sides.client, Application::Visit(_)) {
+        return Some("has its own use for streams; leave the transport's streams, and unordered, out");
     }
     let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
     if varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest()) {

@@ -38,6 +38,7 @@ mod subflows;
 mod table;
 mod trace;
 mod transport;
+mod visits;
 mod ways;
 mod world;
 

@@ -69,6 +69,17 @@ impl Machine {
         }
     }
 
+    /// How often data came that was not what belongs at its place.
+    pub fn misplaced(&self) -> u64 {
+        match self {
+            Machine::Tcp(connection) => connection.stats().misplaced,
+            Machine::Mptcp(end) => end.connection.stats().misplaced + end.sum(|stats| stats.misplaced),
+            Machine::Sctp(end) => end.association.stats().misplaced,
+            Machine::Quic(connection) => connection.stats().misplaced,
+            Machine::Udp(_) => 0,
+        }
+    }
+
     /// Whether it was given up.
     pub fn has_failed(&self) -> bool {
         match self {

@@ -172,9 +172,17 @@ impl FlowMeasure {
         self.last_transit = Some(transit);
     }
 
-    /// Interarrival jitter in seconds; `None` before two packets have arrived.
+    /// Adds another connection's packets. What is told of one window's story is told no more.
+    pub fn join(&mut self, other: &FlowMeasure) {
+        let (delivered_bytes, lost) = (self.delivered_bytes + other.delivered_bytes, self.lost + other.lost);
+        let mut owd = std::mem::take(&mut self.owd);
+        owd.merge(&other.owd);
+        *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp) };
+    }
+
+    /// Interarrival jitter in seconds; `None` before two packets have arrived, or where they came by several connections.
     pub fn jitter(&self) -> Option<f64> {
-        (self.owd.count() > 1).then_some(self.jitter / 1e9)
+        self.last_transit.filter(|_| self.owd.count() > 1).map(|_| self.jitter / 1e9)
     }
 
     /// One of the sender's packets, sent at `sent`, was dropped.

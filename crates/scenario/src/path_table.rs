@@ -32,7 +32,7 @@ struct PathReport {
 }
 
 impl PathReport {
-    fn row(self, id: &str, flow: usize, path: usize) -> Row {
+    fn row(self, id: &str, (flow, path): (usize, usize)) -> Row {
         let place = self.place.unwrap_or_default();
         vec![
             ("run_id", id.into()),
@@ -92,9 +92,11 @@ fn interface(graph: &Graph, first: Step) -> String {
     format!("{}.{}", graph.nodes[node].name, number + 1)
 }
 
-/// A row for each path of an association, or each subflow, one for every other flow.
+/// A row for each path of an association, or each subflow, one for every other flow: flow `number` of the world, of which
+/// results speak as the paths of a flow from `place` on.
 pub(crate) fn path_rows<P>(
     id: &str,
+    place: (usize, usize),
     number: usize,
     spec: &FlowSpec,
     graph: &Graph,
@@ -121,7 +123,8 @@ pub(crate) fn path_rows<P>(
     let is_known = !(spec.transport.is_multipath() && spec.transport.has_guest());
     let own = is_known.then(|| Place::new(graph, &spec.routes));
     let placed = |report: PathReport| PathReport { place: report.place.or_else(|| own.clone()), ..report };
-    reports.into_iter().enumerate().map(|(i, report)| placed(report).row(id, number, i)).collect()
+    let (flow, first) = place;
+    reports.into_iter().enumerate().map(|(i, report)| placed(report).row(id, (flow, first + i))).collect()
 }
 
 /// The paths of an association.

@@ -360,7 +360,9 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
         Application::Source(source) => write_source(out, source)?,
         Application::Sink(sink) => write_sink(out, sink, end.sides.source())?,
         Application::Program(_) => unreachable!("programs were written above"),
-        Application::Client(_) | Application::Server(_) => unreachable!("guests play no dialogues"),
+        Application::Client(_) | Application::Server(_) | Application::Visit(_) => {
+            unreachable!("guests play no dialogues")
+        }
     }
     match transport.entry.build {
         Protocol::Tcp => {

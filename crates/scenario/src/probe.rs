@@ -2,6 +2,7 @@
 
 use crate::measure::SenderState;
 use crate::world::Body;
+use vazao_application::Progress;
 use vazao_engine::{Ecn, Time};
 use vazao_network::{Cause, Network};
 use vazao_transport::tcp::Extra;
@@ -46,6 +47,8 @@ pub(crate) trait Probe {
     fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &impl SenderState) {}
     /// One of our associations tells its application of something.
     fn on_notification(&mut self, _now: Time, _end: FlowEnd, _what: sctp::Notification) {}
+    /// A flow is the first of a page's or a video's, of which more has come whole.
+    fn on_progress(&mut self, _now: Time, _flow: usize, _progress: Progress) {}
     /// It is time to look at the links.
     fn on_links(&mut self, _now: Time, _network: &mut Network<Body>) {}
     /// Says why the run cannot go on, if it cannot.

@@ -13,6 +13,7 @@ use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
+use vazao_application::Progress;
 use vazao_engine::Time;
 use vazao_network::{Host, Network};
 use vazao_transport::tcp::Extra;
@@ -161,6 +162,9 @@ impl Probe for Recorder<'_> {
     }
     fn on_notification(&mut self, now: Time, end: FlowEnd, what: sctp::Notification) {
         self.trace.on_notification(now, end, what);
+    }
+    fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
+        self.trace.on_progress(now, flow, progress);
     }
     fn on_links(&mut self, now: Time, network: &mut Network<Body>) {
         self.trace.on_links(now, network);

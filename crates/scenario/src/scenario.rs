@@ -12,8 +12,20 @@ use vazao_engine::{Duration, Time};
 use vazao_network::{Graph, Routing};
 
 /// The measures that can be traced.
-pub const MEASURES: &[&str] =
-    &["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue", "notifications"];
+pub const MEASURES: &[&str] = &[
+    "cwnd",
+    "ssthresh",
+    "srtt",
+    "rtt",
+    "flight",
+    "sequence",
+    "delivered",
+    "objects",
+    "buffer",
+    "bitrate",
+    "queue",
+    "notifications",
+];
 
 /// What is recorded over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -115,7 +127,8 @@ impl Scenario {
         // Flows described together share their transport: written once, it keeps 10 000 flows legible.
         let mut transports: Vec<&Arc<TransportSpec>> = Vec::new();
         let mut flows = Vec::new();
-        for flow in &self.flows {
+        // The further connections of a visit are the first one's.
+        for flow in self.flows.iter().filter(|flow| flow.part == 0) {
             if !transports.last().is_some_and(|last| Arc::ptr_eq(last, &flow.transport)) {
                 transports.push(&flow.transport);
             }

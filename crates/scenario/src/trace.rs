@@ -4,6 +4,7 @@ use crate::measure::SenderState;
 use crate::probe::FlowEnd;
 use crate::scenario::{MEASURES, TraceSpec};
 use crate::world::Body;
+use vazao_application::Progress;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
 use vazao_transport::sctp::{Notification, Subject};
@@ -25,10 +26,12 @@ pub struct Sample {
     pub event: Option<(u8, u8)>,
 }
 
-/// The index of `notifications`, which are events; of `queue`, the one measure of links; those before it are of flows.
+/// The index of `notifications`, which are events; of `queue`, the one measure of links; of the first of three measures of
+/// pages and videos; those before it are of flows' senders.
 pub(crate) const NOTIFICATIONS: usize = MEASURES.len() - 1;
 pub(crate) const QUEUE: usize = NOTIFICATIONS - 1;
-const FLOW_MEASURES: usize = QUEUE;
+const VISIT: usize = QUEUE - 3;
+const FLOW_MEASURES: usize = VISIT;
 /// Those before it are of each path of a flow, the others of all of them together.
 const PATH_MEASURES: usize = 5;
 
@@ -183,6 +186,20 @@ impl Trace {
                 value: f64::from(number),
                 event: Some((side as u8, what.code())),
             });
+        }
+    }
+
+    /// More of a page or a video has come whole.
+    pub fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
+        let values = [
+            Some(progress.objects as f64),
+            progress.buffer.map(Duration::as_secs),
+            progress.bitrate.map(|rate| rate.as_bps() as f64),
+        ];
+        for (measure, value) in (VISIT..).zip(values).filter(|&(measure, _)| self.wanted[measure]) {
+            let Some(value) = value else { continue };
+            let (measure, source) = (measure as u32, flow as u32);
+            self.samples.push(Sample { time: now, measure, source, path: 0, value, event: None });
         }
     }
 

@@ -7,6 +7,7 @@ use crate::measure::FlowMeasure;
 use crate::multihomed::Parcel;
 use crate::pool::Pool;
 use crate::probe::{FlowEnd, Probe};
+use crate::visits::Visited;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
@@ -45,7 +46,7 @@ pub(crate) struct Endpoint {
     pub machine: Machine,
     pub application: Application,
     /// TLS between the two.
-    tls: Option<Box<tls::Session>>,
+    pub tls: Option<Box<tls::Session>>,
     pub route: RouteId,
     /// Index of the endpoint at the other end, or [`TO_GUEST`] and the flow's number.
     pub peer: u32,
@@ -54,12 +55,12 @@ pub(crate) struct Endpoint {
     pub side: u8,
     /// Whether the measured data leaves here.
     pub sends: bool,
-    /// Whether the sender's messages count as delivered when they are read here.
-    delivers: bool,
+    /// Whether there is more to do than its application knows: see [`World::attend`].
+    attended: bool,
     over: bool,
-    slot: Slot,
+    pub slot: Slot,
     /// What the slot is set to: no later than the endpoint's next deadline, so a deadline that moves away costs nothing.
-    due: Time,
+    pub due: Time,
 }
 
 impl Endpoint {
@@ -150,7 +151,9 @@ pub(crate) struct World<P> {
     pub extras: Extras,
     pub parcels: Pool<sctp::Packet>,
     pub datagrams: Pool<quic::Datagram>,
-    open: usize,
+    pub visits: Vec<Visited>,
+    /// How many flows are open, or will be without being called.
+    pub open: usize,
     sampler: Option<(Slot, Duration)>,
     pub guests: Guests,
 }
@@ -172,13 +175,15 @@ impl<P: Probe> World<P> {
             extras: Extras::default(),
             parcels: Pool::default(),
             datagrams: Pool::default(),
+            visits: Vec::new(),
             open: 0,
             sampler: None,
             guests: Guests::default(),
         }
     }
 
-    /// Adds a flow that opens at `start`, between its client's side and its server's. Add all flows before the guests.
+    /// Adds a flow that opens at `start`, or when it is called if that is never, between its client's side and its server's.
+    /// Add all flows before the guests.
     pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], measure: FlowMeasure) {
         let number = self.flows.len() as u32;
         let first = self.endpoints.len() as u32;
@@ -208,9 +213,10 @@ impl<P: Probe> World<P> {
                 connection.watch();
             }
             let slot = self.scheduler.add_slot();
-            if is_client {
+            if is_client && start < Time::NEVER {
                 self.scheduler.set(slot, start);
             }
+            let attended = delivers || matches!(application, Application::Visit(_));
             self.endpoints.push(Endpoint {
                 machine,
                 application,
@@ -220,7 +226,7 @@ impl<P: Probe> World<P> {
                 flow: number,
                 side: u8::from(!is_client),
                 sends: is_client == client_sends,
-                delivers,
+                attended,
                 over: false,
                 slot,
                 due: if is_client { start } else { Time::NEVER },
@@ -228,7 +234,7 @@ impl<P: Probe> World<P> {
             End::Machine(self.endpoints.len() as u32 - 1)
         });
         self.flows.push(Flow { start, ends, client_sends, measure, over: [false; 2], ended: false });
-        self.open += 1;
+        self.open += usize::from(start < Time::NEVER);
     }
 
     /// Has the probe look at every link once an `interval`. Call after all flows and guests were added.
@@ -419,8 +425,8 @@ impl<P: Probe> World<P> {
             None => endpoint.machine.drive(self.now, &mut endpoint.application),
             Some(session) => endpoint.machine.drive_over_tls(self.now, session, &mut endpoint.application),
         }
-        if endpoint.delivers {
-            self.credit(index);
+        if endpoint.attended {
+            self.attend(index);
         }
         self.transmit(index);
         if P::ON {
@@ -453,8 +459,16 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Tells a sender's application what was read of a stream, as a tool that sees both ends can.
+    /// Does what concerns more than one end: a visit's next step, or the credit for what was read.
     #[cold]
+    fn attend(&mut self, index: usize) {
+        match self.endpoints[index].application {
+            Application::Visit(end) => self.drive_visit(index, end),
+            _ => self.credit(index),
+        }
+    }
+
+    /// Tells a sender's application what was read of a stream, as a tool that sees both ends can.
     fn credit(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
         if let Machine::Sctp(_) = &endpoint.machine {
@@ -472,7 +486,7 @@ impl<P: Probe> World<P> {
     /// Sends everything that an endpoint may send now. A segment is made where it is sent: as a value handed on it is
     /// copied once more, which shows.
     #[inline(always)]
-    fn transmit(&mut self, index: usize) {
+    pub fn transmit(&mut self, index: usize) {
         loop {
             let Machine::Tcp(connection) = &mut self.endpoints[index].machine else {
                 return self.transmit_others(index);
@@ -527,8 +541,12 @@ impl<P: Probe> World<P> {
     fn end(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
         let (flow, side, peer) = (endpoint.flow as usize, usize::from(endpoint.side), endpoint.peer as usize);
-        self.close(flow, side, endpoint.machine.has_failed());
+        let failed = endpoint.machine.has_failed();
+        self.close(flow, side, failed);
         let endpoint = &self.endpoints[index];
+        if let (Application::Visit(end), true) = (&endpoint.application, failed) {
+            return self.fail_visit(*end);
+        }
         if let (Machine::Udp(sender), true) = (&endpoint.machine, endpoint.sends) {
             let datagrams = sender.sent();
             self.tell_receiver(peer, |receiver| receiver.expect(datagrams));

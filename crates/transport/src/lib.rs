@@ -29,6 +29,10 @@ pub trait Stream {
     fn write(&mut self, bytes: u64) -> u64;
     /// What is offered next is a message of so many bytes: for protocols that know messages.
     fn begin_message(&mut self, _bytes: u64) {}
+    /// How much was written and not yet sent, where that is known; else 0.
+    fn unsent(&self) -> u64 {
+        0
+    }
     /// Takes back what was written and not yet sent; returns how many bytes were written in all.
     fn discard_unsent(&mut self) -> u64;
     /// Takes everything that has arrived in order, as a range of stream offsets; `None` when there is nothing.

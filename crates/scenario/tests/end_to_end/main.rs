@@ -24,4 +24,6 @@ mod subflows;
 mod topologies;
 mod traffic;
 mod unblocking;
+mod video;
+mod web;
 mod wire;

@@ -266,6 +266,10 @@ impl<S: Stream> Stream for Secured<'_, S> {
         plain
     }
 
+    fn unsent(&self) -> u64 {
+        self.session.pending + self.lower.unsent()
+    }
+
     fn discard_unsent(&mut self) -> u64 {
         let session = &mut *self.session;
         let sent = self.lower.discard_unsent();

@@ -326,6 +326,10 @@ impl Stream for Connection {
         taken
     }
 
+    fn unsent(&self) -> u64 {
+        self.outbox.waiting()
+    }
+
     fn discard_unsent(&mut self) -> u64 {
         if !self.outbox.closing {
             self.outbox.end = self.outbox.sent_end();

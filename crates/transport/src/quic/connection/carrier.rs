@@ -136,6 +136,10 @@ impl Stream for Connection {
         taken
     }
 
+    fn unsent(&self) -> u64 {
+        self.sum(|stream| stream.out.end - stream.out.sent)
+    }
+
     fn discard_unsent(&mut self) -> u64 {
         if !self.carrier.closed {
             self.carrier.begun.clear();

@@ -361,6 +361,10 @@ impl Stream for Association {
         self.tx.make_room(bytes);
     }
 
+    fn unsent(&self) -> u64 {
+        self.tx.backlog.written - self.tx.backlog.cut
+    }
+
     fn discard_unsent(&mut self) -> u64 {
         self.tx.backlog.discard()
     }

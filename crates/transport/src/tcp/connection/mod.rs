@@ -304,6 +304,10 @@ impl Stream for Connection {
         taken
     }
 
+    fn unsent(&self) -> u64 {
+        self.tx.end.saturating_sub(self.tx.nxt)
+    }
+
     fn discard_unsent(&mut self) -> u64 {
         if !self.tx.fin {
             let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
