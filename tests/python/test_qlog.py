@@ -12,60 +12,82 @@ from vazao.errors import RunError
 
 Event = dict[str, Any]
 
-EVENTS: dict[str, tuple[set[str], set[str]]] = {
-    "connectivity:connection_started": (
-        {"src_ip", "dst_ip"},
-        {"ip_version", "protocol", "src_port", "dst_port", "src_cid", "dst_cid"},
-    ),
-    "connectivity:connection_state_updated": ({"new"}, {"old"}),
-    "connectivity:connection_closed": (set(), {"owner", "trigger"}),
-    "transport:parameters_set": (
-        set(),
-        {"owner", "max_idle_timeout", "max_ack_delay", "initial_max_data"}
-        | {f"initial_max_stream_data_{kind}" for kind in ("bidi_local", "bidi_remote", "uni")},
-    ),
-    "transport:packet_sent": ({"header"}, {"frames", "is_coalesced", "raw"}),
-    "transport:packet_received": ({"header"}, {"frames", "is_coalesced", "raw"}),
-    "transport:packet_dropped": (set(), {"header", "raw", "trigger"}),
-    "recovery:parameters_set": (
-        set(),
-        {"reordering_threshold", "time_threshold", "timer_granularity", "initial_rtt", "max_datagram_size"}
-        | {"minimum_congestion_window", "persistent_congestion_threshold"},
-    ),
-    "recovery:metrics_updated": (
-        set(),
-        {"min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance", "pto_count", "congestion_window", "bytes_in_flight"}
-        | {"ssthresh", "pacing_rate"},
-    ),
-    "recovery:congestion_state_updated": ({"new"}, {"old"}),
-    "recovery:packet_lost": (set(), {"header", "trigger"}),
+UINT, NUMBER, TEXT, FLAG, MAP, LIST = int, (int, float), str, bool, dict, list
+CONGESTION = {"slow_start", "congestion_avoidance", "application_limited", "recovery"}
+CONNECTION = {
+    *("attempted", "peer_validated", "handshake_started", "early_write", "handshake_complete"),
+    *("handshake_confirmed", "closing", "draining", "closed"),
 }
-"""What an event must have and may have besides (draft-ietf-quic-qlog-quic-events-02, sections 3 to 5)."""
-
-WORDS = {
-    "connectivity:connection_state_updated": {
-        *("attempted", "peer_validated", "handshake_started", "early_write", "handshake_complete"),
-        *("handshake_confirmed", "closing", "draining", "closed"),
+PACKET = {"header": MAP, "frames": LIST, "is_coalesced": FLAG, "retry_token": MAP, "raw": MAP}
+EVENTS: dict[str, dict[str, Any]] = {
+    "connectivity:connection_started": {
+        "ip_version": {"v4", "v6"},
+        **dict.fromkeys(["src_ip", "dst_ip", "protocol", "src_cid", "dst_cid"], TEXT),
+        **dict.fromkeys(["src_port", "dst_port"], UINT),
     },
-    "recovery:congestion_state_updated": {"slow_start", "congestion_avoidance", "application_limited", "recovery"},
+    "connectivity:connection_state_updated": {"old": CONNECTION, "new": CONNECTION},
+    "connectivity:connection_closed": {
+        "owner": {"local", "remote"},
+        "trigger": {"clean", "handshake_timeout", "idle_timeout", "error", "application"},
+    },
+    "transport:parameters_set": {
+        "owner": {"local", "remote"},
+        **dict.fromkeys(["max_idle_timeout", "max_ack_delay", "initial_max_data"], UINT),
+        **{f"initial_max_stream_data_{kind}": UINT for kind in ("bidi_local", "bidi_remote", "uni")},
+    },
+    "transport:packet_sent": PACKET,
+    "transport:packet_received": PACKET,
+    "transport:packet_dropped": {
+        "header": MAP,
+        "raw": MAP,
+        "trigger": {"key_unavailable", "protocol_violation", "dos_prevention", "unexpected_packet", "duplicate"},
+    },
+    "recovery:parameters_set": {
+        **dict.fromkeys(["reordering_threshold", "timer_granularity", "persistent_congestion_threshold"], UINT),
+        **dict.fromkeys(["max_datagram_size", "minimum_congestion_window"], UINT),
+        **dict.fromkeys(["time_threshold", "initial_rtt"], NUMBER),
+    },
+    "recovery:metrics_updated": {
+        **dict.fromkeys(["min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance"], NUMBER),
+        **dict.fromkeys(["pto_count", "congestion_window", "bytes_in_flight", "ssthresh", "pacing_rate"], UINT),
+    },
+    "recovery:congestion_state_updated": {"old": CONGESTION, "new": CONGESTION},
+    "recovery:packet_lost": {"header": MAP, "trigger": {"reordering_threshold", "time_threshold", "pto_expired"}},
 }
-TRIGGERS = {
-    "connectivity:connection_closed": {"clean", "idle_timeout", "error", "application"},
-    "transport:packet_dropped": {"key_unavailable", "duplicate", "dos_prevention"},
-    "recovery:packet_lost": {"reordering_threshold", "time_threshold", "pto_expired"},
+"""Fields of events, with their types or words (draft-ietf-quic-qlog-quic-events-03, sections 3 to 6)."""
+
+REQUIRED = {
+    "connectivity:connection_started": {"src_ip", "dst_ip"},
+    "connectivity:connection_state_updated": {"new"},
+    "transport:packet_sent": {"header"},
+    "transport:packet_received": {"header"},
+    "recovery:parameters_set": {"timer_granularity"},
+    "recovery:congestion_state_updated": {"new"},
 }
-FRAMES = {
-    "padding": set[str](),
-    "ping": set(),
-    "ack": {"acked_ranges"},
-    "crypto": {"offset", "length"},
-    "stream": {"stream_id", "offset", "length"},
-    "max_data": {"maximum"},
-    "max_stream_data": {"stream_id", "maximum"},
-    "handshake_done": set(),
-    "connection_close": {"error_code"},
+HEADER = {
+    "packet_type": {"initial", "handshake", "0RTT", "1RTT", "retry", "version_negotiation", "stateless_reset"},
+    "packet_number": UINT,
+    "token": MAP,
 }
-"""What frames must have (appendix A), of those that the connections below send."""
+FRAMES: dict[str, dict[str, Any]] = {
+    "padding": {"length": UINT, "payload_length": UINT},
+    "ping": {},
+    "ack": {"ack_delay": NUMBER, "acked_ranges": LIST},
+    "crypto": {"offset": UINT, "length": UINT},
+    "stream": {"stream_id": UINT, "offset": UINT, "length": UINT},
+    "max_data": {"maximum": UINT},
+    "max_stream_data": {"stream_id": UINT, "maximum": UINT},
+    "handshake_done": {},
+    "connection_close": {"error_space": {"transport", "application"}, "error_code": UINT},
+}
+"""Fields of frames (section 7.9), of those that the connections below send; a stream's `fin` is there if it is true."""
+
+
+def is_of(kind: Any, value: Any) -> bool:
+    """Whether a value is one of some words, or of a type."""
+    if isinstance(kind, set):
+        return value in kind
+    return isinstance(value, kind) and (kind is FLAG or not isinstance(value, bool))
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
@@ -93,18 +115,19 @@ def check(events: list[Event]) -> None:
     """Nothing but what the drafts know, and nothing missing."""
     for event in events:
         name, data = event["name"], event["data"]
-        required, optional = EVENTS[name]
-        assert required <= set(data) <= required | optional, name
-        assert data.get("trigger") in TRIGGERS.get(name, set()) | {None}
-        if name in WORDS:
-            assert {data["old"], data["new"]} <= WORDS[name]
+        assert REQUIRED.get(name, set()) <= set(data), name
+        assert all(is_of(EVENTS[name][field], value) for field, value in data.items()), event
+        if "old" in data:
             assert data["old"] != data["new"]
         if "header" in data:
-            header = data["header"]
-            assert header["packet_type"] in {"initial", "handshake", "0RTT", "1RTT", "retry"}
-            assert (header["packet_type"] == "retry") or header["packet_number"] >= 0
+            assert all(is_of(HEADER[field], value) for field, value in data["header"].items()), event
+            assert ("packet_number" in data["header"]) == (data["header"]["packet_type"] != "retry")
         for frame in data.get("frames", []):
-            assert FRAMES[frame["frame_type"]] <= set(frame)
+            fields = {field: value for field, value in frame.items() if field != "frame_type"}
+            assert fields.pop("fin", True) is True
+            expected = FRAMES[frame["frame_type"]]
+            assert set(fields) == set(expected), frame
+            assert all(is_of(expected[field], value) for field, value in fields.items()), frame
             assert all(first <= last for first, last in frame.get("acked_ranges", []))
 
 
@@ -146,7 +169,7 @@ def test_both_sides_tell_the_same(handshake: Literal["1-rtt", "0-rtt", "retry"],
     sent, arrived = packets(client, "sent"), packets(server, "received") + packets(server, "dropped")
     assert row["packets_lost"] <= len(set(sent) - set(arrived)) <= row["packets_lost"] + 3
     steps = [event["data"]["new"] for event in named(client, "connectivity:connection_state_updated")]
-    assert steps[:3] == ["handshake_started", "handshake_complete", "handshake_confirmed"]
+    assert steps[:4] == ["attempted", "handshake_started", "handshake_complete", "handshake_confirmed"]
     assert named(client, "connectivity:connection_started")[0]["time"] == 0
 
 

@@ -1,5 +1,5 @@
 //! qlog of our QUIC connections: what each side sends and receives, and what it makes of it
-//! (draft-ietf-quic-qlog-quic-events-02, which belongs to qlog 0.3).
+//! (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog 0.3).
 
 mod json;
 
@@ -91,7 +91,7 @@ impl View {
         let [own, other] = [places[side], places[1 - side]];
         let ip = |place: Place| place.address.map(|byte| byte.to_string()).join(".");
         let started = json!({
-            "ip_version": "ipv4",
+            "ip_version": "v4",
             "src_ip": ip(own),
             "dst_ip": ip(other),
             "protocol": "QUIC",
@@ -198,15 +198,21 @@ impl View {
 
     /// How far the connection has come.
     fn phase(&mut self, now: Time, connection: &Connection) {
+        const STEPS: [Phase; 6] =
+            [Phase::Attempted, Phase::Handshake, Phase::Complete, Phase::Confirmed, Phase::Closing, Phase::Closed];
         let phase = connection.phase();
-        let steps = [Phase::Handshake, Phase::Complete, Phase::Confirmed, Phase::Closing, Phase::Closed];
-        // The server completes and confirms the handshake at once; how it ends does not tell how far it has come.
+        // A server goes several steps at once; how a connection ends does not tell how far it has come.
         let passed = |step: &Phase| *step == phase || *step < phase && phase <= Phase::Confirmed;
-        for step in steps.into_iter().filter(|step| *step > self.phase && passed(step)).collect::<Vec<_>>() {
+        let before = self.phase;
+        for step in STEPS.into_iter().filter(|step| *step > before && passed(step)) {
             let name = |phase| state_name(phase, connection.failure());
             let is_end = self.phase < Phase::Closing && step >= Phase::Closing;
             let old = std::mem::replace(&mut self.phase, step);
-            self.put(now, "connectivity:connection_state_updated", json!({ "old": name(old), "new": name(step) }));
+            let mut change = json!({ "new": name(step) });
+            if old != Phase::Idle {
+                change["old"] = name(old).into();
+            }
+            self.put(now, "connectivity:connection_state_updated", change);
             if is_end {
                 self.put(now, "connectivity:connection_closed", end(step, connection.failure()));
             }
@@ -227,7 +233,7 @@ fn end(phase: Phase, failure: Option<Failure>) -> Value {
 
 fn state_name(phase: Phase, failure: Option<Failure>) -> &'static str {
     match phase {
-        Phase::Idle => "attempted",
+        Phase::Idle | Phase::Attempted => "attempted",
         Phase::Handshake => "handshake_started",
         Phase::Complete => "handshake_complete",
         Phase::Confirmed => "handshake_confirmed",

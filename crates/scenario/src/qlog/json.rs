@@ -19,10 +19,10 @@ pub(super) fn space_name(space: Space, early: bool) -> &'static str {
 pub(super) fn packet(header: &Header, frames: &[Frame]) -> Value {
     let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
     let raw = json!({ "length": bytes });
-    let token = |length: u16| json!({ "type": "retry", "raw": { "length": length } });
+    let token = |length: u16| json!({ "type": "retry", "length": length });
     let mut fields = match header.kind {
         Kind::Retry(length) => {
-            return json!({ "header": { "packet_type": "retry", "token": token(length) }, "raw": raw });
+            return json!({ "header": { "packet_type": "retry" }, "retry_token": token(length), "raw": raw });
         }
         kind => {
             json!({ "packet_type": space_name(kind.space(), kind == Kind::ZeroRtt), "packet_number": header.number })
@@ -38,7 +38,7 @@ pub(super) fn packet(header: &Header, frames: &[Frame]) -> Value {
 pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
     let ways = |both_ways| if both_ways { "bidirectional" } else { "unidirectional" };
     match *frame {
-        Frame::Padding(length) => json!({ "frame_type": "padding", "length": length }),
+        Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
         Frame::Ping => json!({ "frame_type": "ping" }),
         Frame::Ack(ack) => {
             let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
@@ -50,13 +50,14 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
             fields
         }
         Frame::Crypto { offset, length } => json!({ "frame_type": "crypto", "offset": offset, "length": length }),
-        Frame::Stream(stream) => json!({
-            "frame_type": "stream",
-            "stream_id": stream.id,
-            "offset": stream.offset,
-            "length": stream.length,
-            "fin": stream.fin,
-        }),
+        Frame::Stream(stream) => {
+            let (id, offset, length) = (stream.id, stream.offset, stream.length);
+            let mut fields = json!({ "frame_type": "stream", "stream_id": id, "offset": offset, "length": length });
+            if stream.fin {
+                fields["fin"] = true.into();
+            }
+            fields
+        }
         Frame::ResetStream { id, code, size } => {
             json!({ "frame_type": "reset_stream", "stream_id": id, "error_code": code, "final_size": size })
         }
@@ -83,7 +84,7 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         }
         Frame::PathChallenge(data) => json!({ "frame_type": "path_challenge", "data": format!("{data:016x}") }),
         Frame::PathResponse(data) => json!({ "frame_type": "path_response", "data": format!("{data:016x}") }),
-        Frame::NewToken(length) => json!({ "frame_type": "new_token", "token": { "raw": { "length": length } } }),
+        Frame::NewToken(length) => json!({ "frame_type": "new_token", "token": { "length": length } }),
         Frame::Close { code, application } => {
             let error_space = if application { "application" } else { "transport" };
             json!({ "frame_type": "connection_close", "error_space": error_space, "error_code": code })
@@ -98,8 +99,8 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
 pub(super) fn parameters(config: &Config) -> Value {
     json!({
         "owner": "local",
-        "max_idle_timeout": span(config.idle_timeout),
-        "max_ack_delay": span(config.max_ack_delay),
+        "max_idle_timeout": config.idle_timeout.as_nanos() / 1_000_000,
+        "max_ack_delay": config.max_ack_delay.as_nanos() / 1_000_000,
         "initial_max_data": config.connection_window,
         "initial_max_stream_data_bidi_local": config.stream_window,
         "initial_max_stream_data_bidi_remote": config.stream_window,

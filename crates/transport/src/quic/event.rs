@@ -50,7 +50,9 @@ pub enum Loss {
 pub enum Phase {
     /// Nothing was said yet.
     Idle,
-    /// Its handshake has begun.
+    /// The client has asked for it.
+    Attempted,
+    /// There are keys of Handshake packets.
     Handshake,
     /// Both sides have said Finished, as far as this one knows (RFC 9001 section 4.1.1).
     Complete,

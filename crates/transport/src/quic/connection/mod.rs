@@ -261,7 +261,8 @@ impl Connection {
             Life::Closing => Phase::Closing,
             Life::Open if self.progress.confirmed => Phase::Confirmed,
             Life::Open if self.progress.complete => Phase::Complete,
-            Life::Open if self.progress.started => Phase::Handshake,
+            Life::Open if self.progress.sends[Space::Handshake as usize] => Phase::Handshake,
+            Life::Open if self.progress.started => Phase::Attempted,
             Life::Open => Phase::Idle,
         }
     }
