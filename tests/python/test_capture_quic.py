@@ -1,5 +1,6 @@
 """Captures of QUIC as tshark decrypts them with the secrets in the file, and counts what the simulator counted."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,7 @@ LISTS = [
     "quic.frame_type",
     "quic.ack.gap",
     "quic.ack.ack_range",
+    "quic.stream.stream_id",
     "quic.stream.offset",
     "quic.stream.length",
     "quic.stream_data",
@@ -66,19 +68,23 @@ def short(row: dict[str, Any]) -> list[int]:
     return numbers(row["quic.packet_number"])[len(row["quic.long.packet_type"]) :]
 
 
-def data(table: pl.DataFrame) -> tuple[bytes, int]:
-    """What STREAM frames bring together, and the bytes that they carry."""
-    pieces = {}
-    carried = 0
+def data(table: pl.DataFrame) -> tuple[dict[int, bytes], int]:
+    """What STREAM frames bring together of each stream, and the bytes that they carry in all."""
+    pieces: dict[int, dict[tuple[int, int], bytes]] = defaultdict(dict)
     for row in table.iter_rows(named=True):
-        # The first frame of a stream has no offset, nor has one without data any data.
-        lengths = numbers(row["quic.stream.length"])
-        offsets = numbers(row["quic.stream.offset"])
-        offsets = [0] * (len(lengths) - len(offsets)) + offsets
-        texts = iter(row["quic.stream_data"])
-        for offset, length in zip(offsets, lengths, strict=True):
-            pieces[offset, length] = bytes.fromhex(next(texts)) if length else b""
-            carried += length
+        kinds = [kind for kind in numbers(row["quic.frame_type"]) if kind & ~0x07 == 0x08]
+        offsets, texts = iter(numbers(row["quic.stream.offset"])), iter(row["quic.stream_data"])
+        ids, lengths = numbers(row["quic.stream.stream_id"]), numbers(row["quic.stream.length"])
+        for kind, stream, length in zip(kinds, ids, lengths, strict=True):
+            # RFC 9000 section 19.8: the bit OFF says whether there is an offset.
+            offset = next(offsets) if kind & 0x04 else 0
+            pieces[stream][offset, length] = bytes.fromhex(next(texts)) if length else b""
+    streams = {stream: joined(parts) for stream, parts in pieces.items()}
+    return streams, sum(len(part) for parts in pieces.values() for part in parts.values())
+
+
+def joined(pieces: dict[tuple[int, int], bytes]) -> bytes:
+    """Pieces by place and length, which leave nothing out."""
     whole = bytearray(max(offset + length for offset, length in pieces))
     filled = np.zeros(len(whole), dtype=bool)
     for (offset, length), piece in pieces.items():
@@ -86,7 +92,7 @@ def data(table: pl.DataFrame) -> tuple[bytes, int]:
         whole[offset : offset + length] = piece
         filled[offset : offset + length] = True
     assert filled.all()
-    return bytes(whole), carried
+    return bytes(whole)
 
 
 def acknowledged(row: dict[str, Any]) -> set[int]:
@@ -106,10 +112,10 @@ def losing() -> vz.Network:
     return vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="30 packets", loss={"kind": "periodic", "every": 20}))
 
 
-@pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "retry"])
+@pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "0-rtt-rejected", "retry"])
 @pytest.mark.parametrize("app", [vz.upload, vz.download])
 def test_every_handshake_is_decrypted(
-    handshake: Literal["1-rtt", "0-rtt", "retry"], app: Callable[[str], vz.App], tmp_path: Path
+    handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry"], app: Callable[[str], vz.App], tmp_path: Path
 ) -> None:
     """Losses both ways; every datagram is opened, and those that arrive bring the stream together."""
     flow = vz.flow(app("400 kB"), vz.quic(cc="cubic", handshake=handshake))
@@ -123,16 +129,31 @@ def test_every_handshake_is_decrypted(
     # A CONNECTION_CLOSE that is said again may still be under way when both ends are done.
     assert 0 <= row["packets_sent"] - row["packets_lost"] - arrived.height <= 1
     assert row["packets_lost"] > 3
-    whole, carried = data(sent)
-    assert data(arrived)[0] == whole == stream_bytes(0, row["app_bytes"])
-    assert carried > len(whole)
+    streams, carried = data(sent)
+    assert data(arrived)[0] == streams
+    # Stream 0, and nothing back but its end.
+    assert streams == {0: stream_bytes(0, row["app_bytes"])}
+    assert carried > row["app_bytes"]
 
     # ClientHello and, where the two have not met, all of the server's: RFC 8446 section 4.
     messages = set(client["tls.handshake.type"].drop_nulls().str.split(",").explode())
     assert messages == ({"1", "2", "8", "20"} if handshake == "0-rtt" else {"1", "2", "8", "11", "15", "20"})
     kinds = set(chain.from_iterable(client["quic.long.packet_type"]))
-    early = {"1"} if handshake == "0-rtt" and app is vz.upload else set()
+    early = {"1"} if handshake.startswith("0-rtt") else set()
     assert kinds == {"0", "2"} | early | ({RETRY} if handshake == "retry" else set())
+
+
+def test_streams_take_turns_and_the_peer_is_asked_for_fewer_acknowledgements(tmp_path: Path) -> None:
+    """Four streams of the client's (RFC 9000 section 2.1), and ACK_FREQUENCY (0xaf) from both sides."""
+    flow = vz.flow(vz.upload("400 kB"), vz.quic(streams=4, ack_frequency=8))
+    vz.run(losing(), [flow], pcap=tmp_path)
+    receiver = quic(tmp_path / "b.1.pcapng")
+    streams, _ = data(receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND))
+    assert list(streams) == [0, 4, 8, 12]
+    assert all(stream == stream_bytes(0, len(stream)) for stream in streams.values())
+    assert sum(len(stream) for stream in streams.values()) == 400_000
+    asked = receiver.filter(pl.col("quic.frame_type").list.contains(str(0xAF)))
+    assert set(asked["frame.packet_flags_direction"]) == {INBOUND, OUTBOUND}
 
 
 def test_acknowledgements_name_what_has_arrived(tmp_path: Path) -> None:

@@ -143,8 +143,10 @@ fn put(
         quic::Frame::Ping => Frame::Ping,
         quic::Frame::Ack(ack) => Frame::Ack { delay: ack.delay, ranges, ecn: ack.ecn },
         quic::Frame::Crypto { offset, length } => {
-            let (start, end) = (offset as usize, offset as usize + usize::from(length));
-            Frame::Crypto { offset, data: &session.crypto(from, kind)[start..end] }
+            data.extend(session.crypto(from, kind).iter().skip(offset as usize).take(length.into()));
+            // Transport parameters that are all as large as can be make a message longer, or a byte shorter, than was counted.
+            data.resize(length.into(), 0);
+            Frame::Crypto { offset, data }
         }
         quic::Frame::Stream(stream) => {
             data.resize(stream.length.into(), 0);
@@ -214,7 +216,7 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     let messages = Messages::new(&config);
     let streams = config.max_streams.max(config.streams);
     let milliseconds = |duration: Duration| duration.as_nanos() / 1_000_000;
-    let numbers = vec![
+    let mut numbers = vec![
         (parameter::MAX_IDLE_TIMEOUT, milliseconds(config.idle_timeout)),
         (parameter::INITIAL_MAX_DATA, config.connection_window),
         (parameter::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL, config.stream_window),
@@ -224,6 +226,9 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
         (parameter::INITIAL_MAX_STREAMS_UNI, streams),
         (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
     ];
+    if config.ack_frequency.is_some() {
+        numbers.push((parameter::MIN_ACK_DELAY, 1000));
+    }
     let resumption = match config.handshake {
         Handshake::Early => Resumption::Accepted(TICKET),
         Handshake::Rejected => Resumption::Rejected(TICKET),

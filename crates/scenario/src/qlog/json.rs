@@ -105,6 +105,8 @@ pub(super) fn parameters(config: &Config) -> Value {
         "initial_max_stream_data_bidi_local": config.stream_window,
         "initial_max_stream_data_bidi_remote": config.stream_window,
         "initial_max_stream_data_uni": config.stream_window,
+        "initial_max_streams_bidi": config.max_streams.max(config.streams),
+        "initial_max_streams_uni": config.max_streams.max(config.streams),
     })
 }
 
