@@ -53,6 +53,7 @@ pub(crate) struct Counts<'a> {
     pub spurious_retransmissions: Option<u64>,
     pub spurious_timeouts: Option<u64>,
     pub mark_reductions: Option<u64>,
+    pub parity_packets: Option<u64>,
     pub messages_abandoned: Option<u64>,
     /// What only a connection over several subflows counts.
     pub multipath: Option<&'a mptcp::Stats>,
@@ -71,6 +72,8 @@ pub(crate) struct Arrivals {
     pub duplicates: Option<u64>,
     /// Packets overtaken by later ones.
     pub reordered: Option<u64>,
+    /// Packets that came only as what parity made of the others.
+    pub recovered: Option<u64>,
 }
 
 /// What the two applications of a flow agree on once both are done.
@@ -241,7 +244,8 @@ impl Arrivals {
                 Arrivals { duplicates: Some(end.sum(|stats| stats.duplicates_received)), ..dropped }
             }
             (Some(Machine::Quic(connection)), _) => {
-                Arrivals { duplicates: Some(connection.stats().duplicates_received), ..dropped }
+                let stats = connection.stats();
+                Arrivals { duplicates: Some(stats.duplicates_received), recovered: Some(stats.recovered), ..dropped }
             }
             (Some(Machine::Sctp(end)), _) => {
                 Arrivals { duplicates: Some(end.association.stats().duplicates_received), ..dropped }
@@ -249,7 +253,7 @@ impl Arrivals {
             (Some(Machine::Udp(endpoint)), _) => {
                 let stats = endpoint.stats();
                 let (duplicates, reordered) = (Some(stats.duplicates), Some(stats.reordered));
-                Arrivals { lost: endpoint.lost(), duplicates, reordered }
+                Arrivals { lost: endpoint.lost(), duplicates, reordered, recovered: None }
             }
             (None, Some(ledger)) => {
                 let stats = ledger.datagrams.as_ref().map(udp::Endpoint::stats);
@@ -291,6 +295,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: Some(stats.spurious_timeouts),
             mark_reductions: Some(stats.mark_reductions),
             messages_abandoned: None,
+            parity_packets: None,
             multipath: None,
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
@@ -307,6 +312,7 @@ impl<'a> Counts<'a> {
             timeouts: Some(stats.probes),
             recoveries: Some(stats.recoveries),
             mark_reductions: Some(stats.mark_reductions),
+            parity_packets: Some(stats.parities),
             spurious_retransmissions: Some(stats.spurious_losses),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.is_measured().then(|| sender.rtt().srtt()),
@@ -331,6 +337,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: Some(end.sum(|stats| stats.spurious_timeouts)),
             mark_reductions: Some(end.sum(|stats| stats.mark_reductions)),
             messages_abandoned: None,
+            parity_packets: None,
             multipath: Some(end.connection.stats()),
             srtt: srtts.filter(|_| rtt.count() > 0).min(),
             rtt: Cow::Owned(rtt),
@@ -353,6 +360,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: None,
             mark_reductions: None,
             messages_abandoned: Some(stats.messages_abandoned),
+            parity_packets: None,
             multipath: None,
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.srtt(),
@@ -379,6 +387,7 @@ impl<'a> Counts<'a> {
             spurious_timeouts: None,
             mark_reductions: None,
             messages_abandoned: None,
+            parity_packets: None,
             multipath: None,
             rtt: Cow::Owned(rtt),
             srtt: ledger.info.srtt().or(ledger.paths.paths.first().and_then(|path| path.srtt)),

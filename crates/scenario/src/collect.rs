@@ -192,6 +192,8 @@ fn flow_row<P>(
         ("spurious_retransmissions", sender.spurious_retransmissions.into()),
         ("spurious_timeouts", sender.spurious_timeouts.into()),
         ("mark_reductions", sender.mark_reductions.into()),
+        ("parity_packets", sender.parity_packets.into()),
+        ("recovered_packets", account.arrivals.recovered.into()),
         ("subflows_joined", counted(&|stats| stats.joined).into()),
         ("subflows_died", counted(&|stats| stats.died).into()),
         ("reinjected_bytes", counted(&|stats| stats.reinjected).into()),

@@ -182,6 +182,7 @@ fn put(
         quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
             Frame::AckFrequency { sequence, threshold, max_delay_us, reordering: 1 }
         }
+        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
     };
     frame.encode(out);
 }
@@ -232,7 +233,7 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     let resumption = match config.handshake {
         Handshake::Early => Resumption::Accepted(TICKET),
         Handshake::Rejected => Resumption::Rejected(TICKET),
-        Handshake::Full | Handshake::Retry => Resumption::None,
+        Handshake::Full | Handshake::Retry | Handshake::Google | Handshake::GoogleEarly => Resumption::None,
     };
     Setup {
         seed,

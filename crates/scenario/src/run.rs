@@ -3,6 +3,7 @@
 use crate::build::{Cast, build};
 use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
+use crate::flow::FlowSpec;
 use crate::measure::SenderState;
 use crate::plan::HostPlan;
 use crate::probe::{Crossing, FlowEnd, Probe, Silent};
@@ -60,6 +61,11 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         let problem = "there is nothing to log for --qlog: no flow's transport is quic";
         return Err(Stopped::NotRun(problem.to_owned()));
     }
+    if let (Some(number), true) = (scenario.flows.iter().position(is_unwritable), capture.is_some()) {
+        let problem =
+            format!("flow {number}: Google's handshake and parity are not written to captures; leave --pcap out");
+        return Err(Stopped::NotRun(problem));
+    }
     let cast = Cast::new(scenario, capture.is_some() || qlog.is_some()).map_err(Stopped::NotRun)?;
     if scenario.trace.measures.is_empty() && capture.is_none() && qlog.is_none() {
         let mut world = build(scenario, &cast, Silent);
@@ -81,6 +87,14 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);
     Ok(collect(&id, scenario, &mut world, &samples))
+}
+
+/// Whether a flow's packets have parts of Google's QUIC that RFC 9000 does not know.
+fn is_unwritable(flow: &FlowSpec) -> bool {
+    let FlowSpec { transport, .. } = flow;
+    let parameters = &transport.parameters;
+    transport.entry.build == Protocol::Quic
+        && (parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0)
 }
 
 /// Starts the guests one after the other, each until it first sleeps.

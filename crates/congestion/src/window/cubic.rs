@@ -13,9 +13,15 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     parameters: &[
         Parameter::new(
             "profile",
-            Kind::Choice(&["rfc", "rfc9438", "linux", "ns3"]),
+            Kind::Choice(&["rfc", "rfc9438", "linux", "ns3", "google"]),
             "rfc",
-            "whose rules where implementations differ: RFC 9438 (by either name), Linux 6, ns-3 up to 3.41",
+            "whose rules where implementations differ: RFC 9438 (by either name), Linux 6, ns-3 up to 3.41, Google's QUIC of 2017",
+        ),
+        Parameter::new(
+            "connections",
+            Kind::Integer(1, 100),
+            "1",
+            "how many connections it stands for, which lose one at a time (Google's QUIC: 2)",
         ),
         Parameter::new(
             "c",
@@ -39,10 +45,16 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// depend on the round-trip time. It rises steeply, flattens out near the window at which the loss occurred (concave),
 /// and then rises ever faster to find a new one (convex). Where Reno would be faster, it grows as Reno does.
 ///
+/// It may stand for N `connections` (Chromium's cubic_bytes.cc; MulTCP of Crowcroft and Oechslin, 1998, is the same idea
+/// for Reno): a loss is one of theirs, so β becomes (N - 1 + β) / N, and where Reno would be faster it is as fast as N of
+/// them: α becomes 3 N² (1 - β) / (1 + β).
+///
 /// The RFC's names in segments: W_max is `maximum`, cwnd_prior `prior`, W_est and the epoch's own are in `Epoch`.
 #[derive(Debug)]
 pub struct Cubic {
     profile: Profile,
+    /// N.
+    connections: f64,
     fast_convergence: bool,
     /// What is kept of the window on a mark.
     beta_ecn: f64,
@@ -99,6 +111,8 @@ enum Friendly {
     Jump,
     /// Where W_est is above the window, the window reaches it within a round trip.
     Approach,
+    /// The window is never below W_est, which goes on at the rate of the start.
+    Floor,
     /// There is none.
     Absent,
 }
@@ -108,6 +122,9 @@ enum Friendly {
 enum Growth {
     /// Fractions of segments (sections 4.4 and 4.5).
     Fractions,
+    /// Fractions too, but the window is at the target at once, if that is no more than half of what was acknowledged away; and
+    /// the window on loss is all of it.
+    AtOnce,
     /// All in whole segments: one more after a whole number of acknowledged ones, at least 2, and at most 20 while
     /// W_max is unknown. The window on loss is all of it, not only the part in use that section 4.6 wants.
     WholeSegments,
@@ -153,21 +170,37 @@ const LINUX: Profile = Profile {
 const NS3: Profile =
     Profile { c: 0.4, beta: 0.7, friendly: Friendly::Absent, holds: Duration::ZERO, pause: Pause::Never, ..LINUX };
 
+/// Google's QUIC from version 37 on (net/quic/core/congestion_control/cubic_bytes.cc, 2017), with the errors in its convex part
+/// and its rounding mended as its developers later did; without its pause of 30 ms at the same window.
+const GOOGLE: Profile = Profile {
+    c: 410.0 / 1024.0,
+    beta: 0.7,
+    ahead: |ack| ack.min_rtt.min(ack.srtt),
+    friendly: Friendly::Floor,
+    growth: Growth::AtOnce,
+    holds: Duration::ZERO,
+    pause: Pause::ApplicationLimited,
+};
+
 impl Cubic {
     /// CUBIC with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
         let mut profile = match p.text("profile") {
             "linux" => LINUX,
             "ns3" => NS3,
+            "google" => GOOGLE,
             _ => RFC,
         };
+        let connections = p.number("connections");
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         profile.c = own("c", profile.c);
-        profile.beta = own("beta", profile.beta);
+        let kept = |beta: f64| (connections - 1.0 + beta) / connections;
+        profile.beta = kept(own("beta", profile.beta));
         let fast_convergence = p.flag("fast_convergence");
         Cubic {
-            beta_ecn: if backs_off_less_on_marks(p) { 0.85 } else { profile.beta },
+            beta_ecn: if backs_off_less_on_marks(p) { kept(0.85) } else { profile.beta },
             profile,
+            connections,
             fast_convergence,
             maximum: 0.0,
             prior: 0.0,
@@ -189,8 +222,8 @@ impl Cubic {
     /// Section 4.3: α, by which W_est grows a round trip to equal Reno's average window with this β.
     fn alpha(&self, estimate: f64) -> f64 {
         match self.profile.friendly {
-            Friendly::Jump if estimate >= self.prior => 1.0,
-            _ => 3.0 * (1.0 - self.profile.beta) / (1.0 + self.profile.beta),
+            Friendly::Jump if estimate >= self.prior => self.connections,
+            _ => 3.0 * self.connections * self.connections * (1.0 - self.profile.beta) / (1.0 + self.profile.beta),
         }
     }
 
@@ -208,6 +241,12 @@ impl Cubic {
         }
         let target = (epoch.origin + self.cubic(epoch, t + ahead)).clamp(w, 1.5 * w);
         w + (target - w) * part
+    }
+
+    /// The same as Google's QUIC does it: at the target at once, which is W_cubic or, if that is higher, W_est.
+    fn grow_at_once(&self, epoch: &Epoch, w: f64, acked: f64, t: f64, ahead: f64) -> f64 {
+        let target = (epoch.origin + self.cubic(epoch, t + ahead)).min(w + acked / 2.0);
+        target.max(epoch.estimate).max(w)
     }
 
     /// The same as Linux and ns-3 do it: how many segments must be acknowledged for one more.
@@ -245,6 +284,7 @@ impl Window for Cubic {
         let (t, ahead) = (ack.now.since(epoch.start).as_secs(), (self.profile.ahead)(ack).as_secs());
         let grown = match self.profile.growth {
             Growth::Fractions => state.mss * self.grow_fractions(&epoch, w, part, t, ahead),
+            Growth::AtOnce => state.mss * self.grow_at_once(&epoch, w, w * part, t, ahead),
             Growth::WholeSegments => {
                 let holds = |&(window, since, _): &(f64, Time, f64)| {
                     window == w.floor() && ack.now.since(since) <= self.profile.holds
@@ -263,7 +303,7 @@ impl Window for Cubic {
     /// Sections 4.6 to 4.8.
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
         let w = match self.profile.growth {
-            Growth::Fractions => state.segments(),
+            Growth::Fractions | Growth::AtOnce => state.segments(),
             Growth::WholeSegments => state.segments().floor(),
         };
         self.before = Some((self.maximum, self.prior, self.epoch.take()));
@@ -277,6 +317,7 @@ impl Window for Cubic {
         let kept = if congestion.signal == Signal::Mark { self.beta_ecn } else { self.profile.beta };
         match self.profile.growth {
             Growth::Fractions => kept * state.in_use(congestion),
+            Growth::AtOnce => kept * state.cwnd,
             Growth::WholeSegments => self.whole.keep(state, kept * w),
         }
     }

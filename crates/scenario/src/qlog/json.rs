@@ -91,6 +91,8 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         }
         Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
         Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
+        // Google's had other frame types.
+        Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
         Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
     }
 }

@@ -15,6 +15,19 @@ pub enum Handshake {
     Rejected,
     /// The client is asked to prove its address first: two round trips (RFC 9000 section 8.1.2).
     Retry,
+    /// Google's before TLS: inchoate CHLO, REJ, full CHLO with the client's data, SHLO. One round trip.
+    Google,
+    /// The same with the server's configuration known: full CHLO with the client's data, SHLO. None.
+    GoogleEarly,
+}
+
+/// By whose rules losses are found, and silence is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// Packet and time threshold, probe timeout (RFC 9002).
+    Rfc9002,
+    /// Packet threshold, early retransmit, tail loss probes, retransmission timeout (draft-tsvwg-quic-loss-recovery-01).
+    Google,
 }
 
 const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
@@ -25,10 +38,11 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("slow_start", Kind::Entry("slow start"), "standard", "how the window grows below ssthresh"),
     Parameter::new(
         "handshake",
-        Kind::Choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry"]),
+        Kind::Choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-0-rtt"]),
         "1-rtt",
         "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; 0-rtt-rejected: the server has \
-         forgotten it, and what came early is sent again; retry: two, as the client's address is to be proved first",
+         forgotten it, and what came early is sent again; retry: two, as the client's address is to be proved first; gquic-1-rtt, gquic-0-rtt: \
+         Google's CHLO, REJ and SHLO of 2013 to 2020",
     ),
     Parameter::new(
         "certificate",
@@ -61,6 +75,32 @@ pub const PARAMETERS: &[Parameter] = &[
         Kind::Flag,
         "true",
         "spread what is sent: at the control's rate where it has one, else at 1.25 cwnd / SRTT (RFC 9002 section 7.7)",
+    ),
+    Parameter::new(
+        "slow_start_pacing",
+        Kind::Number(1.0, 100.0),
+        "1.25",
+        "and so many cwnd / SRTT in slow start (Google's QUIC: 2)",
+    ),
+    Parameter::new(
+        "max_window",
+        Kind::Integer(2, 1_000_000_000),
+        "",
+        "largest window in datagrams (Google's QUIC of 2017: 2000); default: no limit",
+    ),
+    Parameter::new(
+        "recovery",
+        Kind::Choice(&["rfc9002", "google"]),
+        "rfc9002",
+        "how losses are found: rfc9002; google: three later packets, early retransmit, two tail loss probes, then timeouts \
+         of 200 ms at least that close the window (draft-tsvwg-quic-loss-recovery-01)",
+    ),
+    Parameter::new(
+        "fec",
+        Kind::Integer(0, 100),
+        "0",
+        "packets with data to which a packet of their parity is added, from which one that is lost is made again (Google's \
+         QUIC up to version 31); 0: none",
     ),
     Parameter::new("initial_rtt", ANY, "333 ms", "round-trip time before one is measured (RFC 9002: 333 ms)"),
     Parameter::new(
@@ -131,6 +171,13 @@ pub struct Config {
     /// Bytes of a full datagram.
     pub datagram: u32,
     pub pacing: bool,
+    /// Thousandths of cwnd / SRTT in slow start.
+    pub slow_start_pacing: u64,
+    /// Bytes.
+    pub max_window: Option<u64>,
+    pub rules: Rules,
+    /// Packets of a group that parity protects; zero: none is sent.
+    pub fec: usize,
     pub initial_rtt: Duration,
     /// Whether what is sent is marked; `None`: if the control wants it.
     pub ecn: Option<bool>,
@@ -166,11 +213,19 @@ impl Config {
                 "0-rtt" => Handshake::Early,
                 "0-rtt-rejected" => Handshake::Rejected,
                 "retry" => Handshake::Retry,
+                "gquic-1-rtt" => Handshake::Google,
+                "gquic-0-rtt" => Handshake::GoogleEarly,
                 _ => Handshake::Full,
             },
             certificate: size("certificate"),
             datagram: parameters.integer("datagram") as u32,
             pacing: parameters.flag("pacing"),
+            slow_start_pacing: (parameters.number("slow_start_pacing") * 1000.0) as u64,
+            max_window: parameters
+                .get("max_window")
+                .map(|_| parameters.integer("max_window") * parameters.integer("datagram")),
+            rules: if parameters.text("recovery") == "google" { Rules::Google } else { Rules::Rfc9002 },
+            fec: parameters.integer("fec") as usize,
             initial_rtt: duration("initial_rtt"),
             ecn: parameters.get("ecn").map(|_| parameters.flag("ecn")),
             ack_every: parameters.integer("ack_every") as u32,

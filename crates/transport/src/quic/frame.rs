@@ -88,6 +88,10 @@ pub enum Frame {
     },
     /// ACK_FREQUENCY: its number, packets per acknowledgement, and the longest wait in microseconds.
     AckFrequency(u64, u64, u64),
+    /// The parity of a group of packets, as long as the longest of them (Google's QUIC up to version 31).
+    Parity(u16),
+    /// What a lost packet of a group said was made again from the others.
+    Recovered(StreamFrame),
 }
 
 /// An ACK frame but for its ranges.
@@ -155,6 +159,10 @@ impl Frame {
             Frame::NewToken(bytes) => 1 + varint(u64::from(bytes)) + u32::from(bytes),
             Frame::Close { code, application } => 1 + varint(code) + u32::from(!application) + 1,
             Frame::Datagram { length, .. } => 1 + varint(u64::from(length)) + u32::from(length),
+            // Type and the group's first packet.
+            Frame::Parity(length) => 1 + 4 + u32::from(length),
+            // Type and the packet, as an ACK frame of Google's listed it.
+            Frame::Recovered(_) => 1 + 4,
             Frame::AckFrequency(number, packets, wait) => 2 + varint(number) + varint(packets) + varint(wait) + 1,
         }
     }

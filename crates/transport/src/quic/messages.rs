@@ -35,6 +35,15 @@ impl Messages {
         };
         match config.handshake {
             Handshake::Full | Handshake::Retry => whole,
+            // Google's has messages of its own.
+            Handshake::Google | Handshake::GoogleEarly => Messages {
+                client_hello: 0,
+                server_hello: 0,
+                encrypted_extensions: 0,
+                certificate: 0,
+                certificate_verify: 0,
+                finished: 0,
+            },
             Handshake::Rejected => Messages { client_hello: whole.client_hello + RESUMPTION, ..whole },
             Handshake::Early => Messages {
                 client_hello: whole.client_hello + RESUMPTION,

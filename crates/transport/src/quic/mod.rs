@@ -12,13 +12,14 @@ mod connection;
 mod ecn;
 mod event;
 mod frame;
+mod google;
 mod messages;
 mod packet;
 mod recovery;
 mod sent;
 mod stream;
 
-pub use config::{Config, Handshake, PARAMETERS};
+pub use config::{Config, Handshake, PARAMETERS, Rules};
 pub use connection::{Connection, Failure, Stats};
 pub use event::{Drop, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};

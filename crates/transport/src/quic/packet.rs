@@ -104,6 +104,8 @@ pub struct Datagram {
     pub path: u8,
     /// Bytes of UDP payload.
     pub bytes: u32,
+    /// With a frame of parity: what the packets said whose parity it is, by their numbers. It stands for their XOR.
+    pub protected: Vec<(u64, Frame)>,
     /// How it is to be marked.
     pub ecn: Ecn,
 }
@@ -125,6 +127,7 @@ impl Datagram {
         self.packets.clear();
         self.frames.clear();
         self.ranges.clear();
+        self.protected.clear();
         (self.identifier, self.path, self.bytes, self.ecn) = (0, 0, 0, Ecn::NotEct);
     }
 }

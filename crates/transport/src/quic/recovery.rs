@@ -1,5 +1,7 @@
 //! Loss detection and the probe timeout (RFC 9002, sections 5, 6 and appendix A).
 
+use super::config::Rules;
+use super::google;
 use super::packet::Space;
 use super::sent::{Sent, SentPackets};
 use crate::{RtoFloor, RttEstimator};
@@ -22,6 +24,7 @@ pub(crate) struct Recovery {
     loss_times: [Time; 3],
     pub pto_count: u32,
     max_ack_delay: Duration,
+    rules: Rules,
     /// When the first round-trip time was measured.
     measured: Option<Time>,
 }
@@ -49,8 +52,14 @@ impl Recovery {
             loss_times: [Time::NEVER; 3],
             pto_count: 0,
             max_ack_delay,
+            rules: Rules::Rfc9002,
             measured: None,
         }
+    }
+
+    /// With losses found by these rules.
+    pub fn by(self, rules: Rules) -> Recovery {
+        Recovery { rules, ..self }
     }
 
     pub fn space(&mut self, space: Space) -> &mut SentPackets {
@@ -83,17 +92,38 @@ impl Recovery {
         self.rtt.srtt() + variation + delay
     }
 
+    /// The same, backed off.
+    fn wait(&self, space: Space) -> Duration {
+        match self.rules {
+            Rules::Rfc9002 => self.pto(space) * (1 << self.pto_count.min(20)),
+            Rules::Google => google::wait(&self.rtt, space, self.pto_count, self.spaces[space as usize].eliciting > 1),
+        }
+    }
+
+    /// The timer has expired: how many packets are to be sent, and whether the window is to be closed.
+    pub fn on_timer(&mut self, space: Space) -> (u32, bool) {
+        self.pto_count += 1;
+        match self.rules {
+            Rules::Rfc9002 => (2, false),
+            Rules::Google => google::on_timer(space, self.pto_count),
+        }
+    }
+
+    /// Whether a retransmission timeout is not the first in a row.
+    pub fn is_backed_off(&self) -> bool {
+        google::is_repeated(self.pto_count)
+    }
+
     /// When the timer expires (appendix A.8). `can_deadlock`: the client's, whose server may wait for more bytes.
     pub fn timer(&self, now: Time, confirmed: bool, can_deadlock: Option<Space>) -> Time {
         let loss = self.loss_times.iter().copied().min().unwrap_or(Time::NEVER);
         if loss < Time::NEVER {
             return loss;
         }
-        let backoff = 1 << self.pto_count.min(20);
         let waits = |space: Space| self.spaces[space as usize].eliciting > 0 && (space != Space::Data || confirmed);
-        let due = |space: Space| self.spaces[space as usize].last_eliciting + self.pto(space) * backoff;
+        let due = |space: Space| self.spaces[space as usize].last_eliciting + self.wait(space);
         let first = Space::ALL.into_iter().filter(|&space| waits(space)).map(due).min();
-        first.or_else(|| can_deadlock.map(|space| now + self.pto(space) * backoff)).unwrap_or(Time::NEVER)
+        first.or_else(|| can_deadlock.map(|space| now + self.wait(space))).unwrap_or(Time::NEVER)
     }
 
     /// The space whose probe is due first.
@@ -116,15 +146,21 @@ impl Recovery {
         self.loss_times[space as usize] = Time::NEVER;
         let Some(largest) = self.spaces[space as usize].largest_acked else { return Found::default() };
         let rtt = self.rtt.latest().max(self.rtt.srtt());
-        let delay = (rtt * TIME_THRESHOLD.0 / TIME_THRESHOLD.1).max(GRANULARITY);
+        let (part, least) = match self.rules {
+            Rules::Rfc9002 => (TIME_THRESHOLD, GRANULARITY),
+            Rules::Google => google::TIME_THRESHOLD,
+        };
+        let delay = (rtt * part.0 / part.1).max(least);
+        // Google's counts time only once nothing later can be acknowledged (early retransmit).
+        let by_time = self.rules == Rules::Rfc9002 || largest >= self.spaces[space as usize].largest_eliciting;
         let mut numbers = Vec::new();
         let mut first_left = Time::NEVER;
         for (number, at) in self.spaces[space as usize].outstanding_through(largest) {
-            if now.since(at) >= delay || largest >= number + PACKET_THRESHOLD {
+            if by_time && now.since(at) >= delay || largest >= number + PACKET_THRESHOLD {
                 numbers.push(number);
             } else {
                 // Sent in order: those after it are no earlier.
-                first_left = at + delay;
+                first_left = if by_time { at + delay } else { Time::NEVER };
                 break;
             }
         }
@@ -136,7 +172,7 @@ impl Recovery {
     /// Section 7.6: two that asked for acknowledgements were lost, nothing between them arrived, and they left further apart
     /// than the persistent congestion duration, after a round-trip time was known.
     fn is_persistent(&self, numbers: &[u64], lost: &[Sent]) -> bool {
-        let Some(measured) = self.measured else { return false };
+        let Some(measured) = self.measured.filter(|_| self.rules == Rules::Rfc9002) else { return false };
         let variation = (self.rtt.variation() * 4).max(GRANULARITY);
         let span = (self.rtt.srtt() + variation + self.max_ack_delay) * PERSISTENT;
         let mut first: Option<Time> = None;

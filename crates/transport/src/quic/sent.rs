@@ -61,8 +61,9 @@ pub(crate) struct SentPackets {
     /// Bytes in flight, and how many packets that ask for an acknowledgement are.
     pub in_flight: u64,
     pub eliciting: u64,
-    /// When the last one left that asks for an acknowledgement.
+    /// When the last one left that asks for an acknowledgement, and its number.
     pub last_eliciting: Time,
+    pub largest_eliciting: u64,
     /// The largest acknowledged.
     pub largest_acked: Option<u64>,
 }
@@ -92,7 +93,7 @@ impl SentPackets {
     pub fn push(&mut self, packet: Sent) {
         if packet.eliciting {
             self.eliciting += 1;
-            self.last_eliciting = packet.at;
+            (self.last_eliciting, self.largest_eliciting) = (packet.at, self.next);
         }
         if let Some(rates) = &mut self.rates {
             let state = rates.0.on_sent(packet.at, self.in_flight, self.in_flight);

@@ -5,7 +5,7 @@ use vazao_engine::registry::Raw;
 use vazao_transport::quic::Frame;
 
 /// Loses the client's datagrams of data with these numbers, from 0.
-fn losing(numbers: &'static [u64]) -> Box<Losses> {
+pub fn losing(numbers: &'static [u64]) -> Box<Losses> {
     let mut count = 0;
     Box::new(move |from, datagram| {
         let data = from == 0 && datagram.frames.iter().any(|frame| matches!(frame, Frame::Stream(_)));

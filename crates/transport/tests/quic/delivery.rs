@@ -29,7 +29,8 @@ fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
 prop_compose! {
     /// Any combination of what a connection can be told.
     fn treatment()(
-        handshake in choice(&["1-rtt", "0-rtt", "retry"]),
+        handshake in choice(&["1-rtt", "0-rtt", "retry", "gquic-1-rtt", "gquic-0-rtt"]),
+        recovery in choice(&["rfc9002", "google"]),
         cc in choice(&["reno", "cubic", "bbr", "bbr3", "vegas", "copa", "dctcp"]),
         window in choice(&["3 kB", "20 kB", "1 MB"]),
         connection in choice(&["3 kB", "30 kB", "1 MB"]),
@@ -37,10 +38,12 @@ prop_compose! {
         certificate in 100_u32..12_000,
         datagram in 1200_u16..9_000,
         (pacing, ecn) in any::<(bool, bool)>(),
-        every in 1_u8..10,
+        (every, fec) in (1_u8..10, 0_u8..12),
     ) -> Vec<(&'static str, Raw)> {
         vec![
             ("handshake", handshake),
+            ("recovery", recovery),
+            ("fec", Raw::Number(f64::from(fec))),
             ("cc", cc),
             ("stream_window", window),
             ("connection_window", connection),

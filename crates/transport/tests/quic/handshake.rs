@@ -3,13 +3,17 @@
 use crate::lab::{Lab, Weather, at, config, has, text};
 use vazao_transport::quic::{Kind, Space};
 
-/// RFC 9001 section 2, RFC 9000 section 8.1: with a path of 50 ms one way and no other time, the client may send after 100, 0
+/// RFC 9001 section 2, RFC 9000 section 8.1, and Google's *QUIC Crypto*: with a path of 50 ms one way and no other time, the client may send after 100, 0
 /// and 200 ms, the server after half a round trip more; and both have heard of the end of the handshake after another half.
 #[test]
 fn handshakes_take_their_round_trips() {
-    for (handshake, client, server, established) in
-        [("1-rtt", 100, 150, 100), ("0-rtt", 0, 50, 100), ("retry", 200, 250, 200)]
-    {
+    for (handshake, client, server, established) in [
+        ("1-rtt", 100, 150, 100),
+        ("0-rtt", 0, 50, 100),
+        ("retry", 200, 250, 200),
+        ("gquic-1-rtt", 100, 150, 200),
+        ("gquic-0-rtt", 0, 50, 100),
+    ] {
         let mut lab = Lab::new(config(&[("handshake", text(handshake))]), [1000, 0], Weather::fair(50), 1);
         lab.run(10);
         lab.assert_delivered();
@@ -96,4 +100,25 @@ fn early_data_goes_in_packets_of_its_own() {
     });
     lab.run(10);
     lab.assert_delivered();
+}
+
+/// Whatever of CHLO, REJ and SHLO is lost once, Google's handshake ends: it is said again after 1.5 round-trip times.
+#[test]
+fn any_datagram_of_google_s_handshake_may_be_lost() {
+    let given = [("handshake", text("gquic-1-rtt")), ("recovery", text("google")), ("initial_rtt", text("100 ms"))];
+    for lost in 0..8 {
+        for sends in [[1000, 0], [0, 100_000]] {
+            let mut lab = Lab::new(config(&given), sends, Weather::fair(50), 1);
+            let mut sent = 0;
+            lab.lose = Box::new(move |_, _| {
+                sent += 1;
+                sent == lost + 1
+            });
+            lab.run(10);
+            lab.assert_delivered();
+            if lost == 0 {
+                assert_eq!(lab.client().stats().ready, Some(at(150 + 100)));
+            }
+        }
+    }
 }

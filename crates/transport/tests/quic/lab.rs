@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, Constructor, Setup, build, build_slow_start};
 use vazao_engine::registry::{Entry, Parameters, Raw, find};
 use vazao_engine::{Duration, Ecn, Time};
-use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
+use vazao_transport::quic::{Config, Connection, Datagram, Frame, Handshake, Kind, PARAMETERS, Space};
 use vazao_transport::{RangeSet, Stream};
 
 /// How the path treats datagrams, both ways.
@@ -122,12 +122,15 @@ pub struct Lab {
     pub lose: Box<Losses>,
     seen: [Seen; 2],
     initial: (u64, u64),
+    /// Whether the handshake is Google's, whose full CHLO proves the address.
+    google: bool,
 }
 
 impl Lab {
     /// The client sends so many bytes, and the server so many.
     pub fn new(config: Config, sends: [u64; 2], weather: Weather, seed: u64) -> Lab {
         let initial = (config.connection_window, config.stream_window);
+        let google = matches!(config.handshake, Handshake::Google | Handshake::GoogleEarly);
         let (most, config) = (config.datagram, Arc::new(config));
         let end =
             |quic, sends| End { quic, sends, written: 0, received: 0, slow: None, next_read: Time::ZERO, closes: true };
@@ -146,6 +149,7 @@ impl Lab {
             lose: Box::new(|_, _| false),
             seen: [Seen { validated: true, ..Seen::default() }, Seen::default()],
             initial,
+            google,
         }
     }
 
@@ -161,6 +165,7 @@ impl Lab {
 
     /// What must hold of every datagram that is sent.
     fn inspect(&mut self, from: usize, datagram: &Datagram) {
+        self.seen[1].validated |= self.google && self.ends[1].quic.stats().established.is_some();
         assert!(datagram.bytes <= self.most, "a datagram of {} bytes", datagram.bytes);
         let overhead: u32 = datagram.packets.iter().map(|p| p.kind.overhead(u32::from(p.number_bytes))).sum();
         let frames: u32 = datagram.frames.iter().map(Frame::bytes).sum();

@@ -4,5 +4,6 @@ mod congestion;
 mod delivery;
 mod ecn;
 mod flow_control;
+mod google;
 mod handshake;
 mod lab;

@@ -93,7 +93,7 @@ impl Connection {
     }
 
     #[inline]
-    fn on_arrived(&mut self, space: Space, content: Content) {
+    pub(super) fn on_arrived(&mut self, space: Space, content: Content) {
         match content {
             Content::Nothing => {}
             Content::Stream(frame) => {
@@ -166,7 +166,10 @@ impl Connection {
         if self.rated {
             ack.lost = lost;
             ack.held = self.pacer.release().since(now);
-            if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
+            // What was not in flight (acknowledgements alone) measures nothing.
+            if newly.delivered > 0
+                && let Some(sampler) = self.recovery.space(Space::Data).sampler()
+            {
                 ack.rate = sampler.sample(now, newly.delivered, min_rtt);
             }
         }
@@ -217,6 +220,15 @@ impl Connection {
         }
         self.signal(now, signal, flight);
         (self.cut_at, self.last_cut) = (Some(now), Some(now));
+    }
+
+    /// A retransmission timeout, where there are any (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start begins again.
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        let again = self.recovery.is_backed_off();
+        let flight = self.recovery.in_flight();
+        self.signal(now, if again { Signal::RepeatedTimeout } else { Signal::Timeout }, flight);
+        // What was sent before is part of it.
+        (self.cut_at, self.last_cut) = (None, Some(now));
     }
 
     fn signal(&mut self, now: Time, signal: Signal, flight: u64) {

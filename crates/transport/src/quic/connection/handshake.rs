@@ -14,7 +14,7 @@ pub(super) const TOKEN: u16 = 64;
 pub(super) struct Crypto {
     pub out: Outgoing,
     pub inc: Incoming,
-    expected: u64,
+    pub expected: u64,
 }
 
 /// How far the handshake has come.
@@ -36,21 +36,24 @@ pub(super) struct Progress {
     /// The server asks for a proof first, and has; the client has a token.
     pub retry_due: bool,
     pub token: u16,
-    asks: bool,
+    pub asks: bool,
     /// Bytes of the client's two flights, and of the server's.
-    hello: u64,
-    finished: u64,
-    flight: [u64; 2],
+    pub hello: u64,
+    pub finished: u64,
+    pub flight: [u64; 2],
     pub started: bool,
 }
 
 impl Progress {
     pub fn new(config: &Config, role: Role) -> Progress {
+        let is_client = role == Role::Client;
+        if let Some(progress) = Progress::of_google(config, is_client) {
+            return progress;
+        }
         let resumed = config.handshake == Handshake::Early;
         let early = resumed || config.handshake == Handshake::Rejected;
         let messages = Messages::new(config);
         let (hello, finished, flight) = (messages.client_hello, messages.finished, messages.answer());
-        let is_client = role == Role::Client;
         let mut crypto: [Crypto; 3] = Default::default();
         crypto[0].expected = if is_client { flight[0] } else { hello };
         crypto[1].expected = if is_client { flight[1] } else { finished };
@@ -116,6 +119,9 @@ impl Connection {
 
     /// Bytes of the handshake have arrived: what follows.
     pub(super) fn advance(&mut self, now: Time) {
+        if self.is_google() {
+            return self.advance_google(now);
+        }
         let progress = &mut self.progress;
         let arrived = |crypto: &Crypto| crypto.expected > 0 && crypto.inc.next >= crypto.expected;
         let [hello, rest] = [arrived(&progress.crypto[0]), arrived(&progress.crypto[1])];
@@ -162,7 +168,7 @@ impl Connection {
         said.into_iter().for_each(|sent| self.on_missing(sent));
     }
 
-    fn establish(&mut self, now: Time) {
+    pub(super) fn establish(&mut self, now: Time) {
         self.stats.established = Some(now);
         self.stats.ready.get_or_insert(now);
         let rtt = Some(self.recovery.rtt.latest()).filter(|_| self.is_measured());

@@ -4,6 +4,7 @@ use super::*;
 use crate::quic::config::Handshake;
 use crate::quic::frame::StreamFrame;
 use crate::quic::packet::{Datagram, Header};
+use crate::quic::sent::Content;
 use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
 
@@ -28,6 +29,7 @@ impl Connection {
             // What follows in the datagram may need keys that this has brought.
             self.advance(now);
         }
+        self.make_again(now, &datagram.protected);
         self.settle();
         self.arm(now);
     }
@@ -46,6 +48,9 @@ impl Connection {
         // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
         let rejected = header.kind == Kind::ZeroRtt && self.config.handshake == Handshake::Rejected;
         if !self.progress.reads[index] || rejected {
+            if space == Space::Initial {
+                self.say_confirmed();
+            }
             return self.drop_packet(header.kind, header.number, Drop::NoKeys);
         }
         if self.acks[index].is_known(header.number) {
@@ -56,6 +61,11 @@ impl Connection {
             // Who reads what went to an address is there.
             self.progress.validated = true;
             self.discard(Space::Initial);
+        }
+        let server = self.role == Role::Server;
+        if header.kind == Kind::OneRtt && server && self.progress.complete && !self.progress.confirmed {
+            // Google's handshake has no message that says so.
+            self.confirm();
         }
         self.idle_at = now + self.idle_timeout();
         self.keep_at = now + self.config.keep_alive;
@@ -82,7 +92,7 @@ impl Connection {
     }
 
     #[inline]
-    fn handle_frame(&mut self, now: Time, space: Space, frame: &Frame, ranges: &[(u64, u64)]) {
+    pub(super) fn handle_frame(&mut self, now: Time, space: Space, frame: &Frame, ranges: &[(u64, u64)]) {
         match frame {
             Frame::Stream(frame) => self.on_stream(frame),
             Frame::Ack(ack) => self.on_ack(now, space, ack, ranges),
@@ -95,6 +105,7 @@ impl Connection {
                     self.recovery.pto_count = 0;
                 }
             }
+            Frame::Recovered(frame) => self.on_arrived(Space::Data, Content::Stream(*frame)),
             Frame::HandshakeDone if !self.progress.confirmed => self.confirm(),
             Frame::Close { .. } => {
                 self.life = Life::Closed;

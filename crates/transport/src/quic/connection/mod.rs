@@ -2,10 +2,12 @@
 
 mod acknowledged;
 mod carrier;
+mod chlo;
 mod datagrams;
 mod handshake;
 mod incoming;
 mod outgoing;
+mod parity;
 mod streams;
 mod timers;
 
@@ -21,6 +23,7 @@ use crate::{Pacer, RttEstimator};
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
+use parity::Parity;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,6 +68,10 @@ pub struct Stats {
     pub retransmissions: u64,
     /// Expiries of the probe timer.
     pub probes: u64,
+    /// Packets of parity.
+    pub parities: u64,
+    /// As a receiver: packets made again from parity.
+    pub recovered: u64,
     /// Times that the window was cut for losses, and that congestion was persistent.
     pub recoveries: u64,
     /// See `recoveries`.
@@ -122,6 +129,7 @@ pub struct Connection {
     heard_of_streams: bool,
     /// It ends once everything was said and heard.
     finishes: bool,
+    parity: Parity,
     /// Other frames that wait.
     frames: VecDeque<Frame>,
     /// Packets to send whatever the window says, and in which space.
@@ -146,7 +154,7 @@ pub struct Connection {
 impl Connection {
     fn new(config: Arc<Config>, role: Role, seed: u64) -> Connection {
         let control = (config.control)(u64::from(config.datagram), seed);
-        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay);
+        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).by(config.rules);
         let rated = control.wants_rate();
         if rated {
             recovery.space(Space::Data).measure_rates();
@@ -174,6 +182,7 @@ impl Connection {
             finishes: false,
             keep_at: Time::NEVER,
             asked: None,
+            parity: Parity::default(),
             frames: VecDeque::new(),
             probes: 0,
             probe_space: Space::Initial,
@@ -283,6 +292,9 @@ impl Connection {
 
     /// The control has been told something.
     fn follow_control(&mut self) {
+        if let Some(most) = self.config.max_window {
+            self.control.restrict(most, 0);
+        }
         self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
     }
 

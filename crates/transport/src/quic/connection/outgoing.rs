@@ -31,13 +31,18 @@ impl Connection {
             self.count(out);
             return true;
         }
+        if self.is_parity_due() {
+            self.parity_datagram(now, out);
+            return true;
+        }
         let limit = u64::from(self.config.datagram).min(self.progress.allowance()) as u32;
         // With a probe goes whatever there is (RFC 9002 section 6.2.4).
         let free = self.may_send(now) || self.probes > 0;
         let mut sent: [Option<(Space, Sent)>; 3] = Default::default();
         let mut first = false;
         for space in Space::ALL {
-            let room = limit.saturating_sub(out.bytes);
+            let free_for_parity = if space == Space::Data { self.parity_header() } else { 0 };
+            let room = limit.saturating_sub(out.bytes + free_for_parity);
             if !self.progress.sends[space as usize] || u64::from(room) < LEAST_ROOM {
                 continue;
             }
@@ -83,7 +88,7 @@ impl Connection {
         self.config.pacing && self.progress.complete
     }
 
-    fn has_content(&self) -> bool {
+    pub(super) fn has_content(&self) -> bool {
         !self.frames.is_empty()
             || !self.streams.ready.is_empty()
             || self.datagrams.is_waiting()
@@ -239,7 +244,7 @@ impl Connection {
 
     /// The datagram leaves.
     #[inline]
-    fn commit(&mut self, now: Time, sent: [Option<(Space, Sent)>; 3], out: &mut Datagram) {
+    pub(super) fn commit(&mut self, now: Time, sent: [Option<(Space, Sent)>; 3], out: &mut Datagram) {
         let mut eliciting = false;
         out.ecn = self.marking.mark(out.packets.len() as u64);
         for (space, mut packet) in sent.into_iter().flatten() {
@@ -266,6 +271,9 @@ impl Connection {
             self.idle_at = self.idle_at.max(now + self.recovery.pto(Space::Data));
             self.keep_at = now + self.config.keep_alive;
         }
+        if self.config.fec > 0 {
+            self.protect(out);
+        }
         self.count(out);
         self.arm(now);
     }
@@ -282,7 +290,8 @@ impl Connection {
         let srtt = self.recovery.rtt.srtt();
         // Section 7.7: a little more than a window in a round-trip time.
         let derived = || {
-            let bits = self.cwnd as u128 * 8 * 5 / 4 * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
+            let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
+            let bits = self.cwnd as u128 * 8 * u128::from(part) * 1_000_000 / u128::from(srtt.as_nanos().max(1));
             Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX).max(1))
         };
         let rate = self.control.pacing_rate().unwrap_or_else(derived);

@@ -44,22 +44,28 @@ impl Connection {
             self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
             self.on_lost(now, found);
         } else {
-            self.on_probe_timeout();
+            self.on_probe_timeout(now);
         }
         self.arm(now);
     }
 
-    fn on_probe_timeout(&mut self) {
+    fn on_probe_timeout(&mut self, now: Time) {
         self.stats.probes += 1;
-        self.recovery.pto_count += 1;
         // The handshake comes first: nothing else is answered before.
         match self.kept_back().or_else(|| self.recovery.pto_space(self.counts_data())) {
             Some(space) => {
-                (self.probe_space, self.probes) = (space, 2);
+                let (packets, closes) = self.recovery.on_timer(space);
+                (self.probe_space, self.probes) = (space, packets);
+                if closes {
+                    self.on_timeout(now);
+                }
                 self.repeat_oldest(space);
             }
             // The server may be waiting for more bytes from an address that it does not know.
-            None => (self.probe_space, self.probes) = (self.deadlock_space().unwrap_or(Space::Initial), 1),
+            None => {
+                (self.probe_space, self.probes) = (self.deadlock_space().unwrap_or(Space::Initial), 1);
+                self.recovery.on_timer(self.probe_space);
+            }
         }
     }
 

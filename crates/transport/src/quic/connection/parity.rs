@@ -1,0 +1,91 @@
+//! Forward error correction as Google's QUIC had it up to version 31 (*QUIC FEC v1*, Swett, 2016): after a group of packets one
+//! more is the XOR of them, from which one that is lost is made again without waiting for it to be sent again. Parity counts as
+//! in flight but does not wait for the window; a packet made again counts as lost for the congestion control all the same.
+
+use super::*;
+use crate::quic::packet::{Datagram, Header, Kind, number_bytes};
+use crate::quic::sent::{Content, Sent};
+
+/// Groups that wait for packets that are late.
+const MOST_WAITING: usize = 16;
+
+/// Groups under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parity {
+    /// What the packets of the group that is being sent said, by their numbers; how many they are, and the longest's bytes.
+    group: Vec<(u64, Frame)>,
+    packets: usize,
+    longest: u32,
+    /// What came of groups that lack more than one packet.
+    waiting: VecDeque<Vec<(u64, Frame)>>,
+}
+
+impl Connection {
+    /// Bytes that packets leave free, so that their parity has room for its own header.
+    pub(super) fn parity_header(&self) -> u32 {
+        if self.config.fec > 0 { Frame::Parity(0).bytes() + 2 } else { 0 }
+    }
+
+    /// A datagram leaves: its packet of data belongs to the group.
+    pub(super) fn protect(&mut self, out: &Datagram) {
+        let mut frames = &out.frames[..];
+        for header in &out.packets {
+            let (own, rest) = frames.split_at(usize::from(header.frames));
+            frames = rest;
+            if header.kind == Kind::OneRtt && own.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
+                let said = own.iter().filter(|frame| frame.is_ack_eliciting());
+                self.parity.group.extend(said.map(|frame| (header.number, *frame)));
+                self.parity.packets += 1;
+                self.parity.longest = self.parity.longest.max(own.iter().map(Frame::bytes).sum());
+            }
+        }
+    }
+
+    /// A group is complete: it has its size, or there is no more to say.
+    pub(super) fn is_parity_due(&self) -> bool {
+        let complete = self.parity.packets >= self.config.fec || !self.has_content();
+        self.parity.packets > 0 && complete && self.progress.allowance() >= u64::from(self.config.datagram)
+    }
+
+    /// Fills `out` with a group's parity.
+    pub(super) fn parity_datagram(&mut self, now: Time, out: &mut Datagram) {
+        let space = &self.recovery.spaces[Space::Data as usize];
+        let (number, number_bytes) = (space.next_number(), number_bytes(space.unacknowledged()));
+        let frame = Frame::Parity(self.parity.longest as u16);
+        out.frames.push(frame);
+        out.packets.push(Header { kind: Kind::OneRtt, number, number_bytes: number_bytes as u8, frames: 1, ranges: 0 });
+        out.bytes = Kind::OneRtt.overhead(number_bytes) + frame.bytes();
+        out.protected.append(&mut self.parity.group);
+        (self.parity.packets, self.parity.longest) = (0, 0);
+        self.stats.parities += 1;
+        let packet = Sent::new(now, out.bytes, true, None, Content::Nothing, Space::Data);
+        self.commit(now, [None, None, Some((Space::Data, packet))], out);
+    }
+
+    /// A datagram has come, perhaps with parity: what now lacks one packet of its group is made again.
+    pub(super) fn make_again(&mut self, now: Time, protected: &[(u64, Frame)]) {
+        if !protected.is_empty() && self.progress.reads[Space::Data as usize] {
+            self.parity.waiting.push_back(protected.to_vec());
+        }
+        if self.parity.waiting.len() > MOST_WAITING {
+            self.parity.waiting.pop_front();
+        }
+        for _ in 0..self.parity.waiting.len() {
+            let Some(group) = self.parity.waiting.pop_front() else { break };
+            let known = |number| self.acks[Space::Data as usize].is_known(number);
+            let mut missing = group.iter().map(|&(number, _)| number).filter(|&number| !known(number));
+            let Some(first) = missing.next() else { continue };
+            if missing.any(|number| number != first) {
+                self.parity.waiting.push_back(group);
+                continue;
+            }
+            self.stats.recovered += 1;
+            for (_, frame) in group.iter().filter(|(number, _)| *number == first) {
+                self.handle_frame(now, Space::Data, frame, &[]);
+                if let Frame::Stream(frame) = frame {
+                    self.frames.push_back(Frame::Recovered(*frame));
+                }
+            }
+        }
+    }
+}
