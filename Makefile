@@ -22,7 +22,7 @@ help:
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
-	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, scenario by scenario'
+	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
 	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
@@ -85,11 +85,13 @@ bench: setup
 	$(BIN)/python bench/run.py
 	cargo bench --quiet -p vazao-transport --bench schedulers
 
-# Our TCP, SCTP and MPTCP beside the Linux kernel's over a grid of paths, losses and sizes; needs a kernel (make kernel).
+# Our TCP, SCTP and MPTCP beside the Linux kernel's over a grid of paths, losses and sizes (needs a kernel: make kernel), and
+# our QUIC beside a production library's.
 agreement: setup
 	$(BIN)/python bench/agreement.py
 	$(BIN)/python bench/sctp_agreement.py
 	$(BIN)/python bench/mptcp_agreement.py
+	$(BIN)/python bench/quic_agreement.py
 
 # Our transports beside other people's measurements (bench/README.md says how to read the table).
 references: setup

@@ -4,8 +4,18 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The crates whose code decides what a run does.
-const ENGINE: &[&str] =
-    &["engine", "network", "congestion", "wire", "transport", "application", "guest", "guest/program", "scenario"];
+const ENGINE: &[&str] = &[
+    "engine",
+    "network",
+    "congestion",
+    "wire",
+    "transport",
+    "application",
+    "guest",
+    "guest/program",
+    "quinn",
+    "scenario",
+];
 
 fn main() {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where")).join("..");

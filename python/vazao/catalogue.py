@@ -1,17 +1,20 @@
-"""What can be named in a scenario, from the engine's registry, and the built-in studies."""
+"""What can be named in a scenario, from the engine's registry, and the built-in studies and scenarios."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from vazao import _core
 from vazao.errors import ScenarioError, did_you_mean
-from vazao.study import built_in_studies, load_study
+from vazao.study import built_in_scenarios, built_in_studies, load_study
 
 STUDIES = "study"
+SCENARIOS = "scenario"
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,11 @@ class Entry:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Everything in the registry and every built-in study."""
+    """Everything in the registry, every built-in study and every built-in scenario."""
     registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
     found = [_entry(kind, entry) for kind, listed in registry.items() for entry in listed]
-    return tuple(found + [_study(name) for name in built_in_studies()])
+    studies = [_study(name) for name in built_in_studies()]
+    return tuple(found + studies + [_scenario(name, path) for name, path in built_in_scenarios().items()])
 
 
 def _entry(kind: str, entry: dict[str, Any]) -> Entry:
@@ -56,6 +60,14 @@ def _entry(kind: str, entry: dict[str, Any]) -> Entry:
 def _study(name: str) -> Entry:
     study = load_study(name)
     return Entry(STUDIES, name, (), study.title, study.source, study.question, ())
+
+
+def _scenario(name: str, path: Path) -> Entry:
+    """What the comments at the head of a scenario say of it: what it is, and after `source:` whose."""
+    text = path.read_text(encoding="utf-8")
+    comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
+    about, _, source = " ".join(comments).partition(". source: ")
+    return Entry(SCENARIOS, name, (), tomllib.loads(text)["name"].capitalize(), source, about, ())
 
 
 def kinds() -> list[str]:

@@ -90,7 +90,7 @@ def _options(
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")],
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.")],
     changes: Changes = None,
     seed: Seed = None,
     full: Annotated[
@@ -309,7 +309,7 @@ def sql(
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study.")],
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.")],
     changes: Changes = None,
     seed: Seed = None,
 ) -> None:
@@ -360,7 +360,7 @@ def _estimate(hops: float, seconds: float) -> str:
 
 @app.command("list")
 def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without it, everything.")] = None) -> None:
-    """List congestion controls, queues, loss models, applications, topologies, studies."""
+    """List congestion controls, queues, loss models, applications, topologies, studies, scenarios."""
     entries = catalogue.of_kind(kind) if kind else list(catalogue.entries())
     for each in dict.fromkeys(entry.kind for entry in entries):
         rows = [(entry.name, entry.title, entry.source) for entry in entries if entry.kind == each]
@@ -369,7 +369,9 @@ def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without
 
 
 @app.command()
-def explain(name: Annotated[str, typer.Argument(help="An algorithm, a transport, a topology or a study.")]) -> None:
+def explain(
+    name: Annotated[str, typer.Argument(help="An algorithm, a transport, a topology, a study, a scenario.")],
+) -> None:
     """Say what it is, where it comes from, and its parameters with defaults."""
     for entry in catalogue.named(name):
         also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""

@@ -140,7 +140,7 @@ def test_version(vazao: Vazao) -> None:
         (["run", "binary.toml"], "binary.toml: not a text in UTF-8 (byte 7)"),
         (["run", "broken.toml"], "broken.toml:2"),
         (["run", "broken-study.toml"], "broken-study.toml:2: "),
-        (["run", "no-such-study"], "'no-such-study' is neither a file nor a built-in study"),
+        (["run", "no-such-study"], "'no-such-study' is neither a file nor a built-in study or scenario"),
         (["run", "small.toml", "--set", "network"], "write KEY=VALUE"),
         (["run", "small.toml", "--set", "network.botleneck.rate=1 Mbps"], "did you mean"),
         (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "is not a rate; did you mean"),

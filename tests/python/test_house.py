@@ -15,6 +15,7 @@ FLOORS = {
     "transport": 3,
     "application": 4,
     "guest": 3,
+    "quinn": 4,
     "scenario": 5,
     "python": 6,
 }

@@ -142,7 +142,9 @@ impl Direction {
     /// What the wire does to packets, if anything; `stream` gives the random stream for a purpose.
     pub fn impairments(&self, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
         let spec = &self.impairments;
-        let chance = |key: &str, parameters: &Parameters| Chance::new(parameters.number("probability"), stream(key));
+        let chance = |key: &str, parameters: &Parameters| {
+            Chance::new(parameters.number("probability"), stream(key)).limited(parameters)
+        };
         let outages = self.outages(true);
         let is_none = self.loss.is_none()
             && outages.is_empty()

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use vazao_scenario::{Column, HostPlan, Options, Outcome, Output, Scenario, Stopped, Table};
+use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Stopped, Table};
+#[cfg(feature = "quinn-guest")]
+use vazao_transport::library::Library;
 
 /// The tables of one run, or why it failed.
 #[pyclass(frozen, name = "Outcome", module = "vazao._core")]
@@ -115,7 +117,8 @@ fn run_one(
         let mut qlog = logs.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
         let capture = capture.as_mut().map(|write| write as Output<'_>);
         let qlog = qlog.as_mut().map(|write| write as Output<'_>);
-        vazao_scenario::run(scenario, stop, Options { id: Some(run_id), capture, qlog, start: Some(&start) })
+        let options = Options { id: Some(run_id), capture, qlog, start: Some(&start), connect: CONNECT };
+        vazao_scenario::run(scenario, stop, options)
     });
     for files in [captures, logs].into_iter().flatten() {
         match &result {
@@ -143,6 +146,16 @@ use crate::guests::start as start_guest;
 fn start_guest(plan: &HostPlan, _: &Arc<AtomicBool>) -> Result<Box<dyn vazao_network::Host>, String> {
     Err(format!("host {:?}: Linux guests run on Linux on x86-64 only", plan.name))
 }
+
+/// Makes connections that a library plays.
+#[cfg(feature = "quinn-guest")]
+const CONNECT: Option<Connect<'static>> = Some(&|plan| {
+    let end = |end| -> Box<dyn Library> { Box::new(end) };
+    vazao_quinn::pair(plan).map(|ends| ends.map(end))
+});
+
+#[cfg(not(feature = "quinn-guest"))]
+const CONNECT: Option<Connect<'static>> = None;
 
 /// Why a run unwound: a user's own code, or a bug.
 fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {

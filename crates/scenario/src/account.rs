@@ -9,6 +9,7 @@ use crate::world::{End, Endpoint, Flow, World};
 use std::borrow::Cow;
 use vazao_application::{Sides, Viewing};
 use vazao_engine::{Duration, Histogram, Time};
+use vazao_transport::library::Library;
 use vazao_transport::mptcp;
 use vazao_transport::quic;
 use vazao_transport::sctp::Association;
@@ -32,7 +33,7 @@ pub(crate) struct Account<'a> {
     pub measure: Cow<'a, FlowMeasure>,
     /// How long each message took that was delivered, if there are such.
     pub messages: Option<&'a Histogram>,
-    /// What a guest's program said when it gave up.
+    /// What a guest's program or a library said when it gave up.
     pub failure: Option<String>,
     /// How many connections it had, if that is its application's choice.
     pub connections: Option<u64>,
@@ -117,7 +118,9 @@ impl<'a> Account<'a> {
             arrivals: Arrivals::of(flow, receiver.map(|receiver| &receiver.machine), ledger),
             messages: sender.zip(receiver).and_then(|(sender, receiver)| message_latency(sender, receiver)),
             measure: Cow::Borrowed(&flow.measure),
-            failure: ledger.and_then(|ledger| ledger.failure.clone()),
+            failure: ledger
+                .and_then(|ledger| ledger.failure.clone())
+                .or_else(|| library_failure(sender, receiver, flow)),
             connections: None,
             viewing: None,
         };
@@ -146,7 +149,7 @@ impl<'a> Account<'a> {
         let closed = sink.is_closed();
         let in_order = !sink.is_disordered() && receiver.machine.misplaced() == 0;
         match &receiver.machine {
-            Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_) => {
+            Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_) | Machine::Library(_) => {
                 self.conclude(Ends { written, closed, in_order, accounted: None });
             }
             Machine::Udp(_) => self.conclude_datagrams(Ends { written, closed, in_order, accounted: None }),
@@ -209,6 +212,16 @@ impl<'a> Account<'a> {
     }
 }
 
+/// What a library says of why it gave up, and at which side.
+fn library_failure(sender: Option<&Endpoint>, receiver: Option<&Endpoint>, flow: &Flow) -> Option<String> {
+    let ends = if flow.client_sends { [sender, receiver] } else { [receiver, sender] };
+    let said = |end: Option<&Endpoint>| match &end?.machine {
+        Machine::Library(end) => end.failure().map(str::to_owned),
+        _ => None,
+    };
+    ["client", "server"].iter().zip(ends).find_map(|(side, end)| Some(format!("{side}: {}", said(end)?)))
+}
+
 /// Whether every message of a sender's was delivered or reported to be given up, if they may be: what an association has
 /// lost with its restart may be both.
 fn is_accounted(sender: &Machine, receiver: &Association) -> Option<bool> {
@@ -228,8 +241,8 @@ fn is_accounted(sender: &Machine, receiver: &Association) -> Option<bool> {
 fn message_latency<'a>(sender: &'a Endpoint, receiver: &'a Endpoint) -> Option<&'a Histogram> {
     let messages = sender.application.messages().or(receiver.application.messages())?;
     match &receiver.machine {
-        Machine::Tcp(_) | Machine::Sctp(_) | Machine::Mptcp(_) | Machine::Quic(_) => Some(messages.latency()),
         Machine::Udp(endpoint) => Some(&endpoint.stats().latency),
+        _ => Some(messages.latency()),
     }
 }
 
@@ -260,7 +273,7 @@ impl Arrivals {
                 let (duplicates, reordered) = stats.map(|stats| (stats.duplicates, stats.reordered)).unzip();
                 Arrivals { duplicates, reordered, ..dropped }
             }
-            (None, None) => dropped,
+            (Some(Machine::Library(_)), _) | (None, None) => dropped,
         }
     }
 }
@@ -273,6 +286,7 @@ impl<'a> Counts<'a> {
             Machine::Sctp(end) => Counts::of_association(&end.association),
             Machine::Mptcp(end) => Counts::of_bundle(end),
             Machine::Quic(connection) => Counts::of_quic(connection),
+            Machine::Library(end) => Counts::of_library(&**end),
         }
     }
 
@@ -316,6 +330,21 @@ impl<'a> Counts<'a> {
             spurious_retransmissions: Some(stats.spurious_losses),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.is_measured().then(|| sender.rtt().srtt()),
+            is_over: sender.is_over(),
+            ..Counts::default()
+        }
+    }
+
+    /// Retransmissions are packets declared lost: the content of each is sent again. How often its timer expired a library
+    /// does not say.
+    fn of_library(sender: &dyn Library) -> Counts<'a> {
+        let report = sender.report();
+        Counts {
+            packets: report.datagrams,
+            retransmissions: Some(report.lost),
+            recoveries: Some(report.cuts),
+            rtt: Cow::Owned(sender.rtt()),
+            srtt: report.srtt,
             is_over: sender.is_over(),
             ..Counts::default()
         }

@@ -3,6 +3,7 @@
 use crate::address::{Addresses, initial_sequences};
 use crate::flow::{FlowSpec, Routes};
 use crate::guests::{Guests, Way};
+use crate::library::Libraries;
 use crate::machine::Machine;
 use crate::measure::FlowMeasure;
 use crate::multihomed::Multihomed;
@@ -81,7 +82,7 @@ impl<T> Shared<T> {
 }
 
 /// Builds the world of a scenario around a probe. Its guests are still to be started and added.
-pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> World<P> {
+pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: Libraries, probe: P) -> World<P> {
     let graph = &scenario.graph;
     let mut scheduler = Wheel::default();
     let mut network = build_network(scenario, &mut scheduler);
@@ -125,6 +126,10 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, probe: P) -> Wor
         let mut machine = |side: usize, application| {
             if spec.stacks[side] == Stack::Linux {
                 return Side::Guest(cast.guest(number, side));
+            }
+            if spec.stacks[side] == Stack::Quinn {
+                let machine = libraries.machine(number, side);
+                return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Udp {
                 return Side::Machine(Box::new(udp_machine(spec, paced)), application, None, ids[number][side]);

@@ -2,13 +2,13 @@
 
 use crate::address::{Address, Addresses, Place, Socket};
 use crate::chunks::encode_chunks;
-use crate::codec::{Contents, Offsets, encode, encode_datagram};
+use crate::codec::{Contents, Offsets, encode, encode_datagram, encode_payload};
 use crate::datagrams::{Sealer, is_sealed};
 use crate::probe::{Crossing, FlowEnd};
 use crate::scenario::Scenario;
 use crate::subflows::{self, Firsts};
 use crate::world::Body;
-use vazao_engine::Time;
+use vazao_engine::{Ecn, Time};
 use vazao_transport::mptcp::Multipath;
 use vazao_transport::sctp;
 use vazao_transport::tcp::{Extra, Segment};
@@ -35,6 +35,8 @@ pub(crate) struct Capture {
     /// Who writes the datagrams of QUIC connections of ours.
     sealers: Vec<Option<Box<Sealer>>>,
     packet: Vec<u8>,
+    /// How long the head of each interface's file is, zero once it has been handed on.
+    heads: Vec<usize>,
 }
 
 /// How much is kept before it is handed to the output.
@@ -58,6 +60,7 @@ impl Capture {
             }
         }
         Capture {
+            heads: interfaces.iter().map(|(_, bytes)| bytes.len()).collect(),
             interfaces,
             sealers,
             sockets: addresses.sockets.iter().map(|ends| ends.map(socket)).collect(),
@@ -95,7 +98,7 @@ impl Capture {
                 encode(segment, extra, (source.place(), target.place()), contents, &mut self.packet);
             }
             Body::Udp(datagram) => encode_datagram(datagram, (&source, &target), &mut self.packet),
-            Body::Sctp(_) | Body::Quic(_) => unreachable!("packets of these come by other ways"),
+            Body::Sctp(_) | Body::Quic(_) | Body::Payload(_) => unreachable!("packets of these come by other ways"),
             Body::Bytes(_) => unreachable!("guests' packets are bytes already"),
         }
         let interface = sockets[at].0.interface;
@@ -163,6 +166,26 @@ impl Capture {
         self.bytes_at(now, self.sockets[flow][at].0.interface, direction);
     }
 
+    /// Records a datagram of a library's where side `at` of a flow sends or receives it.
+    pub fn payload(&mut self, now: Time, (flow, at): (usize, usize), direction: Direction, payload: &[u8], ecn: Ecn) {
+        let from = if direction == Direction::Outbound { at } else { 1 - at };
+        let [source, target] = [from, 1 - from].map(|side| self.sockets[flow][side].0.place());
+        self.packet.clear();
+        encode_payload(payload, (source, target), ecn, &mut self.packet);
+        self.bytes_at(now, self.sockets[flow][at].0.interface, direction);
+    }
+
+    /// Puts secrets of a flow before what of its packets is still kept: whoever reads the file must have them first.
+    pub fn secrets(&mut self, flow: usize, lines: &str) {
+        for (socket, _) in &self.sockets[flow] {
+            let (_, bytes) = &mut self.interfaces[socket.interface];
+            let place = self.heads[socket.interface];
+            let mut block = Vec::new();
+            pcapng::key_log(lines, &mut block);
+            bytes.splice(place..place, block);
+        }
+    }
+
     /// Records what was encoded last.
     fn bytes_at(&mut self, now: Time, interface: usize, direction: Direction) {
         let packet = pcapng::Packet::new(0, now.as_nanos(), direction, &self.packet);
@@ -177,10 +200,11 @@ impl Capture {
 
     /// Hands what is buffered to the output: all of it, or what has grown large.
     pub fn flush(&mut self, all: bool, output: Output<'_>) -> Result<(), String> {
-        for (name, bytes) in &mut self.interfaces {
+        for ((name, bytes), head) in self.interfaces.iter_mut().zip(&mut self.heads) {
             if !bytes.is_empty() && (all || bytes.len() >= BUFFER) {
                 output(name, bytes)?;
                 bytes.clear();
+                *head = 0;
             }
         }
         Ok(())

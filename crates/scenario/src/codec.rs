@@ -82,10 +82,16 @@ pub(crate) fn encode_datagram(datagram: &Datagram, (source, target): (&Socket, &
     let (room, rest) = payload.split_at_mut(head.len().min(usize::from(datagram.payload)));
     room.copy_from_slice(&head[..room.len()]);
     content::fill(0, rest);
+    encode_payload(&payload, (source.place(), target.place()), Ecn::NotEct, out);
+}
+
+/// Appends the UDP datagram with this payload in an IP packet.
+pub(crate) fn encode_payload(payload: &[u8], (source, target): (Place, Place), ecn: Ecn, out: &mut Vec<u8>) {
     let length = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + payload.len();
-    let ip = ipv4::Header::new(source.address, target.address, udp::PROTOCOL, length as u16);
+    let mut ip = ipv4::Header::new(source.address, target.address, udp::PROTOCOL, length as u16);
+    ip.ecn = ipv4::Ecn::from_bits(ecn as u8);
     ipv4::encode(&ip, out);
-    udp::encode(source.port, target.port, &payload, ip.pseudo_header(), out);
+    udp::encode(source.port, target.port, payload, ip.pseudo_header(), out);
 }
 
 /// The TCP header in an IP packet, its payload, and the packet's ECN codepoint.

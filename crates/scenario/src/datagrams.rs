@@ -4,6 +4,7 @@ use crate::address::Place;
 use crate::build::control_factory;
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
+use crate::stack::Stack;
 use crate::transport::Protocol;
 use vazao_engine::{Duration, Ecn, Stream};
 use vazao_transport::quic::{self, Datagram, Handshake, Messages};
@@ -201,7 +202,7 @@ fn secret(seed: u64, number: usize) -> Secret {
 
 /// Whether a flow is a QUIC connection of ours, whose datagrams are counted and not written.
 pub(crate) fn is_sealed(flow: &FlowSpec) -> bool {
-    flow.transport.entry.build == Protocol::Quic && !flow.transport.has_guest()
+    flow.transport.entry.build == Protocol::Quic && flow.transport.stacks[0] == Stack::Vazao
 }
 
 /// The settings of such a flow.

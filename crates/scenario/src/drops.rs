@@ -42,6 +42,11 @@ impl<P: Probe> World<P> {
                 }
             }
             Body::Udp(_) => (self.endpoints[packet.to as usize].flow as usize, true),
+            Body::Payload(payload) => {
+                self.payloads.discard(payload);
+                let endpoint = &self.endpoints[packet.to as usize];
+                (endpoint.flow as usize, !endpoint.sends)
+            }
             Body::Quic(datagram) => {
                 self.datagrams.discard(datagram);
                 let endpoint = &self.endpoints[packet.to as usize];

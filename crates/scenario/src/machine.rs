@@ -7,6 +7,7 @@ use crate::multihomed::Multihomed;
 use crate::multipath::Bundle;
 use vazao_application::Application;
 use vazao_engine::Time;
+use vazao_transport::library::Library;
 use vazao_transport::quic;
 use vazao_transport::tcp::Connection;
 use vazao_transport::tls::Session;
@@ -21,6 +22,7 @@ pub(crate) enum Machine {
     Sctp(Box<Multihomed>),
     Mptcp(Box<Bundle>),
     Quic(Box<quic::Connection>),
+    Library(Box<dyn Library>),
 }
 
 impl Machine {
@@ -33,6 +35,7 @@ impl Machine {
             Machine::Sctp(end) => end.association.next_timeout(),
             Machine::Mptcp(end) => end.connection.next_timeout(),
             Machine::Quic(connection) => connection.next_timeout(),
+            Machine::Library(end) => end.next_timeout(),
         }
     }
 
@@ -45,6 +48,7 @@ impl Machine {
             Machine::Sctp(end) => drive_messages(application, now, end),
             Machine::Mptcp(end) => drive_bundle(application, now, end),
             Machine::Quic(connection) => drive_quic(application, now, connection),
+            Machine::Library(end) => drive_library(application, now, end),
         }
     }
 
@@ -66,6 +70,7 @@ impl Machine {
             Machine::Sctp(end) => end.association.is_over(),
             Machine::Mptcp(end) => end.connection.is_over(),
             Machine::Quic(connection) => connection.is_over(),
+            Machine::Library(end) => end.is_over(),
         }
     }
 
@@ -76,6 +81,7 @@ impl Machine {
             Machine::Mptcp(end) => end.connection.stats().misplaced + end.sum(|stats| stats.misplaced),
             Machine::Sctp(end) => end.association.stats().misplaced,
             Machine::Quic(connection) => connection.stats().misplaced,
+            Machine::Library(end) => end.report().misplaced,
             Machine::Udp(_) => 0,
         }
     }
@@ -88,6 +94,7 @@ impl Machine {
             Machine::Sctp(end) => end.association.failure().is_some(),
             Machine::Mptcp(end) => end.connection.failure().is_some(),
             Machine::Quic(connection) => connection.failure().is_some(),
+            Machine::Library(end) => end.failure().is_some(),
         }
     }
 
@@ -99,6 +106,7 @@ impl Machine {
             Machine::Sctp(end) => end.association.stats().established,
             Machine::Mptcp(end) => end.connection.stats().established,
             Machine::Quic(connection) => connection.stats().ready,
+            Machine::Library(end) => end.report().ready,
         }
     }
 }
@@ -123,4 +131,10 @@ fn drive_bundle(application: &mut Application, now: Time, end: &mut Bundle) {
 #[cold]
 fn drive_quic(application: &mut Application, now: Time, connection: &mut quic::Connection) {
     application.drive(now, connection);
+}
+
+#[cold]
+fn drive_library(application: &mut Application, now: Time, end: &mut Box<dyn Library>) {
+    end.set_clock(now);
+    application.drive(now, end);
 }

@@ -150,7 +150,7 @@ impl<P: Probe> World<P> {
             }
             Body::Bytes(frame) => change_bytes(self.guests.frame_mut(*frame), strips(), alters),
             // None has TCP's options, or lets its payload be altered unnoticed.
-            Body::Udp(_) | Body::Sctp(_) | Body::Quic(_) => {}
+            Body::Udp(_) | Body::Sctp(_) | Body::Quic(_) | Body::Payload(_) => {}
         }
         let fate = self.network.pass(self.now, id, &mut self.scheduler);
         self.heed_fate(fate);

@@ -20,6 +20,12 @@ impl Reused for quic::Datagram {
     }
 }
 
+impl Reused for Vec<u8> {
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+}
+
 /// Contents of packets under way, by number.
 #[derive(Default)]
 pub(crate) struct Pool<T> {

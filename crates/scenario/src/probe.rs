@@ -39,6 +39,10 @@ pub(crate) trait Probe {
     fn on_datagram(&mut self, _now: Time, _end: FlowEnd, _datagram: Crossing<'_>, _connection: &mut quic::Connection) {}
     /// One of our QUIC connections has handled its timers.
     fn on_timeout(&mut self, _now: Time, _end: FlowEnd, _connection: &mut quic::Connection) {}
+    /// A library sends or receives a datagram, marked as it is there.
+    fn on_payload(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _payload: &[u8], _ecn: Ecn) {}
+    /// Secrets came up by which a library's packets can be read: lines of a key log.
+    fn on_secrets(&mut self, _flow: usize, _lines: &str) {}
     /// A guest sends or receives an IP packet at an interface.
     fn on_bytes(&mut self, _now: Time, _interface: usize, _direction: Direction, _packet: &[u8]) {}
     /// A packet was dropped.

@@ -3,19 +3,20 @@
 use crate::build::{Cast, build};
 use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
+use crate::datagrams::is_sealed;
 use crate::flow::FlowSpec;
+use crate::library::{Connect, Libraries};
 use crate::measure::SenderState;
 use crate::plan::HostPlan;
 use crate::probe::{Crossing, FlowEnd, Probe, Silent};
 use crate::qlog::Log;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
-use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Progress;
-use vazao_engine::Time;
+use vazao_engine::{Ecn, Time};
 use vazao_network::{Host, Network};
 use vazao_transport::tcp::Extra;
 use vazao_transport::{quic, sctp};
@@ -48,6 +49,8 @@ pub struct Options<'a> {
     pub qlog: Option<Output<'a>>,
     /// Starts guests; without it there are none to be had.
     pub start: Option<Start<'a>>,
+    /// Makes the ends that a library plays; without it there are none to be had.
+    pub connect: Option<Connect<'a>>,
 }
 
 /// Runs a scenario.
@@ -55,10 +58,10 @@ pub struct Options<'a> {
 /// # Errors
 /// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
-    let Options { id, capture, qlog, start } = options;
+    let Options { id, capture, qlog, start, connect } = options;
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
-    if qlog.is_some() && !scenario.flows.iter().any(|flow| flow.transport.entry.build == Protocol::Quic) {
-        let problem = "there is nothing to log for --qlog: no flow's transport is quic";
+    if qlog.is_some() && !scenario.flows.iter().any(is_sealed) {
+        let problem = "there is nothing to log for --qlog: no flow is a QUIC connection of ours";
         return Err(Stopped::NotRun(problem.to_owned()));
     }
     if let (Some(number), true) = (scenario.flows.iter().position(is_unwritable), capture.is_some()) {
@@ -67,8 +70,9 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         return Err(Stopped::NotRun(problem));
     }
     let cast = Cast::new(scenario, capture.is_some() || qlog.is_some()).map_err(Stopped::NotRun)?;
+    let libraries = Libraries::new(scenario, connect).map_err(Stopped::NotRun)?;
     if scenario.trace.measures.is_empty() && capture.is_none() && qlog.is_none() {
-        let mut world = build(scenario, &cast, Silent);
+        let mut world = build(scenario, &cast, libraries, Silent);
         add_guests(&mut world, &cast, start, stop)?;
         world.run(scenario.until, stop)?;
         return Ok(collect(&id, scenario, &mut world, &[]));
@@ -77,7 +81,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     let interval = trace.queue_interval();
     let output = capture.map(|output| (Capture::new(scenario, &cast.addresses), output));
     let log = qlog.map(|output| (Log::new(scenario, &cast.addresses), output));
-    let mut world = build(scenario, &cast, Recorder { trace, output, log });
+    let mut world = build(scenario, &cast, libraries, Recorder { trace, output, log });
     add_guests(&mut world, &cast, start, stop)?;
     if let Some(interval) = interval {
         world.sample_links(interval);
@@ -163,6 +167,16 @@ impl Probe for Recorder<'_> {
     fn on_timeout(&mut self, now: Time, end: FlowEnd, connection: &mut quic::Connection) {
         if let Some((log, _)) = &mut self.log {
             log.timeout(now, end, connection);
+        }
+    }
+    fn on_payload(&mut self, now: Time, end: FlowEnd, way: Direction, payload: &[u8], ecn: Ecn) {
+        if let Some((capture, _)) = &mut self.output {
+            capture.payload(now, end, way, payload, ecn);
+        }
+    }
+    fn on_secrets(&mut self, flow: usize, lines: &str) {
+        if let Some((capture, _)) = &mut self.output {
+            capture.secrets(flow, lines);
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {

@@ -17,11 +17,13 @@ pub enum Stack {
     Vazao,
     /// The unmodified Linux kernel, as a guest in virtual time.
     Linux,
+    /// quinn-proto, a production QUIC library, in virtual time.
+    Quinn,
 }
 
 impl Stack {
-    const ALL: [(&'static str, Stack); 2] = [("vazao", Stack::Vazao), ("linux", Stack::Linux)];
-    const NAMES: [&'static str; 2] = ["vazao", "linux"];
+    const ALL: [(&'static str, Stack); 3] = [("vazao", Stack::Vazao), ("linux", Stack::Linux), ("quinn", Stack::Quinn)];
+    const NAMES: [&'static str; 3] = ["vazao", "linux", "quinn"];
 
     /// As a user types it.
     pub fn name(self) -> &'static str {

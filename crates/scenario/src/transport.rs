@@ -30,7 +30,7 @@ impl Protocol {
     fn stacks(self) -> &'static [Stack] {
         match self {
             Protocol::Tcp | Protocol::Udp | Protocol::Sctp | Protocol::Mptcp => &[Stack::Vazao, Stack::Linux],
-            Protocol::Quic => &[Stack::Vazao],
+            Protocol::Quic => &[Stack::Vazao, Stack::Quinn],
         }
     }
 }
@@ -111,6 +111,27 @@ pub const LINUX_CONTROLS: &[(&str, &str)] = &[
     ("dctcp", "dctcp"),
     ("cdg", "cdg"),
     ("bbr", "bbr"),
+];
+
+/// The congestion controls of quinn's own: BBR's first version, CUBIC and NewReno as it writes them.
+pub const QUINN_CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
+
+/// What of QUIC's parameters quinn can be told; the rest it decides itself.
+const QUINN_PARAMETERS: &[&str] = &[
+    "cc",
+    "slow_start",
+    "handshake",
+    "certificate",
+    "datagram",
+    "initial_window",
+    "initial_ssthresh",
+    "abc_limit",
+    "initial_rtt",
+    "keep_alive",
+    "idle_timeout",
+    "stream_window",
+    "connection_window",
+    "send_buffer",
 ];
 
 /// What of TCP's parameters a guest can be told; the rest its kernel decides.
@@ -225,13 +246,26 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         );
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Tcp {
-        refuse_own(&table, TCP, LINUX_PARAMETERS)?;
+        refuse_own(&table, TCP, LINUX_PARAMETERS, KERNEL)?;
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Mptcp {
-        refuse_own(&table, MPTCP, &["cc", "path_manager"])?;
+        refuse_own(&table, MPTCP, &["cc", "path_manager"], KERNEL)?;
     }
     if stacks == [Stack::Linux; 2] && entry.build == Protocol::Sctp {
-        refuse_own(&table, sctp::PARAMETERS, &["multihomed", "interleaving"])?;
+        refuse_own(&table, sctp::PARAMETERS, &["multihomed", "interleaving"], KERNEL)?;
+    }
+    if stacks.contains(&Stack::Quinn) {
+        if stacks[0] != stacks[1] {
+            return Err(whole.error(
+                "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
+            ));
+        }
+        refuse_own(
+            &table,
+            quic::PARAMETERS,
+            QUINN_PARAMETERS,
+            "quinn's own decision with stack = \"quinn\"; leave it out",
+        )?;
     }
     if stacks[0] != stacks[1] && entry.build == Protocol::Udp {
         return Err(whole.error(format!("has two stacks, but over {} both sides have the same so far", entry.name)));
@@ -241,7 +275,11 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     let control = match entry.build {
         Protocol::Tcp | Protocol::Mptcp | Protocol::Quic => {
             let cc = cc.unwrap_or_else(|| Item::named("cubic"));
-            if sender == Stack::Linux { read_linux_control(&cc)? } else { read_control(cc, &extensions.controls)? }
+            match sender {
+                Stack::Linux => read_linux_control(&cc)?,
+                Stack::Quinn if let Some(own) = quinn_control(&cc) => ControlSpec::bare(own),
+                Stack::Quinn | Stack::Vazao => read_control(cc, &extensions.controls)?,
+            }
         }
         Protocol::Sctp => match cc {
             Some(cc) => read_control(cc, &extensions.controls)?,
@@ -326,17 +364,15 @@ fn read_scheduler(item: Item, plugins: &Plugins<SchedulerFactory>) -> Result<Sch
     Ok(SchedulerSpec { parameters, ..SchedulerSpec::bare(entry.name) })
 }
 
+/// What is said of a setting that the kernel makes itself.
+const KERNEL: &str = "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
+
 /// A setting that nobody would heed is a mistake.
-fn refuse_own(table: &Table, all: &[Parameter], told: &[&str]) -> Result<()> {
+fn refuse_own(table: &Table, all: &[Parameter], told: &[&str], whose: &str) -> Result<()> {
     for parameter in all.iter().filter(|p| !told.contains(&p.name)) {
-        if let Some(error) = table.error_at(
-            parameter.name,
-            format!(
-                "is the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module. \
-                 What a guest can be told: {}",
-                told.join(", ")
-            ),
-        ) {
+        if let Some(error) =
+            table.error_at(parameter.name, format!("is {whose}. What a guest can be told: {}", told.join(", ")))
+        {
             return Err(error);
         }
     }
@@ -350,6 +386,9 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
     let whole = item.clone();
     let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
         let named = |name: &str| whole.node.value == Value::Text(name.into());
+        if QUINN_CONTROLS.iter().any(|name| named(name)) {
+            return whole.error("this one only quinn has; write stack = \"quinn\" beside it");
+        }
         if LINUX_CONTROLS.iter().any(|(name, _)| named(name)) {
             return whole.error("this one only the Linux kernel has; write stack = \"linux\" beside it");
         }
@@ -357,6 +396,11 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
     })?;
     let parameters = table.parameters(entry.parameters)?;
     Ok(ControlSpec { parameters, ..ControlSpec::bare(entry.name) })
+}
+
+/// The name of one of quinn's own, if that is what is asked for.
+fn quinn_control(item: &Item) -> Option<&'static str> {
+    QUINN_CONTROLS.iter().find(|name| item.node.value == Value::Text((**name).into())).copied()
 }
 
 fn read_linux_control(item: &Item) -> Result<ControlSpec> {
@@ -410,6 +454,9 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
     if spec.has_guest() {
         transport.insert("guest".into(), guest_json(*stacks, guest));
+    }
+    if stacks.contains(&Stack::Quinn) {
+        transport.insert("stack".into(), Stack::Quinn.name().into());
     }
     transport.into()
 }

@@ -43,6 +43,10 @@ impl<P: Probe> World<P> {
             (Machine::Mptcp(end), _) => act.on(&mut end.connection),
             (Machine::Sctp(end), _) => act.on(&mut end.association),
             (Machine::Quic(connection), _) => act.on(&mut **connection),
+            (Machine::Library(end), _) => {
+                end.set_clock(act.now);
+                act.on(end)
+            }
             (Machine::Udp(_), _) => unreachable!("a visit needs a stream"),
         };
         *application = Application::Visit(VisitEnd { wake, ..end });

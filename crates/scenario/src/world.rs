@@ -31,6 +31,8 @@ pub(crate) enum Body {
     Sctp(Parcel),
     /// A datagram of a QUIC connection of ours: where the world keeps it.
     Quic(u32),
+    /// A datagram of a library's, as bytes: where the world keeps them.
+    Payload(u32),
     /// Bytes of a guest's: the number of a frame that [`Guests`] keeps.
     Bytes(u32),
 }
@@ -151,6 +153,7 @@ pub(crate) struct World<P> {
     pub extras: Extras,
     pub parcels: Pool<sctp::Packet>,
     pub datagrams: Pool<quic::Datagram>,
+    pub payloads: Pool<Vec<u8>>,
     pub visits: Vec<Visited>,
     /// How many flows are open, or will be without being called.
     pub open: usize,
@@ -175,6 +178,7 @@ impl<P: Probe> World<P> {
             extras: Extras::default(),
             parcels: Pool::default(),
             datagrams: Pool::default(),
+            payloads: Pool::default(),
             visits: Vec::new(),
             open: 0,
             sampler: None,
@@ -319,6 +323,7 @@ impl<P: Probe> World<P> {
                     Body::Udp(datagram) => self.deliver_datagram(packet.to as usize, &packet, datagram),
                     Body::Sctp(parcel) => self.deliver_parcel(packet.to as usize, &packet, *parcel),
                     Body::Quic(datagram) => self.deliver_quic(packet.to as usize, &packet, *datagram),
+                    Body::Payload(payload) => self.deliver_payload(packet.to as usize, &packet, *payload),
                     Body::Bytes(frame) => self.deliver_bytes(&packet, *frame),
                 }
             }
@@ -336,6 +341,7 @@ impl<P: Probe> World<P> {
             Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
             Body::Sctp(parcel) => Body::Sctp(Parcel { packet: self.parcels.copy(parcel.packet), ..parcel }),
             Body::Quic(datagram) => Body::Quic(self.datagrams.copy(datagram)),
+            Body::Payload(payload) => Body::Payload(self.payloads.copy(payload)),
             // Everything else is in the packet.
             body => body,
         };
@@ -412,6 +418,7 @@ impl<P: Probe> World<P> {
             Machine::Sctp(_) => self.wake_association(index),
             Machine::Mptcp(_) => self.wake_bundle(index),
             Machine::Quic(_) => self.wake_quic(index),
+            Machine::Library(_) => self.wake_library(index),
             Machine::Tcp(_) | Machine::Udp(_) => {}
         }
         self.service(index);
@@ -439,6 +446,7 @@ impl<P: Probe> World<P> {
                 Machine::Sctp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.association),
                 Machine::Mptcp(end) => self.probe.on_sender(self.now, endpoint.flow, &end.connection),
                 Machine::Quic(connection) => self.probe.on_sender(self.now, endpoint.flow, &**connection),
+                Machine::Library(end) => self.probe.on_sender(self.now, endpoint.flow, &end.report()),
                 Machine::Udp(_) => {}
             }
         }
@@ -477,7 +485,9 @@ impl<P: Probe> World<P> {
         if let Machine::Quic(_) = &endpoint.machine {
             return self.credit_streams(index);
         }
-        if let (Machine::Tcp(_) | Machine::Mptcp(_), Some(sink)) = (&endpoint.machine, endpoint.application.sink()) {
+        if let (Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Library(_), Some(sink)) =
+            (&endpoint.machine, endpoint.application.sink())
+        {
             let (peer, received) = (endpoint.peer as usize, sink.received());
             self.endpoints[peer].application.deliver(self.now, received);
         }
@@ -507,6 +517,7 @@ impl<P: Probe> World<P> {
             Machine::Sctp(_) => return self.transmit_parcels(index),
             Machine::Mptcp(_) => return self.transmit_bundle(index),
             Machine::Quic(_) => return self.transmit_quic(index),
+            Machine::Library(_) => return self.transmit_payloads(index),
             Machine::Tcp(_) | Machine::Udp(_) => {}
         }
         while let Machine::Udp(endpoint) = &mut self.endpoints[index].machine

@@ -5,6 +5,7 @@
 //! Nothing here knows a simulator or a file.
 
 mod delivery_rate;
+pub mod library;
 pub mod mptcp;
 mod pacer;
 pub mod quic;
@@ -45,4 +46,34 @@ pub trait Stream {
     fn is_connected(&self) -> bool;
     /// Whether the peer has closed its side and everything it sent was read.
     fn peer_closed(&self) -> bool;
+}
+
+impl<S: Stream + ?Sized> Stream for Box<S> {
+    fn write(&mut self, bytes: u64) -> u64 {
+        (**self).write(bytes)
+    }
+    fn begin_message(&mut self, bytes: u64) {
+        (**self).begin_message(bytes);
+    }
+    fn unsent(&self) -> u64 {
+        (**self).unsent()
+    }
+    fn discard_unsent(&mut self) -> u64 {
+        (**self).discard_unsent()
+    }
+    fn read(&mut self) -> Option<Range<u64>> {
+        (**self).read()
+    }
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        (**self).read_at_most(limit)
+    }
+    fn close(&mut self) {
+        (**self).close();
+    }
+    fn is_connected(&self) -> bool {
+        (**self).is_connected()
+    }
+    fn peer_closed(&self) -> bool {
+        (**self).peer_closed()
+    }
 }

@@ -13,8 +13,11 @@ from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.loading import load
 
-STACKS = ("vazao", "linux")
+STACKS = ("vazao", "linux", "quinn")
 """The stacks that a flow can be given to; the last that ran is what the others are measured against."""
+
+_QUIC_ONLY = "quinn"
+"""A scenario without QUIC has nothing for it."""
 
 _REFUSED = re.compile(r"flow\.(\d+)(?:\.transport\.([\w.]+))?\S*: (.*)", re.DOTALL)
 """The loader's objection: the flow, the key inside its transport, the reason."""
@@ -45,7 +48,8 @@ def variants(
     document = tomllib.loads(text)
     for key, value in overrides:
         _set(document, key.split("."), value)
-    made = [_variant(document, stack, seed) for stack in STACKS]
+    quic = any(_table(flow.get("transport", "tcp")).get("kind", "tcp") == "quic" for flow in document["flow"])
+    made = [_variant(document, stack, seed) for stack in STACKS if quic or stack != _QUIC_ONLY]
     if sum(variant.scenario is not None for variant in made) < 2:
         reasons = "; ".join(note for variant in made if variant.scenario is None for note in variant.notes)
         raise ScenarioError(f"{file}: there is nothing to compare, since one stack alone can play this: {reasons}")

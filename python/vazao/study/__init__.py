@@ -2,7 +2,7 @@
 
 from vazao.study.design import combinations
 from vazao.study.guests import kernels, lacking
-from vazao.study.load import built_in_studies, find, is_study, load_study, parse_study
+from vazao.study.load import built_in_scenarios, built_in_studies, find, is_study, load_study, parse_study
 from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary, View
 from vazao.study.plan import Plan, PlannedRun, design_columns, plan, seconds
 
@@ -19,6 +19,7 @@ __all__ = [
     "Study",
     "Summary",
     "View",
+    "built_in_scenarios",
     "built_in_studies",
     "combinations",
     "design_columns",

@@ -1,4 +1,4 @@
-"""From a file, or the name of a built-in study, to a validated `Study`."""
+"""From a file, or a built-in name, to a validated `Study`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,28 @@ _WHOLE = ("scenario", "view", "table", "figure", "finding")
 
 def built_in_studies() -> dict[str, Path]:
     """The studies that come with Vazão, by name."""
-    folder = Path(str(resources.files("vazao"))) / "studies"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return _built_in("studies")
+
+
+def built_in_scenarios() -> dict[str, Path]:
+    """The scenarios that come with Vazão, by name."""
+    return _built_in("scenarios")
+
+
+def _built_in(folder: str) -> dict[str, Path]:
+    files = Path(str(resources.files("vazao"))) / folder
+    return {path.stem: path for path in sorted(files.glob("*.toml"))}
 
 
 def find(name: str) -> Path:
-    """The file that a user means: a path, or a built-in study's name. Raises `StudyError`."""
+    """The file that a user means: a path, or the name of a built-in study or scenario. Raises `StudyError`."""
     path = Path(name)
     if path.exists() or path.suffix == ".toml" or len(path.parts) != 1:
         return path
-    studies = built_in_studies()
-    if name not in studies:
-        raise StudyError(f"{name!r} is neither a file nor a built-in study{did_you_mean(name, studies)}")
-    return studies[name]
+    known = built_in_studies() | built_in_scenarios()
+    if name not in known:
+        raise StudyError(f"{name!r} is neither a file nor a built-in study or scenario{did_you_mean(name, known)}")
+    return known[name]
 
 
 def is_study(text: str) -> bool:

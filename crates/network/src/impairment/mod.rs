@@ -12,7 +12,15 @@ pub use reorder::Reorder;
 
 use crate::loss::LossModel;
 use vazao_engine::Stream;
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+/// How many packets in a row may be struck.
+pub(crate) const IN_A_ROW: Parameter = Parameter::new(
+    "in_a_row",
+    Kind::Integer(1, 1_000_000),
+    "",
+    "so many packets in a row at most, and never the one after them; without it, any number",
+);
 
 /// All impairments, by the key that a link has for each.
 pub const IMPAIRMENTS: &[Entry<()>] = &[
@@ -24,16 +32,22 @@ pub const IMPAIRMENTS: &[Entry<()>] = &[
         title: "Duplication",
         source: "independent trials",
         help: "some packets arrive twice, at the same time: duplicate = 0.01. The copy takes no time on this link",
-        parameters: &[Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to arrive twice")],
+        parameters: &[
+            Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to arrive twice"),
+            IN_A_ROW,
+        ],
         build: (),
     },
     Entry {
         name: "corrupt",
         aliases: &["corruption"],
         title: "Corruption",
-        source: "independent trials",
+        source: "independent trials; in_a_row: quic-network-simulator's `corrupt-rate`",
         help: "some packets arrive with wrong bits, and the host's checksum drops them: corrupt = 0.001",
-        parameters: &[Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to have wrong bits")],
+        parameters: &[
+            Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to have wrong bits"),
+            IN_A_ROW,
+        ],
         build: (),
     },
     Entry {
@@ -60,17 +74,28 @@ pub const ALTER: u16 = 1 << 15;
 pub struct Chance {
     threshold: u64,
     stream: Stream,
+    /// How often it has struck in a row, and may.
+    row: u64,
+    most: u64,
 }
 
 impl Chance {
     /// Strikes with this probability, from 0 to 1.
     pub fn new(probability: f64, stream: Stream) -> Chance {
         // The cast saturates, so 1 strikes at all but one draw in 2^64.
-        Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream }
+        Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream, row: 0, most: u64::MAX }
+    }
+    /// The same, but at most so often in a row as the parameters say.
+    pub(crate) fn limited(self, parameters: &Parameters) -> Chance {
+        let most = parameters.get(IN_A_ROW.name).map_or(u64::MAX, |_| parameters.integer(IN_A_ROW.name));
+        Chance { most, ..self }
     }
     /// Whether it strikes this time.
     pub fn strikes(&mut self) -> bool {
-        self.stream.bits() < self.threshold
+        // The draw is made in any case: what comes later does not depend on the limit.
+        let strikes = self.stream.bits() < self.threshold && self.row < self.most;
+        self.row = if strikes { self.row + 1 } else { 0 };
+        strikes
     }
 }
 

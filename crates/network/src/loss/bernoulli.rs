@@ -1,4 +1,5 @@
 use super::{Constructor, LossModel};
+use crate::impairment::{Chance, IN_A_ROW};
 use vazao_engine::Stream;
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
@@ -6,38 +7,35 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bernoulli",
     aliases: &["uniform"],
     title: "Bernoulli loss",
-    source: "independent trials",
+    source: "independent trials; in_a_row: quic-network-simulator's `drop-rate`",
     help: "each packet is lost with the same probability, whatever happened before",
-    parameters: &[Parameter::required("p", Kind::Number(0.0, 1.0), "probability that a packet is lost")],
-    build: |p, stream| Box::new(Bernoulli::new(p.number("p"), stream)),
+    parameters: &[Parameter::required("p", Kind::Number(0.0, 1.0), "probability that a packet is lost"), IN_A_ROW],
+    build: |p, stream| Box::new(Bernoulli(Chance::new(p.number("p"), stream).limited(p))),
 };
 
 /// Independent losses with probability `p`.
 ///
 /// One draw a packet, compared with a threshold: under the same seed a higher `p` loses the same packets and more.
 #[derive(Clone, Debug)]
-pub struct Bernoulli {
-    threshold: u64,
-    stream: Stream,
-}
+pub struct Bernoulli(Chance);
 
 impl Bernoulli {
     /// Losses with probability `p`, from 0 to 1.
     pub fn new(p: f64, stream: Stream) -> Self {
-        // The cast saturates, so p = 1 loses everything but one packet in 2^64.
-        Bernoulli { threshold: (p * 18_446_744_073_709_551_616.0) as u64, stream }
+        Bernoulli(Chance::new(p, stream))
     }
 }
 
 impl LossModel for Bernoulli {
     fn lose(&mut self, _: u32) -> bool {
-        self.stream.bits() < self.threshold
+        self.0.strikes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vazao_engine::registry::{Parameters, Raw};
 
     #[test]
     fn the_share_lost_is_p_and_a_higher_p_loses_the_same_and_more() {
@@ -51,5 +49,26 @@ mod tests {
         assert!((share - 0.01).abs() < 0.00126, "{share}");
         assert!(low.iter().zip(&high).all(|(l, h)| !l || *h));
         assert!(!losses(0.0).contains(&true) && !losses(1.0).contains(&false));
+    }
+
+    /// With probability 1 and three in a row at most the fourth packet passes each time. Otherwise a run of losses that has
+    /// become as long as it may costs the next packet its draw: of the share s of packets lost, with p = 0.3 and m = 3,
+    /// renewal theory has s = E(losses) / E(length) of a cycle that ends with a packet that passes. The number lost in a
+    /// cycle is geometric, cut at m: E = p + p^2 + p^3 = 0.417, and the length is one more.
+    #[test]
+    fn no_more_are_lost_in_a_row_than_may_be() {
+        let losses = |p: f64| {
+            let given =
+                [("p", Raw::Number(p)), ("in_a_row", Raw::Number(3.0))].map(|(name, value)| (name.into(), value));
+            let parameters = Parameters::resolve(ENTRY.parameters, &given.into()).expect("settings that exist");
+            let mut model = (ENTRY.build)(&parameters, Stream::new(3, "loss"));
+            (0..100_000).map(|_| model.lose(1500)).collect::<Vec<_>>()
+        };
+        assert_eq!(losses(1.0)[..8], [true, true, true, false, true, true, true, false]);
+        let lossy = losses(0.3);
+        assert!(lossy.windows(4).all(|four| four.contains(&false)));
+        let share = lossy.iter().filter(|&&l| l).count() as f64 / 100_000.0;
+        // Four standard errors of independent trials, which vary more: 4 sqrt(0.3 * 0.7 / 1e5).
+        assert!((share - 0.417 / 1.417).abs() < 0.0058, "{share}");
     }
 }

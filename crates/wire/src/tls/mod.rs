@@ -6,5 +6,6 @@ mod handshake;
 mod message;
 mod schedule;
 
+pub use certificate::{LEAST as LEAST_CERTIFICATE, certificate};
 pub use handshake::{Handshake, Plan, Resumption};
 pub use schedule::{Schedule, Secret, derive, expand_label, extract, hash, verify_data};

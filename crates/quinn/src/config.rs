@@ -1,0 +1,103 @@
+//! Our QUIC parameters in the library's terms.
+
+use crate::clock::{Date, span};
+use crate::control::{Ours, Watching};
+use crate::watch::Watch;
+use crate::{chance, identity};
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
+};
+use ring::{hkdf, hmac};
+use rustls::KeyLog;
+use std::sync::{Arc, Mutex};
+use vazao_transport::library::Plan;
+
+/// Why something cannot be had.
+type Result<T> = std::result::Result<T, String>;
+
+fn varint(value: u64) -> Result<VarInt> {
+    VarInt::from_u64(value).map_err(|_| format!("{value} is more than QUIC can say"))
+}
+
+/// The transport's settings. What its control is told is written down in `watch`.
+pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>) -> Result<Arc<TransportConfig>> {
+    let given = &plan.parameters;
+    let size = |name| given.size(name).expect("a size with a default");
+    let duration = |name| given.duration(name).expect("a duration with a default");
+    let idle = IdleTimeout::try_from(span(duration("idle_timeout"))).map_err(|error| error.to_string())?;
+    let datagram = given.integer("datagram") as u16;
+    let watching = Watching { inner: control(plan)?, watch: watch.clone() };
+    let mut config = TransportConfig::default();
+    config
+        .initial_mtu(datagram)
+        .mtu_discovery_config(None)
+        .enable_segmentation_offload(false)
+        .initial_rtt(span(duration("initial_rtt")))
+        .max_idle_timeout(Some(idle))
+        .keep_alive_interval(given.duration("keep_alive").map(span))
+        .stream_receive_window(varint(size("stream_window"))?)
+        .receive_window(varint(size("connection_window"))?)
+        .congestion_controller_factory(Arc::new(watching));
+    if let Some(bytes) = given.size("send_buffer") {
+        config.send_window(bytes);
+    }
+    Ok(Arc::new(config))
+}
+
+fn control(plan: &Plan) -> Result<Arc<dyn ControllerFactory + Send + Sync>> {
+    if let Some(make) = &plan.make {
+        return Ok(Arc::new(Ours { make: make.clone(), seed: plan.seed }));
+    }
+    let window = plan.parameters.integer("initial_window") * plan.parameters.integer("datagram");
+    Ok(match plan.control.as_str() {
+        "quinn-newreno" => {
+            let mut config = NewRenoConfig::default();
+            config.initial_window(window);
+            Arc::new(config)
+        }
+        "quinn-bbr" => {
+            let mut config = BbrConfig::default();
+            config.initial_window(window);
+            Arc::new(config)
+        }
+        "quinn-cubic" => {
+            let mut config = CubicConfig::default();
+            config.initial_window(window);
+            Arc::new(config)
+        }
+        other => return Err(format!("quinn has no congestion control {other:?}")),
+    })
+}
+
+/// An endpoint's settings. Call where chance can be drawn.
+pub fn endpoint(datagram: u16) -> Result<Arc<EndpointConfig>> {
+    let reset = hmac::Key::new(hmac::HMAC_SHA256, &chance::bytes::<64>());
+    let mut config = EndpointConfig::new(Arc::new(reset));
+    config.cid_generator(|| Box::new(chance::Identifiers)).rng_seed(Some(chance::bytes()));
+    config.max_udp_payload_size(datagram.max(1472)).map_err(|error| error.to_string())?;
+    Ok(Arc::new(config))
+}
+
+/// The client's side of connections.
+pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>) -> Result<ClientConfig> {
+    let tls = identity::client(log).map_err(|error| error.to_string())?;
+    let tls = QuicClientConfig::try_from(tls).map_err(|error| error.to_string())?;
+    let mut config = ClientConfig::new(Arc::new(tls));
+    config
+        .transport_config(transport)
+        .token_store(Arc::new(NoneTokenStore))
+        .initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&chance::bytes::<20>())));
+    Ok(config)
+}
+
+/// The server's side of connections. Call where chance can be drawn.
+pub fn server(transport: Arc<TransportConfig>, certificate: u64) -> Result<Arc<ServerConfig>> {
+    let tls = identity::server(certificate).map_err(|error| error.to_string())?;
+    let tls = QuicServerConfig::try_from(tls).map_err(|error| error.to_string())?;
+    let tokens = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&chance::bytes::<64>());
+    let mut config = ServerConfig::new(Arc::new(tls), Arc::new(tokens));
+    config.transport_config(transport).time_source(Arc::new(Date));
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,166 @@
+"""A production QUIC library as a stack: what it completes, that it repeats itself, and what it cannot be told."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import vazao as vz
+from vazao.errors import ScenarioError
+from vazao.loading import load
+from vazao.result import Result, run_scenario
+from vazao.study import built_in_scenarios, parse_study
+
+TSHARK = shutil.which("tshark")
+
+SCENARIO = """
+[network]
+topology = "point-to-point"
+link = { rate = "10 Mbps", delay = "20 ms", queue = "1 bdp", loss = 0.01 }
+
+[[flow]]
+app = APP
+transport = { kind = "quic", stack = "quinn", MORE }
+"""
+
+
+def play(app: str = '{ kind = "upload", size = "500 kB" }', more: str = "", seed: int = 1) -> Result:
+    return run_scenario(load(SCENARIO.replace("APP", app).replace("MORE", more), seed=seed))
+
+
+@pytest.mark.parametrize("stack", ["vazao", "quinn"])
+@pytest.mark.parametrize("name", [name for name in built_in_scenarios() if name.startswith("interop-")])
+def test_the_networks_of_the_interoperability_tests_are_passed(name: str, stack: str) -> None:
+    text = built_in_scenarios()[name].read_text(encoding="utf-8")
+    flows = run_scenario(load(text, overrides=[("flow.0.transport.stack", stack)])).flows
+    rows = flows.filter(pl.col("transport") == "quic")
+    assert rows["completed"].all(), rows.filter(~pl.col("completed"))["failure"].to_list()
+    assert rows["intact"].all()
+    assert set(rows["stack"]) == {stack}
+    assert rows.height == (50 if "handshake" in name else 1)
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        '{ kind = "upload", size = "1 MB" }',
+        '{ kind = "download", size = "1 MB" }',
+        '{ kind = "download", size = "1 MB", request = "300 B" }',
+        '{ kind = "requests", count = 50, request = "400 B", response = "20 kB", pipeline = 3 }',
+        '{ kind = "cbr", rate = "2 Mbps", size = "500 kB" }',
+        '{ kind = "messages", message = "10 kB", interval = "20 ms", count = 50 }',
+        '{ kind = "arrivals", interval = "100 ms", sizes = "50 kB", count = 10 }',
+    ],
+)
+def test_applications_are_served(app: str) -> None:
+    flows = play(app).flows
+    assert flows["completed"].all()
+    assert flows["intact"].all()
+    if "message" in app or "requests" in app:
+        assert flows["messages_delivered"][0] == 50
+
+
+@pytest.mark.parametrize("cc", ["cubic", "reno", "bbr", "quinn-cubic", "quinn-newreno", "quinn-bbr"])
+def test_a_run_is_repeated(cc: str) -> None:
+    """Even where the library draws by lot: BBR's phase decides nothing but a rate that it does not send by."""
+    first, again, other = (play(more=f'cc = "{cc}"', seed=seed) for seed in (1, 1, 2))
+    assert first.flows.equals(again.flows)
+    assert first.links.equals(again.links)
+    assert first.flows["completion_s"][0] != other.flows["completion_s"][0]
+
+
+def test_what_it_counts_is_what_the_wire_saw() -> None:
+    """On its way to the link nothing is lost: the link and the queue before it see each datagram sent."""
+    result = play()
+    flow = result.flows.to_dicts()[0]
+    forward = result.links.filter(pl.col("direction") == "forward").to_dicts()[0]
+    assert flow["packets_sent"] == forward["packets"] + forward["drops_queue"]
+    assert flow["packets_lost"] == forward["drops_loss"] + forward["drops_queue"]
+    # What is declared lost may have been late, and of a connection's last packets the end is not waited for.
+    assert flow["retransmissions"] == pytest.approx(flow["packets_lost"], rel=0.1, abs=3)
+    assert 0.04 < flow["rtt_p50_s"] < 0.1
+    assert flow["recoveries"] <= flow["retransmissions"]
+
+
+def test_a_study_has_it_as_a_factor(tmp_path: Path) -> None:
+    study = """
+[study]
+name = "stacks"
+title = "Ours and another"
+source = "none"
+question = "How near?"
+[scenario]
+network = { topology = "point-to-point", link = { rate = "10 Mbps", delay = "20 ms" } }
+flow = [{ app = { kind = "upload", size = "1 MB" }, transport = { kind = "quic" } }]
+[[factor]]
+name = "stack"
+sets = "flow.0.transport.stack"
+levels = ["vazao", "quinn"]
+"""
+    done = parse_study(study, "stacks.toml").run(out=tmp_path / "results", jobs=1)
+    rows = done.sql("SELECT stack, completed, completion_s FROM flows ORDER BY stack")
+    assert rows["stack"].to_list() == ["quinn", "vazao"]
+    assert rows["completed"].all()
+    # The same megabyte with the same control on a path that loses nothing.
+    assert rows["completion_s"][0] == pytest.approx(rows["completion_s"][1], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("max_ack_delay = '10 ms'", "max_ack_delay: is quinn's own decision"),
+        ("cc = 'quinn-cubbic'", "cc: "),
+    ],
+)
+def test_what_it_cannot_be_told_is_refused(more: str, problem: str) -> None:
+    with pytest.raises(ScenarioError, match=problem):
+        play(more=more)
+
+
+def test_both_ends_are_the_same() -> None:
+    sized = SCENARIO.replace("APP", '{ kind = "upload", size = "1 kB" }')
+    mixed = sized.replace('"quinn", MORE', '{ client = "quinn" }')
+    with pytest.raises(ScenarioError, match="both sides have the same"):
+        load(mixed)
+    with pytest.raises(ScenarioError, match="only quinn has"):
+        load(mixed.replace('{ client = "quinn" }', '"vazao", cc = "quinn-bbr"'))
+
+
+def test_time_series_are_recorded() -> None:
+    network = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="1 bdp"))
+    flow = vz.flow(vz.upload("2 MB"), vz.Transport({"kind": "quic", "stack": "quinn"}))
+    samples = vz.run(network, [flow], trace=["cwnd", "srtt", "flight"]).samples
+    cwnd, srtt, flight = (samples.filter(pl.col("measure") == name)["value"] for name in ("cwnd", "srtt", "flight"))
+    assert cwnd[0] == 10 * 1452
+    # The path holds 50 kB, its queue as much.
+    assert 50_000 < cwnd.max() < 250_000
+    assert 0.040 <= srtt.min() < srtt.max() < 0.1
+    assert 0 < flight.max() <= cwnd.max()
+
+
+@pytest.mark.skipif(TSHARK is None, reason="no tshark")
+@pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "retry"])
+def test_its_packets_are_read_with_the_keys_in_the_capture(tmp_path: Path, handshake: str) -> None:
+    more = f'handshake = "{handshake}"'
+    scenario = load(SCENARIO.replace("APP", '{ kind = "upload", size = "50 kB" }').replace("MORE", more), seed=3)
+    for folder in ("first", "again"):
+        run_scenario(scenario, pcap=tmp_path / folder)
+    files = sorted(path.name for path in (tmp_path / "first").iterdir())
+    assert len(files) == 2
+    for name in files:
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+        data = dissect(tmp_path / "first" / name, "-Tfields", "-e", "quic.stream_data", "-Y", "quic.stream_data")
+        # Two hexadecimal digits a byte. Each of the upload is there, what was sent again more than once.
+        digits = sum(len(word) for line in data.splitlines() for word in line.split(","))
+        assert 100_000 <= digits < 120_000
+        assert dissect(tmp_path / "first" / name, "-Y", "_ws.malformed || quic.decryption_failed") == ""
+
+
+def dissect(path: Path, *options: str) -> str:
+    assert TSHARK
+    command = [TSHARK, "-r", str(path), "-o", "udp.check_checksum:TRUE", *options]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
