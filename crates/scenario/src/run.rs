@@ -12,6 +12,7 @@ use crate::probe::{Crossing, FlowEnd, Probe, Silent};
 use crate::qlog::Log;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
+use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
