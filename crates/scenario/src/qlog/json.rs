@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use vazao_engine::Duration;
-use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Space};
+use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
 use vazao_wire::qlog::milliseconds;
 
 /// The packet type of a number in a space; `early`: 0-RTT.
@@ -114,15 +114,18 @@ pub(super) fn parameters(config: &Config) -> Value {
 
 /// The constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
 pub(super) fn recovery(config: &Config) -> Value {
-    json!({
+    let mut fields = json!({
         "reordering_threshold": 3,
-        "time_threshold": 1.125,
         "timer_granularity": 1,
-        "persistent_congestion_threshold": 3,
         "initial_rtt": span(config.initial_rtt),
         "max_datagram_size": config.datagram,
         "minimum_congestion_window": 2 * config.datagram,
-    })
+    });
+    if config.rules == Rules::Rfc9002 {
+        fields["time_threshold"] = 1.125.into();
+        fields["persistent_congestion_threshold"] = 3.into();
+    }
+    fields
 }
 
 /// What loss detection and congestion control know.

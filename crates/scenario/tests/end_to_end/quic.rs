@@ -217,6 +217,7 @@ fn captures_have_the_bytes_that_were_counted() {
         "handshake = \"0-rtt\", ecn = true",
         "handshake = \"retry\", certificate = \"100 B\"",
         "handshake = \"0-rtt-rejected\", streams = 5, max_streams = 1, ack_frequency = 5",
+        "handshake = \"0-rtt-rejected\", datagram = 60000, certificate = \"40 kB\"",
         "handshake = \"1-rtt\", certificate = \"9 kB\", datagram = 1200, max_ack_delay = \"1 h\", stream_window = \"9 GB\"",
     ];
     for (seed, more) in settings.into_iter().enumerate() {

@@ -9,6 +9,8 @@ use vazao_engine::{Ecn, Rate};
 
 /// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
 const LEAST_INITIAL: u32 = 1200;
+/// The longest packet with a long header, whose length stands in two bytes (RFC 9000 section 16).
+const LONGEST: u32 = 16_383;
 /// Less room than this is not worth a packet.
 pub(super) const LEAST_ROOM: u64 = 64;
 /// Datagrams that leave together at most (RFC 9002 section 7.7).
@@ -112,6 +114,7 @@ impl Connection {
             Space::Data if self.progress.complete || self.role == Role::Server => Kind::OneRtt,
             Space::Data => Kind::ZeroRtt,
         };
+        let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
         let number_bytes = number_bytes(self.recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
         let content = free && self.has_content_in(space);
