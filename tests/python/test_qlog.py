@@ -229,5 +229,5 @@ def test_watching_changes_nothing(tmp_path: Path) -> None:
 
 def test_without_quic_there_is_nothing_to_log(tmp_path: Path) -> None:
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms"))
-    with pytest.raises(RunError, match="quic"):
+    with pytest.raises(RunError, match="QUIC"):
         vz.run(net, [vz.flow(vz.upload("1 kB"))], qlog=tmp_path)
