@@ -86,7 +86,7 @@ def test_each_application_has_a_function() -> None:
         vz.flow(vz.messages("2 kB", "20 ms", count=20), vz.quic("reno", handshake="0-rtt")),
         vz.flow(vz.requests(10, response="5 kB", think="exponential 10 ms", pipeline=2)),
         vz.flow(vz.page(20, "lognormal 5 kB", root="2 kB", http="1.1", connections=4, pipeline=2)),
-        vz.flow(vz.page(20, "5 kB", priority="order"), vz.tcp(tls="1.3")),
+        vz.flow(vz.page(20, "5 kB", priority="order"), vz.quic()),
         vz.flow(vz.video("8 s", ladder=["500 kbps", "1 Mbps"], segment="1 s", startup="2 s", adaptation="rate-based")),
         vz.flow(vz.arrivals("50 ms", points, count=4, direction="download")),
     ]

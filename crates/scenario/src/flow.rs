@@ -178,11 +178,11 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
     if !entry.parameters.iter().any(|parameter| parameter.name == "http") {
         return Ok(());
     }
-    let name = transport.entry.name;
-    if transport.entry.build == Protocol::Quic {
-        return Err(app.error("is not possible over quic yet; write transport = \"tcp\""));
+    if transport.stacks.contains(&Stack::Quinn) {
+        return Err(app.error("has a stream for each object, of which quinn is given one here; leave stack out"));
     }
-    let possible: &[&str] = &["2", "1.1"];
+    let name = transport.entry.name;
+    let possible: &[&str] = if transport.entry.build == Protocol::Quic { &["3"] } else { &["2", "1.1"] };
     match parameters.get("http") {
         None => parameters.set("http", Value::Text(possible[0].into())),
         Some(Value::Text(given)) if possible.contains(&given.as_str()) => {}

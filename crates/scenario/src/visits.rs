@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use vazao_application::{Application, Call, Visit, VisitEnd};
 use vazao_engine::{Histogram, Scheduler, Time};
-use vazao_transport::Stream;
+use vazao_transport::{Stream, Streams};
 
 /// A visit, and the flow that is the first of its connections; the others follow it.
 pub(crate) struct Visited {
@@ -42,6 +42,7 @@ impl<P: Probe> World<P> {
             (Machine::Tcp(connection), Some(session)) => act.on(&mut session.over(connection)),
             (Machine::Mptcp(end), _) => act.on(&mut end.connection),
             (Machine::Sctp(end), _) => act.on(&mut end.association),
+            (Machine::Quic(connection), _) if act.visit.uses_streams() => act.on_streams(&mut **connection),
             (Machine::Quic(connection), _) => act.on(&mut **connection),
             (Machine::Library(end), _) => {
                 end.set_clock(act.now);
@@ -105,6 +106,15 @@ impl Act<'_> {
         } else {
             (Time::NEVER, self.visit.drive_server(self.connection, stream))
         }
+    }
+
+    /// The same where each response has a stream of its own.
+    fn on_streams(self, streams: &mut impl Streams) -> (Time, bool) {
+        if self.is_client {
+            return (self.visit.drive_client_streams(self.now, self.connection, streams), false);
+        }
+        self.visit.drive_server_streams(self.connection, streams);
+        (Time::NEVER, false)
     }
 }
 

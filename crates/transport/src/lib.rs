@@ -77,3 +77,20 @@ impl<S: Stream + ?Sized> Stream for Box<S> {
         (**self).peer_closed()
     }
 }
+
+/// A connection with streams that an application opens itself, each of two ways, reliable and in order for itself. As a
+/// [`Stream`] it is set up and closed.
+pub trait Streams: Stream {
+    /// Opens a stream; `None` while the peer allows no more.
+    fn open_stream(&mut self) -> Option<u64>;
+    /// Writes to a stream, whichever side opened it.
+    fn write_stream(&mut self, id: u64, bytes: u64);
+    /// Nothing more will be written to it.
+    fn finish_stream(&mut self, id: u64);
+    /// Lets it take turns with the others that have something to send, or wait until those opened before it have nothing.
+    fn share_stream(&mut self, id: u64, takes_turns: bool);
+    /// A stream of which something has arrived since it was asked for.
+    fn next_readable(&mut self) -> Option<u64>;
+    /// Takes everything of it that has arrived in order, as a range of its offsets.
+    fn read_stream(&mut self, id: u64) -> Option<Range<u64>>;
+}

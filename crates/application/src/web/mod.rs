@@ -6,6 +6,7 @@
 mod adaptation;
 mod http;
 pub(crate) mod page;
+mod streams;
 pub(crate) mod video;
 
 pub use adaptation::{ADAPTATIONS, Adaptation, BufferBased, RateBased, Situation};
@@ -14,7 +15,7 @@ pub use video::Viewing;
 
 use crate::Streams;
 use page::Page;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Histogram, Rate, Time};
 use vazao_transport::Stream;
@@ -58,6 +59,24 @@ enum User {
     Video(Box<Player>),
 }
 
+impl User {
+    /// How much could be asked for now.
+    fn wishes(&mut self, now: Time) -> usize {
+        match self {
+            User::Page(page) => page.wishes(),
+            User::Video(player) => player.wishes(now),
+        }
+    }
+
+    /// The bytes of what is asked for next.
+    fn wish(&mut self, now: Time) -> Option<u64> {
+        match self {
+            User::Page(page) => page.wish(),
+            User::Video(player) => player.wish(now),
+        }
+    }
+}
+
 /// A request and its response.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
@@ -94,6 +113,8 @@ struct Connection {
     /// Where the parts of responses end that are on their way, and of what was read the end.
     parts: VecDeque<(u64, usize)>,
     read: u64,
+    /// What is exchanged on which stream, where each exchange has one.
+    streams: BTreeMap<u64, usize>,
 }
 
 /// How much a server lets wait in its send buffer before it chooses what comes next, so that late requests get their turn:
@@ -120,6 +141,11 @@ pub struct Visit {
 }
 
 impl Visit {
+    /// Whether each response has a stream of its own, so that ends are driven by their streams.
+    pub fn uses_streams(&self) -> bool {
+        self.http.version == Version::Http3
+    }
+
     fn new(http: Http, user: User) -> Visit {
         Visit {
             http,
@@ -204,6 +230,11 @@ impl Visit {
             let connection = &mut self.connections[number];
             connection.asked_written += stream.write(connection.asked - connection.asked_written);
         }
+        self.go_on(now, number, stream)
+    }
+
+    /// Closes once all has come; until then the other connections hear what there is to do. Says when to look again.
+    fn go_on(&mut self, now: Time, number: usize, stream: &mut impl Stream) -> Time {
         if self.is_complete() {
             self.end();
         }
@@ -213,7 +244,7 @@ impl Visit {
         }
         self.hire(now, number);
         match &self.user {
-            User::Video(player) if stands => player.next_wake(),
+            User::Video(player) if self.connections[number].stands => player.next_wake(),
             _ => Time::NEVER,
         }
     }
@@ -229,11 +260,7 @@ impl Visit {
     /// Asks for as much as the connection may have waiting.
     fn ask(&mut self, now: Time, number: usize) {
         while self.connections[number].waiting < self.http.depth() {
-            let body = match &mut self.user {
-                User::Page(page) => page.wish(),
-                User::Video(player) => player.wish(now),
-            };
-            let Some(body) = body else { return };
+            let Some(body) = self.user.wish(now) else { return };
             let connection = &mut self.connections[number];
             let is_first = connection.asked == 0;
             connection.waiting += 1;
@@ -246,10 +273,7 @@ impl Visit {
 
     /// While there is more to ask for: connections that stand idle are told, and if they are too few, one more is opened.
     fn hire(&mut self, now: Time, number: usize) {
-        let wishes = match &mut self.user {
-            User::Page(page) => page.wishes(),
-            User::Video(player) => player.wishes(now),
-        };
+        let wishes = self.user.wishes(now);
         let mut idle = 0;
         for (other, connection) in self.connections.iter_mut().enumerate() {
             if idle < wishes && !connection.is_open {

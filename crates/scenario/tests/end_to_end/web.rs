@@ -39,6 +39,39 @@ fn over_http_2_a_small_page_takes_a_round_trip_after_its_handshakes() {
     }
 }
 
+/// QUIC's handshake is TLS's too (RFC 9000, section 7); a request may be in its first flight, where a client knows the server.
+#[test]
+fn over_http_3_a_small_page_takes_a_round_trip_after_its_one_handshake() {
+    for (handshake, trips) in [("1-rtt", 1.0), ("0-rtt", 0.0)] {
+        for priority in ["fair", "order"] {
+            let transport = format!("kind = \"quic\", handshake = \"{handshake}\"");
+            let app = format!("objects = 20, size = \"100 B\", priority = \"{priority}\"");
+            assert_eq!(round_trips(&app, &transport), trips + 1.0, "{handshake}");
+            assert_eq!(
+                round_trips(&format!("{app}, root = \"1 kB\""), &transport),
+                trips + 2.0,
+                "{handshake}, document"
+            );
+        }
+    }
+}
+
+/// A server lets its client have so many streams open, one of which the connection keeps. Once half of them are over it lets
+/// as many more be opened (RFC 9000, section 4.6, leaves it to the server when): it hears of that by an acknowledgement,
+/// which waits for at most 25 ms, and its word takes half a round trip, as do the request and the response.
+#[test]
+fn over_http_3_a_page_waits_for_streams() {
+    let time = |most| {
+        let transport = format!("kind = \"quic\", max_streams = {most}");
+        let outcome = play(&scenario(FAST, "objects = 30, size = \"100 B\"", &transport), 1);
+        whole(&outcome);
+        number(&outcome.flows, "completion_s", 0)
+    };
+    assert_close(time(31), 0.2, 1e-4, "all at once");
+    // Ten at first, then six at a time.
+    assert!((1.0..=1.0 + 4.0 * 0.025).contains(&time(11)), "{}", time(11));
+}
+
 /// Six connections carry six objects a round trip, pipelined so many times more.
 #[test]
 fn over_http_1_a_small_page_takes_a_round_trip_for_every_six_objects() {
@@ -121,6 +154,27 @@ fn a_lost_packet_keeps_waiting_what_is_behind_it_on_its_connection() {
     }
 }
 
+/// The same over HTTP/3: whichever packet with an object is lost, the others do not wait for it.
+#[test]
+fn over_http_3_nothing_waits_behind_a_lost_packet_but_its_own_object() {
+    let mut seen = 0;
+    for lost in 1..30 {
+        let link = format!("{FAST}, reverse = {{ loss = {{ kind = \"list\", packets = [{lost}] }} }}");
+        // A packet has parts of two or three, of eight.
+        let outcome = play(&scenario(&link, "objects = 8, size = \"1000 B\"", "kind = \"quic\""), 1);
+        whole(&outcome);
+        let value = |name| number(&outcome.flows, name, 0);
+        let has_an_object = value("handshake_s") < 0.11 && value("packets_lost") == 1.0 && value("completion_s") > 0.21;
+        if has_an_object {
+            seen += 1;
+            assert_close(value("message_latency_p50_s"), 0.2, 0.01, &format!("packet {lost}"));
+            assert!(value("completion_s") >= 0.3, "packet {lost}: {}", value("completion_s"));
+        }
+    }
+    // 8.5 kB in packets of 1452 bytes.
+    assert!(seen >= 6, "{seen} packets carried objects");
+}
+
 /// Whatever the network does to packets, over whatever carries it, every object comes whole.
 #[test]
 fn every_object_is_whole() {
@@ -142,6 +196,26 @@ fn every_object_is_whole() {
             assert_eq!(value("messages_delivered"), 41.0, "{app} {transport}");
             assert!(value("retransmissions") > 0.0 && value("completion_s") == value("last_byte_s"));
         }
+    }
+    for app in ["objects = 150", "objects = 40, priority = \"order\""] {
+        for transport in ["kind = \"quic\"", "kind = \"quic\", handshake = \"0-rtt\", max_streams = 20"] {
+            let app = format!("{app}, size = \"lognormal 15 kB\", root = \"10 kB\"");
+            let outcome = play(&scenario(wire, &app, transport), 1);
+            whole(&outcome);
+            assert!(number(&outcome.flows, "retransmissions", 0) > 0.0);
+        }
+    }
+}
+
+/// Over thirty pages with losses of every kind of luck: what a server would send again and what has arrived meanwhile meet.
+#[test]
+fn http_3_outlives_every_luck() {
+    let wire = "rate = \"10 Mbps\", delay = \"20 ms\", queue = \"30 packets\", loss = 0.05, reorder = 0.02";
+    for seed in 1..=30 {
+        let text = scenario(wire, "objects = 60, size = \"lognormal 15 kB\", root = \"20 kB\"", "kind = \"quic\"");
+        let outcome = play(&text, seed);
+        whole(&outcome);
+        assert_eq!(number(&outcome.flows, "messages_delivered", 0), 61.0);
     }
 }
 

@@ -141,6 +141,9 @@ impl Connection {
         let empty_end = frame.fin && stream.inc.is_drained();
         self.streams.data_received += grown;
         self.heed_limits(beyond);
+        if !self.carries(frame.id) {
+            self.note_heard(frame.id);
+        }
         if empty_end {
             self.retire(frame.id);
         }

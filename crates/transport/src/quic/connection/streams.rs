@@ -19,6 +19,8 @@ pub(super) struct Streams {
     retired: [u64; 2],
     /// The peer's that the application has not asked for yet.
     fresh: VecDeque<u64>,
+    /// Those of the application's own of which something has arrived that it has not asked for.
+    heard: BTreeSet<u64>,
     /// Those that the peer has given up, of which the application has not heard yet.
     resets: VecDeque<(u64, u64)>,
     /// What the peer lets us send in all, and what was sent.
@@ -43,6 +45,7 @@ impl Streams {
             granted: [most; 2],
             retired: [0; 2],
             fresh: VecDeque::new(),
+            heard: BTreeSet::new(),
             resets: VecDeque::new(),
             peer_limit: config.connection_window,
             data_sent: 0,
@@ -92,6 +95,28 @@ impl Streams {
         if let Some(place) = self.map.get_mut(&id).and_then(|stream| stream.queued.take()) {
             self.ready.remove(&place);
         }
+    }
+}
+
+/// Streams of two ways.
+impl crate::Streams for Connection {
+    fn open_stream(&mut self) -> Option<u64> {
+        Connection::open_stream(self, true)
+    }
+    fn write_stream(&mut self, id: u64, bytes: u64) {
+        Connection::write_stream(self, id, bytes);
+    }
+    fn finish_stream(&mut self, id: u64) {
+        Connection::finish_stream(self, id);
+    }
+    fn share_stream(&mut self, id: u64, takes_turns: bool) {
+        self.prioritise_stream(id, 3, takes_turns);
+    }
+    fn next_readable(&mut self) -> Option<u64> {
+        self.streams.heard.pop_first()
+    }
+    fn read_stream(&mut self, id: u64) -> Option<Range<u64>> {
+        Connection::read_stream(self, id, u64::MAX)
     }
 }
 
@@ -220,11 +245,18 @@ impl Connection {
         Some(())
     }
 
+    /// Something has arrived of a stream that is the application's own.
+    pub(super) fn note_heard(&mut self, id: u64) {
+        self.streams.heard.insert(id);
+    }
+
     /// Forgets a stream that is over, and lets the peer open another one for it.
     pub(super) fn retire(&mut self, id: u64) {
         if self.carries(id) || !self.streams.map.get(&id).is_some_and(Flow::is_settled) {
             return;
         }
+        // What was to be sent again has arrived after all.
+        self.streams.withdraw(id);
         self.streams.map.remove(&id);
         if id & 1 == u64::from(self.role == Role::Server) {
             return;
