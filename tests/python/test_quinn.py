@@ -114,6 +114,7 @@ levels = ["vazao", "quinn"]
     [
         ("max_ack_delay = '10 ms'", "max_ack_delay: is quinn's own decision"),
         ("cc = 'quinn-cubbic'", "cc: "),
+        ("handshake = 'gquic-1-rtt'", "no handshake of Google's"),
     ],
 )
 def test_what_it_cannot_be_told_is_refused(more: str, problem: str) -> None:

@@ -302,6 +302,9 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Udp => ("none", Parameters::default()),
     };
     let parameters = table.parameters(entry.parameters)?;
+    if stacks.contains(&Stack::Quinn) && parameters.text("handshake").starts_with("gquic") {
+        return Err(whole.error("quinn has no handshake of Google's; write 1-rtt, 0-rtt, 0-rtt-rejected or retry"));
+    }
     if stacks[0] != stacks[1]
         && entry.build == Protocol::Sctp
         && (parameters.integer("streams") > 1 || parameters.flag("unordered"))
