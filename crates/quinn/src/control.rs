@@ -128,8 +128,7 @@ impl Controller for Plugged {
     }
 
     fn window(&self) -> u64 {
-        let state = self.state();
-        state.control.cwnd().max(2 * state.datagram)
+        self.state().window()
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -153,6 +152,11 @@ impl Controller for Plugged {
 }
 
 impl State {
+    /// RFC 9002 section 7.2: two datagrams at least.
+    fn window(&self) -> u64 {
+        self.control.cwnd().max(2 * self.datagram)
+    }
+
     fn on_sent(&mut self, now: Time, bytes: u64, number: u64) {
         self.next_number = number + 1;
         let before = self.flight;
@@ -214,19 +218,21 @@ impl State {
 
     fn on_congestion(&mut self, now: Time, sent: Time, persistent: bool, lost: u64) {
         let Acked { srtt, min_rtt, .. } = self.acked;
-        let congestion = |signal, flight| Congestion { now, signal, flight, srtt, min_rtt };
-        let flight = self.flight;
-        self.flight = flight.saturating_sub(lost);
+        // Appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own knows better.
+        let window = if self.rated.is_some() { 0 } else { self.window() };
+        let flight = self.flight.max(window);
+        let congestion = |signal| Congestion { now, signal, flight, srtt, min_rtt };
+        self.flight = self.flight.saturating_sub(lost);
         if let Some(rates) = &mut self.rated {
             rates.sampler.on_lost(lost);
         }
         if self.cut_at.is_none_or(|cut| sent > cut) {
             let signal = if lost == 0 { Signal::Mark } else { Signal::Loss };
-            self.control.on_congestion(&congestion(signal, flight));
+            self.control.on_congestion(&congestion(signal));
             (self.cut_at, self.recovering) = (Some(now), true);
         }
         if persistent {
-            self.control.on_congestion(&congestion(Signal::RepeatedTimeout, flight));
+            self.control.on_congestion(&congestion(Signal::RepeatedTimeout));
             self.recovering = false;
         }
     }
