@@ -27,7 +27,9 @@ impl Connection {
             (frames, ranges) = (own.end, told.end);
             self.handle_packet(now, header, &datagram.frames[own], &datagram.ranges[told], ecn);
             // What follows in the datagram may need keys that this has brought.
-            self.advance(now);
+            if !self.progress.confirmed {
+                self.advance(now);
+            }
         }
         self.make_again(now, &datagram.protected);
         self.settle();

@@ -20,7 +20,29 @@ const APPLICATION_ERROR: u64 = 0x0c;
 
 impl Connection {
     /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
+        if self.progress.confirmed && self.life == Life::Open {
+            self.settle();
+        }
+        if !self.progress.confirmed || self.life != Life::Open || self.config.fec > 0 {
+            return self.poll_handshake(now, out);
+        }
+        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
+        let (free, probing) = (self.may_send(now) || self.probes > 0, self.probes > 0);
+        let Some(packet) = self.packet(now, Space::Data, self.config.datagram, free, probing, out) else {
+            return false;
+        };
+        out.ecn = self.marking.mark(1);
+        let eliciting = packet.eliciting;
+        self.commit(now, packet, out.ecn);
+        self.conclude(now, eliciting, out);
+        true
+    }
+
+    /// The same while there are several spaces, or none any more.
+    #[cold]
+    fn poll_handshake(&mut self, now: Time, out: &mut Datagram) -> bool {
         self.start(now);
         self.settle();
         if self.life != Life::Open {
@@ -38,9 +60,8 @@ impl Connection {
             return true;
         }
         let limit = u64::from(self.config.datagram).min(self.progress.allowance()) as u32;
-        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
         let free = self.may_send(now) || self.probes > 0;
-        let mut sent: [Option<(Space, Sent)>; 3] = Default::default();
+        let mut sent: Vec<Sent> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
             let free_for_parity = if space == Space::Data { self.parity_header() } else { 0 };
@@ -51,16 +72,18 @@ impl Connection {
             let probing = self.probes > 0 && self.probe_space == space;
             if let Some(packet) = self.packet(now, space, room, free, probing, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
-                sent[space as usize] = Some((space, packet));
+                sent.push(packet);
             }
         }
-        if out.packets.is_empty() {
-            return false;
-        }
+        let Some(last) = sent.last_mut() else { return false };
         if first && out.bytes < LEAST_INITIAL {
-            self.pad(out, &mut sent, LEAST_INITIAL.min(limit.max(out.bytes)));
+            // What is padded counts as in flight (RFC 9002 section 2).
+            last.bytes += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
         }
-        self.commit(now, sent, out);
+        out.ecn = self.marking.mark(out.packets.len() as u64);
+        let eliciting = sent.iter().any(|packet| packet.eliciting);
+        sent.into_iter().for_each(|packet| self.commit(now, packet, out.ecn));
+        self.conclude(now, eliciting, out);
         true
     }
 
@@ -94,7 +117,7 @@ impl Connection {
         !self.frames.is_empty()
             || !self.streams.ready.is_empty()
             || self.datagrams.is_waiting()
-            || self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
+            || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
     /// Adds a packet of a space to a datagram, if there is anything to say in it.
@@ -166,7 +189,7 @@ impl Connection {
     }
 
     fn has_content_in(&self, space: Space) -> bool {
-        let crypto = self.progress.crypto[space as usize].out.is_pending(u64::MAX);
+        let crypto = !self.progress.confirmed && self.progress.crypto[space as usize].out.is_pending(u64::MAX);
         let data = !self.frames.is_empty() || !self.streams.ready.is_empty() || self.datagrams.is_waiting();
         crypto || space == Space::Data && data
     }
@@ -177,7 +200,8 @@ impl Connection {
         /// Type, offset and length of a CRYPTO frame, at most.
         const CRYPTO_HEADER: u32 = 1 + 4 + 2;
         let crypto = &mut self.progress.crypto[space as usize].out;
-        while *left > CRYPTO_HEADER + 8
+        while !self.progress.confirmed
+            && *left > CRYPTO_HEADER + 8
             && let Some((offset, length, _)) = crypto.next(u64::from(*left - CRYPTO_HEADER), u64::MAX)
         {
             let frame = Frame::Crypto { offset, length: length as u16 };
@@ -231,54 +255,41 @@ impl Connection {
         self.stats.retransmissions += u64::from(again);
     }
 
-    /// Pads a datagram.
-    fn pad(&self, out: &mut Datagram, sent: &mut [Option<(Space, Sent)>; 3], size: u32) {
-        let missing = size - out.bytes;
-        out.bytes = size;
-        out.frames.push(Frame::Padding(missing as u16));
-        if let Some(last) = out.packets.last_mut() {
-            last.frames += 1;
+    /// A packet leaves.
+    #[inline]
+    pub(super) fn commit(&mut self, now: Time, mut packet: Sent, ecn: Ecn) {
+        let space = packet.space;
+        if packet.eliciting {
+            if self.probe_space == space {
+                self.probes = self.probes.saturating_sub(1);
+            }
+            if self.rated && space == Space::Data {
+                self.announce(now);
+            }
         }
-        if let Some((_, packet)) = sent.iter_mut().flatten().last() {
-            // What is padded counts as in flight (RFC 9002 section 2).
-            packet.bytes += missing;
+        packet.capable = ecn != Ecn::NotEct;
+        self.recovery.space(space).push(packet);
+        if space == Space::Handshake && self.role == Role::Client {
+            // RFC 9001 section 4.9.1.
+            self.discard(Space::Initial);
         }
     }
 
-    /// The datagram leaves.
+    /// Its datagram leaves.
     #[inline]
-    pub(super) fn commit(&mut self, now: Time, sent: [Option<(Space, Sent)>; 3], out: &mut Datagram) {
-        let mut eliciting = false;
-        out.ecn = self.marking.mark(out.packets.len() as u64);
-        for (space, mut packet) in sent.into_iter().flatten() {
-            if packet.eliciting {
-                eliciting = true;
-                if self.probe_space == space {
-                    self.probes = self.probes.saturating_sub(1);
-                }
-                if self.rated && space == Space::Data {
-                    self.announce(now);
-                }
-            }
-            packet.capable = out.ecn != Ecn::NotEct;
-            self.recovery.space(space).push(packet);
-            if space == Space::Handshake && self.role == Role::Client {
-                // RFC 9001 section 4.9.1.
-                self.discard(Space::Initial);
-            }
-        }
+    pub(super) fn conclude(&mut self, now: Time, eliciting: bool, out: &Datagram) {
         if eliciting {
             if self.paces() {
                 self.pace(now, u64::from(out.bytes));
             }
             self.idle_at = self.idle_at.max(now + self.recovery.pto(Space::Data));
             self.keep_at = now + self.config.keep_alive;
+            self.arm(now);
         }
         if self.config.fec > 0 {
             self.protect(out);
         }
         self.count(out);
-        self.arm(now);
     }
 
     fn announce(&mut self, now: Time) {
@@ -294,8 +305,7 @@ impl Connection {
         // Section 7.7: a little more than a window in a round-trip time.
         let derived = || {
             let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
-            let bits = self.cwnd as u128 * 8 * u128::from(part) * 1_000_000 / u128::from(srtt.as_nanos().max(1));
-            Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX).max(1))
+            Rate::from_bps((self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt.as_secs().max(1e-9)) as u64 + 1)
         };
         let rate = self.control.pacing_rate().unwrap_or_else(derived);
         let quantum = BURST * u64::from(self.config.datagram);
@@ -336,4 +346,15 @@ impl Connection {
         self.stats.packets += 1;
         true
     }
+}
+
+/// Pads a datagram: how many bytes it takes.
+fn pad(out: &mut Datagram, size: u32) -> u32 {
+    let missing = size - out.bytes;
+    out.bytes = size;
+    out.frames.push(Frame::Padding(missing as u16));
+    if let Some(last) = out.packets.last_mut() {
+        last.frames += 1;
+    }
+    missing
 }

@@ -59,7 +59,9 @@ impl Connection {
         (self.parity.packets, self.parity.longest) = (0, 0);
         self.stats.parities += 1;
         let packet = Sent::new(now, out.bytes, true, None, Content::Nothing, Space::Data);
-        self.commit(now, [None, None, Some((Space::Data, packet))], out);
+        out.ecn = self.marking.mark(1);
+        self.commit(now, packet, out.ecn);
+        self.conclude(now, true, out);
     }
 
     /// A datagram has come, perhaps with parity: what now lacks one packet of its group is made again.

@@ -7,15 +7,20 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        // What cannot be acknowledged yet is once something has come that allows it.
-        let says = |space: &Space| self.progress.sends[*space as usize] && self.progress.allowance() >= LEAST_ROOM;
-        let acks = Space::ALL.into_iter().filter(says).map(|space| self.acks[space as usize].due()).min();
-        let acks = acks.unwrap_or(Time::NEVER);
+        let acks = if self.progress.confirmed { self.acks[Space::Data as usize].due() } else { self.next_answer() };
         if self.life == Life::Open {
             self.timer.min(self.idle_at).min(self.keep_at).min(self.release).min(acks)
         } else {
             Time::NEVER
         }
+    }
+
+    /// When an acknowledgement is due in the handshake: what cannot be acknowledged yet is once something has come that allows it.
+    #[cold]
+    fn next_answer(&self) -> Time {
+        let says = |space: &Space| self.progress.sends[*space as usize] && self.progress.allowance() >= LEAST_ROOM;
+        let due = Space::ALL.into_iter().filter(says).map(|space| self.acks[space as usize].due()).min();
+        due.unwrap_or(Time::NEVER)
     }
 
     /// Handles every timer due at `now`.
