@@ -78,6 +78,7 @@ FRAMES: dict[str, dict[str, Any]] = {
     "stream": {"stream_id": UINT, "offset": UINT, "length": UINT},
     "max_data": {"maximum": UINT},
     "max_stream_data": {"stream_id": UINT, "maximum": UINT},
+    "new_connection_id": {"sequence_number": UINT, "retire_prior_to": UINT, "connection_id": str},
     "handshake_done": {},
     "connection_close": {"error_space": {"transport", "application"}, "error_code": UINT},
 }

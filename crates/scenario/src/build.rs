@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 use crate::stack::Stack;
 use crate::transport::{Protocol, TransportSpec, udp_rate};
 use crate::visits::Visited;
-use crate::ways::{association_ways, every_way, subflow_ways};
+use crate::ways::{association_ways, every_way, migration_ways, subflow_ways};
 use crate::world::{Body, Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -161,6 +161,12 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
         };
         let ends = [machine(0, sides.client), machine(1, sides.server)];
         world.add_flow(start, sides.client_sends, ends, measure);
+        if spec.entry.build == Protocol::Quic {
+            for routes in migration_ways(graph, flow).iter().skip(1) {
+                let added = [&routes.out, &routes.back].map(|steps| add_route(&mut world.network, steps));
+                world.add_way(ids[number], added);
+            }
+        }
     }
     world
 }

@@ -153,7 +153,12 @@ impl Capture {
     pub fn datagram(&mut self, now: Time, (flow, at): FlowEnd, crossing: Crossing<'_>) {
         let Crossing { way: direction, ecn, datagram } = crossing;
         let from = if direction == Direction::Outbound { at } else { 1 - at };
-        let places = [from, 1 - from].map(|side| self.sockets[flow][side].0.place());
+        let ends = self.paths[flow][usize::from(datagram.address.way)];
+        // What a NAT makes of the client's address is another port, beyond it.
+        let shift = [0, if at == 1 { u16::from(datagram.address.number) } else { 0 }];
+        let place =
+            |side: usize| Place { address: ends[side].1, port: self.sockets[flow][side].0.port + shift[1 - side] };
+        let places = [from, 1 - from].map(place);
         let sealer = self.sealers[flow].as_mut().expect("there is one for each of these flows");
         self.packet.clear();
         if direction == Direction::Outbound {
@@ -163,7 +168,7 @@ impl Capture {
         if direction == Direction::Inbound {
             sealer.on_receive(at, datagram);
         }
-        self.bytes_at(now, self.sockets[flow][at].0.interface, direction);
+        self.bytes_at(now, ends[at].0, direction);
     }
 
     /// Records a datagram of a library's where side `at` of a flow sends or receives it.

@@ -88,7 +88,8 @@ impl<P: Probe> World<P> {
                 self.probe.on_datagram(self.now, end, crossing, connection);
             }
             let size = IP_HEADER + UDP_HEADER + content.bytes;
-            let (route, to, ecn) = (endpoint.route, endpoint.peer, content.ecn);
+            let route = endpoint.ways.get(usize::from(content.address.way)).copied().unwrap_or(endpoint.route);
+            let (to, ecn) = (endpoint.peer, content.ecn);
             self.send(Outgoing { route, to, size, ecn, body: Body::Quic(datagram) });
         }
     }

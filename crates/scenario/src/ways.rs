@@ -2,6 +2,7 @@
 
 use crate::flow::{FlowSpec, Routes};
 use crate::stack::Stack;
+use crate::transport::Protocol;
 use vazao_engine::registry;
 use vazao_network::{Graph, NodeKind, Routing, Step};
 use vazao_transport::mptcp::Way;
@@ -15,16 +16,24 @@ const MOST_ADDRESSES: usize = 64;
 /// The paths of an association: pairs of interfaces that reach each other, each interface in one of them. The first is
 /// the flow's own route.
 pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    if flow.transport.parameters.flag("multihomed") { paired_ways(graph, flow) } else { vec![flow.routes.clone()] }
+}
+
+/// The ways of a QUIC connection's client, which changes them: pairs of interfaces, as those of an association.
+pub(crate) fn migration_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let changes = flow.transport.parameters.schedule("changes");
+    if changes.is_empty() { vec![flow.routes.clone()] } else { paired_ways(graph, flow) }
+}
+
+fn paired_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
-    if flow.transport.parameters.flag("multihomed") {
-        for way in ways_between(graph, flow) {
-            let ends = |routes: &Routes| [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)];
-            let [leaves, arrives, answers, returns] = ends(&way);
-            let is_pair = leaves == returns && arrives == answers;
-            let is_new = ways.iter().map(ends).all(|known| known[0] != leaves && known[1] != arrives);
-            if is_pair && is_new && ways.len() < MOST_PATHS {
-                ways.push(way);
-            }
+    for way in ways_between(graph, flow) {
+        let ends = |routes: &Routes| [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)];
+        let [leaves, arrives, answers, returns] = ends(&way);
+        let is_pair = leaves == returns && arrives == answers;
+        let is_new = ways.iter().map(ends).all(|known| known[0] != leaves && known[1] != arrives);
+        if is_pair && is_new && ways.len() < MOST_PATHS {
+            ways.push(way);
         }
     }
     ways
@@ -91,6 +100,14 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
 
 /// What of the interfaces and relays that a Multipath TCP flow names is not there.
 pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+    if flow.transport.entry.build == Protocol::Quic {
+        let count = migration_ways(graph, flow).len() as u64;
+        let change = flow.transport.parameters.schedule("changes").iter().find(|change| change.which > count)?;
+        return Some(format!(
+            "changes: {} has no interface {}; {count} of its lead to the server",
+            flow.client, change.which
+        ));
+    }
     let multipath = flow.transport.multipath.as_ref()?;
     let parameters = &flow.transport.parameters;
     let relays = parameters.names("relays");

@@ -50,6 +50,8 @@ pub(crate) struct Endpoint {
     /// TLS between the two.
     pub tls: Option<Box<tls::Session>>,
     pub route: RouteId,
+    /// Those by the client's interfaces, if there are several.
+    pub ways: Vec<RouteId>,
     /// Index of the endpoint at the other end, or [`TO_GUEST`] and the flow's number.
     pub peer: u32,
     pub flow: u32,
@@ -226,6 +228,7 @@ impl<P: Probe> World<P> {
                 application,
                 tls,
                 route,
+                ways: Vec::new(),
                 peer: if both { first + u32::from(is_client) } else { TO_GUEST | number },
                 flow: number,
                 side: u8::from(!is_client),
@@ -246,6 +249,17 @@ impl<P: Probe> World<P> {
         let slot = self.scheduler.add_slot();
         self.scheduler.set(slot, Time::ZERO);
         self.sampler = Some((slot, interval));
+    }
+
+    /// Adds another way, out and back, to the flow that was added last, whose own are `first`.
+    pub fn add_way(&mut self, first: [RouteId; 2], way: [RouteId; 2]) {
+        let count = self.endpoints.len();
+        for (endpoint, (first, way)) in self.endpoints[count - 2..].iter_mut().zip(first.into_iter().zip(way)) {
+            if endpoint.ways.is_empty() {
+                endpoint.ways.push(first);
+            }
+            endpoint.ways.push(way);
+        }
     }
 
     /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`.

@@ -2,7 +2,7 @@
 
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
-use vazao_engine::registry::{Kind, Parameter, Parameters};
+use vazao_engine::registry::{Change, Kind, Parameter, Parameters};
 
 /// Which handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +127,13 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new("idle_timeout", ANY, "30 s", "silence after which a connection is given up"),
     Parameter::new(
+        "changes",
+        Kind::Schedule(&["migrate", "rebind"]),
+        "",
+        "what becomes of the client's address, so long after the handshake: it goes to that interface (migrate), or a NAT gives \
+         that interface another address (rebind), and lets nothing in for the old one",
+    ),
+    Parameter::new(
         "streams",
         Kind::Integer(1, 10_000),
         "1",
@@ -187,6 +194,8 @@ pub struct Config {
     pub ack_frequency: Option<u32>,
     pub keep_alive: Duration,
     pub idle_timeout: Duration,
+    /// What becomes of the client's addresses, in order.
+    pub changes: Vec<Change>,
     /// Streams that carry an application's data which knows only one; zero: it opens its own.
     pub streams: u64,
     /// Whether they take turns.
@@ -208,6 +217,8 @@ impl Config {
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let size = |name| parameters.size(name).expect("a size with a default");
+        let mut changes = parameters.schedule("changes").to_vec();
+        changes.sort_by_key(|change| change.at);
         Config {
             handshake: match parameters.text("handshake") {
                 "0-rtt" => Handshake::Early,
@@ -233,6 +244,7 @@ impl Config {
             ack_frequency: parameters.get("ack_frequency").map(|_| parameters.integer("ack_frequency") as u32),
             keep_alive: duration("keep_alive"),
             idle_timeout: duration("idle_timeout"),
+            changes,
             streams: parameters.integer("streams"),
             takes_turns: parameters.text("scheduler") == "round-robin",
             priorities: parameters.integers("priorities").to_vec(),

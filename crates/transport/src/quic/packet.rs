@@ -89,6 +89,15 @@ pub struct Header {
     pub ranges: u16,
 }
 
+/// Where the client is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// One of its interfaces, from 0.
+    pub way: u8,
+    /// What the server sees, which a NAT may change: each address has another number.
+    pub number: u8,
+}
+
 /// A UDP datagram. Its room is used again.
 #[derive(Clone, Debug, Default)]
 pub struct Datagram {
@@ -101,7 +110,7 @@ pub struct Datagram {
     /// To which of the receiver's identifiers it is addressed.
     pub identifier: u64,
     /// By which of the client's addresses it goes.
-    pub path: u8,
+    pub address: Address,
     /// Bytes of UDP payload.
     pub bytes: u32,
     /// With a frame of parity: what the packets said whose parity it is, by their numbers. It stands for their XOR.
@@ -128,6 +137,6 @@ impl Datagram {
         self.frames.clear();
         self.ranges.clear();
         self.protected.clear();
-        (self.identifier, self.path, self.bytes, self.ecn) = (0, 0, 0, Ecn::NotEct);
+        (self.identifier, self.address, self.bytes, self.ecn) = (0, Address::default(), 0, Ecn::NotEct);
     }
 }

@@ -195,6 +195,15 @@ impl Recovery {
         false
     }
 
+    /// The path is another one: nothing is known of it, and what is under way on the old one says nothing of it.
+    pub fn forget_path(&mut self, initial_rtt: Duration) {
+        let max_ack_delay = self.max_ack_delay;
+        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).by(self.rules);
+        std::mem::swap(&mut self.spaces, &mut fresh.spaces);
+        std::mem::swap(self, &mut fresh);
+        self.space(Space::Data).forget_flight();
+    }
+
     /// Keys of a space are discarded (section 6.4).
     pub fn discard(&mut self, space: Space) {
         self.space(space).discard();

@@ -200,6 +200,12 @@ impl SentPackets {
         })
     }
 
+    /// What is under way counts as in flight no more.
+    pub fn forget_flight(&mut self) {
+        self.packets.iter_mut().for_each(|packet| packet.bytes = 0);
+        self.in_flight = 0;
+    }
+
     /// All that is not settled was in vain; what it said.
     pub fn take_outstanding(&mut self) -> Vec<Sent> {
         let numbers = self.base..self.next;

@@ -76,7 +76,13 @@ fn persistent_congestion_takes_the_window_down() {
 #[test]
 fn a_lost_tail_is_probed_for() {
     let mut lab = Lab::new(reno(&[]), [10_000, 0], Weather::fair(50), 1);
-    lab.lose = losing(&[7]);
+    let mut ends = 0;
+    lab.lose = Box::new(move |from, datagram| {
+        let is_last = |frame: &Frame| matches!(frame, Frame::Stream(stream) if stream.fin);
+        let last = from == 0 && datagram.frames.iter().any(is_last);
+        ends += u64::from(last);
+        last && ends == 1
+    });
     lab.run_until(20, |lab| lab.ends[1].received == 10_000);
     let taken = lab.now.as_nanos() / 1_000_000;
     assert!((100 + 50 + 125..100 + 50 + 400).contains(&taken), "{taken} ms");

@@ -40,7 +40,7 @@ impl Connection {
         if newly.packets == 0 {
             return;
         }
-        let rtt = newly.largest.filter(|_| newly.eliciting).map(|at| now.since(at));
+        let rtt = newly.largest.filter(|&at| newly.eliciting && at >= self.path_since).map(|at| now.since(at));
         if let Some(rtt) = rtt {
             let delay = if space == Space::Data { Duration::from_nanos(ack.delay * 8_000) } else { Duration::ZERO };
             self.recovery.sample(now, rtt, delay, self.progress.confirmed);
@@ -278,7 +278,12 @@ impl Connection {
                     self.frames.push_back(frame);
                 }
             }
-            Frame::Ping | Frame::Padding(_) | Frame::Ack(_) | Frame::Datagram { .. } => {}
+            Frame::Ping
+            | Frame::Padding(_)
+            | Frame::Ack(_)
+            | Frame::Datagram { .. }
+            | Frame::PathChallenge(_)
+            | Frame::PathResponse(_) => {}
             other => self.frames.push_back(other),
         }
     }

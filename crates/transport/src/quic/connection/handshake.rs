@@ -170,6 +170,7 @@ impl Connection {
 
     pub(super) fn establish(&mut self, now: Time) {
         self.stats.established = Some(now);
+        self.issue_identifiers();
         self.stats.ready.get_or_insert(now);
         let rtt = Some(self.recovery.rtt.latest()).filter(|_| self.is_measured());
         self.control.on_established(rtt);
@@ -179,6 +180,7 @@ impl Connection {
     /// The peer is known to have all keys: those of the handshake are discarded (RFC 9001 section 4.9.2).
     pub(super) fn confirm(&mut self) {
         self.progress.confirmed = true;
+        self.change_at = self.next_change();
         if let Some(packets) = self.config.ack_frequency {
             let wait = self.config.max_ack_delay.as_nanos() / 1000;
             self.frames.push_back(Frame::AckFrequency(0, u64::from(packets) - 1, wait));

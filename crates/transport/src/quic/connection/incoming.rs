@@ -3,7 +3,7 @@
 use super::*;
 use crate::quic::config::Handshake;
 use crate::quic::frame::StreamFrame;
-use crate::quic::packet::{Datagram, Header};
+use crate::quic::packet::{Address, Datagram, Header};
 use crate::quic::sent::Content;
 use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
@@ -11,13 +11,16 @@ use vazao_engine::Ecn;
 impl Connection {
     /// Handles a datagram that has arrived, marked as it is.
     pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
+        if !self.reaches(datagram.address) || !self.paths.identifiers.is_ours(datagram.identifier) {
+            return;
+        }
         self.last_heard = now;
         if self.life != Life::Open {
             self.closes |=
                 self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
             return;
         }
-        if !self.progress.validated {
+        if !self.progress.validated && datagram.address == self.paths.current {
             self.progress.received += u64::from(datagram.bytes);
         }
         let (mut frames, mut ranges) = (0, 0);
@@ -25,18 +28,26 @@ impl Connection {
             let own = frames..frames + usize::from(header.frames);
             let told = ranges..ranges + usize::from(header.ranges);
             (frames, ranges) = (own.end, told.end);
-            self.handle_packet(now, header, &datagram.frames[own], &datagram.ranges[told], ecn);
+            self.handle_packet(now, datagram, header, (own, told), ecn);
             // What follows in the datagram may need keys that this has brought.
             if !self.progress.confirmed {
                 self.advance(now);
             }
         }
-        self.make_again(now, &datagram.protected);
+        self.make_again(now, &datagram.protected, datagram.address);
         self.settle();
         self.arm(now);
     }
 
-    fn handle_packet(&mut self, now: Time, header: &Header, frames: &[Frame], ranges: &[(u64, u64)], ecn: Ecn) {
+    fn handle_packet(
+        &mut self,
+        now: Time,
+        datagram: &Datagram,
+        header: &Header,
+        (own, told): (Range<usize>, Range<usize>),
+        ecn: Ecn,
+    ) {
+        let (frames, ranges) = (&datagram.frames[own], &datagram.ranges[told]);
         if let Kind::Retry(token) = header.kind {
             return self.on_retry(token);
         }
@@ -72,8 +83,11 @@ impl Connection {
         self.idle_at = now + self.idle_timeout();
         self.keep_at = now + self.config.keep_alive;
         let eliciting = frames.iter().any(Frame::is_ack_eliciting);
+        if space == Space::Data {
+            self.heed_address(now, datagram, header.number, frames);
+        }
         for frame in frames {
-            self.handle_frame(now, space, frame, ranges);
+            self.handle_frame(now, space, frame, ranges, datagram.address);
         }
         let (every, wait) = match space {
             Space::Data => match self.asked {
@@ -94,7 +108,14 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn handle_frame(&mut self, now: Time, space: Space, frame: &Frame, ranges: &[(u64, u64)]) {
+    pub(super) fn handle_frame(
+        &mut self,
+        now: Time,
+        space: Space,
+        frame: &Frame,
+        ranges: &[(u64, u64)],
+        from: Address,
+    ) {
         match frame {
             Frame::Stream(frame) => self.on_stream(frame),
             Frame::Ack(ack) => self.on_ack(now, space, ack, ranges),
@@ -122,6 +143,10 @@ impl Connection {
                     self.asked = Some((*number, *packets as u32 + 1, Duration::from_micros(*wait)));
                 }
             }
+            Frame::PathChallenge(_)
+            | Frame::PathResponse(_)
+            | Frame::NewConnectionId(..)
+            | Frame::RetireConnectionId(_) => self.on_path_ruled(now, from, *frame),
             other => self.on_stream_ruled(*other),
         }
     }

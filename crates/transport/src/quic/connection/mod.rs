@@ -8,6 +8,7 @@ mod handshake;
 mod incoming;
 mod outgoing;
 mod parity;
+mod path;
 mod streams;
 mod timers;
 
@@ -24,6 +25,7 @@ use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
 use parity::Parity;
+use path::Paths;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,6 +80,8 @@ pub struct Stats {
     pub persistent_congestions: u64,
     /// Times that the window was cut for marks of congestion.
     pub mark_reductions: u64,
+    /// As a server: times that the client was found at another address.
+    pub migrations: u64,
     /// Round-trip times measured.
     pub rtt: Histogram,
     /// As a receiver: packets that had arrived before.
@@ -105,6 +109,8 @@ pub struct Connection {
     config: Arc<Config>,
     role: Role,
     progress: Progress,
+    paths: Paths,
+    seed: u64,
     recovery: Recovery,
     acks: [Acks; 3],
     marking: Marking,
@@ -117,6 +123,8 @@ pub struct Connection {
     cut_at: Option<Time>,
     last_cut: Option<Time>,
     last_heard: Time,
+    /// What was sent before went by another path.
+    path_since: Time,
     /// A round trip ends when this packet of the data space is acknowledged.
     round_end: u64,
     window_limited: bool,
@@ -141,6 +149,8 @@ pub struct Connection {
     idle_at: Time,
     /// When a silence becomes too long for who stands between the two.
     keep_at: Time,
+    /// When something becomes of the path.
+    change_at: Time,
     /// What the peer has asked for of acknowledgements: the number of its frame, packets for each, the longest wait.
     asked: Option<(u64, u32, Duration)>,
     life: Life,
@@ -162,6 +172,8 @@ impl Connection {
         let mut connection = Connection {
             role,
             progress: Progress::new(&config, role),
+            paths: Paths::new(),
+            seed,
             recovery,
             acks: [Acks::new(), Acks::new(), Acks::new()],
             marking: Marking::new(config.ecn.unwrap_or_else(|| control.wants_marks())),
@@ -171,6 +183,7 @@ impl Connection {
             cut_at: None,
             last_cut: None,
             last_heard: Time::ZERO,
+            path_since: Time::ZERO,
             round_end: 0,
             window_limited: false,
             pacer: Pacer::default(),
@@ -181,6 +194,7 @@ impl Connection {
             heard_of_streams: false,
             finishes: false,
             keep_at: Time::NEVER,
+            change_at: Time::NEVER,
             asked: None,
             parity: Parity::default(),
             frames: VecDeque::new(),

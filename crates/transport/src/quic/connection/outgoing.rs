@@ -22,11 +22,9 @@ impl Connection {
     /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
-        if self.progress.confirmed && self.life == Life::Open {
-            self.settle();
-        }
-        if !self.progress.confirmed || self.life != Life::Open || self.config.fec > 0 {
-            return self.poll_handshake(now, out);
+        self.settle();
+        if !self.is_settled_path() || self.life != Life::Open || self.config.fec > 0 {
+            return self.poll_otherwise(now, out);
         }
         // With a probe goes whatever there is (RFC 9002 section 6.2.4).
         let (free, probing) = (self.may_send(now) || self.probes > 0, self.probes > 0);
@@ -40,11 +38,16 @@ impl Connection {
         true
     }
 
-    /// The same while there are several spaces, or none any more.
+    /// Whether there is one packet number space, and one address that is known to be the client's.
+    #[inline]
+    pub(super) fn is_settled_path(&self) -> bool {
+        self.progress.confirmed && self.progress.validated && self.paths.frames.is_empty()
+    }
+
+    /// The same while there are several spaces, or none any more, or an address is being validated.
     #[cold]
-    fn poll_handshake(&mut self, now: Time, out: &mut Datagram) -> bool {
+    fn poll_otherwise(&mut self, now: Time, out: &mut Datagram) -> bool {
         self.start(now);
-        self.settle();
         if self.life != Life::Open {
             return self.close_datagram(now, out);
         }
@@ -60,6 +63,9 @@ impl Connection {
             return true;
         }
         let limit = u64::from(self.config.datagram).min(self.progress.allowance()) as u32;
+        if self.poll_path(now, out) {
+            return true;
+        }
         let free = self.may_send(now) || self.probes > 0;
         let mut sent: Vec<Sent> = Vec::new();
         let mut first = false;
@@ -84,6 +90,30 @@ impl Connection {
         let eliciting = sent.iter().any(|packet| packet.eliciting);
         sent.into_iter().for_each(|packet| self.commit(now, packet, out.ecn));
         self.conclude(now, eliciting, out);
+        true
+    }
+
+    /// A datagram that only asks or answers whether an address is the client's. It has 1200 bytes, so that as many are known to get
+    /// through, where amplification lets it (section 8.2.1).
+    fn poll_path(&mut self, now: Time, out: &mut Datagram) -> bool {
+        let Some(&(address, frame)) = self.paths.frames.front() else { return false };
+        // What is another address' is bounded by what has just come from it: an answer is no larger than its question.
+        let most = if address == self.paths.current { self.progress.allowance() } else { u64::from(LEAST_INITIAL) };
+        let number_bytes = number_bytes(self.recovery.spaces[Space::Data as usize].unacknowledged());
+        let bytes = Kind::OneRtt.overhead(number_bytes) + frame.bytes();
+        if most < u64::from(bytes) {
+            return false;
+        }
+        self.paths.frames.pop_front();
+        let number = self.recovery.spaces[Space::Data as usize].next_number();
+        out.frames.push(frame);
+        out.packets.push(Header { kind: Kind::OneRtt, number, number_bytes: number_bytes as u8, frames: 1, ranges: 0 });
+        out.bytes = bytes;
+        pad(out, LEAST_INITIAL.min(most.min(u64::from(LEAST_INITIAL)) as u32));
+        let packet = Sent::new(now, 0, true, None, Content::Nothing, Space::Data);
+        self.commit(now, packet, Ecn::NotEct);
+        self.conclude(now, true, out);
+        out.address = address;
         true
     }
 
@@ -277,7 +307,7 @@ impl Connection {
 
     /// Its datagram leaves.
     #[inline]
-    pub(super) fn conclude(&mut self, now: Time, eliciting: bool, out: &Datagram) {
+    pub(super) fn conclude(&mut self, now: Time, eliciting: bool, out: &mut Datagram) {
         if eliciting {
             if self.paces() {
                 self.pace(now, u64::from(out.bytes));
@@ -312,7 +342,8 @@ impl Connection {
         self.pacer.on_sent(now, bytes, &Spread { rate, quantum, catches_up: false });
     }
 
-    fn count(&mut self, out: &Datagram) {
+    fn count(&mut self, out: &mut Datagram) {
+        (out.address, out.identifier) = (self.paths.current, self.paths.identifiers.current);
         self.stats.datagrams += 1;
         self.stats.packets += out.packets.len() as u64;
         if !self.progress.validated {
@@ -342,8 +373,7 @@ impl Connection {
         let packet = Sent::new(now, 0, false, None, Content::Nothing, kind.space());
         self.recovery.space(kind.space()).push(packet);
         out.bytes = kind.overhead(2) + frame.bytes();
-        self.stats.datagrams += 1;
-        self.stats.packets += 1;
+        self.count(out);
         true
     }
 }

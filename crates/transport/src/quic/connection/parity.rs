@@ -3,7 +3,7 @@
 //! in flight but does not wait for the window; a packet made again counts as lost for the congestion control all the same.
 
 use super::*;
-use crate::quic::packet::{Datagram, Header, Kind, number_bytes};
+use crate::quic::packet::{Address, Datagram, Header, Kind, number_bytes};
 use crate::quic::sent::{Content, Sent};
 
 /// Groups that wait for packets that are late.
@@ -65,7 +65,7 @@ impl Connection {
     }
 
     /// A datagram has come, perhaps with parity: what now lacks one packet of its group is made again.
-    pub(super) fn make_again(&mut self, now: Time, protected: &[(u64, Frame)]) {
+    pub(super) fn make_again(&mut self, now: Time, protected: &[(u64, Frame)], from: Address) {
         if !protected.is_empty() && self.progress.reads[Space::Data as usize] {
             self.parity.waiting.push_back(protected.to_vec());
         }
@@ -83,7 +83,7 @@ impl Connection {
             }
             self.stats.recovered += 1;
             for (_, frame) in group.iter().filter(|(number, _)| *number == first) {
-                self.handle_frame(now, Space::Data, frame, &[]);
+                self.handle_frame(now, Space::Data, frame, &[], from);
                 if let Frame::Stream(frame) = frame {
                     self.frames.push_back(Frame::Recovered(*frame));
                 }

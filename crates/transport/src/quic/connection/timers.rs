@@ -7,9 +7,9 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        let acks = if self.progress.confirmed { self.acks[Space::Data as usize].due() } else { self.next_answer() };
+        let acks = if self.is_settled_path() { self.acks[Space::Data as usize].due() } else { self.next_answer() };
         if self.life == Life::Open {
-            self.timer.min(self.idle_at).min(self.keep_at).min(self.release).min(acks)
+            self.timer.min(self.idle_at).min(self.keep_at).min(self.release).min(self.change_at).min(acks)
         } else {
             Time::NEVER
         }
@@ -33,6 +33,10 @@ impl Connection {
             self.failure = Some(Failure::Idle);
             self.life = Life::Closed;
             return;
+        }
+        if self.change_at <= now {
+            self.on_change_due(now);
+            self.change_at = self.next_change();
         }
         if self.keep_at <= now {
             // Once: what is under way keeps it alive as well.

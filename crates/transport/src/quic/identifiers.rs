@@ -1,0 +1,82 @@
+//! Connection identifiers (RFC 9000 section 5.1): by which the peer addresses us, and we the peer. Numbers stand for them.
+
+use std::collections::BTreeSet;
+
+/// Identifiers that an endpoint keeps in store for its peer (active_connection_id_limit).
+const ACTIVE: usize = 4;
+
+/// Both sides' identifiers, as one of them knows them.
+#[derive(Clone, Debug)]
+pub(crate) struct Identifiers {
+    /// Ours that the peer may use, and the next to be issued.
+    ours: BTreeSet<u64>,
+    next: u64,
+    /// The peer's that we have not used yet, the one in use, and all below which were given up.
+    store: BTreeSet<u64>,
+    pub current: u64,
+    retired: u64,
+}
+
+impl Identifiers {
+    /// Those of the handshake.
+    pub fn new() -> Identifiers {
+        Identifiers { ours: BTreeSet::from([0]), next: 1, store: BTreeSet::new(), current: 0, retired: 0 }
+    }
+
+    /// The next identifier to issue, while the peer has fewer than it may.
+    pub fn issue(&mut self) -> Option<u64> {
+        (self.ours.len() < ACTIVE).then(|| {
+            self.next += 1;
+            self.ours.insert(self.next - 1);
+            self.next - 1
+        })
+    }
+
+    /// Whether the peer may address us so.
+    pub fn is_ours(&self, number: u64) -> bool {
+        self.ours.contains(&number)
+    }
+
+    /// The peer has issued one (section 19.15), maybe again.
+    pub fn on_new(&mut self, number: u64) {
+        if number > self.current.max(self.retired) {
+            self.store.insert(number);
+        }
+    }
+
+    /// The peer will not use one of ours any more (section 19.16).
+    pub fn on_retired(&mut self, number: u64) {
+        self.ours.remove(&number);
+    }
+
+    /// Takes another of the peer's into use, if there is one; the one to be retired for it. What appears at two addresses can be
+    /// linked by who looks on (section 9.5).
+    pub fn change(&mut self) -> Option<u64> {
+        let next = self.store.pop_first()?;
+        self.retired = self.current;
+        Some(std::mem::replace(&mut self.current, next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_issued_used_and_retired() {
+        let (mut here, mut there) = (Identifiers::new(), Identifiers::new());
+        let issued: Vec<u64> = std::iter::from_fn(|| here.issue()).collect();
+        assert_eq!(issued, [1, 2, 3]);
+        issued.iter().for_each(|&number| there.on_new(number));
+        assert_eq!((there.change(), there.current), (Some(0), 1));
+        assert!(here.is_ours(0) && here.is_ours(1) && !here.is_ours(4));
+        here.on_retired(0);
+        assert!(!here.is_ours(0));
+        assert_eq!(here.issue(), Some(4));
+        // A frame that was sent again says nothing new.
+        there.on_new(1);
+        there.on_new(4);
+        assert_eq!([there.change(), there.change(), there.change(), there.change()], [Some(1), Some(2), Some(3), None]);
+        assert_eq!(there.current, 4);
+    }
+}
