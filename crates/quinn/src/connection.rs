@@ -28,6 +28,9 @@ pub struct Connection {
     begins: Option<ClientConfig>,
     /// Whether a server asks its client to prove its address first.
     asks: bool,
+    /// Whether data waits for the end of the handshake: a server's does, as applications have it, unless its client's came
+    /// early.
+    waits: bool,
     peer: SocketAddr,
     chance: vazao_engine::Stream,
     watch: Arc<Mutex<Watch>>,
@@ -74,10 +77,11 @@ fn address(side: u8) -> SocketAddr {
 impl Connection {
     /// A client, which begins as `begins` says with its first call, or else the server that `listens`.
     fn new(plan: &Plan, mut chance: vazao_engine::Stream, role: Role) -> Result<Connection, String> {
-        let (side, begins, listens, asks, watch, secrets) = match role {
-            Role::Client(begins, watch, secrets) => (0, Some(begins), None, false, watch, secrets),
-            Role::Server(listens, asks, watch) => (1, None, Some(listens), asks, watch, Arc::default()),
+        let (side, begins, listens, watch, secrets) = match role {
+            Role::Client(begins, watch, secrets) => (0, Some(begins), None, watch, secrets),
+            Role::Server(listens, watch) => (1, None, Some(listens), watch, Arc::default()),
         };
+        let handshake = plan.parameters.text("handshake");
         let datagram = plan.parameters.integer("datagram") as u16;
         let endpoint = chance::with(&mut chance, || {
             Ok::<_, String>(Endpoint::new(config::endpoint(datagram)?, listens, false, None))
@@ -86,7 +90,8 @@ impl Connection {
             endpoint,
             connection: None,
             begins,
-            asks,
+            asks: handshake == "retry",
+            waits: side == 1 && handshake != "0-rtt",
             peer: address(1 - side),
             chance,
             watch,
@@ -175,6 +180,7 @@ impl Connection {
 
     fn heed(&mut self, event: Event) {
         let Some((_, connection)) = &mut self.connection else { return };
+        self.waits &= !matches!(event, Event::Connected);
         match event {
             // What was sent early is forgotten on both sides: it is given to the library anew.
             Event::Connected if connection.has_0rtt() && !connection.accepted_0rtt() => {
@@ -202,7 +208,7 @@ impl Connection {
 
     /// Opens our stream once there may be one: data may flow from then on.
     fn open(&mut self, now: Time) {
-        if let (None, Some((_, connection))) = (self.out.id, &mut self.connection)
+        if let (None, false, Some((_, connection))) = (self.out.id, self.waits, &mut self.connection)
             && let Some(id) = connection.streams().open(Dir::Uni)
         {
             self.out.id = Some(id);
@@ -418,8 +424,7 @@ impl Stream for Connection {
 /// What an end is, and what is its own alone.
 enum Role {
     Client(ClientConfig, Arc<Mutex<Watch>>, Arc<Secrets>),
-    /// Whether it asks its client to prove its address first.
-    Server(Arc<quinn_proto::ServerConfig>, bool, Arc<Mutex<Watch>>),
+    Server(Arc<quinn_proto::ServerConfig>, Arc<Mutex<Watch>>),
 }
 
 /// Both ends of a connection, the client's first.
@@ -448,7 +453,7 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let [first, second] = watches;
     Ok([
         Connection::new(plan, stream("client"), Role::Client(client, first, secrets))?,
-        Connection::new(plan, stream("server"), Role::Server(server, handshake == "retry", second))?,
+        Connection::new(plan, stream("server"), Role::Server(server, second))?,
     ])
 }
 
@@ -461,7 +466,7 @@ fn acquaint(
 ) -> Result<(), String> {
     let mut ends = [
         Connection::new(plan, first, Role::Client(client, Arc::default(), Arc::default()))?,
-        Connection::new(plan, second, Role::Server(server, false, Arc::default()))?,
+        Connection::new(plan, second, Role::Server(server, Arc::default()))?,
     ];
     let now = Time::ZERO;
     ends[0].handle_timeout(now);
