@@ -208,8 +208,7 @@ impl Visit {
         self.calls.pop()
     }
 
-    /// One of its connections was lost, and with it what was asked for there: the visit is given up.
-    /// Or all has come. Every client closes its connection.
+    /// Every client closes its connection: all has come, or a connection was lost and with it what was asked for there.
     pub fn end(&mut self) {
         if !self.closing {
             self.closing = true;
