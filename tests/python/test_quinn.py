@@ -64,6 +64,33 @@ def test_applications_are_served(app: str) -> None:
         assert flows["messages_delivered"][0] == 50
 
 
+@pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "0-rtt-rejected", "retry"])
+@pytest.mark.parametrize("priority", ["fair", "order"])
+def test_pages_are_served(handshake: str, priority: str) -> None:
+    """A stream for each of more objects than there may be streams at a time."""
+    page = f'{{ kind = "page", objects = 150, size = "lognormal 8 kB", root = "10 kB", priority = "{priority}" }}'
+    flows = play(page, f'handshake = "{handshake}"').flows
+    assert flows["completed"].all()
+    assert flows["intact"].all()
+    assert flows["messages_delivered"].item() == 151
+
+
+def test_both_stacks_load_a_page_in_the_same_time() -> None:
+    """Nothing is lost and the link is the limit: what is left are the handshake's flights and headers of packets."""
+    net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="1000 packets"))
+    rows = [
+        vz.run(net, [vz.flow(vz.page(50, "40 kB", priority=priority), vz.quic(stack=stack))]).flows
+        for stack in ("vazao", "quinn")
+        for priority in ("fair", "order")
+    ]
+    ours, theirs = rows[:2], rows[2:]
+    for own, other in zip(ours, theirs, strict=True):
+        assert own["completion_s"].item() == pytest.approx(other["completion_s"].item(), rel=0.05)
+        assert own["message_latency_mean_s"].item() == pytest.approx(other["message_latency_mean_s"].item(), rel=0.1)
+    # In order the mean object is there in half of the time that all take.
+    assert theirs[1]["message_latency_mean_s"].item() < 0.65 * theirs[0]["message_latency_mean_s"].item()
+
+
 @pytest.mark.parametrize("cc", ["cubic", "reno", "bbr", "quinn-cubic", "quinn-newreno", "quinn-bbr"])
 def test_a_run_is_repeated(cc: str) -> None:
     """Even where the library draws by lot: BBR's phase decides nothing but a rate that it does not send by."""

@@ -3,6 +3,7 @@
 use crate::clock::{duration, instant, time};
 use crate::content::Content;
 use crate::secrets::Secrets;
+use crate::streams::Lanes;
 use crate::watch::Watch;
 use crate::{chance, config, identity};
 use bytes::{Bytes, BytesMut};
@@ -23,7 +24,7 @@ use vazao_wire::content;
 /// either side may begin.
 pub struct Connection {
     endpoint: Endpoint,
-    connection: Option<(ConnectionHandle, quinn_proto::Connection)>,
+    pub(crate) connection: Option<(ConnectionHandle, quinn_proto::Connection)>,
     /// How a client begins; taken when it has.
     begins: Option<ClientConfig>,
     /// Whether a server asks its client to prove its address first.
@@ -40,7 +41,8 @@ pub struct Connection {
     /// What the endpoint itself answers.
     answers: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
     out: Outgoing,
-    inc: Incoming,
+    pub(crate) inc: Incoming,
+    pub(crate) lanes: Lanes,
     ready: Option<Time>,
     failure: Option<String>,
     over: bool,
@@ -62,11 +64,11 @@ struct Outgoing {
 
 /// The stream from the peer.
 #[derive(Default)]
-struct Incoming {
+pub(crate) struct Incoming {
     id: Option<StreamId>,
     read: u64,
     ended: bool,
-    misplaced: u64,
+    pub misplaced: u64,
 }
 
 /// The addresses of the two ends, of which nothing depends but what a token says.
@@ -101,6 +103,7 @@ impl Connection {
             answers: VecDeque::new(),
             out: Outgoing::default(),
             inc: Incoming::default(),
+            lanes: Lanes::default(),
             ready: None,
             failure: None,
             over: false,
@@ -186,6 +189,7 @@ impl Connection {
             Event::Connected if connection.has_0rtt() && !connection.accepted_0rtt() => {
                 let Outgoing { content, written, closed, .. } = std::mem::take(&mut self.out);
                 self.out = Outgoing { content, written, closed, ..Outgoing::default() };
+                self.reopen_lanes();
             }
             Event::ConnectionLost { reason } => {
                 // A peer that has heard everything closes, and need not have said that it has. That it closed may be lost, too:
@@ -198,9 +202,11 @@ impl Connection {
                 self.over = true;
             }
             // An application that only writes does not look for the end of what comes.
-            Event::Stream(StreamEvent::Opened { .. } | StreamEvent::Readable { .. }) => {
+            Event::Stream(event @ (StreamEvent::Opened { .. } | StreamEvent::Readable { .. })) => {
                 self.take(0);
+                self.heed_lane(&event);
             }
+            Event::Stream(event @ StreamEvent::Writable { .. }) => self.heed_lane(&event),
             Event::Stream(StreamEvent::Finished { id }) if self.out.id == Some(id) => self.out.acknowledged = true,
             _ => {}
         }
@@ -349,7 +355,7 @@ impl Library for Connection {
             ready: self.ready,
             latest_rtt: watch.latest,
             flight: watch.flight,
-            written: self.out.written,
+            written: self.out.written + self.lanes.given(),
             cuts: watch.cuts,
             is_repairing: watch.recovering,
             misplaced: self.inc.misplaced,

@@ -16,6 +16,7 @@ mod content;
 mod control;
 mod identity;
 mod secrets;
+mod streams;
 mod watch;
 
 pub use connection::{Connection, pair};

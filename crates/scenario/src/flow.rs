@@ -178,9 +178,6 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
     if !entry.parameters.iter().any(|parameter| parameter.name == "http") {
         return Ok(());
     }
-    if transport.stacks.contains(&Stack::Quinn) {
-        return Err(app.error("has a stream for each object, of which quinn is given one here; leave stack out"));
-    }
     let name = transport.entry.name;
     let possible: &[&str] = if transport.entry.build == Protocol::Quic { &["3"] } else { &["2", "1.1"] };
     match parameters.get("http") {

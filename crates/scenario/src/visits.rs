@@ -46,7 +46,7 @@ impl<P: Probe> World<P> {
             (Machine::Quic(connection), _) => act.on(&mut **connection),
             (Machine::Library(end), _) => {
                 end.set_clock(act.now);
-                act.on(end)
+                if act.visit.uses_streams() { act.on_streams(&mut **end) } else { act.on(end) }
             }
             (Machine::Udp(_), _) => unreachable!("a visit needs a stream"),
         };
@@ -109,7 +109,7 @@ impl Act<'_> {
     }
 
     /// The same where each response has a stream of its own.
-    fn on_streams(self, streams: &mut impl Streams) -> (Time, bool) {
+    fn on_streams(self, streams: &mut (impl Streams + ?Sized)) -> (Time, bool) {
         if self.is_client {
             return (self.visit.drive_client_streams(self.now, self.connection, streams), false);
         }

@@ -233,7 +233,7 @@ impl Visit {
     }
 
     /// Closes once all has come; until then the other connections hear what there is to do. Says when to look again.
-    fn go_on(&mut self, now: Time, number: usize, stream: &mut impl Stream) -> Time {
+    fn go_on(&mut self, now: Time, number: usize, stream: &mut (impl Stream + ?Sized)) -> Time {
         if self.is_complete() {
             self.end();
         }

@@ -6,7 +6,7 @@ use vazao_transport::Streams;
 
 impl Visit {
     /// The client does what can be done at `now` on a connection. Says when it wants to be driven again.
-    pub fn drive_client_streams(&mut self, now: Time, number: usize, streams: &mut impl Streams) -> Time {
+    pub fn drive_client_streams(&mut self, now: Time, number: usize, streams: &mut (impl Streams + ?Sized)) -> Time {
         while let Some(id) = streams.next_readable() {
             while let Some(range) = streams.read_stream(id) {
                 let Some(&exchange) = self.connections[number].streams.get(&id) else {
@@ -31,7 +31,7 @@ impl Visit {
     }
 
     /// Asks for all there is, as far as the server allows streams.
-    fn ask_by_stream(&mut self, now: Time, number: usize, streams: &mut impl Streams) {
+    fn ask_by_stream(&mut self, now: Time, number: usize, streams: &mut (impl Streams + ?Sized)) {
         while self.user.wishes(now) > 0 {
             let Some(id) = streams.open_stream() else { return };
             let Some(body) = self.user.wish(now) else { return };
@@ -46,7 +46,7 @@ impl Visit {
     }
 
     /// The server answers each request whole; what goes first of several the connection decides packet by packet.
-    pub fn drive_server_streams(&mut self, number: usize, streams: &mut impl Streams) {
+    pub fn drive_server_streams(&mut self, number: usize, streams: &mut (impl Streams + ?Sized)) {
         let request = self.http.request_bytes(false);
         while let Some(id) = streams.next_readable() {
             while let Some(range) = streams.read_stream(id) {
