@@ -1,8 +1,10 @@
 //! Every byte once and in order, whatever the network does.
 
+use crate::exchange::{Exchange, Fate};
 use crate::lab::{Lab, Weather, config, text};
 use proptest::prelude::*;
-use vazao_engine::registry::Raw;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Change, Raw};
 
 #[test]
 fn a_transfer_each_way() {
@@ -70,5 +72,48 @@ proptest! {
         lab.calm_after = 3_000;
         lab.run(20_000);
         lab.assert_delivered();
+    }
+}
+
+prop_compose! {
+    fn exchange()(
+        both_ways: bool, bytes in 0_u64..30_000, answer in 0_u64..30_000, urgency in 0_u8..8, takes_turns: bool,
+        fate in prop::sample::select(&[Fate::Whole, Fate::Whole, Fate::Whole, Fate::Reset, Fate::Stopped]),
+    ) -> Exchange {
+        Exchange { both_ways, bytes, answer, urgency, takes_turns, fate }
+    }
+}
+
+prop_compose! {
+    /// What becomes of the client's address: it moves between three interfaces, or is given others by a NAT.
+    fn changes()(times in prop::collection::vec((0_u64..5_000, any::<bool>(), 1_u64..4), 0..6)) -> Vec<Change> {
+        let mut changes: Vec<Change> = times
+            .into_iter()
+            .map(|(ms, moves, which)| {
+                Change { at: Duration::from_millis(ms), what: if moves { "migrate" } else { "rebind" }, which }
+            })
+            .collect();
+        changes.sort_by_key(|change| change.at);
+        changes
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    /// Every stream's bytes once and in order, or as many as there are before it is given up, in any weather, from any address.
+    #[test]
+    fn every_stream_arrives_wherever_the_client_is(
+        seed: u32, given in treatment(), weather in weather(), changes in changes(), most in 1_u64..8,
+        ours in prop::collection::vec(exchange(), 0..16), theirs in prop::collection::vec(exchange(), 0..16),
+    ) {
+        let mut config = config(&given);
+        config.changes = changes;
+        config.max_streams = most;
+        config.keep_alive = Duration::from_secs(1);
+        let mut lab = Lab::talking(config, [ours, theirs], weather, u64::from(seed));
+        lab.calm_after = 3_000;
+        lab.run_until(20_000, Lab::is_said);
+        prop_assert!(lab.is_said(), "{:?}", lab.ends.each_ref().map(|end| end.quic.failure()));
+        prop_assert_eq!(lab.ends.each_ref().map(|end| end.quic.failure()), [None; 2]);
     }
 }

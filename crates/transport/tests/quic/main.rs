@@ -3,6 +3,7 @@
 mod congestion;
 mod delivery;
 mod ecn;
+mod exchange;
 mod flow_control;
 mod google;
 mod handshake;

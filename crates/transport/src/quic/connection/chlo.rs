@@ -80,7 +80,7 @@ impl Connection {
                     progress.sends[0] = true;
                     progress.crypto[0].out.end = reject;
                 }
-                if whole {
+                if whole && !progress.complete {
                     // The full CHLO holds the address token.
                     progress.validated = true;
                     progress.crypto[0].out.end = reject + hello;

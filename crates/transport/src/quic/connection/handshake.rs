@@ -102,7 +102,8 @@ impl Connection {
             self.progress.retry_due = true;
             return false;
         }
-        if token > 0 {
+        // Later it says nothing of the address that the client has by then.
+        if token > 0 && !self.progress.complete {
             self.progress.validated = true;
         }
         true

@@ -353,7 +353,7 @@ impl Connection {
 
     /// CONNECTION_CLOSE, in the highest space there are keys for.
     fn close_datagram(&mut self, now: Time, out: &mut Datagram) -> bool {
-        if !std::mem::take(&mut self.closes) || self.life != Life::Closing {
+        if self.life != Life::Closing || self.progress.allowance() < LEAST_ROOM || !std::mem::take(&mut self.closes) {
             return false;
         }
         let kind = match Space::ALL.into_iter().rev().find(|&space| self.progress.sends[space as usize]) {

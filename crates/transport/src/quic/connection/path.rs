@@ -184,6 +184,8 @@ impl Connection {
     /// (section 9.3.2).
     fn challenge_again(&mut self, now: Time) {
         let wait = self.recovery.pto(Space::Data).max(self.config.initial_rtt);
+        // One that could not be sent is as good as lost, wherever it was to go.
+        self.paths.frames.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
         let Some(trial) = &mut self.paths.trial else { return };
         if trial.sent == CHALLENGES {
             let before = trial.before;
