@@ -192,3 +192,32 @@ def dissect(path: Path, *options: str) -> str:
     assert TSHARK
     command = [TSHARK, "-r", str(path), "-o", "udp.check_checksum:TRUE", *options]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(TSHARK is None, reason="no tshark")
+@pytest.mark.parametrize("stack", ["vazao", "quinn"])
+def test_a_server_sees_each_port_that_a_nat_gives_its_client(tmp_path: Path, stack: str) -> None:
+    text = built_in_scenarios()["interop-rebind-port"].read_text(encoding="utf-8")
+    run_scenario(load(text, overrides=[("flow.0.transport.stack", stack)]), pcap=tmp_path)
+    (server,) = (path for path in tmp_path.iterdir() if path.name.startswith("b"))
+    ports = dissect(server, "-Tfields", "-e", "udp.srcport", "-Y", "ip.src == 10.0.0.1").split()
+    seen = list(dict.fromkeys(ports))
+    assert seen == sorted(seen)
+    assert len(seen) == 3
+
+
+def test_a_client_goes_to_another_interface() -> None:
+    """After a second on 10 Mbit/s, on which 1.25 MB go at most, the rest takes the other path at 5 Mbit/s."""
+    paths = (vz.link("10 Mbps", "20 ms", queue="30 packets"), vz.link("5 Mbps", "40 ms"))
+    changes = [{"at": "1 s", "migrate": 2}]
+    for app in (vz.upload("3 MB"), vz.download("3 MB")):
+        transport = vz.Transport({"kind": "quic", "stack": "quinn", "changes": changes})
+        result = vz.run(vz.multipath(*paths), [vz.flow(app, transport)])
+        row = result.flows.to_dicts()[0]
+        assert row["completed"]
+        assert row["intact"]
+        carried = {link["link"]: link["bytes"] for link in result.links.to_dicts() if link["bytes"] > 1e6}
+        assert carried["path1"] < 1.3e6
+        assert carried["path2"] > 1.7e6
+        # 1.75 MB at 5 Mbit/s and a slow start from ten datagrams.
+        assert 1 + 2.8 < row["completion_s"] < 1 + 2.8 + 2

@@ -2,27 +2,29 @@
 
 use crate::clock::{duration, instant, time};
 use crate::content::Content;
+use crate::nat::Nat;
 use crate::secrets::Secrets;
 use crate::streams::Lanes;
 use crate::watch::Watch;
-use crate::{chance, config, identity};
+use crate::{chance, config, identity, nat};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     ClientConfig, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event, ReadError,
     StreamEvent, StreamId, Transmit, VarInt,
 };
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use vazao_engine::{Ecn, Histogram, Time};
 use vazao_transport::Stream;
-use vazao_transport::library::{Library, Plan, Report};
+use vazao_transport::library::{Datagram, Library, Plan, Report};
+use vazao_transport::quic::Address;
 use vazao_wire::content;
 
 /// One end of a connection. As a [`Stream`] it is a pair of the library's unidirectional streams, one each way, so that
 /// either side may begin.
 pub struct Connection {
+    is_client: bool,
     endpoint: Endpoint,
     pub(crate) connection: Option<(ConnectionHandle, quinn_proto::Connection)>,
     /// How a client begins; taken when it has.
@@ -32,14 +34,15 @@ pub struct Connection {
     /// Whether data waits for the end of the handshake: a server's does, as applications have it, unless its client's came
     /// early.
     waits: bool,
-    peer: SocketAddr,
+    /// Where the client is; a server knows it by what comes.
+    nat: Nat,
     chance: vazao_engine::Stream,
     watch: Arc<Mutex<Watch>>,
     secrets: Arc<Secrets>,
     now: Time,
     due: Time,
     /// What the endpoint itself answers.
-    answers: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
+    answers: VecDeque<Datagram>,
     out: Outgoing,
     pub(crate) inc: Incoming,
     pub(crate) lanes: Lanes,
@@ -71,11 +74,6 @@ pub(crate) struct Incoming {
     pub misplaced: u64,
 }
 
-/// The addresses of the two ends, of which nothing depends but what a token says.
-fn address(side: u8) -> SocketAddr {
-    (Ipv4Addr::new(10, 0, 0, 1 + side), 443).into()
-}
-
 impl Connection {
     /// A client, which begins as `begins` says with its first call, or else the server that `listens`.
     fn new(plan: &Plan, mut chance: vazao_engine::Stream, role: Role) -> Result<Connection, String> {
@@ -89,12 +87,13 @@ impl Connection {
             Ok::<_, String>(Endpoint::new(config::endpoint(datagram)?, listens, false, None))
         })?;
         Ok(Connection {
+            is_client: side == 0,
             endpoint,
             connection: None,
             begins,
             asks: handshake == "retry",
             waits: side == 1 && handshake != "0-rtt",
-            peer: address(1 - side),
+            nat: Nat::new(plan.parameters.schedule("changes")),
             chance,
             watch,
             secrets,
@@ -113,8 +112,9 @@ impl Connection {
     /// The client's first packet is made.
     fn begin(&mut self, now: Time) {
         let Some(config) = self.begins.take() else { return };
-        let (endpoint, peer) = (&mut self.endpoint, self.peer);
-        match chance::with(&mut self.chance, || endpoint.connect(instant(now), config, peer, identity::NAME)) {
+        let endpoint = &mut self.endpoint;
+        let connect = || endpoint.connect(instant(now), config, nat::server(), identity::NAME);
+        match chance::with(&mut self.chance, connect) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => self.fail(error.to_string()),
         }
@@ -152,9 +152,14 @@ impl Connection {
         }
     }
 
-    fn keep(&mut self, mut bytes: Vec<u8>, transmit: &Transmit) {
-        bytes.truncate(transmit.size);
-        self.answers.push_back((bytes, transmit.ecn));
+    fn keep(&mut self, mut payload: Vec<u8>, transmit: &Transmit) {
+        payload.truncate(transmit.size);
+        self.answers.push_back(Datagram { payload, ecn: codepoint(transmit), address: self.client(transmit) });
+    }
+
+    /// The client's address of a datagram to be sent: its own, or where the server sends to.
+    fn client(&self, transmit: &Transmit) -> Address {
+        if transmit.destination == nat::server() { self.nat.current() } else { nat::address(transmit.destination) }
     }
 
     /// Passes on what the connection and its endpoint tell each other, and heeds what the connection tells us.
@@ -171,19 +176,24 @@ impl Connection {
         while let Some((_, connection)) = &mut self.connection
             && let Some(event) = connection.poll()
         {
-            self.heed(event);
+            self.heed(now, event);
         }
         self.open(now);
         self.settle(now);
         self.due = match &mut self.connection {
-            Some((_, connection)) => connection.poll_timeout().map_or(Time::NEVER, time),
+            Some((_, connection)) => connection.poll_timeout().map_or(Time::NEVER, time).min(self.nat.due()),
             None => Time::NEVER,
         };
     }
 
-    fn heed(&mut self, event: Event) {
+    fn heed(&mut self, now: Time, event: Event) {
         let Some((_, connection)) = &mut self.connection else { return };
-        self.waits &= !matches!(event, Event::Connected);
+        if let Event::Connected = event {
+            self.waits = false;
+            if self.is_client {
+                self.nat.begin(now);
+            }
+        }
         match event {
             // What was sent early is forgotten on both sides: it is given to the library anew.
             Event::Connected if connection.has_0rtt() && !connection.accepted_0rtt() => {
@@ -302,43 +312,46 @@ impl Library for Connection {
             && let Some((_, connection)) = &mut self.connection
         {
             chance::with(&mut self.chance, || connection.handle_timeout(instant(now)));
+            if self.nat.change(now) {
+                connection.local_address_changed();
+            }
             self.attend(now);
         }
     }
 
-    fn handle(&mut self, now: Time, ecn: Ecn, payload: &[u8]) {
+    fn handle(&mut self, now: Time, ecn: Ecn, datagram: &Datagram) {
         self.now = now;
-        let codepoint = EcnCodepoint::from_bits(ecn as u8);
+        if self.is_client && !self.nat.admits(datagram.address) {
+            return;
+        }
+        let from = if self.is_client { nat::server() } else { nat::socket(datagram.address) };
+        let (ecn, bytes) = (EcnCodepoint::from_bits(ecn as u8), BytesMut::from(&datagram.payload[..]));
         let mut buffer = Vec::new();
-        let (endpoint, peer) = (&mut self.endpoint, self.peer);
-        let event = chance::with(&mut self.chance, || {
-            endpoint.handle(instant(now), peer, None, codepoint, BytesMut::from(payload), &mut buffer)
-        });
+        let endpoint = &mut self.endpoint;
+        let event =
+            chance::with(&mut self.chance, || endpoint.handle(instant(now), from, None, ecn, bytes, &mut buffer));
         if let Some(event) = event {
             self.route(now, event, buffer);
         }
         self.attend(now);
     }
 
-    fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Ecn> {
+    fn poll_transmit(&mut self, now: Time, datagram: &mut Datagram) -> bool {
+        if let Some(answer) = self.answers.pop_front() {
+            *datagram = answer;
+            return true;
+        }
+        let Some((_, connection)) = &mut self.connection else { return false };
+        let payload = &mut datagram.payload;
         payload.clear();
-        let sent = |codepoint: Option<EcnCodepoint>| Ecn::from_bits(codepoint.map_or(0, |c| c as u32));
-        if let Some((bytes, ecn)) = self.answers.pop_front() {
-            *payload = bytes;
-            return Some(sent(ecn));
-        }
-        let (_, connection) = self.connection.as_mut()?;
-        let transmit = chance::with(&mut self.chance, || connection.poll_transmit(instant(now), 1, payload));
-        match transmit {
-            Some(transmit) => {
-                payload.truncate(transmit.size);
-                Some(sent(transmit.ecn))
-            }
-            None => {
-                self.attend(now);
-                None
-            }
-        }
+        let Some(transmit) = chance::with(&mut self.chance, || connection.poll_transmit(instant(now), 1, payload))
+        else {
+            self.attend(now);
+            return false;
+        };
+        payload.truncate(transmit.size);
+        (datagram.ecn, datagram.address) = (codepoint(&transmit), self.client(&transmit));
+        true
     }
 
     fn is_over(&self) -> bool {
@@ -433,6 +446,11 @@ enum Role {
     Server(Arc<quinn_proto::ServerConfig>, Arc<Mutex<Watch>>),
 }
 
+/// How a datagram is to be marked.
+fn codepoint(transmit: &Transmit) -> Ecn {
+    Ecn::from_bits(transmit.ecn.map_or(0, |codepoint| codepoint as u32))
+}
+
 /// Both ends of a connection, the client's first.
 ///
 /// # Errors
@@ -476,12 +494,12 @@ fn acquaint(
     ];
     let now = Time::ZERO;
     ends[0].handle_timeout(now);
-    let mut payload = Vec::new();
+    let mut datagram = Datagram::default();
     let mut quiet = false;
     while !std::mem::replace(&mut quiet, true) {
         for from in 0..2 {
-            while let Some(ecn) = ends[from].poll_transmit(now, &mut payload) {
-                ends[1 - from].handle(now, ecn, &payload);
+            while ends[from].poll_transmit(now, &mut datagram) {
+                ends[1 - from].handle(now, datagram.ecn, &datagram);
                 quiet = false;
             }
         }

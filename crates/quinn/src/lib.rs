@@ -15,6 +15,7 @@ mod connection;
 mod content;
 mod control;
 mod identity;
+mod nat;
 mod secrets;
 mod streams;
 mod watch;

@@ -10,8 +10,8 @@ use crate::subflows::{self, Firsts};
 use crate::world::Body;
 use vazao_engine::{Ecn, Time};
 use vazao_transport::mptcp::Multipath;
-use vazao_transport::sctp;
 use vazao_transport::tcp::{Extra, Segment};
+use vazao_transport::{library, quic, sctp};
 use vazao_wire::pcapng::{self, Direction};
 
 /// Where captured bytes go: the interface's name and what to append. Says why it cannot.
@@ -153,12 +153,7 @@ impl Capture {
     pub fn datagram(&mut self, now: Time, (flow, at): FlowEnd, crossing: Crossing<'_>) {
         let Crossing { way: direction, ecn, datagram } = crossing;
         let from = if direction == Direction::Outbound { at } else { 1 - at };
-        let ends = self.paths[flow][usize::from(datagram.address.way)];
-        // What a NAT makes of the client's address is another port, beyond it.
-        let shift = [0, if at == 1 { u16::from(datagram.address.number) } else { 0 }];
-        let place =
-            |side: usize| Place { address: ends[side].1, port: self.sockets[flow][side].0.port + shift[1 - side] };
-        let places = [from, 1 - from].map(place);
+        let (interface, places) = self.places((flow, at), from, datagram.address);
         let sealer = self.sealers[flow].as_mut().expect("there is one for each of these flows");
         self.packet.clear();
         if direction == Direction::Outbound {
@@ -168,26 +163,37 @@ impl Capture {
         if direction == Direction::Inbound {
             sealer.on_receive(at, datagram);
         }
-        self.bytes_at(now, ends[at].0, direction);
+        self.bytes_at(now, interface, direction);
     }
 
     /// Records a datagram of a library's where side `at` of a flow sends or receives it.
-    pub fn payload(&mut self, now: Time, (flow, at): (usize, usize), direction: Direction, payload: &[u8], ecn: Ecn) {
-        let from = if direction == Direction::Outbound { at } else { 1 - at };
-        let [source, target] = [from, 1 - from].map(|side| self.sockets[flow][side].0.place());
+    pub fn payload(&mut self, now: Time, (flow, at): FlowEnd, way: Direction, datagram: &library::Datagram, ecn: Ecn) {
+        let from = if way == Direction::Outbound { at } else { 1 - at };
+        let (interface, [source, target]) = self.places((flow, at), from, datagram.address);
         self.packet.clear();
-        encode_payload(payload, (source, target), ecn, &mut self.packet);
-        self.bytes_at(now, self.sockets[flow][at].0.interface, direction);
+        encode_payload(&datagram.payload, (source, target), ecn, &mut self.packet);
+        self.bytes_at(now, interface, way);
+    }
+
+    /// The interface of side `at` of a QUIC connection that a datagram crosses, and whence and whither it goes as seen there.
+    fn places(&self, (flow, at): FlowEnd, from: usize, client: quic::Address) -> (usize, [Place; 2]) {
+        let ends = self.paths[flow][usize::from(client.way)];
+        // What a NAT makes of the client's address is another port, beyond it.
+        let shift = [if at == 1 { u16::from(client.number) } else { 0 }, 0];
+        let place = |side: usize| Place { address: ends[side].1, port: self.sockets[flow][side].0.port + shift[side] };
+        (ends[at].0, [from, 1 - from].map(place))
     }
 
     /// Puts secrets of a flow before what of its packets is still kept: whoever reads the file must have them first.
     pub fn secrets(&mut self, flow: usize, lines: &str) {
-        for (socket, _) in &self.sockets[flow] {
-            let (_, bytes) = &mut self.interfaces[socket.interface];
-            let place = self.heads[socket.interface];
-            let mut block = Vec::new();
-            pcapng::key_log(lines, &mut block);
-            bytes.splice(place..place, block);
+        let mut block = Vec::new();
+        pcapng::key_log(lines, &mut block);
+        let mut interfaces: Vec<_> = self.paths[flow].iter().flatten().map(|(interface, _)| *interface).collect();
+        interfaces.sort_unstable();
+        interfaces.dedup();
+        for interface in interfaces {
+            let head = self.heads[interface];
+            self.interfaces[interface].1.splice(head..head, block.iter().copied());
         }
     }
 

@@ -60,20 +60,20 @@ impl<P: Probe> World<P> {
     /// Hands a datagram to a library.
     #[cold]
     pub fn deliver_payload(&mut self, index: usize, packet: &Packet<Body>, payload: u32) {
-        let bytes = self.payloads.get(payload);
+        let datagram = self.payloads.get(payload);
         let endpoint = &mut self.endpoints[index];
         let flow = &mut self.flows[endpoint.flow as usize];
         let Machine::Library(end) = &mut endpoint.machine else { unreachable!("a payload goes to its kind") };
         if P::ON {
             let side = (endpoint.flow as usize, usize::from(endpoint.side));
-            self.probe.on_payload(self.now, side, Direction::Inbound, bytes, packet.ecn());
+            self.probe.on_payload(self.now, side, Direction::Inbound, datagram, packet.ecn());
         }
         if endpoint.sends {
-            end.handle(self.now, packet.ecn(), bytes);
+            end.handle(self.now, packet.ecn(), datagram);
             flow.measure.on_sender_event(self.now, &end.report());
         } else {
             let before = end.report().stream_frames;
-            end.handle(self.now, packet.ecn(), bytes);
+            end.handle(self.now, packet.ecn(), datagram);
             if end.report().stream_frames > before {
                 flow.measure.on_data(self.now.since(packet.sent), packet.size);
             }
@@ -104,14 +104,17 @@ impl<P: Probe> World<P> {
             let endpoint = &mut self.endpoints[index];
             let Machine::Library(end) = &mut endpoint.machine else { return };
             let payload = self.payloads.fresh();
-            let bytes = self.payloads.get_mut(payload);
-            let Some(ecn) = end.poll_transmit(self.now, bytes) else { return self.payloads.discard(payload) };
+            let datagram = self.payloads.get_mut(payload);
+            if !end.poll_transmit(self.now, datagram) {
+                return self.payloads.discard(payload);
+            }
             if P::ON {
                 let side = (endpoint.flow as usize, usize::from(endpoint.side));
-                self.probe.on_payload(self.now, side, Direction::Outbound, bytes, ecn);
+                self.probe.on_payload(self.now, side, Direction::Outbound, datagram, datagram.ecn);
             }
-            let size = IP_HEADER + UDP_HEADER + bytes.len() as u32;
-            let (route, to) = (endpoint.route, endpoint.peer);
+            let size = IP_HEADER + UDP_HEADER + datagram.payload.len() as u32;
+            let route = endpoint.ways.get(usize::from(datagram.address.way)).copied().unwrap_or(endpoint.route);
+            let (to, ecn) = (endpoint.peer, datagram.ecn);
             self.send(Outgoing { route, to, size, ecn, body: Body::Payload(payload) });
         }
     }

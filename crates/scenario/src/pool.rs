@@ -1,6 +1,6 @@
 //! Room for what packets carry that does not fit into them. It is used again.
 
-use vazao_transport::{quic, sctp};
+use vazao_transport::{library, quic, sctp};
 
 /// What a pool can keep.
 pub(crate) trait Reused: Clone + Default {
@@ -20,9 +20,9 @@ impl Reused for quic::Datagram {
     }
 }
 
-impl Reused for Vec<u8> {
+impl Reused for library::Datagram {
     fn clear(&mut self) {
-        Vec::clear(self);
+        self.payload.clear();
     }
 }
 

@@ -6,7 +6,7 @@ use vazao_application::Progress;
 use vazao_engine::{Ecn, Time};
 use vazao_network::{Cause, Network};
 use vazao_transport::tcp::Extra;
-use vazao_transport::{quic, sctp};
+use vazao_transport::{library, quic, sctp};
 use vazao_wire::pcapng::Direction;
 
 /// One end of a flow: the flow's number, and 0 for its client or 1 for its server.
@@ -40,7 +40,7 @@ pub(crate) trait Probe {
     /// One of our QUIC connections has handled its timers.
     fn on_timeout(&mut self, _now: Time, _end: FlowEnd, _connection: &mut quic::Connection) {}
     /// A library sends or receives a datagram, marked as it is there.
-    fn on_payload(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _payload: &[u8], _ecn: Ecn) {}
+    fn on_payload(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _datagram: &library::Datagram, _ecn: Ecn) {}
     /// Secrets came up by which a library's packets can be read: lines of a key log.
     fn on_secrets(&mut self, _flow: usize, _lines: &str) {}
     /// A guest sends or receives an IP packet at an interface.

@@ -20,7 +20,7 @@ use vazao_application::Progress;
 use vazao_engine::{Ecn, Time};
 use vazao_network::{Host, Network};
 use vazao_transport::tcp::Extra;
-use vazao_transport::{quic, sctp};
+use vazao_transport::{library, quic, sctp};
 use vazao_wire::pcapng::Direction;
 
 /// The version of the engine with a digest of its sources: part of every result's identity.
@@ -170,9 +170,9 @@ impl Probe for Recorder<'_> {
             log.timeout(now, end, connection);
         }
     }
-    fn on_payload(&mut self, now: Time, end: FlowEnd, way: Direction, payload: &[u8], ecn: Ecn) {
+    fn on_payload(&mut self, now: Time, end: FlowEnd, way: Direction, datagram: &library::Datagram, ecn: Ecn) {
         if let Some((capture, _)) = &mut self.output {
-            capture.payload(now, end, way, payload, ecn);
+            capture.payload(now, end, way, datagram, ecn);
         }
     }
     fn on_secrets(&mut self, flow: usize, lines: &str) {

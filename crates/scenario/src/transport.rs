@@ -132,6 +132,7 @@ const QUINN_PARAMETERS: &[&str] = &[
     "stream_window",
     "connection_window",
     "send_buffer",
+    "changes",
 ];
 
 /// What of TCP's parameters a guest can be told; the rest its kernel decides.

@@ -15,7 +15,7 @@ use vazao_network::{Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_transport::tls;
 use vazao_transport::udp::{self, Datagram};
-use vazao_transport::{quic, sctp};
+use vazao_transport::{library, quic, sctp};
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IP_HEADER: u32 = 20;
@@ -155,7 +155,7 @@ pub(crate) struct World<P> {
     pub extras: Extras,
     pub parcels: Pool<sctp::Packet>,
     pub datagrams: Pool<quic::Datagram>,
-    pub payloads: Pool<Vec<u8>>,
+    pub payloads: Pool<library::Datagram>,
     pub visits: Vec<Visited>,
     /// How many flows are open, or will be without being called.
     pub open: usize,

@@ -2,6 +2,7 @@
 //! of ours.
 
 use crate::Streams;
+use crate::quic::Address;
 use crate::tcp::ControlFactory;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Ecn, Histogram, Time};
@@ -14,11 +15,10 @@ pub trait Library: Streams {
     fn next_timeout(&self) -> Time;
     /// Handles every timer due at `now`; a client begins with the first call.
     fn handle_timeout(&mut self, now: Time);
-    /// A datagram's payload has arrived, with this codepoint in its IP header.
-    fn handle(&mut self, now: Time, ecn: Ecn, payload: &[u8]);
-    /// Replaces what is in `payload` by the next datagram to send and says with which codepoint; call again until there
-    /// is none.
-    fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Ecn>;
+    /// A datagram has arrived, with this codepoint in its IP header.
+    fn handle(&mut self, now: Time, ecn: Ecn, datagram: &Datagram);
+    /// Fills `datagram` with the next one to send, if there is one; call again until there is none.
+    fn poll_transmit(&mut self, now: Time, datagram: &mut Datagram) -> bool;
     /// Whether all is done.
     fn is_over(&self) -> bool;
     /// How it failed, if it did, in words for the user.
@@ -31,6 +31,17 @@ pub trait Library: Streams {
     fn take_secrets(&mut self) -> String {
         String::new()
     }
+}
+
+/// A datagram as it is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Datagram {
+    /// The UDP payload.
+    pub payload: Vec<u8>,
+    /// How it is marked.
+    pub ecn: Ecn,
+    /// By which of the client's addresses it goes.
+    pub address: Address,
 }
 
 /// What a library's end says of itself.

@@ -7,7 +7,7 @@ use vazao_congestion::Setup;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, Ecn, Stream, Time};
 use vazao_quinn::Connection;
-use vazao_transport::library::{Library, Plan};
+use vazao_transport::library::{Datagram, Library, Plan};
 use vazao_transport::quic::PARAMETERS;
 
 /// Bytes of IP's and UDP's headers.
@@ -113,7 +113,7 @@ pub fn transfer(plan: &Plan, upload: bool, size: u64, mut wire: Wire) -> Outcome
         applications.swap(0, 1);
     }
     let mut sent = Vec::new();
-    let mut arrivals: BTreeMap<(Time, u64), (usize, Ecn, Vec<u8>)> = BTreeMap::new();
+    let mut arrivals: BTreeMap<(Time, u64), (usize, Datagram)> = BTreeMap::new();
     let (mut free, mut count, mut now) = ([Time::ZERO; 2], [0; 2], Time::ZERO);
     ends[0].handle_timeout(now);
     let mut order = 0;
@@ -121,21 +121,21 @@ pub fn transfer(plan: &Plan, upload: bool, size: u64, mut wire: Wire) -> Outcome
         for side in 0..2 {
             ends[side].set_clock(now);
             applications[side].drive(now, &mut ends[side]);
-            let mut payload = Vec::new();
-            while let Some(ecn) = ends[side].poll_transmit(now, &mut payload) {
+            let mut datagram = Datagram::default();
+            while ends[side].poll_transmit(now, &mut datagram) {
                 let lost = (wire.loses)(side, count[side], now);
                 let twice = (wire.doubles)(side, count[side]);
                 count[side] += 1;
-                sent.push(Sent { at: now, side, ecn, bytes: payload.clone() });
+                sent.push(Sent { at: now, side, ecn: datagram.ecn, bytes: datagram.payload.clone() });
                 let waiting = free[side].since(now.min(free[side])).as_nanos() * wire.rate / 1_000_000_000;
                 if lost || waiting > wire.queue {
                     continue;
                 }
-                let bytes = HEADERS + payload.len() as u64;
+                let bytes = HEADERS + datagram.payload.len() as u64;
                 free[side] = free[side].max(now) + Duration::from_nanos(bytes * 1_000_000_000 / wire.rate);
                 for extra in [Some(Duration::ZERO), twice].into_iter().flatten() {
                     order += 1;
-                    arrivals.insert((free[side] + wire.delay + extra, order), (1 - side, ecn, payload.clone()));
+                    arrivals.insert((free[side] + wire.delay + extra, order), (1 - side, datagram.clone()));
                 }
             }
         }
@@ -150,8 +150,8 @@ pub fn transfer(plan: &Plan, upload: bool, size: u64, mut wire: Wire) -> Outcome
         }
         now = now.max(next);
         if arrival <= alarm {
-            let (_, (side, ecn, payload)) = arrivals.pop_first().expect("an arrival");
-            ends[side].handle(now, ecn, &payload);
+            let (_, (side, datagram)) = arrivals.pop_first().expect("an arrival");
+            ends[side].handle(now, datagram.ecn, &datagram);
         } else {
             ends.iter_mut().filter(|end| end.next_timeout() <= now).for_each(|end| end.handle_timeout(now));
         }
