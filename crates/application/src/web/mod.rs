@@ -130,7 +130,7 @@ pub struct Visit {
     start: Time,
     exchanges: Vec<Exchange>,
     connections: Vec<Connection>,
-    calls: Vec<Call>,
+    calls: VecDeque<Call>,
     first: Option<Time>,
     last: Option<Time>,
     /// From the start of the visit to the last byte of each response.
@@ -153,7 +153,7 @@ impl Visit {
             start: Time::ZERO,
             exchanges: Vec::new(),
             connections: vec![Connection::default(); http.connections],
-            calls: Vec::new(),
+            calls: VecDeque::new(),
             first: None,
             last: None,
             latency: Histogram::default(),
@@ -205,7 +205,7 @@ impl Visit {
 
     /// What other connections are to do now.
     pub fn next_call(&mut self) -> Option<Call> {
-        self.calls.pop()
+        self.calls.pop_front()
     }
 
     /// Every client closes its connection: all has come, or a connection was lost and with it what was asked for there.
@@ -277,9 +277,9 @@ impl Visit {
         for (other, connection) in self.connections.iter_mut().enumerate() {
             if idle < wishes && !connection.is_open {
                 connection.is_open = true;
-                self.calls.push(Call::Open(other));
+                self.calls.push_back(Call::Open(other));
             } else if idle < wishes && other != number && connection.stands && connection.waiting == 0 {
-                self.calls.push(Call::Drive(other));
+                self.calls.push_back(Call::Drive(other));
             }
             idle += usize::from(connection.waiting == 0);
         }
