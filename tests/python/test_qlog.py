@@ -92,14 +92,14 @@ def is_of(kind: Any, value: Any) -> bool:
     return isinstance(value, kind) and (kind is FLAG or not isinstance(value, bool))
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
-    """Header and events of a file, each a record of its own (RFC 7464), in the order of time."""
+def read(path: Path, library: bool = False) -> tuple[dict[str, Any], list[Event]]:
+    """Header and events of a file, each a record (RFC 7464), in the order of time; those of a library have a group."""
     text = path.read_text()
     records = text.split("\x1e")
     assert records[0] == ""
     assert all(record.endswith("\n") for record in records[1:])
     header, *events = [json.loads(record) for record in records[1:]]
-    assert all(set(event) == {"time", "name", "data"} for event in events)
+    assert all(set(event) == {"time", "name", "data"} | ({"group_id"} if library else set()) for event in events)
     assert all(before["time"] <= after["time"] for before, after in pairwise(events))
     return header, events
 
@@ -232,3 +232,24 @@ def test_without_quic_there_is_nothing_to_log(tmp_path: Path) -> None:
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms"))
     with pytest.raises(RunError, match="QUIC"):
         vz.run(net, [vz.flow(vz.upload("1 kB"))], qlog=tmp_path)
+
+
+def test_a_library_tells_its_own(tmp_path: Path) -> None:
+    """quinn's log of either side: what arrives was sent, losses are of what was sent, and watching changes nothing."""
+    net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="30 packets", loss=0.02))
+    flows = [vz.flow(vz.upload("500 kB"), vz.quic(stack="quinn"))]
+    plain = vz.run(net, flows, seed=3)
+    assert all(vz.run(net, flows, seed=3, qlog=tmp_path / name).flows.equals(plain.flows) for name in ("one", "two"))
+    names = ["flow-0.client.sqlog", "flow-0.server.sqlog"]
+    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in names)
+    (header, client), (_, server) = (read(tmp_path / "one" / name, library=True) for name in names)
+    assert header["trace"]["vantage_point"] == {"name": "a", "type": "client"}
+    assert {event["name"] for event in client} == {
+        *("transport:packet_sent", "transport:packet_received", "recovery:metrics_updated", "recovery:packet_lost"),
+    }
+    sent, arrived = packets(client, "sent"), packets(server, "received")
+    assert len(sent) == len(set(sent)) > 300
+    assert set(arrived) < set(sent)
+    assert len(set(sent) - set(arrived)) >= plain.flows["packets_lost"].item() > 3
+    lost = [event["data"]["header"] for event in named(client, "recovery:packet_lost")]
+    assert {(header["packet_type"], header["packet_number"]) for header in lost} <= set(sent)

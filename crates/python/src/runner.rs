@@ -218,7 +218,7 @@ fn attend(
 }
 
 /// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory; with `qlog`, a log of each side
-/// of each QUIC connection of ours.
+/// of each QUIC connection.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, pcap = None, qlog = None))]
 pub fn run(

@@ -2,6 +2,7 @@
 
 use crate::clock::{Date, span};
 use crate::control::{Ours, Watching};
+use crate::records::Records;
 use crate::watch::Watch;
 use crate::{chance, identity};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
@@ -21,8 +22,8 @@ fn varint(value: u64) -> Result<VarInt> {
     VarInt::from_u64(value).map_err(|_| format!("{value} is more than QUIC can say"))
 }
 
-/// The transport's settings. What its control is told is written down in `watch`.
-pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>) -> Result<Arc<TransportConfig>> {
+/// The transport's settings. What its control is told is written down in `watch`, and if it is to log, what it does in `records`.
+pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>, records: &Records) -> Result<Arc<TransportConfig>> {
     let given = &plan.parameters;
     let size = |name| given.size(name).expect("a size with a default");
     let duration = |name| given.duration(name).expect("a duration with a default");
@@ -40,6 +41,9 @@ pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>) -> Result<Arc<Transport
         .stream_receive_window(varint(size("stream_window"))?)
         .receive_window(varint(size("connection_window"))?)
         .congestion_controller_factory(Arc::new(watching));
+    if plan.logs {
+        config.qlog_stream(records.stream());
+    }
     if let Some(bytes) = given.size("send_buffer") {
         config.send_window(bytes);
     }

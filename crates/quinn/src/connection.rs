@@ -3,6 +3,7 @@
 use crate::clock::{duration, instant, time};
 use crate::content::Content;
 use crate::nat::Nat;
+use crate::records::Records;
 use crate::secrets::Secrets;
 use crate::streams::Lanes;
 use crate::watch::Watch;
@@ -39,6 +40,7 @@ pub struct Connection {
     chance: vazao_engine::Stream,
     watch: Arc<Mutex<Watch>>,
     secrets: Arc<Secrets>,
+    records: Records,
     now: Time,
     due: Time,
     /// What the endpoint itself answers.
@@ -97,6 +99,7 @@ impl Connection {
             chance,
             watch,
             secrets,
+            records: Records::default(),
             now: Time::ZERO,
             due: Time::NEVER,
             answers: VecDeque::new(),
@@ -390,6 +393,10 @@ impl Library for Connection {
         self.watch.lock().expect("a watch that does not panic").rtt.clone()
     }
 
+    fn take_log(&mut self) -> Vec<u8> {
+        self.records.take()
+    }
+
     fn take_secrets(&mut self) -> String {
         self.secrets.take()
     }
@@ -460,25 +467,29 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let stream = |what: &str| vazao_engine::Stream::new(plan.seed, &format!("quinn/{what}"));
     let watches = [(); 2].map(|()| Arc::new(Mutex::new(Watch::default())));
     let secrets = Arc::new(Secrets::default());
-    let client = config::client(config::transport(plan, &watches[0])?, secrets.clone())?;
+    let records = [(); 2].map(|()| Records::default());
+    let client = config::client(config::transport(plan, &watches[0], &records[0])?, secrets.clone())?;
     let certificate = plan.parameters.size("certificate").expect("a size with a default");
-    let transport = config::transport(plan, &watches[1])?;
+    let transport = config::transport(plan, &watches[1], &records[1])?;
     let listener = || chance::with(&mut stream("keys"), || config::server(transport.clone(), certificate));
     let mut server = listener()?;
     if handshake.starts_with("0-rtt") {
         acquaint(plan, [stream("first client"), stream("first server")], client.clone(), server.clone())?;
         watches.iter().for_each(|watch| *watch.lock().expect("nobody else has it") = Watch::default());
         secrets.take();
+        records.iter().for_each(|records| drop(records.take()));
         if handshake != "0-rtt" {
             // A server that has forgotten its tickets takes no early data.
             server = listener()?;
         }
     }
     let [first, second] = watches;
-    Ok([
+    let mut ends = [
         Connection::new(plan, stream("client"), Role::Client(client, first, secrets))?,
         Connection::new(plan, stream("server"), Role::Server(server, second))?,
-    ])
+    ];
+    ends.iter_mut().zip(records).for_each(|(end, records)| end.records = records);
+    Ok(ends)
 }
 
 /// A first connection, in no time, from which the client has a ticket.

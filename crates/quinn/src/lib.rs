@@ -16,6 +16,7 @@ mod content;
 mod control;
 mod identity;
 mod nat;
+mod records;
 mod secrets;
 mod streams;
 mod watch;

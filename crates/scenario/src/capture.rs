@@ -8,6 +8,7 @@ use crate::probe::{Crossing, FlowEnd};
 use crate::scenario::Scenario;
 use crate::subflows::{self, Firsts};
 use crate::world::Body;
+use std::collections::BTreeSet;
 use vazao_engine::{Ecn, Time};
 use vazao_transport::mptcp::Multipath;
 use vazao_transport::tcp::{Extra, Segment};
@@ -53,10 +54,11 @@ impl Capture {
         let socket = |s: Socket| (s, Offsets::from(s.iss));
         let mut interfaces: Vec<_> = addresses.interfaces.iter().map(|i| start(&i.name)).collect();
         let sealers = sealers(scenario);
-        for (sealer, sockets) in sealers.iter().zip(&addresses.sockets) {
+        for (sealer, paths) in sealers.iter().zip(&addresses.paths) {
             if let Some(sealer) = sealer {
                 let log = sealer.key_log();
-                sockets.iter().for_each(|socket| pcapng::key_log(&log, &mut interfaces[socket.interface].1));
+                let seen: BTreeSet<usize> = paths.iter().flatten().copied().collect();
+                seen.into_iter().for_each(|interface| pcapng::key_log(&log, &mut interfaces[interface].1));
             }
         }
         Capture {

@@ -226,6 +226,7 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
         (parameter::INITIAL_MAX_STREAM_DATA_UNI, config.stream_window),
         (parameter::INITIAL_MAX_STREAMS_BIDI, streams),
         (parameter::INITIAL_MAX_STREAMS_UNI, streams),
+        (parameter::ACTIVE_CONNECTION_ID_LIMIT, quic::ACTIVE_IDENTIFIERS as u64),
         (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
     ];
     if config.ack_frequency.is_some() {

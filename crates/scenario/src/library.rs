@@ -23,11 +23,11 @@ pub type Connect<'a> = &'a dyn Fn(&Plan) -> Result<[Box<dyn Library>; 2], String
 pub(crate) struct Libraries(BTreeMap<usize, [Option<Box<dyn Library>>; 2]>);
 
 impl Libraries {
-    /// Those that a scenario asks for.
+    /// Those that a scenario asks for; whether they are to log what they do.
     ///
     /// # Errors
     /// Why they cannot be had.
-    pub fn new(scenario: &Scenario, connect: Option<Connect<'_>>) -> Result<Libraries, String> {
+    pub fn new(scenario: &Scenario, connect: Option<Connect<'_>>, logs: bool) -> Result<Libraries, String> {
         let mut all = BTreeMap::new();
         for (number, flow) in scenario.flows.iter().enumerate() {
             let spec = &flow.transport;
@@ -43,6 +43,7 @@ impl Libraries {
                 control: spec.control.name.clone(),
                 make: own.then(|| control_factory(spec)),
                 seed: Stream::new(scenario.seed, &format!("library/flow {number}")).bits(),
+                logs,
             });
             all.insert(number, ends.map_err(|problem| format!("flow {number}: {problem}"))?.map(Some));
         }
@@ -106,7 +107,8 @@ impl<P: Probe> World<P> {
             let payload = self.payloads.fresh();
             let datagram = self.payloads.get_mut(payload);
             if !end.poll_transmit(self.now, datagram) {
-                return self.payloads.discard(payload);
+                self.payloads.discard(payload);
+                break;
             }
             if P::ON {
                 let side = (endpoint.flow as usize, usize::from(endpoint.side));
@@ -116,6 +118,17 @@ impl<P: Probe> World<P> {
             let route = endpoint.ways.get(usize::from(datagram.address.way)).copied().unwrap_or(endpoint.route);
             let (to, ecn) = (endpoint.peer, datagram.ecn);
             self.send(Outgoing { route, to, size, ecn, body: Body::Payload(payload) });
+        }
+        if P::ON {
+            self.tell_log(index);
+        }
+    }
+
+    fn tell_log(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let end = endpoint.end();
+        if let Machine::Library(library) = &mut endpoint.machine {
+            self.probe.on_log(end, &library.take_log());
         }
     }
 

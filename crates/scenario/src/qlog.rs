@@ -1,5 +1,5 @@
-//! qlog of our QUIC connections: what each side sends and receives, and what it makes of it
-//! (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog 0.3).
+//! qlog of QUIC connections: what each side sends and receives, and what it makes of it
+//! (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog 0.3). Of ours we tell it; a library tells its own.
 
 mod json;
 
@@ -8,6 +8,7 @@ use crate::capture::Output;
 use crate::datagrams::{Sealer, is_sealed, settings};
 use crate::probe::{Crossing, FlowEnd};
 use crate::scenario::Scenario;
+use crate::transport::Protocol;
 use json::{frame, metrics, packet, parameters, recovery, space_name};
 use serde_json::{Map, Value, json};
 use vazao_engine::Time;
@@ -18,24 +19,68 @@ use vazao_wire::qlog::{self, Trace, VantagePoint};
 /// How much is kept before it is handed to the output.
 const BUFFER: usize = 1 << 20;
 
-/// The files of a run: two for each flow that is a QUIC connection of ours.
-pub(crate) struct Log(Vec<Option<(Sealer, [View; 2])>>);
+/// The files of a run: two for each flow that is a QUIC connection.
+pub(crate) struct Log(Vec<Story>);
+
+/// Who tells what becomes of a flow.
+enum Story {
+    /// Nobody: it is no QUIC connection.
+    None,
+    /// We do: the connection is ours.
+    Ours(Box<(Sealer, [View; 2])>),
+    /// The library that plays it.
+    Library([File; 2]),
+}
+
+/// What one side has to tell.
+struct File {
+    name: String,
+    /// What was recorded and not yet written.
+    bytes: Vec<u8>,
+}
+
+impl File {
+    fn new(scenario: &Scenario, number: usize, side: usize, group: Option<&str>) -> File {
+        let flow = &scenario.flows[number];
+        let vantage_point = [VantagePoint::Client, VantagePoint::Server][side];
+        let host = [&flow.client, &flow.server][side];
+        let title = format!("{}: flow {number}", scenario.name);
+        let mut bytes = Vec::new();
+        qlog::header(&Trace { title: &title, name: host, vantage_point, group }, &mut bytes);
+        File { name: format!("flow-{number}.{}", vantage_point.name()), bytes }
+    }
+}
 
 impl Log {
     /// Those of a scenario whose hosts have addresses.
     pub fn new(scenario: &Scenario, addresses: &Addresses) -> Log {
-        let views = |number: usize| {
-            let sealer = Sealer::new(scenario, number);
-            let places = addresses.sockets[number].map(|socket| socket.place());
-            let [client, server] = [0, 1].map(|side| View::new(scenario, number, side, &sealer, places));
-            (sealer, [client, server])
+        let story = |number: usize| {
+            let flow = &scenario.flows[number];
+            if is_sealed(flow) {
+                let sealer = Sealer::new(scenario, number);
+                let places = addresses.sockets[number].map(|socket| socket.place());
+                let views = [0, 1].map(|side| View::new(scenario, number, side, &sealer, places));
+                Story::Ours(Box::new((sealer, views)))
+            } else if flow.transport.entry.build == Protocol::Quic {
+                Story::Library([0, 1].map(|side| File::new(scenario, number, side, None)))
+            } else {
+                Story::None
+            }
         };
-        Log((0..scenario.flows.len()).map(|number| is_sealed(&scenario.flows[number]).then(|| views(number))).collect())
+        Log((0..scenario.flows.len()).map(story).collect())
+    }
+
+    /// The library that plays a side of a flow has logged what it does.
+    pub fn records(&mut self, (flow, side): FlowEnd, records: &[u8]) {
+        if let Story::Library(files) = &mut self.0[flow] {
+            files[side].bytes.extend(records);
+        }
     }
 
     /// One side of a flow has sent a datagram, or received one and handled it.
     pub fn datagram(&mut self, now: Time, (flow, side): FlowEnd, crossing: Crossing<'_>, connection: &mut Connection) {
-        if let Some((sealer, views)) = &mut self.0[flow] {
+        if let Story::Ours(ours) = &mut self.0[flow] {
+            let (sealer, views) = &mut **ours;
             let view = &mut views[side];
             let events = connection.take_events();
             view.begin(now);
@@ -46,18 +91,26 @@ impl Log {
 
     /// A timer of one side of a flow has expired.
     pub fn timeout(&mut self, now: Time, (flow, side): FlowEnd, connection: &mut Connection) {
-        if let Some((_, views)) = &mut self.0[flow] {
-            views[side].begin(now);
-            views[side].state(now, &connection.take_events(), connection);
+        if let Story::Ours(ours) = &mut self.0[flow] {
+            let view = &mut ours.1[side];
+            view.begin(now);
+            view.state(now, &connection.take_events(), connection);
         }
     }
 
     /// Hands what is buffered to the output: all of it, or what has grown large.
     pub fn flush(&mut self, all: bool, output: Output<'_>) -> Result<(), String> {
-        for view in self.0.iter_mut().flatten().flat_map(|(_, views)| views) {
-            if !view.bytes.is_empty() && (all || view.bytes.len() >= BUFFER) {
-                output(&view.file, &view.bytes)?;
-                view.bytes.clear();
+        for story in &mut self.0 {
+            let files = match story {
+                Story::None => continue,
+                Story::Ours(ours) => ours.1.each_mut().map(|view| &mut view.file),
+                Story::Library(files) => files.each_mut(),
+            };
+            for file in files {
+                if !file.bytes.is_empty() && (all || file.bytes.len() >= BUFFER) {
+                    output(&file.name, &file.bytes)?;
+                    file.bytes.clear();
+                }
             }
         }
         Ok(())
@@ -66,10 +119,8 @@ impl Log {
 
 /// One side of a connection.
 struct View {
-    file: String,
+    file: File,
     side: usize,
-    /// What was recorded and not yet written.
-    bytes: Vec<u8>,
     /// What it begins with, until it has begun.
     start: Vec<(&'static str, Value)>,
     /// The first number of its own 1-RTT packets; those before it in their space are 0-RTT.
@@ -82,12 +133,6 @@ struct View {
 
 impl View {
     fn new(scenario: &Scenario, number: usize, side: usize, sealer: &Sealer, places: [Place; 2]) -> View {
-        let flow = &scenario.flows[number];
-        let vantage_point = [VantagePoint::Client, VantagePoint::Server][side];
-        let name = [&flow.client, &flow.server][side];
-        let mut bytes = Vec::new();
-        let title = format!("{}: flow {number}", scenario.name);
-        qlog::header(&Trace { title: &title, name, vantage_point, group: &sealer.original() }, &mut bytes);
         let [own, other] = [places[side], places[1 - side]];
         let ip = |place: Place| place.address.map(|byte| byte.to_string()).join(".");
         let started = json!({
@@ -100,16 +145,15 @@ impl View {
             "src_cid": sealer.identifier(side, 0),
             "dst_cid": if side == 0 { sealer.original() } else { sealer.identifier(0, 0) },
         });
-        let config = settings(flow);
+        let config = settings(&scenario.flows[number]);
         let start = vec![
             ("connectivity:connection_started", started),
             ("transport:parameters_set", parameters(&config)),
             ("recovery:parameters_set", recovery(&config)),
         ];
         View {
-            file: format!("flow-{number}.{}", vantage_point.name()),
+            file: File::new(scenario, number, side, Some(&sealer.original())),
             side,
-            bytes,
             start,
             one_rtt_from: u64::MAX,
             phase: Phase::Idle,
@@ -119,7 +163,7 @@ impl View {
     }
 
     fn put(&mut self, now: Time, name: &str, data: Value) {
-        qlog::event(now.as_nanos(), name, data, &mut self.bytes);
+        qlog::event(now.as_nanos(), name, data, &mut self.file.bytes);
     }
 
     fn begin(&mut self, now: Time) {

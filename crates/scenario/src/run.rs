@@ -3,7 +3,6 @@
 use crate::build::{Cast, build};
 use crate::capture::{Capture, Output};
 use crate::collect::{Outcome, collect};
-use crate::datagrams::is_sealed;
 use crate::flow::FlowSpec;
 use crate::library::{Connect, Libraries};
 use crate::measure::SenderState;
@@ -61,8 +60,8 @@ pub struct Options<'a> {
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, qlog, start, connect } = options;
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
-    if qlog.is_some() && !scenario.flows.iter().any(is_sealed) {
-        let problem = "there is nothing to log for --qlog: no flow is a QUIC connection of ours";
+    if qlog.is_some() && !scenario.flows.iter().any(|flow| flow.transport.entry.build == Protocol::Quic) {
+        let problem = "there is nothing to log for --qlog: no flow is a QUIC connection";
         return Err(Stopped::NotRun(problem.to_owned()));
     }
     if let (Some(number), true) = (scenario.flows.iter().position(is_unwritable), capture.is_some()) {
@@ -71,7 +70,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         return Err(Stopped::NotRun(problem));
     }
     let cast = Cast::new(scenario, capture.is_some() || qlog.is_some()).map_err(Stopped::NotRun)?;
-    let libraries = Libraries::new(scenario, connect).map_err(Stopped::NotRun)?;
+    let libraries = Libraries::new(scenario, connect, qlog.is_some()).map_err(Stopped::NotRun)?;
     if scenario.trace.measures.is_empty() && capture.is_none() && qlog.is_none() {
         let mut world = build(scenario, &cast, libraries, Silent);
         add_guests(&mut world, &cast, start, stop)?;
@@ -173,6 +172,11 @@ impl Probe for Recorder<'_> {
     fn on_payload(&mut self, now: Time, end: FlowEnd, way: Direction, datagram: &library::Datagram, ecn: Ecn) {
         if let Some((capture, _)) = &mut self.output {
             capture.payload(now, end, way, datagram, ecn);
+        }
+    }
+    fn on_log(&mut self, end: FlowEnd, records: &[u8]) {
+        if let Some((log, _)) = &mut self.log {
+            log.records(end, records);
         }
     }
     fn on_secrets(&mut self, flow: usize, lines: &str) {

@@ -27,6 +27,10 @@ pub trait Library: Streams {
     fn report(&self) -> Report;
     /// The round-trip times that it measured.
     fn rtt(&self) -> Histogram;
+    /// Takes what it has logged of itself since the last call, as records of qlog that follow a file's header.
+    fn take_log(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
     /// Takes the secrets by which its packets can be read that came up since the last call, as lines of an SSLKEYLOGFILE.
     fn take_secrets(&mut self) -> String {
         String::new()
@@ -86,4 +90,6 @@ pub struct Plan {
     pub make: Option<ControlFactory>,
     /// Decides whatever is left to chance.
     pub seed: u64,
+    /// Whether it is to log what it does.
+    pub logs: bool,
 }

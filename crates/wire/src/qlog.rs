@@ -6,7 +6,7 @@
 //! use serde_json::json;
 //! use vazao_wire::qlog;
 //! let mut file = Vec::new();
-//! let trace = qlog::Trace { title: "a download", name: "left1", vantage_point: qlog::VantagePoint::Client, group: "00112233" };
+//! let trace = qlog::Trace { title: "a download", name: "left1", vantage_point: qlog::VantagePoint::Client, group: None };
 //! qlog::header(&trace, &mut file);
 //! qlog::event(1_500_000, "transport:packet_sent", json!({ "header": { "packet_type": "initial" } }), &mut file);
 //! assert!(file.ends_with(
@@ -50,19 +50,18 @@ pub struct Trace<'a> {
     pub name: &'a str,
     /// Its side.
     pub vantage_point: VantagePoint,
-    /// The connection identifier that the client first addressed, in hexadecimal: both sides' files have the same.
-    pub group: &'a str,
+    /// The connection identifier that the client first addressed, in hexadecimal, where it is known: both sides' files have
+    /// the same.
+    pub group: Option<&'a str>,
 }
 
 /// Appends what begins a file. Times are those since its start; simulations begin in 1970.
 pub fn header(trace: &Trace<'_>, out: &mut Vec<u8>) {
-    let common = json!({
-        "ODCID": trace.group,
-        "group_id": trace.group,
-        "protocol_type": ["QUIC"],
-        "time_format": "relative",
-        "reference_time": 0,
-    });
+    let mut common = json!({ "protocol_type": ["QUIC"], "time_format": "relative", "reference_time": 0 });
+    if let Some(group) = trace.group {
+        common["ODCID"] = group.into();
+        common["group_id"] = group.into();
+    }
     let header = json!({
         "qlog_version": VERSION,
         "qlog_format": "JSON-SEQ",

@@ -37,7 +37,7 @@ pub fn plan(seed: u64, given: &[(&str, &str)]) -> Plan {
         });
         make
     });
-    Plan { parameters, control, make, seed }
+    Plan { parameters, control, make, seed, logs: false }
 }
 
 fn raw(value: &str) -> Raw {

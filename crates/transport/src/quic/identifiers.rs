@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Identifiers that an endpoint keeps in store for its peer (active_connection_id_limit).
-const ACTIVE: usize = 4;
+pub const ACTIVE: usize = 4;
 
 /// Both sides' identifiers, as one of them knows them.
 #[derive(Clone, Debug)]

@@ -24,6 +24,7 @@ pub use config::{Config, Handshake, PARAMETERS, Rules};
 pub use connection::{Connection, Failure, Stats};
 pub use event::{Drop, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};
+pub use identifiers::ACTIVE as ACTIVE_IDENTIFIERS;
 pub use messages::Messages;
 pub use packet::{Address, Datagram, Header, IDENTIFIER, Kind, Space};
 pub use stream::stamp;
