@@ -1,5 +1,7 @@
 """The Python face: builders make the tables of TOML, results are data frames."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -126,3 +128,16 @@ def test_each_application_has_a_function() -> None:
 def test_mistakes_in_applications_name_their_key(app: vz.App, message: str) -> None:
     with pytest.raises(vz.ScenarioError, match=message):
         vz.run(vz.point_to_point(vz.link("1 Mbps")), [vz.flow(app)])
+
+
+def test_parity_is_counted_and_google_s_quic_is_not_captured(tmp_path: Path) -> None:
+    """One packet in ten is lost; with one of parity after three most are made again. Captures have none of it."""
+    net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="100 packets", loss={"kind": "periodic", "every": 10}))
+    flow = vz.flow(vz.download("1 MB"), vz.quic(handshake="gquic-1-rtt", fec=3))
+    row = vz.run(net, [flow], seed=1).flows
+    packets, parity = row["packets_sent"].item(), row["parity_packets"].item()
+    assert packets / 5 < parity < packets / 3
+    assert row["recovered_packets"].item() > 0
+    assert row["intact"].item()
+    with pytest.raises(vz.RunError, match="leave --pcap out"):
+        vz.run(net, [flow], seed=1, pcap=tmp_path)
