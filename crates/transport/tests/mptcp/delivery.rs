@@ -111,3 +111,31 @@ proptest! {
         prop_assert_eq!((lab.digest, lab.events, lab.now), (again.digest, again.events, again.now));
     }
 }
+
+/// Both subflows wait for a timeout's repetition when the last of the data comes: what it came by must say so, or the peer
+/// hears of nothing but resets.
+#[test]
+fn an_end_that_is_reached_after_timeouts_is_acknowledged() {
+    let make = |recovery: &str, cc, backups: Vec<u64>, timestamps| {
+        let given = [("recovery", text(recovery)), ("timestamps", Raw::Flag(timestamps)), ("max_rto", text("3 s"))];
+        let reestablish = Some(Duration::from_millis(200));
+        Config { backups, reestablish, ..with(&given, cc, "lowest-rtt", "full-mesh") }
+    };
+    let rough = |delay, jitter, loss, duplication, outage| Weather {
+        jitter,
+        loss,
+        duplication,
+        outages: vec![outage],
+        pace: 0,
+        ..Weather::fair(delay)
+    };
+    for (client, server) in [(true, true), (true, false), (false, true), (false, false)] {
+        let client = (make("sack", "cubic", vec![1], client), Application::sends(170_413));
+        let server = (make("newreno", "lia", vec![], server), Application::sends(171_825));
+        let weathers = vec![rough(53, 6, 15, 9, 1..1058), rough(9, 25, 26, 4, 1936..3219)];
+        let mut lab = Lab::between(client, server, (mesh(2, 1), weathers), 3_014_401_697_247_612_881);
+        (lab.calm_after, lab.calm_from) = (607, 10_000);
+        lab.run(100_000);
+        lab.assert_complete();
+    }
+}

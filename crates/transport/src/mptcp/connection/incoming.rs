@@ -21,7 +21,7 @@ impl Connection {
             return; // It comes to an interface that is gone.
         }
         let mut segment = *segment;
-        self.silence = 0;
+        (self.silence, self.heard) = (0, number);
         self.stirred |= 1 << number;
         if !self.heed_handshake(now, number, &segment, dss, signal) {
             if self.subflows[number].is_gone() {
@@ -275,7 +275,8 @@ impl Connection {
                 subflow.give_up(false, 0);
                 match subflow.stage {
                     Stage::Gone => continue,
-                    Stage::Open if !subflow.tcp.is_after_timeout() => subflow.tcp.close(),
+                    // The peer must hear that its end was heard, too: by the one at least that the last of it came by.
+                    Stage::Open if number == self.heard || !subflow.tcp.is_after_timeout() => subflow.tcp.close(),
                     // What is not heard of is not waited for.
                     _ => subflow.tcp.abort(),
                 }

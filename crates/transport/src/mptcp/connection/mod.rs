@@ -125,6 +125,8 @@ pub struct Connection {
     linger_at: Time,
     /// Probes and DATA_FINs in a row that were not answered, and that brought nothing new.
     silence: u32,
+    /// The subflow by which something has come last.
+    heard: usize,
     /// The peer's data sequence numbers are whole ones, and so are our DATA_ACKs.
     in_full: bool,
     backoff: u32,
@@ -182,6 +184,7 @@ impl Connection {
             wake_at: Time::NEVER,
             linger_at: Time::NEVER,
             silence: 0,
+            heard: 0,
             in_full: false,
             backoff: 0,
             refused: Vec::new(),
