@@ -472,12 +472,12 @@ impl Lab {
         assert!(self.ends.iter().any(|end| end.mptcp.is_over() && end.mptcp.failure().is_none()), "one has closed");
     }
 
-    /// Whether one end has lost its last subflow and given up, and the other, which waits for it, cannot know: who has nothing
+    /// Whether one end has lost its last subflow, or all by a reset, and given up, and the other, which waits for it, cannot know: who has nothing
     /// to send does not hear of a reset that is lost.
     pub fn is_half_open(&self) -> bool {
         let waits =
             |end: &End| !end.mptcp.is_over() && end.mptcp.outstanding() == 0 && end.mptcp.next_timeout() == Time::NEVER;
-        let gave_up = |end: &End| end.mptcp.failure() == Some(Failure::TimedOut);
+        let gave_up = |end: &End| matches!(end.mptcp.failure(), Some(Failure::TimedOut | Failure::Reset));
         let [client, server] = &self.ends;
         self.flying.is_empty() && (waits(client) && gave_up(server) || waits(server) && gave_up(client))
     }
