@@ -189,7 +189,10 @@ impl Lab {
     fn service(&mut self, index: usize) {
         self.ends[index].act(self.now);
         let mut datagram = Datagram::default();
+        let mut burst = 0;
         while self.ends[index].quic.poll_transmit(self.now, &mut datagram) {
+            burst += 1;
+            assert!(burst < 100_000, "it sends without end: {datagram:?}");
             let datagram = std::mem::take(&mut datagram);
             self.inspect(index, &datagram);
             self.launch(index, datagram);

@@ -27,7 +27,9 @@ impl Connection {
             return self.poll_otherwise(now, out);
         }
         // With a probe goes whatever there is (RFC 9002 section 6.2.4).
-        let (free, probing) = (self.may_send(now) || self.probes > 0, self.probes > 0);
+        // Probes of a space that is no more are not due any more.
+        let probing = self.probes > 0 && self.probe_space == Space::Data;
+        let free = self.may_send(now) || probing;
         let Some(packet) = self.packet(now, Space::Data, self.config.datagram, free, probing, out) else {
             return false;
         };
@@ -70,8 +72,8 @@ impl Connection {
         let mut sent: Vec<Sent> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
-            let free_for_parity = if space == Space::Data { self.parity_header() } else { 0 };
-            let room = limit.saturating_sub(out.bytes + free_for_parity);
+            let left_free = if space == Space::Data { self.parity_header() } else { 0 };
+            let room = limit.min(self.config.datagram - left_free).saturating_sub(out.bytes);
             if !self.progress.sends[space as usize] || u64::from(room) < LEAST_ROOM {
                 continue;
             }

@@ -33,7 +33,8 @@ impl Connection {
             let (own, rest) = frames.split_at(usize::from(header.frames));
             frames = rest;
             if header.kind == Kind::OneRtt && own.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
-                let said = own.iter().filter(|frame| frame.is_ack_eliciting());
+                // What rules the connection is told anew in any case; data alone is made again.
+                let said = own.iter().filter(|frame| matches!(frame, Frame::Stream(_)));
                 self.parity.group.extend(said.map(|frame| (header.number, *frame)));
                 self.parity.packets += 1;
                 self.parity.longest = self.parity.longest.max(own.iter().map(Frame::bytes).sum());
