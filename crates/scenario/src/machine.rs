@@ -128,7 +128,7 @@ fn drive_bundle(application: &mut Application, now: Time, end: &mut Bundle) {
     application.drive(now, &mut end.connection);
 }
 
-#[cold]
+#[inline(never)]
 fn drive_quic(application: &mut Application, now: Time, connection: &mut quic::Connection) {
     application.drive(now, connection);
 }

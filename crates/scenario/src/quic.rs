@@ -35,7 +35,7 @@ impl<P: Probe> World<P> {
     }
 
     /// Handles a QUIC connection's timers.
-    #[cold]
+    #[inline(never)]
     pub fn wake_quic(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
         let end = endpoint.end();

@@ -106,6 +106,14 @@ pub struct AckFrame {
     pub ecn: Option<[u64; 3]>,
 }
 
+impl AckFrame {
+    /// Bytes that it takes.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        1 + varint(self.delay) + self.bytes + self.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum())
+    }
+}
+
 /// A STREAM frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamFrame {
@@ -126,6 +134,11 @@ impl StreamFrame {
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.length)
     }
+    /// Bytes that it takes.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        StreamFrame::header(self.id, self.offset, u64::from(self.length)) + u32::from(self.length)
+    }
     /// Bytes before the data.
     #[inline]
     pub const fn header(id: u64, offset: u64, length: u64) -> u32 {
@@ -140,13 +153,9 @@ impl Frame {
         match *self {
             Frame::Padding(bytes) => u32::from(bytes),
             Frame::Ping | Frame::HandshakeDone => 1,
-            Frame::Ack(ack) => {
-                1 + varint(ack.delay) + ack.bytes + ack.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum())
-            }
+            Frame::Ack(ack) => ack.bytes(),
             Frame::Crypto { offset, length } => 1 + varint(offset) + varint(u64::from(length)) + u32::from(length),
-            Frame::Stream(stream) => {
-                StreamFrame::header(stream.id, stream.offset, u64::from(stream.length)) + u32::from(stream.length)
-            }
+            Frame::Stream(stream) => stream.bytes(),
             Frame::ResetStream { id, code, size } => 1 + varint(id) + varint(code) + varint(size),
             Frame::StopSending { id, code } => 1 + varint(id) + varint(code),
             Frame::MaxData(limit) | Frame::DataBlocked(limit) => 1 + varint(limit),

@@ -9,7 +9,7 @@ pub const ACTIVE: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Identifiers {
     /// Ours that the peer may use, and the next to be issued.
-    ours: BTreeSet<u64>,
+    ours: Vec<u64>,
     next: u64,
     /// The peer's that we have not used yet, the one in use, and all below which were given up.
     store: BTreeSet<u64>,
@@ -20,19 +20,20 @@ pub(crate) struct Identifiers {
 impl Identifiers {
     /// Those of the handshake.
     pub fn new() -> Identifiers {
-        Identifiers { ours: BTreeSet::from([0]), next: 1, store: BTreeSet::new(), current: 0, retired: 0 }
+        Identifiers { ours: vec![0], next: 1, store: BTreeSet::new(), current: 0, retired: 0 }
     }
 
     /// The next identifier to issue, while the peer has fewer than it may.
     pub fn issue(&mut self) -> Option<u64> {
         (self.ours.len() < ACTIVE).then(|| {
             self.next += 1;
-            self.ours.insert(self.next - 1);
+            self.ours.push(self.next - 1);
             self.next - 1
         })
     }
 
     /// Whether the peer may address us so.
+    #[inline]
     pub fn is_ours(&self, number: u64) -> bool {
         self.ours.contains(&number)
     }
@@ -46,7 +47,7 @@ impl Identifiers {
 
     /// The peer will not use one of ours any more (section 19.16).
     pub fn on_retired(&mut self, number: u64) {
-        self.ours.remove(&number);
+        self.ours.retain(|&ours| ours != number);
     }
 
     /// Takes another of the peer's into use, if there is one; the one to be retired for it. What appears at two addresses can be

@@ -132,6 +132,7 @@ impl Datagram {
     }
 
     /// Empties it.
+    #[inline]
     pub fn clear(&mut self) {
         self.packets.clear();
         self.frames.clear();

@@ -165,6 +165,9 @@ impl Recovery {
             }
         }
         self.loss_times[space as usize] = first_left;
+        if numbers.is_empty() {
+            return Found { largest, ..Found::default() };
+        }
         let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).lose(number)).collect();
         Found { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest }
     }

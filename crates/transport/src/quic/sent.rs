@@ -4,6 +4,7 @@ use super::frame::{Frame, StreamFrame};
 use super::packet::Space;
 use crate::{DeliveryRate, PacketState, RangeSet};
 use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
 use vazao_engine::Time;
 
 /// What of a packet must arrive somehow.
@@ -58,6 +59,8 @@ pub(crate) struct SentPackets {
     /// The number of the front one, and of the next to be sent.
     base: u64,
     next: u64,
+    /// All before this one are settled, though some that were called lost may be kept.
+    settled: u64,
     /// Bytes in flight, and how many packets that ask for an acknowledgement are.
     pub in_flight: u64,
     pub eliciting: u64,
@@ -105,19 +108,21 @@ impl SentPackets {
     }
 
     /// A packet, if it is not settled.
+    #[inline]
     fn outstanding(&mut self, number: u64) -> Option<&mut Sent> {
         let index = number.checked_sub(self.base)?;
         self.packets.get_mut(index as usize).filter(|packet| packet.state == State::Outstanding)
     }
 
+    #[inline]
     fn settle(&mut self, number: u64, state: State) -> Option<Sent> {
         let packet = self.outstanding(number)?;
         packet.state = state;
+        let Sent { at, bytes, eliciting, capable, reported, space, .. } = *packet;
         let content = std::mem::take(&mut packet.content);
-        let settled = Sent { content, ..packet.clone() };
-        self.in_flight -= u64::from(settled.bytes);
-        self.eliciting -= u64::from(settled.eliciting);
-        Some(settled)
+        self.in_flight -= u64::from(bytes);
+        self.eliciting -= u64::from(eliciting);
+        Some(Sent { at, bytes, state, eliciting, capable, reported, content, space })
     }
 
     /// An acknowledgement names these: the parts of them that none has named before.
@@ -159,6 +164,9 @@ impl SentPackets {
     /// after all.
     #[inline]
     pub fn forget_settled(&mut self, before: Time) {
+        let outstanding = |packet: &Sent| packet.state == State::Outstanding;
+        let settled = self.unsettled().position(outstanding).unwrap_or(self.unsettled().len());
+        self.settled += settled as u64;
         while let Some(front) = self.packets.front() {
             let done = match front.state {
                 State::Outstanding => false,
@@ -177,17 +185,22 @@ impl SentPackets {
         self.acked.remove_below(self.base);
     }
 
+    /// Those from the first that may not be settled.
+    #[inline]
+    fn unsettled(&self) -> Iter<'_, Sent> {
+        self.packets.range((self.settled - self.base) as usize..)
+    }
+
     /// The numbers of all that is not settled up to `number`, in order, with when they were sent.
     pub fn outstanding_through(&self, number: u64) -> impl Iterator<Item = (u64, Time)> + '_ {
-        let count = (number + 1).saturating_sub(self.base).min(self.packets.len() as u64) as usize;
-        let numbered = self.packets.iter().take(count).enumerate();
-        numbered.filter(|(_, sent)| sent.state == State::Outstanding).map(|(i, sent)| (self.base + i as u64, sent.at))
+        let numbered = (self.settled..=number).zip(self.unsettled());
+        numbered.filter(|(_, sent)| sent.state == State::Outstanding).map(|(number, sent)| (number, sent.at))
     }
 
     /// The oldest that asks for an acknowledgement.
     pub fn oldest_eliciting(&self) -> Option<u64> {
-        let oldest = self.packets.iter().position(|sent| sent.state == State::Outstanding && sent.eliciting)?;
-        Some(self.base + oldest as u64)
+        let oldest = self.unsettled().position(|sent| sent.state == State::Outstanding && sent.eliciting)?;
+        Some(self.settled + oldest as u64)
     }
 
     /// What the oldest that asks for an acknowledgement said.
@@ -218,6 +231,7 @@ impl SentPackets {
         if let Some(rates) = &mut self.rates {
             rates.1.clear();
         }
-        (self.base, self.in_flight, self.eliciting) = (self.next, 0, 0);
+        (self.base, self.settled) = (self.next, self.next);
+        (self.in_flight, self.eliciting) = (0, 0);
     }
 }

@@ -56,7 +56,7 @@ impl Connection {
         }
         let marks = if advances { self.marking.on_ack(space, newly.capable, ack.ecn) } else { 0 };
         let found = self.recovery.detect(now, space);
-        let lost = self.on_lost(now, found);
+        let lost = if found.lost.is_empty() { 0 } else { self.on_lost(now, found) };
         if let (1.., Some(at)) = (marks, newly.largest) {
             self.on_congestion(now, at, Signal::Mark, flight);
         }
@@ -69,7 +69,7 @@ impl Connection {
     fn take_range(&mut self, space: Space, first: u64, last: u64, largest: u64, newly: &mut Newly) {
         let mut parts = std::mem::take(&mut self.parts);
         self.recovery.space(space).note_acked(first, last + 1, &mut parts);
-        for number in parts.drain(..).flat_map(|(from, to)| from..to) {
+        for number in parts.iter().flat_map(|&(from, to)| from..to) {
             let Some(sent) = self.recovery.space(space).acknowledge(number) else {
                 self.stats.spurious_losses += u64::from(self.recovery.space(space).was_called_lost(number));
                 continue;
@@ -89,6 +89,7 @@ impl Connection {
             }
             self.on_arrived(space, sent.content);
         }
+        parts.clear();
         self.parts = parts;
     }
 

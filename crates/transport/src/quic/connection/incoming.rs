@@ -34,7 +34,9 @@ impl Connection {
                 self.advance(now);
             }
         }
-        self.make_again(now, &datagram.protected, datagram.address);
+        if self.parity.is_waiting() || !datagram.protected.is_empty() {
+            self.make_again(now, &datagram.protected, datagram.address);
+        }
         self.settle();
         self.arm(now);
     }

@@ -10,6 +10,7 @@ mod outgoing;
 mod parity;
 mod path;
 mod streams;
+mod table;
 mod timers;
 
 use super::acks::Acks;
@@ -26,7 +27,7 @@ use datagrams::Datagrams;
 use handshake::Progress;
 use parity::Parity;
 use path::Paths;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use streams::Streams;

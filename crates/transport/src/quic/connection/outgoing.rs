@@ -152,7 +152,9 @@ impl Connection {
             || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
-    /// Adds a packet of a space to a datagram, if there is anything to say in it.
+    /// Adds a packet of a space to a datagram, if there is anything to say in it. In line, as most are of the data space, and what
+    /// is kept of a packet is then made where it is kept.
+    #[inline(always)]
     fn packet(
         &mut self,
         now: Time,
@@ -186,7 +188,7 @@ impl Connection {
             && let Some(ack) = self.acks[index].frame(now, &mut out.ranges, left / 2)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
-            left -= Frame::Ack(ack).bytes();
+            left -= ack.bytes();
             out.frames.push(Frame::Ack(ack));
         }
         let said = out.frames.len();
@@ -276,7 +278,7 @@ impl Connection {
                 if let Some(frame) = frame {
                     streams.data_sent += stream.out.sent - before;
                     again |= frame.offset < before;
-                    *left -= Frame::Stream(frame).bytes();
+                    *left -= frame.bytes();
                     out.frames.push(Frame::Stream(frame));
                 }
             }

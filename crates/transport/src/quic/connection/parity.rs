@@ -20,6 +20,14 @@ pub(super) struct Parity {
     waiting: VecDeque<Vec<(u64, Frame)>>,
 }
 
+impl Parity {
+    /// Whether a group waits for what it lacks.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
 impl Connection {
     /// Bytes that packets leave free, so that their parity has room for its own header.
     pub(super) fn parity_header(&self) -> u32 {

@@ -1,12 +1,13 @@
 //! Streams of a connection (RFC 9000 sections 2 to 4): which there are, what each may send, and in what order.
 
+use super::table::Table;
 use super::*;
 use crate::quic::stream::{Incoming, Outgoing, Turn};
 use std::collections::BTreeSet;
 
 /// The streams of a connection, and what the two sides let each other do.
 pub(super) struct Streams {
-    pub map: BTreeMap<u64, Flow>,
+    pub map: Table<Flow>,
     /// Those with something to send.
     pub ready: BTreeSet<Turn>,
     turn: u64,
@@ -37,7 +38,7 @@ impl Streams {
     pub fn new(config: &Config) -> Streams {
         let most = config.max_streams.max(config.streams);
         Streams {
-            map: BTreeMap::new(),
+            map: Table::default(),
             ready: BTreeSet::new(),
             turn: 0,
             opened: [0; 4],
@@ -275,7 +276,7 @@ impl Connection {
         match frame {
             Frame::MaxData(limit) => {
                 self.streams.peer_limit = self.streams.peer_limit.max(limit);
-                let ids: Vec<u64> = self.streams.map.keys().copied().collect();
+                let ids: Vec<u64> = self.streams.map.ids().collect();
                 ids.into_iter().for_each(|id| self.streams.stir(id));
             }
             Frame::MaxStreamData(id, limit) => {
