@@ -32,7 +32,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use streams::Streams;
 use vazao_congestion::CongestionControl;
-use vazao_engine::{Duration, Histogram, Time};
+use vazao_engine::{Duration, Histogram, Rate, Time};
 
 /// Which side this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +130,8 @@ pub struct Connection {
     round_end: u64,
     window_limited: bool,
     pacer: Pacer,
+    /// Of which window, round-trip time and part the rate was last derived that the pacer goes by, and that rate.
+    derived: ((u64, Duration, u64), Rate),
     release: Time,
     streams: Streams,
     carrier: Carrier,
@@ -188,6 +190,7 @@ impl Connection {
             round_end: 0,
             window_limited: false,
             pacer: Pacer::default(),
+            derived: ((0, Duration::ZERO, 0), Rate::from_bps(1)),
             release: Time::NEVER,
             streams: Streams::new(&config),
             carrier: Carrier::default(),

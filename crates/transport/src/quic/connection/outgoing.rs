@@ -5,7 +5,7 @@ use crate::Spread;
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::Sending;
-use vazao_engine::{Ecn, Rate};
+use vazao_engine::Ecn;
 
 /// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
 const LEAST_INITIAL: u32 = 1200;
@@ -337,11 +337,16 @@ impl Connection {
     fn pace(&mut self, now: Time, bytes: u64) {
         let srtt = self.recovery.rtt.srtt();
         // Section 7.7: a little more than a window in a round-trip time.
-        let derived = || {
+        let rate = self.control.pacing_rate().unwrap_or_else(|| {
             let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
-            Rate::from_bps((self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt.as_secs().max(1e-9)) as u64 + 1)
-        };
-        let rate = self.control.pacing_rate().unwrap_or_else(derived);
+            let from = (self.cwnd, srtt, part);
+            // Several packets leave for each acknowledgement, and division is slow.
+            if self.derived.0 != from {
+                let rate = self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt.as_secs().max(1e-9);
+                self.derived = (from, Rate::from_bps(rate as u64 + 1));
+            }
+            self.derived.1
+        });
         let quantum = BURST * u64::from(self.config.datagram);
         self.pacer.on_sent(now, bytes, &Spread { rate, quantum, catches_up: false });
     }
