@@ -5,7 +5,7 @@ use crate::quic::event::Loss;
 use crate::quic::frame::AckFrame;
 use crate::quic::recovery::{Found, PACKET_THRESHOLD};
 use crate::quic::sent::{Content, Sent};
-use vazao_congestion::{Ack, Congestion, Signal};
+use vazao_congestion::{Ack, Signal};
 
 /// What an acknowledgement newly acknowledged.
 #[derive(Default)]
@@ -23,69 +23,73 @@ struct Newly {
 }
 
 impl Connection {
-    /// OnAckReceived (appendix A.7).
-    pub(super) fn on_ack(&mut self, now: Time, space: Space, ack: &AckFrame, ranges: &[(u64, u64)]) {
+    /// OnAckReceived (appendix A.7) for packets of a path.
+    pub(super) fn on_ack(&mut self, now: Time, number: usize, space: Space, ack: &AckFrame, ranges: &[(u64, u64)]) {
         let Some(&(_, largest)) = ranges.first() else { return };
-        if largest >= self.recovery.space(space).next_number() {
+        let path = &mut self.paths[number];
+        if largest >= path.recovery.space(space).next_number() {
             return; // Of what was never sent.
         }
-        let flight = self.recovery.in_flight();
+        let flight = path.recovery.in_flight();
         let mut newly = Newly::default();
         for &(first, last) in ranges {
-            self.take_range(space, first, last, largest, &mut newly);
+            self.take_range(number, space, (first, last), largest, &mut newly);
         }
-        let sent = self.recovery.space(space);
+        let path = &mut self.paths[number];
+        let sent = path.recovery.space(space);
         let advances = sent.largest_acked < Some(largest);
         sent.largest_acked = sent.largest_acked.max(Some(largest));
         if newly.packets == 0 {
             return;
         }
-        let rtt = newly.largest.filter(|&at| newly.eliciting && at >= self.path_since).map(|at| now.since(at));
+        let rtt = newly.largest.filter(|&at| newly.eliciting && at >= path.since).map(|at| now.since(at));
         if let Some(rtt) = rtt {
             let delay = if space == Space::Data { Duration::from_nanos(ack.delay * 8_000) } else { Duration::ZERO };
-            self.recovery.sample(now, rtt, delay, self.progress.confirmed);
+            path.recovery.sample(now, rtt, delay, self.progress.confirmed);
             self.stats.rtt.record(rtt);
         }
         if self.progress.complete || self.role == Role::Server {
-            self.recovery.pto_count = 0;
+            path.recovery.pto_count = 0;
         }
-        if self.cut_at.is_some() && newly.fresh > 0 {
+        if path.cut_at.is_some() && newly.fresh > 0 {
             // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
-            self.cut_at = None;
-            self.control.on_recovered(u64::MAX);
+            path.cut_at = None;
+            path.control.on_recovered(u64::MAX);
         }
-        let marks = if advances { self.marking.on_ack(space, newly.capable, ack.ecn) } else { 0 };
-        let found = self.recovery.detect(now, space);
-        let lost = if found.lost.is_empty() { 0 } else { self.on_lost(now, found) };
+        let marks = if advances { path.marking.on_ack(space, newly.capable, ack.ecn) } else { 0 };
+        let found = path.recovery.detect(now, space);
+        let lost = if found.lost.is_empty() { 0 } else { self.on_lost(now, number, found) };
+        let path = &mut self.paths[number];
         if let (1.., Some(at)) = (marks, newly.largest) {
-            self.on_congestion(now, at, Signal::Mark, flight);
+            self.stats.mark_reductions += u64::from(path.on_congestion(now, at, Signal::Mark, flight));
         }
-        self.tell_control(now, space, &newly, flight, rtt, (lost, marks));
+        path.tell_control(now, space, &newly, flight, rtt, (lost, marks));
         // What was called lost may still come: for three probe timeouts.
-        let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((self.recovery.pto(space) * 3).as_nanos()));
-        self.recovery.space(space).forget_settled(long_ago);
+        let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((path.recovery.pto(space) * 3).as_nanos()));
+        path.recovery.space(space).forget_settled(long_ago);
     }
 
-    fn take_range(&mut self, space: Space, first: u64, last: u64, largest: u64, newly: &mut Newly) {
+    fn take_range(&mut self, number: usize, space: Space, (first, last): (u64, u64), largest: u64, newly: &mut Newly) {
         let mut parts = std::mem::take(&mut self.parts);
-        self.recovery.space(space).note_acked(first, last + 1, &mut parts);
-        for number in parts.iter().flat_map(|&(from, to)| from..to) {
-            let Some(sent) = self.recovery.space(space).acknowledge(number) else {
-                self.stats.spurious_losses += u64::from(self.recovery.space(space).was_called_lost(number));
+        self.paths[number].recovery.space(space).note_acked(first, last + 1, &mut parts);
+        for packet in parts.iter().flat_map(|&(from, to)| from..to) {
+            let path = &mut self.paths[number];
+            let Some(sent) = path.recovery.space(space).acknowledge(packet) else {
+                self.stats.spurious_losses += u64::from(path.recovery.space(space).was_called_lost(packet));
                 continue;
             };
             newly.packets += 1;
             newly.capable += u64::from(sent.capable);
             newly.eliciting |= sent.eliciting;
             newly.delivered += u64::from(sent.bytes);
-            if number == largest {
+            if packet == largest {
                 newly.largest = Some(sent.at);
             }
-            if self.cut_at.is_none_or(|cut| sent.at > cut) {
+            if path.cut_at.is_none_or(|cut| sent.at > cut) {
                 newly.fresh += u64::from(sent.bytes);
             }
             if let Some(reported) = sent.reported {
-                self.acks[space as usize].forget_through(reported);
+                path.acks[space as usize].forget_through(reported);
             }
             self.on_arrived(space, sent.content);
         }
@@ -125,6 +129,91 @@ impl Connection {
         }
     }
 
+    /// OnPacketsLost (appendix B.8): how many bytes they were.
+    pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Found) -> u64 {
+        if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
+            let reason =
+                |number| if found.largest >= number + PACKET_THRESHOLD { Loss::Reordering } else { Loss::Time };
+            let lost = |&number: &u64| Event::Lost { space: first.space, number, reason: reason(number) };
+            events.extend(found.numbers.iter().map(lost));
+        }
+        let in_flight = found.lost.iter().filter(|sent| sent.bytes > 0);
+        let Some(last) = in_flight.clone().map(|sent| sent.at).max() else {
+            found.lost.into_iter().for_each(|sent| self.on_missing(sent));
+            return 0;
+        };
+        let bytes = in_flight.map(|sent| u64::from(sent.bytes)).sum();
+        let path = &mut self.paths[number];
+        let flight = path.recovery.in_flight() + bytes;
+        path.marking.on_lost(found.lost.iter().filter(|sent| sent.capable).count() as u64);
+        for sent in found.lost {
+            self.stats.lost += u64::from(sent.bytes > 0);
+            self.on_missing(sent);
+        }
+        let path = &mut self.paths[number];
+        if let Some(sampler) = path.recovery.space(Space::Data).sampler() {
+            sampler.on_lost(bytes);
+        }
+        self.stats.recoveries += u64::from(path.on_congestion(now, last, Signal::Loss, flight));
+        if found.persistent {
+            self.stats.persistent_congestions += 1;
+            path.signal(now, Signal::RepeatedTimeout, flight);
+            path.cut_at = None;
+        }
+        bytes
+    }
+
+    /// What a packet said is to be said again.
+    pub(super) fn on_missing(&mut self, sent: Sent) {
+        match sent.content {
+            Content::Nothing => {}
+            Content::Stream(frame) => self.miss(Frame::Stream(frame), Space::Data),
+            Content::Frames(frames) => {
+                for frame in frames {
+                    if let Frame::Datagram { number, .. } = frame {
+                        self.datagrams.on_lost(number);
+                    }
+                    self.miss(frame, sent.space);
+                }
+            }
+        }
+    }
+
+    pub(super) fn miss(&mut self, frame: Frame, space: Space) {
+        match frame {
+            Frame::Stream(frame) => {
+                if let Some(stream) = self.streams.map.get_mut(&frame.id) {
+                    stream.out.lose(frame.offset, frame.end(), frame.fin);
+                    self.streams.stir(frame.id);
+                }
+            }
+            Frame::Crypto { offset, length } => {
+                self.progress.crypto[space as usize].out.lose(offset, offset + u64::from(length), false);
+            }
+            Frame::MaxData(_) => {
+                if !std::mem::replace(&mut self.streams.tell_window, true) {
+                    self.frames.push_back(frame);
+                }
+            }
+            Frame::MaxStreamData(id, _) => {
+                if let Some(stream) = self.streams.map.get_mut(&id)
+                    && !std::mem::replace(&mut stream.tell, true)
+                {
+                    self.frames.push_back(frame);
+                }
+            }
+            Frame::Ping
+            | Frame::Padding(_)
+            | Frame::Ack(_)
+            | Frame::Datagram { .. }
+            | Frame::PathChallenge(_)
+            | Frame::PathResponse(_) => {}
+            other => self.frames.push_back(other),
+        }
+    }
+}
+
+impl Path {
     /// OnPacketsAcked (appendix B.5); `lost` and `marks`: bytes that the acknowledgement showed to be lost, packets that it
     /// showed to be marked.
     fn tell_control(
@@ -176,116 +265,5 @@ impl Connection {
         }
         self.control.on_ack(&ack);
         self.follow_control();
-    }
-
-    /// OnPacketsLost (appendix B.8): how many bytes they were.
-    pub(super) fn on_lost(&mut self, now: Time, found: Found) -> u64 {
-        if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
-            let reason =
-                |number| if found.largest >= number + PACKET_THRESHOLD { Loss::Reordering } else { Loss::Time };
-            let lost = |&number: &u64| Event::Lost { space: first.space, number, reason: reason(number) };
-            events.extend(found.numbers.iter().map(lost));
-        }
-        let in_flight = found.lost.iter().filter(|sent| sent.bytes > 0);
-        let Some(last) = in_flight.clone().map(|sent| sent.at).max() else {
-            found.lost.into_iter().for_each(|sent| self.on_missing(sent));
-            return 0;
-        };
-        let bytes = in_flight.map(|sent| u64::from(sent.bytes)).sum();
-        let flight = self.recovery.in_flight() + bytes;
-        self.marking.on_lost(found.lost.iter().filter(|sent| sent.capable).count() as u64);
-        for sent in found.lost {
-            self.stats.lost += u64::from(sent.bytes > 0);
-            self.on_missing(sent);
-        }
-        if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
-            sampler.on_lost(bytes);
-        }
-        self.on_congestion(now, last, Signal::Loss, flight);
-        if found.persistent {
-            self.stats.persistent_congestions += 1;
-            self.signal(now, Signal::RepeatedTimeout, flight);
-            self.cut_at = None;
-        }
-        bytes
-    }
-
-    /// OnCongestionEvent (appendix B.6): at most one for what was sent before the last.
-    fn on_congestion(&mut self, now: Time, sent_at: Time, signal: Signal, flight: u64) {
-        if self.last_cut.is_some_and(|cut| sent_at <= cut) {
-            return;
-        }
-        match signal {
-            Signal::Mark => self.stats.mark_reductions += 1,
-            _ => self.stats.recoveries += 1,
-        }
-        self.signal(now, signal, flight);
-        (self.cut_at, self.last_cut) = (Some(now), Some(now));
-    }
-
-    /// A retransmission timeout, where there are any (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start begins again.
-    pub(super) fn on_timeout(&mut self, now: Time) {
-        let again = self.recovery.is_backed_off();
-        let flight = self.recovery.in_flight();
-        self.signal(now, if again { Signal::RepeatedTimeout } else { Signal::Timeout }, flight);
-        // What was sent before is part of it.
-        (self.cut_at, self.last_cut) = (None, Some(now));
-    }
-
-    fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
-        let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
-        // Appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own knows better.
-        let flight = if self.rated { flight } else { flight.max(self.cwnd) };
-        self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
-        self.follow_control();
-    }
-
-    /// What a packet said is to be said again.
-    pub(super) fn on_missing(&mut self, sent: Sent) {
-        match sent.content {
-            Content::Nothing => {}
-            Content::Stream(frame) => self.miss(Frame::Stream(frame), Space::Data),
-            Content::Frames(frames) => {
-                for frame in frames {
-                    if let Frame::Datagram { number, .. } = frame {
-                        self.datagrams.on_lost(number);
-                    }
-                    self.miss(frame, sent.space);
-                }
-            }
-        }
-    }
-
-    pub(super) fn miss(&mut self, frame: Frame, space: Space) {
-        match frame {
-            Frame::Stream(frame) => {
-                if let Some(stream) = self.streams.map.get_mut(&frame.id) {
-                    stream.out.lose(frame.offset, frame.end(), frame.fin);
-                    self.streams.stir(frame.id);
-                }
-            }
-            Frame::Crypto { offset, length } => {
-                self.progress.crypto[space as usize].out.lose(offset, offset + u64::from(length), false);
-            }
-            Frame::MaxData(_) => {
-                if !std::mem::replace(&mut self.streams.tell_window, true) {
-                    self.frames.push_back(frame);
-                }
-            }
-            Frame::MaxStreamData(id, _) => {
-                if let Some(stream) = self.streams.map.get_mut(&id)
-                    && !std::mem::replace(&mut stream.tell, true)
-                {
-                    self.frames.push_back(frame);
-                }
-            }
-            Frame::Ping
-            | Frame::Padding(_)
-            | Frame::Ack(_)
-            | Frame::Datagram { .. }
-            | Frame::PathChallenge(_)
-            | Frame::PathResponse(_) => {}
-            other => self.frames.push_back(other),
-        }
     }
 }

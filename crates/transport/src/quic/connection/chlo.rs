@@ -36,9 +36,6 @@ impl Progress {
             early: is_client && early,
             complete: false,
             confirmed: false,
-            validated: is_client,
-            received: 0,
-            sent: 0,
             retry_due: false,
             token: 0,
             asks: false,
@@ -82,7 +79,7 @@ impl Connection {
                 }
                 if whole && !progress.complete {
                     // The full CHLO holds the address token.
-                    progress.validated = true;
+                    self.paths[0].validated = true;
                     progress.crypto[0].out.end = reject + hello;
                     self.finish_google(now);
                 }

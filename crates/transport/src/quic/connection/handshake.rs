@@ -29,10 +29,6 @@ pub(super) struct Progress {
     /// Both Finished are known here; and the peer is known to know (RFC 9001 section 4.1.2).
     pub complete: bool,
     pub confirmed: bool,
-    /// The server's: whether the client's address is proved, and what came and went before it was (RFC 9000 section 8.1).
-    pub validated: bool,
-    pub received: u64,
-    pub sent: u64,
     /// The server asks for a proof first, and has; the client has a token.
     pub retry_due: bool,
     pub token: u16,
@@ -64,9 +60,6 @@ impl Progress {
             early: is_client && early,
             complete: false,
             confirmed: false,
-            validated: is_client,
-            received: 0,
-            sent: 0,
             retry_due: false,
             token: 0,
             asks: !is_client && config.handshake == Handshake::Retry,
@@ -75,11 +68,6 @@ impl Progress {
             flight,
             started: false,
         }
-    }
-
-    /// Bytes that may be sent before the client's address is proved (RFC 9000 section 8.1): three times what came.
-    pub fn allowance(&self) -> u64 {
-        if self.validated { u64::MAX } else { (3 * self.received).saturating_sub(self.sent) }
     }
 }
 
@@ -104,7 +92,7 @@ impl Connection {
         }
         // Later it says nothing of the address that the client has by then.
         if token > 0 && !self.progress.complete {
-            self.progress.validated = true;
+            self.paths[0].validated = true;
         }
         true
     }
@@ -113,7 +101,7 @@ impl Connection {
     pub(super) fn on_retry(&mut self, token: u16) {
         if self.role == Role::Client && self.progress.token == 0 && !self.progress.reads[1] {
             self.progress.token = token;
-            self.recovery.discard(Space::Initial);
+            self.paths[0].recovery.discard(Space::Initial);
             self.progress.crypto[0].out.rewind();
         }
     }
@@ -165,7 +153,7 @@ impl Connection {
 
     /// The server has not taken what was said in 0-RTT packets: it is all said again, and says nothing of congestion.
     fn repeat_early(&mut self) {
-        let said = self.recovery.space(Space::Data).take_outstanding();
+        let said = self.paths[0].recovery.space(Space::Data).take_outstanding();
         said.into_iter().for_each(|sent| self.on_missing(sent));
     }
 
@@ -173,9 +161,10 @@ impl Connection {
         self.stats.established = Some(now);
         self.issue_identifiers();
         self.stats.ready.get_or_insert(now);
-        let rtt = Some(self.recovery.rtt.latest()).filter(|_| self.is_measured());
-        self.control.on_established(rtt);
-        self.follow_control();
+        let measured = self.is_measured();
+        let path = &mut self.paths[0];
+        path.control.on_established(Some(path.recovery.rtt.latest()).filter(|_| measured));
+        path.follow_control();
     }
 
     /// The peer is known to have all keys: those of the handshake are discarded (RFC 9001 section 4.9.2).
@@ -194,8 +183,8 @@ impl Connection {
         let index = space as usize;
         if self.progress.sends[index] || self.progress.reads[index] {
             (self.progress.sends[index], self.progress.reads[index]) = (false, false);
-            self.recovery.discard(space);
-            self.acks[index] = Acks::new();
+            self.paths[0].recovery.discard(space);
+            self.paths[0].acks[index] = Acks::new();
         }
     }
 }

@@ -11,7 +11,8 @@ use vazao_engine::Ecn;
 impl Connection {
     /// Handles a datagram that has arrived, marked as it is.
     pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
-        if !self.reaches(datagram.address) || !self.paths.identifiers.is_ours(datagram.identifier) {
+        let path = 0;
+        if !self.reaches(datagram.address) || !self.paths[path].identifiers.is_ours(datagram.identifier) {
             return;
         }
         self.last_heard = now;
@@ -20,15 +21,16 @@ impl Connection {
                 self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
             return;
         }
-        if !self.progress.validated && datagram.address == self.paths.current {
-            self.progress.received += u64::from(datagram.bytes);
+        let used = &mut self.paths[path];
+        if !used.validated && datagram.address == used.address {
+            used.received += u64::from(datagram.bytes);
         }
         let (mut frames, mut ranges) = (0, 0);
         for header in &datagram.packets {
             let own = frames..frames + usize::from(header.frames);
             let told = ranges..ranges + usize::from(header.ranges);
             (frames, ranges) = (own.end, told.end);
-            self.handle_packet(now, datagram, header, (own, told), ecn);
+            self.handle_packet(now, path, datagram, header, (own, told), ecn);
             // What follows in the datagram may need keys that this has brought.
             if !self.progress.confirmed {
                 self.advance(now);
@@ -38,12 +40,13 @@ impl Connection {
             self.make_again(now, &datagram.protected, datagram.address);
         }
         self.settle();
-        self.arm(now);
+        self.arm(now, path);
     }
 
     fn handle_packet(
         &mut self,
         now: Time,
+        path: usize,
         datagram: &Datagram,
         header: &Header,
         (own, told): (Range<usize>, Range<usize>),
@@ -68,13 +71,13 @@ impl Connection {
             }
             return self.drop_packet(header.kind, header.number, Drop::NoKeys);
         }
-        if self.acks[index].is_known(header.number) {
+        if self.paths[path].acks[index].is_known(header.number) {
             self.stats.duplicates_received += 1;
             return self.drop_packet(header.kind, header.number, Drop::Duplicate);
         }
         if header.kind == Kind::Handshake && self.role == Role::Server {
             // Who reads what went to an address is there.
-            self.progress.validated = true;
+            self.paths[path].validated = true;
             self.discard(Space::Initial);
         }
         let server = self.role == Role::Server;
@@ -86,10 +89,10 @@ impl Connection {
         self.keep_at = now + self.config.keep_alive;
         let eliciting = frames.iter().any(Frame::is_ack_eliciting);
         if space == Space::Data {
-            self.heed_address(now, datagram, header.number, frames);
+            self.heed_address(now, path, datagram, header.number, frames);
         }
         for frame in frames {
-            self.handle_frame(now, space, frame, ranges, datagram.address);
+            self.handle_frame(now, path, space, frame, ranges, datagram.address);
         }
         let (every, wait) = match space {
             Space::Data => match self.asked {
@@ -100,19 +103,20 @@ impl Connection {
         };
         // Keys may have been discarded for what the packet said.
         if self.progress.reads[index] {
-            self.acks[index].on_packet(now, header.number, eliciting, ecn, every, wait);
+            self.paths[path].acks[index].on_packet(now, header.number, eliciting, ecn, every, wait);
         }
     }
 
     /// RFC 9000 section 10.1: never less than three probe timeouts.
     pub(super) fn idle_timeout(&self) -> Duration {
-        longest(&[self.config.idle_timeout, self.recovery.pto(Space::Data) * 3])
+        self.config.idle_timeout.max(self.longest_pto() * 3)
     }
 
     #[inline]
     pub(super) fn handle_frame(
         &mut self,
         now: Time,
+        path: usize,
         space: Space,
         frame: &Frame,
         ranges: &[(u64, u64)],
@@ -120,14 +124,14 @@ impl Connection {
     ) {
         match frame {
             Frame::Stream(frame) => self.on_stream(frame),
-            Frame::Ack(ack) => self.on_ack(now, space, ack, ranges),
+            Frame::Ack(ack) => self.on_ack(now, path, space, ack, ranges),
             Frame::Crypto { offset, length } => {
                 let crypto = &mut self.progress.crypto[space as usize];
                 let before = crypto.inc.next;
                 crypto.inc.insert(*offset, offset + u64::from(*length), false);
                 if crypto.inc.next == before && self.role == Role::Server {
                     // It has what we sent not all: our flight may be lost (RFC 9002 section 6.2.3).
-                    self.recovery.pto_count = 0;
+                    self.paths[path].recovery.pto_count = 0;
                 }
             }
             Frame::Recovered(frame) => self.on_arrived(Space::Data, Content::Stream(*frame)),
@@ -148,7 +152,7 @@ impl Connection {
             Frame::PathChallenge(_)
             | Frame::PathResponse(_)
             | Frame::NewConnectionId(..)
-            | Frame::RetireConnectionId(_) => self.on_path_ruled(now, from, *frame),
+            | Frame::RetireConnectionId(_) => self.on_path_ruled(now, path, from, *frame),
             other => self.on_stream_ruled(*other),
         }
     }

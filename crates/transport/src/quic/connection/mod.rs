@@ -6,6 +6,7 @@ mod chlo;
 mod datagrams;
 mod handshake;
 mod incoming;
+mod migration;
 mod outgoing;
 mod parity;
 mod path;
@@ -18,15 +19,15 @@ use super::config::Config;
 use super::ecn::Marking;
 use super::event::{Drop, Event, Phase};
 use super::frame::Frame;
-use super::packet::{Kind, Space};
-use super::recovery::Recovery;
+use super::packet::{Address, Kind, Space};
 use super::stream::{Stream as Flow, Window};
 use crate::{Pacer, RttEstimator};
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
+use migration::Addresses;
 use parity::Parity;
-use path::Paths;
+use path::Path;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -110,29 +111,11 @@ pub struct Connection {
     config: Arc<Config>,
     role: Role,
     progress: Progress,
-    paths: Paths,
+    /// The handshake's is the first.
+    paths: Vec<Path>,
+    addresses: Addresses,
     seed: u64,
-    recovery: Recovery,
-    acks: [Acks; 3],
-    marking: Marking,
-    control: Box<dyn CongestionControl>,
-    /// The control's window, kept so that asking costs no call.
-    cwnd: u64,
-    rated: bool,
-    /// When the window was last cut: what was sent before belongs to the same recovery.
-    /// Until something sent since is acknowledged.
-    cut_at: Option<Time>,
-    last_cut: Option<Time>,
     last_heard: Time,
-    /// What was sent before went by another path.
-    path_since: Time,
-    /// A round trip ends when this packet of the data space is acknowledged.
-    round_end: u64,
-    window_limited: bool,
-    pacer: Pacer,
-    /// Of which window, round-trip time and part the rate was last derived that the pacer goes by, and that rate.
-    derived: ((u64, Duration, u64), Rate),
-    release: Time,
     streams: Streams,
     carrier: Carrier,
     datagrams: Datagrams,
@@ -143,12 +126,8 @@ pub struct Connection {
     parity: Parity,
     /// Other frames that wait.
     frames: VecDeque<Frame>,
-    /// Packets to send whatever the window says, and in which space.
-    probes: u32,
-    probe_space: Space,
     /// Room for what an acknowledgement names.
     parts: Vec<(u64, u64)>,
-    timer: Time,
     idle_at: Time,
     /// When a silence becomes too long for who stands between the two.
     keep_at: Time,
@@ -166,32 +145,14 @@ pub struct Connection {
 
 impl Connection {
     fn new(config: Arc<Config>, role: Role, seed: u64) -> Connection {
-        let control = (config.control)(u64::from(config.datagram), seed);
-        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).by(config.rules);
-        let rated = control.wants_rate();
-        if rated {
-            recovery.space(Space::Data).measure_rates();
-        }
+        let first = Path::new(config.clone(), Address::default(), role == Role::Client, seed);
         let mut connection = Connection {
             role,
             progress: Progress::new(&config, role),
-            paths: Paths::new(),
+            paths: vec![first],
+            addresses: Addresses::new(),
             seed,
-            recovery,
-            acks: [Acks::new(), Acks::new(), Acks::new()],
-            marking: Marking::new(config.ecn.unwrap_or_else(|| control.wants_marks())),
-            cwnd: control.cwnd(),
-            control,
-            rated,
-            cut_at: None,
-            last_cut: None,
             last_heard: Time::ZERO,
-            path_since: Time::ZERO,
-            round_end: 0,
-            window_limited: false,
-            pacer: Pacer::default(),
-            derived: ((0, Duration::ZERO, 0), Rate::from_bps(1)),
-            release: Time::NEVER,
             streams: Streams::new(&config),
             carrier: Carrier::default(),
             datagrams: Datagrams::default(),
@@ -202,10 +163,7 @@ impl Connection {
             asked: None,
             parity: Parity::default(),
             frames: VecDeque::new(),
-            probes: 0,
-            probe_space: Space::Initial,
             parts: Vec::new(),
-            timer: Time::NEVER,
             idle_at: Time::NEVER,
             life: Life::Open,
             closes: false,
@@ -246,15 +204,16 @@ impl Connection {
     }
     /// Its congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
-        self.cwnd
+        self.paths.iter().map(|path| path.cwnd).sum()
     }
-    /// Its congestion control.
+    /// Its congestion control, on the first path.
     pub fn control(&self) -> &dyn CongestionControl {
-        &*self.control
+        &*self.paths[0].control
     }
-    /// Its round-trip time estimator.
+    /// Its round-trip time estimator, on the first path.
+    #[inline]
     pub fn rtt(&self) -> &RttEstimator {
-        &self.recovery.rtt
+        &self.paths[0].recovery.rtt
     }
     /// Whether a round-trip time was measured.
     pub fn is_measured(&self) -> bool {
@@ -262,11 +221,11 @@ impl Connection {
     }
     /// Bytes in flight.
     pub fn flight(&self) -> u64 {
-        self.recovery.in_flight()
+        self.paths.iter().map(|path| path.recovery.in_flight()).sum()
     }
     /// Whether losses are being repaired: what was in flight when the window was cut is not all acknowledged.
     pub fn is_repairing(&self) -> bool {
-        self.cut_at.is_some()
+        self.paths.iter().any(|path| path.cut_at.is_some())
     }
     /// Bytes of streams sent at least once.
     pub fn sent_bytes(&self) -> u64 {
@@ -279,7 +238,10 @@ impl Connection {
 
     /// Timeouts of the probe timer since something was heard.
     pub fn pto_count(&self) -> u32 {
-        self.recovery.pto_count
+        self.paths[0].recovery.pto_count
+    }
+    fn longest_pto(&self) -> Duration {
+        self.paths.iter().map(|path| path.recovery.pto(Space::Data)).max().unwrap_or(Duration::ZERO)
     }
     /// How far it has come.
     pub fn phase(&self) -> Phase {
@@ -308,14 +270,6 @@ impl Connection {
         }
     }
 
-    /// The control has been told something.
-    fn follow_control(&mut self) {
-        if let Some(most) = self.config.max_window {
-            self.control.restrict(most, 0);
-        }
-        self.cwnd = self.control.cwnd().max(2 * u64::from(self.config.datagram));
-    }
-
     /// Ends the connection once everything was said and heard on all streams.
     pub fn finish(&mut self) {
         self.finishes = true;
@@ -330,12 +284,6 @@ impl Connection {
     pub fn abort(&mut self) {
         self.life = Life::Closing;
         self.closes = true;
-        self.timer = Time::NEVER;
         self.idle_at = Time::NEVER;
     }
-}
-
-/// The longest of a few times; zero where there is none.
-fn longest(spans: &[Duration]) -> Duration {
-    spans.iter().copied().max().unwrap_or(Duration::ZERO)
 }

@@ -1,10 +1,8 @@
 //! Datagrams out.
 
 use super::*;
-use crate::Spread;
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
-use vazao_congestion::Sending;
 use vazao_engine::Ecn;
 
 /// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
@@ -13,8 +11,6 @@ const LEAST_INITIAL: u32 = 1200;
 const LONGEST: u32 = 16_383;
 /// Less room than this is not worth a packet.
 pub(super) const LEAST_ROOM: u64 = 64;
-/// Datagrams that leave together at most (RFC 9002 section 7.7).
-const BURST: u64 = 10;
 /// In place of an application's error code, where that would be open to others (RFC 9000 section 20.1).
 const APPLICATION_ERROR: u64 = 0x0c;
 
@@ -26,24 +22,32 @@ impl Connection {
         if !self.is_settled_path() || self.life != Life::Open || self.config.fec > 0 {
             return self.poll_otherwise(now, out);
         }
+        self.data_datagram(now, 0, out)
+    }
+
+    /// A datagram with a packet of the data space, by a path whose address is known to be the client's.
+    #[inline(always)]
+    pub(super) fn data_datagram(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
+        let used = &self.paths[path];
         // With a probe goes whatever there is (RFC 9002 section 6.2.4).
         // Probes of a space that is no more are not due any more.
-        let probing = self.probes > 0 && self.probe_space == Space::Data;
-        let free = self.may_send(now) || probing;
-        let Some(packet) = self.packet(now, Space::Data, self.config.datagram, free, probing, out) else {
+        let probing = used.probes > 0 && used.probe_space == Space::Data;
+        let free = self.may_send(now, path) || probing;
+        let room = (path, self.config.datagram);
+        let Some(packet) = self.packet(now, Space::Data, room, free, probing, out) else {
             return false;
         };
-        out.ecn = self.marking.mark(1);
+        out.ecn = self.paths[path].marking.mark(1);
         let eliciting = packet.eliciting;
-        self.commit(now, packet, out.ecn);
-        self.conclude(now, eliciting, out);
+        self.commit(now, path, packet, out.ecn);
+        self.conclude(now, path, eliciting, out);
         true
     }
 
     /// Whether there is one packet number space, and one address that is known to be the client's.
     #[inline]
     pub(super) fn is_settled_path(&self) -> bool {
-        self.progress.confirmed && self.progress.validated && self.paths.frames.is_empty()
+        self.progress.confirmed && self.paths.len() == 1 && self.paths[0].is_settled()
     }
 
     /// The same while there are several spaces, or none any more, or an address is being validated.
@@ -57,18 +61,18 @@ impl Connection {
             let kind = Kind::Retry(super::handshake::TOKEN);
             out.packets.push(Header { kind, number: 0, number_bytes: 0, frames: 0, ranges: 0 });
             out.bytes = kind.overhead(0);
-            self.count(out);
+            self.count(0, out);
             return true;
         }
         if self.is_parity_due() {
             self.parity_datagram(now, out);
             return true;
         }
-        let limit = u64::from(self.config.datagram).min(self.progress.allowance()) as u32;
-        if self.poll_path(now, out) {
+        let limit = u64::from(self.config.datagram).min(self.paths[0].allowance()) as u32;
+        if self.poll_path(now, 0, out) {
             return true;
         }
-        let free = self.may_send(now) || self.probes > 0;
+        let free = self.may_send(now, 0) || self.paths[0].probes > 0;
         let mut sent: Vec<Sent> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
@@ -77,8 +81,8 @@ impl Connection {
             if !self.progress.sends[space as usize] || u64::from(room) < LEAST_ROOM {
                 continue;
             }
-            let probing = self.probes > 0 && self.probe_space == space;
-            if let Some(packet) = self.packet(now, space, room, free, probing, out) {
+            let probing = self.paths[0].probes > 0 && self.paths[0].probe_space == space;
+            if let Some(packet) = self.packet(now, space, (0, room), free, probing, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
                 sent.push(packet);
             }
@@ -88,57 +92,43 @@ impl Connection {
             // What is padded counts as in flight (RFC 9002 section 2).
             last.bytes += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
         }
-        out.ecn = self.marking.mark(out.packets.len() as u64);
+        out.ecn = self.paths[0].marking.mark(out.packets.len() as u64);
         let eliciting = sent.iter().any(|packet| packet.eliciting);
-        sent.into_iter().for_each(|packet| self.commit(now, packet, out.ecn));
-        self.conclude(now, eliciting, out);
+        sent.into_iter().for_each(|packet| self.commit(now, 0, packet, out.ecn));
+        self.conclude(now, 0, eliciting, out);
         true
     }
 
     /// A datagram that only asks or answers whether an address is the client's. It has 1200 bytes, so that as many are known to get
     /// through, where amplification lets it (section 8.2.1).
-    fn poll_path(&mut self, now: Time, out: &mut Datagram) -> bool {
-        let Some(&(address, frame)) = self.paths.frames.front() else { return false };
+    fn poll_path(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
+        let used = &mut self.paths[path];
+        let Some(&(address, frame)) = used.answers.front() else { return false };
         // What is another address' is bounded by what has just come from it: an answer is no larger than its question.
-        let most = if address == self.paths.current { self.progress.allowance() } else { u64::from(LEAST_INITIAL) };
-        let number_bytes = number_bytes(self.recovery.spaces[Space::Data as usize].unacknowledged());
+        let most = if address == used.address { used.allowance() } else { u64::from(LEAST_INITIAL) };
+        let sent = &used.recovery.spaces[Space::Data as usize];
+        let (number, number_bytes) = (sent.next_number(), number_bytes(sent.unacknowledged()));
         let bytes = Kind::OneRtt.overhead(number_bytes) + frame.bytes();
         if most < u64::from(bytes) {
             return false;
         }
-        self.paths.frames.pop_front();
-        let number = self.recovery.spaces[Space::Data as usize].next_number();
+        used.answers.pop_front();
         out.frames.push(frame);
         out.packets.push(Header { kind: Kind::OneRtt, number, number_bytes: number_bytes as u8, frames: 1, ranges: 0 });
         out.bytes = bytes;
         pad(out, LEAST_INITIAL.min(most.min(u64::from(LEAST_INITIAL)) as u32));
         let packet = Sent::new(now, 0, true, None, Content::Nothing, Space::Data);
-        self.commit(now, packet, Ecn::NotEct);
-        self.conclude(now, true, out);
+        self.commit(now, path, packet, Ecn::NotEct);
+        self.conclude(now, path, true, out);
         out.address = address;
         true
     }
 
-    /// Whether what asks for an acknowledgement may leave: the window has room, and the pacer lets it.
-    fn may_send(&mut self, now: Time) -> bool {
-        let wants = self.has_content();
-        if self.recovery.in_flight() + u64::from(self.config.datagram) > self.cwnd {
-            self.window_limited |= wants;
-            return false;
-        }
-        if !self.pacer.is_open(now) && self.paces() {
-            self.release = if wants { self.pacer.release() } else { Time::NEVER };
-            return false;
-        }
-        if !wants {
-            self.window_limited = false;
-            let flight = self.recovery.in_flight();
-            if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
-                // Neither the window nor the pacer keeps anything back: what follows says little of the path.
-                sampler.set_app_limited(flight);
-            }
-        }
-        true
+    /// Whether what asks for an acknowledgement may leave by a path.
+    #[inline]
+    fn may_send(&mut self, now: Time, path: usize) -> bool {
+        let (wanted, paces) = (self.has_content(), self.paces());
+        self.paths[path].may_send(now, wanted, paces)
     }
 
     fn paces(&self) -> bool {
@@ -152,14 +142,14 @@ impl Connection {
             || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
-    /// Adds a packet of a space to a datagram, if there is anything to say in it. In line, as most are of the data space, and what
+    /// Adds a packet of a space to a datagram of a path with so much room, if there is anything to say in it. In line, as most are of the data space, and what
     /// is kept of a packet is then made where it is kept.
     #[inline(always)]
     fn packet(
         &mut self,
         now: Time,
         space: Space,
-        room: u32,
+        (path, room): (usize, u32),
         free: bool,
         probing: bool,
         out: &mut Datagram,
@@ -172,11 +162,12 @@ impl Connection {
             Space::Data => Kind::ZeroRtt,
         };
         let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
-        let number_bytes = number_bytes(self.recovery.spaces[index].unacknowledged());
+        let number_bytes = number_bytes(self.paths[path].recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
         let content = free && self.has_content_in(space);
         let can_acknowledge = kind != Kind::ZeroRtt;
-        let due = can_acknowledge && self.acks[index].due() <= now;
+        let acks = &mut self.paths[path].acks[index];
+        let due = can_acknowledge && acks.due() <= now;
         if !due && !content && !probing {
             return None;
         }
@@ -184,8 +175,8 @@ impl Connection {
         let mut left = room.checked_sub(overhead)?;
         let mut reported = None;
         if can_acknowledge
-            && self.acks[index].has_news()
-            && let Some(ack) = self.acks[index].frame(now, &mut out.ranges, left / 2)
+            && acks.has_news()
+            && let Some(ack) = acks.frame(now, &mut out.ranges, left / 2)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
             left -= ack.bytes();
@@ -211,7 +202,7 @@ impl Connection {
         }
         let bytes = room - left;
         out.bytes += bytes;
-        let number = self.recovery.spaces[index].next_number();
+        let number = self.paths[path].recovery.spaces[index].next_number();
         let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
         out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
         let content = match &out.frames[said..] {
@@ -289,20 +280,21 @@ impl Connection {
         self.stats.retransmissions += u64::from(again);
     }
 
-    /// A packet leaves.
+    /// A packet leaves by a path.
     #[inline]
-    pub(super) fn commit(&mut self, now: Time, mut packet: Sent, ecn: Ecn) {
+    pub(super) fn commit(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
         let space = packet.space;
+        let used = &mut self.paths[path];
         if packet.eliciting {
-            if self.probe_space == space {
-                self.probes = self.probes.saturating_sub(1);
+            if used.probe_space == space {
+                used.probes = used.probes.saturating_sub(1);
             }
-            if self.rated && space == Space::Data {
-                self.announce(now);
+            if space == Space::Data {
+                used.announce(now);
             }
         }
         packet.capable = ecn != Ecn::NotEct;
-        self.recovery.space(space).push(packet);
+        used.recovery.space(space).push(packet);
         if space == Space::Handshake && self.role == Role::Client {
             // RFC 9001 section 4.9.1.
             self.discard(Space::Initial);
@@ -311,58 +303,36 @@ impl Connection {
 
     /// Its datagram leaves.
     #[inline]
-    pub(super) fn conclude(&mut self, now: Time, eliciting: bool, out: &mut Datagram) {
+    pub(super) fn conclude(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
         if eliciting {
-            if self.paces() {
-                self.pace(now, u64::from(out.bytes));
+            let paces = self.paces();
+            let used = &mut self.paths[path];
+            if paces {
+                used.pace(now, u64::from(out.bytes));
             }
-            self.idle_at = self.idle_at.max(now + self.recovery.pto(Space::Data));
+            self.idle_at = self.idle_at.max(now + used.recovery.pto(Space::Data));
             self.keep_at = now + self.config.keep_alive;
-            self.arm(now);
+            self.arm(now, path);
         }
         if self.config.fec > 0 {
             self.protect(out);
         }
-        self.count(out);
+        self.count(path, out);
     }
 
-    fn announce(&mut self, now: Time) {
-        let flight = self.recovery.in_flight();
-        let app_limited = self.recovery.space(Space::Data).sampler().is_some_and(|sampler| sampler.is_app_limited());
-        let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
-        self.control.on_send(&Sending { now, flight, app_limited, srtt, min_rtt });
-        self.follow_control();
-    }
-
-    fn pace(&mut self, now: Time, bytes: u64) {
-        let srtt = self.recovery.rtt.srtt();
-        // Section 7.7: a little more than a window in a round-trip time.
-        let rate = self.control.pacing_rate().unwrap_or_else(|| {
-            let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
-            let from = (self.cwnd, srtt, part);
-            // Several packets leave for each acknowledgement, and division is slow.
-            if self.derived.0 != from {
-                let rate = self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt.as_secs().max(1e-9);
-                self.derived = (from, Rate::from_bps(rate as u64 + 1));
-            }
-            self.derived.1
-        });
-        let quantum = BURST * u64::from(self.config.datagram);
-        self.pacer.on_sent(now, bytes, &Spread { rate, quantum, catches_up: false });
-    }
-
-    fn count(&mut self, out: &mut Datagram) {
-        (out.address, out.identifier) = (self.paths.current, self.paths.identifiers.current);
+    fn count(&mut self, path: usize, out: &mut Datagram) {
+        let used = &mut self.paths[path];
+        (out.address, out.identifier) = (used.address, used.identifiers.current);
+        if !used.validated {
+            used.sent += u64::from(out.bytes);
+        }
         self.stats.datagrams += 1;
         self.stats.packets += out.packets.len() as u64;
-        if !self.progress.validated {
-            self.progress.sent += u64::from(out.bytes);
-        }
     }
 
     /// CONNECTION_CLOSE, in the highest space there are keys for.
     fn close_datagram(&mut self, now: Time, out: &mut Datagram) -> bool {
-        if self.life != Life::Closing || self.progress.allowance() < LEAST_ROOM || !std::mem::take(&mut self.closes) {
+        if self.life != Life::Closing || self.paths[0].allowance() < LEAST_ROOM || !std::mem::take(&mut self.closes) {
             return false;
         }
         let kind = match Space::ALL.into_iter().rev().find(|&space| self.progress.sends[space as usize]) {
@@ -376,13 +346,13 @@ impl Connection {
         let application = kind.space() == Space::Data;
         let code = if application { 0 } else { APPLICATION_ERROR };
         let frame = Frame::Close { code, application };
-        let number = self.recovery.spaces[kind.space() as usize].next_number();
+        let sent = self.paths[0].recovery.space(kind.space());
+        let number = sent.next_number();
         out.packets.push(Header { kind, number, number_bytes: 2, frames: 1, ranges: 0 });
         out.frames.push(frame);
-        let packet = Sent::new(now, 0, false, None, Content::Nothing, kind.space());
-        self.recovery.space(kind.space()).push(packet);
+        sent.push(Sent::new(now, 0, false, None, Content::Nothing, kind.space()));
         out.bytes = kind.overhead(2) + frame.bytes();
-        self.count(out);
+        self.count(0, out);
         true
     }
 }

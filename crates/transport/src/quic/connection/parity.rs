@@ -53,12 +53,12 @@ impl Connection {
     /// A group is complete: it has its size, or there is no more to say.
     pub(super) fn is_parity_due(&self) -> bool {
         let complete = self.parity.packets >= self.config.fec || !self.has_content();
-        self.parity.packets > 0 && complete && self.progress.allowance() >= u64::from(self.config.datagram)
+        self.parity.packets > 0 && complete && self.paths[0].allowance() >= u64::from(self.config.datagram)
     }
 
     /// Fills `out` with a group's parity.
     pub(super) fn parity_datagram(&mut self, now: Time, out: &mut Datagram) {
-        let space = &self.recovery.spaces[Space::Data as usize];
+        let space = &self.paths[0].recovery.spaces[Space::Data as usize];
         let (number, number_bytes) = (space.next_number(), number_bytes(space.unacknowledged()));
         let frame = Frame::Parity(self.parity.longest as u16);
         out.frames.push(frame);
@@ -68,9 +68,9 @@ impl Connection {
         (self.parity.packets, self.parity.longest) = (0, 0);
         self.stats.parities += 1;
         let packet = Sent::new(now, out.bytes, true, None, Content::Nothing, Space::Data);
-        out.ecn = self.marking.mark(1);
-        self.commit(now, packet, out.ecn);
-        self.conclude(now, true, out);
+        out.ecn = self.paths[0].marking.mark(1);
+        self.commit(now, 0, packet, out.ecn);
+        self.conclude(now, 0, true, out);
     }
 
     /// A datagram has come, perhaps with parity: what now lacks one packet of its group is made again.
@@ -83,7 +83,7 @@ impl Connection {
         }
         for _ in 0..self.parity.waiting.len() {
             let Some(group) = self.parity.waiting.pop_front() else { break };
-            let known = |number| self.acks[Space::Data as usize].is_known(number);
+            let known = |number| self.paths[0].acks[Space::Data as usize].is_known(number);
             let mut missing = group.iter().map(|&(number, _)| number).filter(|&number| !known(number));
             let Some(first) = missing.next() else { continue };
             if missing.any(|number| number != first) {
@@ -92,7 +92,7 @@ impl Connection {
             }
             self.stats.recovered += 1;
             for (_, frame) in group.iter().filter(|(number, _)| *number == first) {
-                self.handle_frame(now, Space::Data, frame, &[], from);
+                self.handle_frame(now, 0, Space::Data, frame, &[], from);
                 if let Frame::Stream(frame) = frame {
                     self.frames.push_back(Frame::Recovered(*frame));
                 }

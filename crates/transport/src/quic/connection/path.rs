@@ -1,234 +1,228 @@
-//! Paths (RFC 9000 sections 8.2 and 9): the client's address changes, by its own will or a NAT's, and the new one is validated.
+//! One path: where it leads, what is known of it, and what is under way on it. RFC 9002 holds of each path by itself.
 
 use super::*;
+use crate::Spread;
 use crate::quic::identifiers::Identifiers;
-use crate::quic::packet::{Address, Datagram};
+use crate::quic::packet::Address;
+use crate::quic::recovery::Recovery;
+use vazao_congestion::{Congestion, Sending, Signal};
 
-/// A path on its way to being validated.
+/// Datagrams that leave together at most (RFC 9002 section 7.7).
+const BURST: u64 = 10;
+
+/// A path that is being validated.
 #[derive(Clone, Copy, Debug)]
-struct Trial {
+pub(super) struct Trial {
     /// What is to come back (section 8.2.1), how often it was sent, and when it is sent again or given up.
-    challenge: u64,
-    sent: u32,
-    again_at: Time,
+    pub challenge: u64,
+    pub sent: u32,
+    pub again_at: Time,
     /// Where to go back to.
-    before: Address,
+    pub before: Address,
 }
 
-/// Challenges that are sent before an address is given up.
-const CHALLENGES: u32 = 3;
-
-/// What a side knows of the client's addresses.
-#[derive(Clone, Debug)]
-pub(super) struct Paths {
+/// One path of a connection.
+pub(super) struct Path {
+    config: Arc<Config>,
+    pub recovery: Recovery,
+    /// What was received. The handshake's spaces are those of the first path.
+    pub acks: [Acks; 3],
+    pub marking: Marking,
+    pub control: Box<dyn CongestionControl>,
+    /// The control's window, kept so that asking costs no call.
+    pub cwnd: u64,
+    /// Whether the control asks for delivery rates.
+    pub rated: bool,
+    /// When the window was last cut: what was sent before belongs to the same recovery.
+    /// Until something sent since is acknowledged.
+    pub cut_at: Option<Time>,
+    pub last_cut: Option<Time>,
+    /// What was sent before went by another way.
+    pub since: Time,
+    /// A round trip ends when this packet of the data space is acknowledged.
+    pub round_end: u64,
+    pub window_limited: bool,
+    pub pacer: Pacer,
+    /// Of which window, round-trip time and part the rate was last derived that the pacer goes by, and that rate.
+    derived: ((u64, Duration, u64), Rate),
+    pub release: Time,
+    /// Packets to send whatever the window says, and in which space.
+    pub probes: u32,
+    pub probe_space: Space,
+    pub timer: Time,
     /// Where the client is, as this side knows it.
-    pub current: Address,
+    pub address: Address,
     pub identifiers: Identifiers,
-    trial: Option<Trial>,
+    pub trial: Option<Trial>,
     /// Frames that belong to one address: PATH_CHALLENGE and PATH_RESPONSE.
-    pub frames: VecDeque<(Address, Frame)>,
-    /// The client's: what a NAT has made of each interface's address, and how many addresses there were in all.
-    mapped: Vec<u8>,
-    addresses: u8,
-    /// How many of the changes have happened.
-    changed: usize,
-    challenges: u64,
+    pub answers: VecDeque<(Address, Frame)>,
     /// The highest number of a packet that was no mere probe of a path (section 9.3).
-    highest: u64,
+    pub highest: u64,
+    /// The server's: whether the client's address is proved, and what came and went before it was (section 8.1).
+    pub validated: bool,
+    pub received: u64,
+    pub sent: u64,
 }
 
-impl Paths {
-    pub fn new() -> Paths {
-        Paths {
-            current: Address::default(),
+impl Path {
+    /// A path of which nothing is known; `seed` is what its congestion control draws from.
+    pub fn new(config: Arc<Config>, address: Address, validated: bool, seed: u64) -> Path {
+        let control = (config.control)(u64::from(config.datagram), seed);
+        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).by(config.rules);
+        let rated = control.wants_rate();
+        if rated {
+            recovery.space(Space::Data).measure_rates();
+        }
+        Path {
+            recovery,
+            acks: [Acks::new(), Acks::new(), Acks::new()],
+            marking: Marking::new(config.ecn.unwrap_or_else(|| control.wants_marks())),
+            cwnd: control.cwnd(),
+            control,
+            rated,
+            cut_at: None,
+            last_cut: None,
+            since: Time::ZERO,
+            round_end: 0,
+            window_limited: false,
+            pacer: Pacer::default(),
+            derived: ((0, Duration::ZERO, 0), Rate::from_bps(1)),
+            release: Time::NEVER,
+            probes: 0,
+            probe_space: Space::Initial,
+            timer: Time::NEVER,
+            address,
             identifiers: Identifiers::new(),
             trial: None,
-            frames: VecDeque::new(),
-            mapped: vec![0],
-            addresses: 1,
-            changed: 0,
-            challenges: 0,
+            answers: VecDeque::new(),
             highest: 0,
+            validated,
+            received: 0,
+            sent: 0,
+            config,
         }
     }
 
-    /// The address of one of the client's interfaces.
-    fn address(&mut self, way: u8) -> Address {
-        while self.mapped.len() <= usize::from(way) {
-            self.mapped.push(self.addresses);
-            self.addresses += 1;
-        }
-        Address { way, number: self.mapped[usize::from(way)] }
-    }
-}
-
-impl Connection {
-    /// When the next change happens, or a challenge is to be sent again.
-    pub(super) fn next_change(&self) -> Time {
-        let trial = self.paths.trial.map_or(Time::NEVER, |trial| trial.again_at);
-        let change = self.stats.established.filter(|_| self.role == Role::Client && self.progress.confirmed);
-        let change = change.and_then(|since| Some(since + self.config.changes.get(self.paths.changed)?.at));
-        trial.min(change.unwrap_or(Time::NEVER))
-    }
-
-    /// What is due of that.
-    pub(super) fn on_change_due(&mut self, now: Time) {
-        if self.paths.trial.is_some_and(|trial| trial.again_at <= now) {
-            self.challenge_again(now);
-        }
-        while let Some(change) = self.config.changes.get(self.paths.changed)
-            && self.role == Role::Client
-            && self.progress.confirmed
-            && self.stats.established.is_some_and(|since| since + change.at <= now)
-        {
-            let (what, way) = (change.what, (change.which - 1) as u8);
-            self.paths.changed += 1;
-            match what {
-                "rebind" => self.rebind(way),
-                _ => self.migrate(now, way),
-            }
-        }
-    }
-
-    /// A NAT forgets what it has made of an address, and makes something else of it from now on. Nobody tells the client.
-    fn rebind(&mut self, way: u8) {
-        self.paths.address(way);
-        self.paths.mapped[usize::from(way)] = self.paths.addresses;
-        self.paths.addresses += 1;
-        if self.paths.current.way == way {
-            self.paths.current = self.paths.address(way);
-        }
-    }
-
-    /// The client goes to another interface (section 9.2): with another identifier, and a path of which nothing is known.
-    fn migrate(&mut self, now: Time, way: u8) {
-        let before = self.paths.current;
-        self.paths.current = self.paths.address(way);
-        if before == self.paths.current {
-            return;
-        }
-        self.change_identifier();
-        self.start_trial(now, before);
-        self.start_anew(now);
-        // Something that is no probe has to tell the server, whoever has data to send.
-        self.frames.push_back(Frame::Ping);
-    }
-
-    /// Whether a datagram reaches this side: a NAT lets nothing in for an address that it has forgotten.
-    pub(super) fn reaches(&self, address: Address) -> bool {
-        self.role == Role::Server || self.paths.mapped.get(usize::from(address.way)) == Some(&address.number)
-    }
-
-    /// A packet of the data space has come from an address. Where it is not the client's so far, and newer than all before, the
-    /// client has moved (section 9.3), unless the packet only probes.
-    #[inline]
-    pub(super) fn heed_address(&mut self, now: Time, datagram: &Datagram, number: u64, frames: &[Frame]) {
-        if self.role == Role::Client || number < self.paths.highest {
-            return;
-        }
-        if datagram.address != self.paths.current {
-            return self.heed_move(now, datagram, number, frames);
-        }
-        self.paths.highest = number;
-    }
-
-    #[cold]
-    fn heed_move(&mut self, now: Time, datagram: &Datagram, number: u64, frames: &[Frame]) {
-        let probes = |frame: &Frame| {
-            matches!(
-                frame,
-                Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::NewConnectionId(..) | Frame::Padding(_)
-            )
-        };
-        if frames.iter().all(probes) || !self.progress.complete {
-            return;
-        }
-        let (before, from) = (self.paths.current, datagram.address);
-        self.paths.highest = number;
-        self.paths.current = from;
-        self.stats.migrations += 1;
-        // Section 8.1's limit holds of the new address.
-        (self.progress.validated, self.progress.received, self.progress.sent) = (false, u64::from(datagram.bytes), 0);
-        if from.way != before.way {
-            self.change_identifier();
-            self.start_anew(now);
-        }
-        self.start_trial(now, before);
-    }
-
-    /// Another of the peer's identifiers is used from now on.
-    fn change_identifier(&mut self) {
-        if let Some(old) = self.paths.identifiers.change() {
-            self.frames.push_back(Frame::RetireConnectionId(old));
-        }
-    }
-
-    /// Nothing is known of a new path (section 9.4): what is under way on the old one counts no more.
-    fn start_anew(&mut self, now: Time) {
-        self.control = (self.config.control)(u64::from(self.config.datagram), self.seed);
+    /// Its way is another one, of which nothing is known (section 9.4): what is under way on the old one counts no more.
+    pub fn start_anew(&mut self, now: Time, seed: u64) {
+        self.control = (self.config.control)(u64::from(self.config.datagram), seed);
         self.follow_control();
         self.recovery.forget_path(self.config.initial_rtt);
-        self.path_since = now;
+        self.since = now;
         self.marking = Marking::new(self.config.ecn.unwrap_or_else(|| self.control.wants_marks()));
         (self.cut_at, self.last_cut) = (None, None);
         self.pacer = Pacer::default();
     }
 
-    fn start_trial(&mut self, now: Time, before: Address) {
-        let before = self.paths.trial.map_or(before, |trial| trial.before);
-        self.paths.trial = Some(Trial { challenge: 0, sent: 0, again_at: now, before });
-        self.challenge_again(now);
+    /// Bytes that may be sent before the client's address is proved (section 8.1): three times what came.
+    pub fn allowance(&self) -> u64 {
+        if self.validated { u64::MAX } else { (3 * self.received).saturating_sub(self.sent) }
     }
 
-    /// A challenge is sent, for the first time or again, each with data of its own; or the address is given up for the one before
-    /// (section 9.3.2).
-    fn challenge_again(&mut self, now: Time) {
-        let wait = self.recovery.pto(Space::Data).max(self.config.initial_rtt);
-        // One that could not be sent is as good as lost, wherever it was to go.
-        self.paths.frames.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
-        let Some(trial) = &mut self.paths.trial else { return };
-        if trial.sent == CHALLENGES {
-            let before = trial.before;
-            self.paths.trial = None;
-            self.paths.current = if self.role == Role::Client { self.paths.address(before.way) } else { before };
-            self.progress.validated = true;
-            self.start_anew(now);
-            self.change_at = self.next_change();
+    /// Whether its address is known to be the client's, and there is nothing to ask or answer about addresses.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.validated && self.answers.is_empty()
+    }
+
+    /// Bytes of a full datagram.
+    pub fn datagram(&self) -> u64 {
+        u64::from(self.config.datagram)
+    }
+
+    /// The control has been told something.
+    pub fn follow_control(&mut self) {
+        if let Some(most) = self.config.max_window {
+            self.control.restrict(most, 0);
+        }
+        self.cwnd = self.control.cwnd().max(2 * self.datagram());
+    }
+
+    /// Whether a datagram more fits the window.
+    #[inline]
+    pub fn has_window(&self) -> bool {
+        self.recovery.in_flight() + self.datagram() <= self.cwnd
+    }
+
+    /// Whether what asks for an acknowledgement may leave, of which there is some if it is `wanted`: the window has room, and the
+    /// pacer, if it `paces`, lets it.
+    #[inline]
+    pub fn may_send(&mut self, now: Time, wanted: bool, paces: bool) -> bool {
+        if !self.has_window() {
+            self.window_limited |= wanted;
+            return false;
+        }
+        if paces && !self.pacer.is_open(now) {
+            self.release = if wanted { self.pacer.release() } else { Time::NEVER };
+            return false;
+        }
+        if !wanted {
+            self.window_limited = false;
+            let flight = self.recovery.in_flight();
+            if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
+                // Neither the window nor the pacer keeps anything back: what follows says little of the path.
+                sampler.set_app_limited(flight);
+            }
+        }
+        true
+    }
+
+    /// A packet of the data space leaves that asks for an acknowledgement.
+    #[inline]
+    pub fn announce(&mut self, now: Time) {
+        if !self.rated {
             return;
         }
-        self.paths.challenges += 1;
-        (trial.challenge, trial.sent, trial.again_at) = (self.paths.challenges, trial.sent + 1, now + wait);
-        let frame = Frame::PathChallenge(trial.challenge);
-        self.paths.frames.push_back((self.paths.current, frame));
-        self.change_at = self.next_change();
+        let flight = self.recovery.in_flight();
+        let app_limited = self.recovery.space(Space::Data).sampler().is_some_and(|sampler| sampler.is_app_limited());
+        let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
+        self.control.on_send(&Sending { now, flight, app_limited, srtt, min_rtt });
+        self.follow_control();
     }
 
-    /// Frames that rule paths; `from`: the address that they came from.
-    pub(super) fn on_path_ruled(&mut self, now: Time, from: Address, frame: Frame) {
-        match frame {
-            // Section 8.2.2: answered where it came from.
-            Frame::PathChallenge(data) => {
-                self.paths.frames.push_back((from, Frame::PathResponse(data)));
+    /// So many bytes leave: when the next may.
+    pub fn pace(&mut self, now: Time, bytes: u64) {
+        let srtt = self.recovery.rtt.srtt();
+        // Section 7.7: a little more than a window in a round-trip time.
+        let rate = self.control.pacing_rate().unwrap_or_else(|| {
+            let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
+            let from = (self.cwnd, srtt, part);
+            // Several packets leave for each acknowledgement, and division is slow.
+            if self.derived.0 != from {
+                let rate = self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt.as_secs().max(1e-9);
+                self.derived = (from, Rate::from_bps(rate as u64 + 1));
             }
-            Frame::PathResponse(data) if self.paths.trial.is_some_and(|trial| trial.challenge == data) => {
-                self.paths.trial = None;
-                self.progress.validated = true;
-                self.change_at = self.next_change();
-                self.arm(now);
-            }
-            Frame::NewConnectionId(number, _) => self.paths.identifiers.on_new(number),
-            Frame::RetireConnectionId(number) => {
-                self.paths.identifiers.on_retired(number);
-                self.issue_identifiers();
-            }
-            _ => {}
-        }
+            self.derived.1
+        });
+        let quantum = BURST * self.datagram();
+        self.pacer.on_sent(now, bytes, &Spread { rate, quantum, catches_up: false });
     }
 
-    /// The peer gets as many identifiers as it may have.
-    pub(super) fn issue_identifiers(&mut self) {
-        while let Some(number) = self.paths.identifiers.issue() {
-            self.frames.push_back(Frame::NewConnectionId(number, 0));
+    /// OnCongestionEvent (RFC 9002 appendix B.6): at most one for what was sent before the last. Whether this is one.
+    pub fn on_congestion(&mut self, now: Time, sent_at: Time, signal: Signal, flight: u64) -> bool {
+        if self.last_cut.is_some_and(|cut| sent_at <= cut) {
+            return false;
         }
+        self.signal(now, signal, flight);
+        (self.cut_at, self.last_cut) = (Some(now), Some(now));
+        true
+    }
+
+    /// A retransmission timeout, where there are any (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start begins again.
+    pub fn on_timeout(&mut self, now: Time) {
+        let again = self.recovery.is_backed_off();
+        let flight = self.recovery.in_flight();
+        self.signal(now, if again { Signal::RepeatedTimeout } else { Signal::Timeout }, flight);
+        // What was sent before is part of it.
+        (self.cut_at, self.last_cut) = (None, Some(now));
+    }
+
+    /// Tells the control of congestion.
+    pub fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
+        let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
+        // Appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own knows better.
+        let flight = if self.rated { flight } else { flight.max(self.cwnd) };
+        self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
+        self.follow_control();
     }
 }

@@ -316,7 +316,7 @@ impl Connection {
 
     /// What was read may let the peer send more.
     fn retune(&mut self, id: u64) {
-        let (now, rtt) = (self.last_heard, self.recovery.rtt.srtt());
+        let (now, rtt) = (self.last_heard, self.rtt().srtt());
         if let Some(stream) = self.streams.map.get_mut(&id)
             && stream.inc.fin.is_none()
             && stream.window.on_read(now, stream.inc.read, rtt).is_some()

@@ -7,28 +7,29 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        let acks = if self.is_settled_path() { self.acks[Space::Data as usize].due() } else { self.next_answer() };
-        if self.life == Life::Open {
-            self.timer.min(self.idle_at).min(self.keep_at).min(self.release).min(self.change_at).min(acks)
-        } else {
-            Time::NEVER
+        if self.life != Life::Open {
+            return Time::NEVER;
         }
+        let all = self.idle_at.min(self.keep_at).min(self.change_at);
+        if self.is_settled_path() {
+            let path = &self.paths[0];
+            return all.min(path.timer).min(path.release).min(path.acks[Space::Data as usize].due());
+        }
+        let of_paths = self.paths.iter().map(|path| path.timer.min(path.release).min(self.next_answer(path)));
+        of_paths.fold(all, Time::min)
     }
 
     /// When an acknowledgement is due in the handshake: what cannot be acknowledged yet is once something has come that allows it.
     #[cold]
-    fn next_answer(&self) -> Time {
-        let says = |space: &Space| self.progress.sends[*space as usize] && self.progress.allowance() >= LEAST_ROOM;
-        let due = Space::ALL.into_iter().filter(says).map(|space| self.acks[space as usize].due()).min();
+    fn next_answer(&self, path: &Path) -> Time {
+        let says = |space: &Space| self.progress.sends[*space as usize] && path.allowance() >= LEAST_ROOM;
+        let due = Space::ALL.into_iter().filter(says).map(|space| path.acks[space as usize].due()).min();
         due.unwrap_or(Time::NEVER)
     }
 
     /// Handles every timer due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.start(now);
-        if self.release <= now {
-            self.release = Time::NEVER;
-        }
         if self.idle_at <= now {
             self.failure = Some(Failure::Idle);
             self.life = Life::Closed;
@@ -45,35 +46,50 @@ impl Connection {
                 self.frames.push_back(Frame::Ping);
             }
         }
-        if self.timer > now {
-            return; // An acknowledgement, or paced data: `poll_transmit` sees that it is due.
+        for path in 0..self.paths.len() {
+            self.handle_path_timeout(now, path);
         }
-        if let Some(space) = self.recovery.due_loss(now) {
-            let found = self.recovery.detect(now, space);
-            self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
-            self.on_lost(now, found);
-        } else {
-            self.on_probe_timeout(now);
-        }
-        self.arm(now);
     }
 
-    fn on_probe_timeout(&mut self, now: Time) {
+    fn handle_path_timeout(&mut self, now: Time, number: usize) {
+        let path = &mut self.paths[number];
+        if path.release <= now {
+            path.release = Time::NEVER;
+        }
+        if path.timer > now {
+            return; // An acknowledgement, or paced data: `poll_transmit` sees that it is due.
+        }
+        if let Some(space) = path.recovery.due_loss(now) {
+            let found = path.recovery.detect(now, space);
+            self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
+            self.on_lost(now, number, found);
+        } else {
+            self.on_probe_timeout(now, number);
+        }
+        self.arm(now, number);
+    }
+
+    fn on_probe_timeout(&mut self, now: Time, number: usize) {
         self.stats.probes += 1;
         // The handshake comes first: nothing else is answered before.
-        match self.kept_back().or_else(|| self.recovery.pto_space(self.counts_data())) {
+        let kept_back = self.kept_back();
+        let counts_data = self.counts_data();
+        let path = &mut self.paths[number];
+        match kept_back.or_else(|| path.recovery.pto_space(counts_data)) {
             Some(space) => {
-                let (packets, closes) = self.recovery.on_timer(space);
-                (self.probe_space, self.probes) = (space, packets);
+                let (packets, closes) = path.recovery.on_timer(space);
+                (path.probe_space, path.probes) = (space, packets);
                 if closes {
-                    self.on_timeout(now);
+                    path.on_timeout(now);
                 }
-                self.repeat_oldest(space);
+                self.repeat_oldest(number, space);
             }
             // The server may be waiting for more bytes from an address that it does not know.
             None => {
-                (self.probe_space, self.probes) = (self.deadlock_space().unwrap_or(Space::Initial), 1);
-                self.recovery.on_timer(self.probe_space);
+                let space = self.deadlock_space().unwrap_or(Space::Initial);
+                let path = &mut self.paths[number];
+                (path.probe_space, path.probes) = (space, 1);
+                path.recovery.on_timer(space);
             }
         }
     }
@@ -82,7 +98,8 @@ impl Connection {
     /// application's fills the window.
     fn kept_back(&self) -> Option<Space> {
         let spaces = &Space::ALL[..2];
-        let silent = spaces.iter().all(|&space| self.recovery.spaces[space as usize].eliciting == 0);
+        let recovery = &self.paths[0].recovery;
+        let silent = spaces.iter().all(|&space| recovery.spaces[space as usize].eliciting == 0);
         let pending = |space: &&Space| {
             self.progress.sends[**space as usize] && self.progress.crypto[**space as usize].out.is_pending(u64::MAX)
         };
@@ -96,8 +113,8 @@ impl Connection {
     }
 
     /// What has waited longest goes again with the probe (section 6.2.4).
-    fn repeat_oldest(&mut self, space: Space) {
-        let Some(frames) = self.recovery.space(space).oldest_frames() else { return };
+    fn repeat_oldest(&mut self, path: usize, space: Space) {
+        let Some(frames) = self.paths[path].recovery.space(space).oldest_frames() else { return };
         for frame in frames {
             self.miss(frame, space);
         }
@@ -108,13 +125,15 @@ impl Connection {
         waits.then_some(if self.progress.sends[1] { Space::Handshake } else { Space::Initial })
     }
 
-    /// Sets the timer.
-    pub(super) fn arm(&mut self, now: Time) {
-        self.timer = if self.life != Life::Open || self.progress.allowance() < LEAST_ROOM {
+    /// Sets a path's timer.
+    pub(super) fn arm(&mut self, now: Time, number: usize) {
+        let path = &self.paths[number];
+        let timer = if self.life != Life::Open || path.allowance() < LEAST_ROOM {
             // A server that may not send has nothing to wait for but the client.
             Time::NEVER
         } else {
-            self.recovery.timer(now, self.counts_data(), self.deadlock_space())
+            path.recovery.timer(now, self.counts_data(), self.deadlock_space())
         };
+        self.paths[number].timer = timer;
     }
 }

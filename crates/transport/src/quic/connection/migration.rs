@@ -1,0 +1,213 @@
+//! Paths (RFC 9000 sections 8.2 and 9): the client's address changes, by its own will or a NAT's, and the new one is validated.
+
+use super::path::Trial;
+use super::*;
+use crate::quic::packet::{Address, Datagram};
+
+/// Challenges that are sent before an address is given up.
+const CHALLENGES: u32 = 3;
+
+/// What a side knows of the client's addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Addresses {
+    /// The client's: what a NAT has made of each interface's address, and how many addresses there were in all.
+    mapped: Vec<u8>,
+    count: u8,
+    /// How many of the changes have happened.
+    changed: usize,
+    challenges: u64,
+}
+
+impl Addresses {
+    pub fn new() -> Addresses {
+        Addresses { mapped: vec![0], count: 1, changed: 0, challenges: 0 }
+    }
+
+    /// The address of one of the client's interfaces.
+    pub fn of(&mut self, way: u8) -> Address {
+        while self.mapped.len() <= usize::from(way) {
+            self.mapped.push(self.count);
+            self.count += 1;
+        }
+        Address { way, number: self.mapped[usize::from(way)] }
+    }
+
+    /// A NAT gives an interface another address, in place of the one that it had.
+    fn rebind(&mut self, way: u8) -> Address {
+        self.of(way);
+        self.mapped[usize::from(way)] = self.count;
+        self.count += 1;
+        self.of(way)
+    }
+
+    /// Whether a NAT still knows an address.
+    fn is_known(&self, address: Address) -> bool {
+        self.mapped.get(usize::from(address.way)) == Some(&address.number)
+    }
+}
+
+impl Connection {
+    /// When the next change happens, or a challenge is to be sent again.
+    pub(super) fn next_change(&self) -> Time {
+        let trials = self.paths.iter().filter_map(|path| path.trial);
+        let trial = trials.map(|trial| trial.again_at).min().unwrap_or(Time::NEVER);
+        let change = self.stats.established.filter(|_| self.role == Role::Client && self.progress.confirmed);
+        let change = change.and_then(|since| Some(since + self.config.changes.get(self.addresses.changed)?.at));
+        trial.min(change.unwrap_or(Time::NEVER))
+    }
+
+    /// What is due of that.
+    pub(super) fn on_change_due(&mut self, now: Time) {
+        for path in 0..self.paths.len() {
+            if self.paths[path].trial.is_some_and(|trial| trial.again_at <= now) {
+                self.challenge_again(now, path);
+            }
+        }
+        while let Some(change) = self.config.changes.get(self.addresses.changed)
+            && self.role == Role::Client
+            && self.progress.confirmed
+            && self.stats.established.is_some_and(|since| since + change.at <= now)
+        {
+            let (what, way) = (change.what, (change.which - 1) as u8);
+            self.addresses.changed += 1;
+            match what {
+                "rebind" => self.rebind(way),
+                _ => self.migrate(now, way),
+            }
+        }
+    }
+
+    /// A NAT forgets what it has made of an address, and makes something else of it from now on. Nobody tells the client.
+    fn rebind(&mut self, way: u8) {
+        let address = self.addresses.rebind(way);
+        for path in self.paths.iter_mut().filter(|path| path.address.way == way) {
+            path.address = address;
+        }
+    }
+
+    /// The client goes to another interface (section 9.2): with another identifier, and a path of which nothing is known.
+    fn migrate(&mut self, now: Time, way: u8) {
+        let address = self.addresses.of(way);
+        let before = std::mem::replace(&mut self.paths[0].address, address);
+        if before == address {
+            return;
+        }
+        self.change_identifier(0);
+        self.start_trial(now, 0, before);
+        self.start_anew(now, 0);
+        // Something that is no probe has to tell the server, whoever has data to send.
+        self.frames.push_back(Frame::Ping);
+    }
+
+    /// Whether a datagram reaches this side: a NAT lets nothing in for an address that it has forgotten.
+    pub(super) fn reaches(&self, address: Address) -> bool {
+        self.role == Role::Server || self.addresses.is_known(address)
+    }
+
+    /// A packet of the data space has come from an address by a path. Where it is not the client's so far, and newer than all
+    /// before, the client has moved (section 9.3), unless the packet only probes.
+    #[inline]
+    pub(super) fn heed_address(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
+        let known = &mut self.paths[path];
+        if self.role == Role::Client || number < known.highest {
+            return;
+        }
+        if datagram.address != known.address {
+            return self.heed_move(now, path, datagram, number, frames);
+        }
+        known.highest = number;
+    }
+
+    #[cold]
+    fn heed_move(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
+        let probes = |frame: &Frame| {
+            matches!(
+                frame,
+                Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::NewConnectionId(..) | Frame::Padding(_)
+            )
+        };
+        if frames.iter().all(probes) || !self.progress.complete {
+            return;
+        }
+        let moved = &mut self.paths[path];
+        let (before, from) = (moved.address, datagram.address);
+        (moved.highest, moved.address) = (number, from);
+        self.stats.migrations += 1;
+        // Section 8.1's limit holds of the new address.
+        (moved.validated, moved.received, moved.sent) = (false, u64::from(datagram.bytes), 0);
+        if from.way != before.way {
+            self.change_identifier(path);
+            self.start_anew(now, path);
+        }
+        self.start_trial(now, path, before);
+    }
+
+    /// Another of the peer's identifiers is used from now on.
+    fn change_identifier(&mut self, path: usize) {
+        if let Some(old) = self.paths[path].identifiers.change() {
+            self.frames.push_back(Frame::RetireConnectionId(old));
+        }
+    }
+
+    fn start_anew(&mut self, now: Time, path: usize) {
+        self.paths[path].start_anew(now, self.seed);
+    }
+
+    fn start_trial(&mut self, now: Time, path: usize, before: Address) {
+        let tried = &mut self.paths[path];
+        let before = tried.trial.map_or(before, |trial| trial.before);
+        tried.trial = Some(Trial { challenge: 0, sent: 0, again_at: now, before });
+        self.challenge_again(now, path);
+    }
+
+    /// A challenge is sent, for the first time or again, each with data of its own; or the address is given up for the one before
+    /// (section 9.3.2).
+    fn challenge_again(&mut self, now: Time, path: usize) {
+        let tried = &mut self.paths[path];
+        let wait = tried.recovery.pto(Space::Data).max(self.config.initial_rtt);
+        // One that could not be sent is as good as lost, wherever it was to go.
+        tried.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
+        let Some(trial) = &mut tried.trial else { return };
+        if trial.sent == CHALLENGES {
+            let before = trial.before;
+            tried.trial = None;
+            tried.address = if self.role == Role::Client { self.addresses.of(before.way) } else { before };
+            tried.validated = true;
+            self.start_anew(now, path);
+            self.change_at = self.next_change();
+            return;
+        }
+        self.addresses.challenges += 1;
+        (trial.challenge, trial.sent, trial.again_at) = (self.addresses.challenges, trial.sent + 1, now + wait);
+        let frame = Frame::PathChallenge(trial.challenge);
+        tried.answers.push_back((tried.address, frame));
+        self.change_at = self.next_change();
+    }
+
+    /// Frames that rule a path; `from`: the address that they came from.
+    pub(super) fn on_path_ruled(&mut self, now: Time, path: usize, from: Address, frame: Frame) {
+        let ruled = &mut self.paths[path];
+        match frame {
+            // Section 8.2.2: answered where it came from.
+            Frame::PathChallenge(data) => ruled.answers.push_back((from, Frame::PathResponse(data))),
+            Frame::PathResponse(data) if ruled.trial.is_some_and(|trial| trial.challenge == data) => {
+                (ruled.trial, ruled.validated) = (None, true);
+                self.change_at = self.next_change();
+                self.arm(now, path);
+            }
+            Frame::NewConnectionId(number, _) => self.paths[0].identifiers.on_new(number),
+            Frame::RetireConnectionId(number) => {
+                self.paths[0].identifiers.on_retired(number);
+                self.issue_identifiers();
+            }
+            _ => {}
+        }
+    }
+
+    /// The peer gets as many identifiers as it may have.
+    pub(super) fn issue_identifiers(&mut self) {
+        while let Some(number) = self.paths[0].identifiers.issue() {
+            self.frames.push_back(Frame::NewConnectionId(number, 0));
+        }
+    }
+}
