@@ -235,7 +235,7 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     let resumption = match config.handshake {
         Handshake::Early => Resumption::Accepted(TICKET),
         Handshake::Rejected => Resumption::Rejected(TICKET),
-        Handshake::Full | Handshake::Retry | Handshake::Google | Handshake::GoogleEarly => Resumption::None,
+        _ => Resumption::None,
     };
     Setup {
         seed,

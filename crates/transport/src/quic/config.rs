@@ -17,8 +17,17 @@ pub enum Handshake {
     Retry,
     /// Google's before TLS: inchoate CHLO, REJ, full CHLO with the client's data, SHLO. One round trip.
     Google,
+    /// The same after a first CHLO of a version that the server does not speak: two.
+    GoogleNegotiated,
     /// The same with the server's configuration known: full CHLO with the client's data, SHLO. None.
     GoogleEarly,
+}
+
+impl Handshake {
+    /// Whether it is Google's, of before TLS.
+    pub fn is_google(self) -> bool {
+        matches!(self, Handshake::Google | Handshake::GoogleNegotiated | Handshake::GoogleEarly)
+    }
 }
 
 /// By whose rules losses are found, and silence is broken.
@@ -38,11 +47,11 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("slow_start", Kind::Entry("slow start"), "standard", "how the window grows below ssthresh"),
     Parameter::new(
         "handshake",
-        Kind::Choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-0-rtt"]),
+        Kind::Choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"]),
         "1-rtt",
         "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; 0-rtt-rejected: the server has \
          forgotten it, and what came early is sent again; retry: two, as the client's address is to be proved first; gquic-1-rtt, gquic-0-rtt: \
-         Google's CHLO, REJ and SHLO of 2013 to 2020",
+         Google's CHLO, REJ and SHLO of 2013 to 2020; gquic-2-rtt: the same after a CHLO of a version that the server does not speak",
     ),
     Parameter::new(
         "certificate",
@@ -225,6 +234,7 @@ impl Config {
                 "0-rtt-rejected" => Handshake::Rejected,
                 "retry" => Handshake::Retry,
                 "gquic-1-rtt" => Handshake::Google,
+                "gquic-2-rtt" => Handshake::GoogleNegotiated,
                 "gquic-0-rtt" => Handshake::GoogleEarly,
                 _ => Handshake::Full,
             },

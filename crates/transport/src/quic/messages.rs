@@ -36,7 +36,7 @@ impl Messages {
         match config.handshake {
             Handshake::Full | Handshake::Retry => whole,
             // Google's has messages of its own.
-            Handshake::Google | Handshake::GoogleEarly => Messages {
+            Handshake::Google | Handshake::GoogleNegotiated | Handshake::GoogleEarly => Messages {
                 client_hello: 0,
                 server_hello: 0,
                 encrypted_extensions: 0,

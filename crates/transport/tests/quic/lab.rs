@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, Constructor, Setup, build, build_slow_start};
 use vazao_engine::registry::{Entry, Parameters, Raw, find};
 use vazao_engine::{Duration, Ecn, Time};
-use vazao_transport::quic::{Config, Connection, Datagram, Frame, Handshake, Kind, PARAMETERS, Space};
+use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
 use vazao_transport::{RangeSet, Stream};
 
 /// How the path treats datagrams, both ways.
@@ -140,7 +140,7 @@ impl Lab {
     /// The client sends so many bytes, and the server so many.
     pub fn new(config: Config, sends: [u64; 2], weather: Weather, seed: u64) -> Lab {
         let initial = (config.connection_window, config.stream_window);
-        let google = matches!(config.handshake, Handshake::Google | Handshake::GoogleEarly);
+        let google = config.handshake.is_google();
         let (most, config) = (config.datagram, Arc::new(config));
         let end = |quic, sends| End {
             quic,

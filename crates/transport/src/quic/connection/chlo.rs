@@ -1,6 +1,8 @@
 //! The handshake of Google's QUIC before TLS 1.3 (*QUIC Crypto*, Langley and Chang, 2013 to 2016): the client's hello, CHLO, is
 //! refused, REJ, until it holds what a server's configuration and its proof say; the answer to a full one is SHLO. All of it
-//! goes in Initial packets here, and what the client says before SHLO in 0-RTT packets.
+//! goes in Initial packets here, and what the client says before SHLO in 0-RTT packets. A server that does not speak the version
+//! of the first CHLO answers with a Version Negotiation packet, which is to it what a Retry is: it keeps nothing of the client,
+//! and the client begins again.
 
 use super::handshake::{Crypto, Progress};
 use super::*;
@@ -18,7 +20,7 @@ impl Progress {
     /// Before anything was said, where the handshake is Google's.
     pub(super) fn of_google(config: &Config, is_client: bool) -> Option<Progress> {
         let (early, reject) = match config.handshake {
-            Handshake::Google => (false, REJ + config.certificate),
+            Handshake::Google | Handshake::GoogleNegotiated => (false, REJ + config.certificate),
             Handshake::GoogleEarly => (true, 0),
             _ => return None,
         };
@@ -38,7 +40,7 @@ impl Progress {
             confirmed: false,
             retry_due: false,
             token: 0,
-            asks: false,
+            asks: !is_client && config.handshake == Handshake::GoogleNegotiated,
             hello: CHLO,
             finished: 0,
             flight: [reject, SHLO],
@@ -96,7 +98,7 @@ impl Connection {
 
     /// Whether the handshake is Google's.
     pub(super) fn is_google(&self) -> bool {
-        matches!(self.config.handshake, Handshake::Google | Handshake::GoogleEarly)
+        self.config.handshake.is_google()
     }
 
     fn finish_google(&mut self, now: Time) {

@@ -90,8 +90,8 @@ impl Connection {
             self.progress.retry_due = true;
             return false;
         }
-        // Later it says nothing of the address that the client has by then.
-        if token > 0 && !self.progress.complete {
+        // Later it says nothing of the address that the client has by then. That a client chose another version proves nothing.
+        if token > 0 && !self.progress.complete && !self.is_google() {
             self.paths[0].validated = true;
         }
         true
