@@ -15,7 +15,8 @@ pub(crate) struct Acks {
     floor: u64,
     /// The largest packet received, and when.
     largest: Option<(u64, Time)>,
-    /// Ack-eliciting packets since the last acknowledgement.
+    /// The largest of those that ask for an acknowledgement, and how many of them came since the last one.
+    largest_eliciting: Option<u64>,
     unacknowledged: u32,
     due: Time,
     /// Whether something has come since the last acknowledgement.
@@ -30,6 +31,7 @@ impl Acks {
             received: RangeSet::default(),
             floor: 0,
             largest: None,
+            largest_eliciting: None,
             unacknowledged: 0,
             due: Time::NEVER,
             news: false,
@@ -43,8 +45,8 @@ impl Acks {
         number < self.floor || self.received.contains(number, number + 1)
     }
 
-    /// A packet came. It is answered at once if it is out of order, or the `every`-th that asks for it, or marked; else after
-    /// `wait` at the latest.
+    /// A packet came. If it asks for an answer, there is one at once where it is out of order, or the `every`-th, or marked; else
+    /// after `wait` at the latest.
     #[inline]
     pub fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: Ecn, every: u32, wait: Duration) {
         let expected = self.largest.map_or(0, |(largest, _)| largest + 1);
@@ -67,9 +69,11 @@ impl Acks {
             return;
         }
         self.unacknowledged += 1;
-        // Section 13.2.1: out of order, or congestion, is told at once.
-        let out_of_order = number != expected;
-        if out_of_order || ecn == Ecn::Ce || self.unacknowledged >= every {
+        // Section 13.2.1: what comes before or, beyond a gap, after another that asks for it, or was congested, is told at once.
+        let next = self.largest_eliciting.map_or(0, |largest| largest + 1);
+        let in_order = number >= next && (number == next || self.received.contains(next.max(self.floor), number));
+        self.largest_eliciting = self.largest_eliciting.max(Some(number));
+        if !in_order || ecn == Ecn::Ce || self.unacknowledged >= every {
             self.due = now;
         } else {
             self.due = self.due.min(now + wait);
@@ -86,11 +90,13 @@ impl Acks {
     pub fn has_news(&self) -> bool {
         self.news
     }
-    /// The ACK frame that reports it, whose ranges are appended to `ranges`; `room` bytes at most.
+    /// The ACK frame that reports it, whose ranges are appended to `ranges`, in `room` bytes. `None`: not even one fits.
     #[inline]
     pub fn frame(&mut self, now: Time, ranges: &mut Vec<(u64, u64)>, room: u32) -> Option<AckFrame> {
         let (largest, at) = self.largest?;
-        let mut frame = AckFrame::default();
+        let delay = now.since(at).as_nanos() / 8_000;
+        let ecn = (self.ecn != [0; 3]).then_some(self.ecn);
+        let mut frame = AckFrame { delay, ecn, ..AckFrame::default() };
         let mut previous = None;
         for (start, end) in self.received.iter().rev() {
             let last = end - 1;
@@ -100,7 +106,7 @@ impl Acks {
                 None => varint(largest) + 1 + length,
                 Some(before) => varint(before - end - 1) + length,
             };
-            if frame.bytes + bytes > room || usize::from(frame.ranges) == MOST_RANGES {
+            if frame.bytes() + bytes > room || usize::from(frame.ranges) == MOST_RANGES {
                 break;
             }
             frame.bytes += bytes;
@@ -108,8 +114,7 @@ impl Acks {
             ranges.push((start, last));
             previous = Some(start);
         }
-        frame.delay = now.since(at).as_nanos() / 8_000;
-        frame.ecn = (self.ecn != [0; 3]).then_some(self.ecn);
+        previous?;
         (self.unacknowledged, self.due, self.news) = (0, Time::NEVER, false);
         Some(frame)
     }
@@ -157,6 +162,22 @@ mod tests {
         }
     }
 
+    /// RFC 9000 section 13.2.1 counts gaps from the largest packet that asks for an acknowledgement: after 1 a mere
+    /// acknowledgement, 3, does not hide that 2 is missing; and once 2 itself was one, or has come, nothing is.
+    #[test]
+    fn gaps_count_from_what_asks_for_an_answer() {
+        let due = |packets: &[(u64, bool)]| {
+            let mut acks = acks(&[0, 1]);
+            acks.frame(Time::ZERO, &mut Vec::new(), 1000);
+            packets.iter().for_each(|&(n, eliciting)| acks.on_packet(Time::ZERO, n, eliciting, Ecn::NotEct, 10, WAIT));
+            acks.due()
+        };
+        assert_eq!(due(&[(3, false), (4, true)]), Time::ZERO);
+        assert_eq!(due(&[(2, false), (3, false), (4, true)]), Time::ZERO + WAIT);
+        assert_eq!(due(&[(3, false), (2, true)]), Time::ZERO + WAIT);
+        assert_eq!(due(&[(3, false)]), Time::NEVER);
+    }
+
     /// RFC 9000 section 19.3.1: packets 10, 8..=7 and 3: gaps of 0 and 2, ranges of 1 and 0.
     #[test]
     fn ranges_go_down_from_the_largest() {
@@ -166,7 +187,9 @@ mod tests {
         assert_eq!(ranges, [(10, 10), (7, 8), (3, 3)]);
         assert_eq!((frame.ranges, frame.bytes), (3, 3 + 2 + 2));
         let mut few = Vec::new();
-        acks.frame(Time::ZERO, &mut few, 6).unwrap();
+        // With type and delay, each of a byte, eight bytes hold two ranges, and four none.
+        assert_eq!(acks.frame(Time::ZERO, &mut few, 4), None);
+        assert_eq!(acks.frame(Time::ZERO, &mut few, 8).unwrap().bytes(), 7);
         assert_eq!(few, [(10, 10), (7, 8)]);
     }
 

@@ -37,6 +37,13 @@ impl Marking {
         Marking { trust, sent: 0, lost: 0, counted: Default::default() }
     }
 
+    /// The path is another one, on which nothing is known of marks: counts go on, as the peer's do.
+    pub fn test_again(&mut self) {
+        if self.trust != Trust::Off {
+            (self.trust, self.lost) = (Trust::Testing(TESTING), 0);
+        }
+    }
+
     /// How a datagram with so many packets is to be marked.
     #[inline]
     pub fn mark(&mut self, packets: u64) -> Ecn {
@@ -124,6 +131,21 @@ mod tests {
         assert_eq!(marking.mark(1), Ecn::NotEct);
         assert_eq!(marking.on_ack(Space::Data, 1, Some([1, 0, 0])), 0);
         assert_eq!(marking.mark(1), Ecn::NotEct);
+    }
+
+    /// RFC 9000 section 13.4.2: each path is tested; and what the peer counts goes on from what it counted on the one before.
+    #[test]
+    fn another_path_is_tested_with_the_same_counts() {
+        let mut marking = tested();
+        assert_eq!(marking.on_ack(Space::Data, 10, Some([8, 0, 2])), 2);
+        marking.test_again();
+        (0..10).for_each(|_| assert_eq!(marking.mark(1), Ecn::Ect0));
+        assert_eq!(marking.mark(1), Ecn::NotEct);
+        assert_eq!(marking.on_ack(Space::Data, 10, Some([17, 0, 3])), 1);
+        assert_eq!(marking.mark(1), Ecn::Ect0);
+        let mut off = Marking::new(false);
+        off.test_again();
+        assert_eq!(off.mark(1), Ecn::NotEct);
     }
 
     #[test]

@@ -11,16 +11,16 @@ pub(crate) struct Identifiers {
     /// Ours that the peer may use, and the next to be issued.
     ours: Vec<u64>,
     next: u64,
-    /// The peer's that we have not used yet, the one in use, and all below which were given up.
+    /// The peer's that we have not used yet, the one in use, and all that we have heard of.
     store: BTreeSet<u64>,
     pub current: u64,
-    retired: u64,
+    known: BTreeSet<u64>,
 }
 
 impl Identifiers {
     /// Those of the handshake.
     pub fn new() -> Identifiers {
-        Identifiers { ours: vec![0], next: 1, store: BTreeSet::new(), current: 0, retired: 0 }
+        Identifiers { ours: vec![0], next: 1, store: BTreeSet::new(), current: 0, known: [0].into() }
     }
 
     /// The next identifier to issue, while the peer has fewer than it may.
@@ -38,9 +38,9 @@ impl Identifiers {
         self.ours.contains(&number)
     }
 
-    /// The peer has issued one (section 19.15), maybe again.
+    /// The peer has issued one (section 19.15), maybe again, or later than those after it.
     pub fn on_new(&mut self, number: u64) {
-        if number > self.current.max(self.retired) {
+        if self.known.insert(number) {
             self.store.insert(number);
         }
     }
@@ -54,7 +54,6 @@ impl Identifiers {
     /// linked by who looks on (section 9.5).
     pub fn change(&mut self) -> Option<u64> {
         let next = self.store.pop_first()?;
-        self.retired = self.current;
         Some(std::mem::replace(&mut self.current, next))
     }
 }
@@ -79,5 +78,17 @@ mod tests {
         there.on_new(4);
         assert_eq!([there.change(), there.change(), there.change(), there.change()], [Some(1), Some(2), Some(3), None]);
         assert_eq!(there.current, 4);
+    }
+
+    /// One whose frame was lost, and came again after others were in use, is as good as they: or the peer would think for ever
+    /// that it may still be used, and issue fewer.
+    #[test]
+    fn one_that_is_late_is_used_as_well() {
+        let mut there = Identifiers::new();
+        [2, 3].iter().for_each(|&number| there.on_new(number));
+        assert_eq!((there.change(), there.current), (Some(0), 2));
+        there.on_new(1);
+        there.on_new(0);
+        assert_eq!([there.change(), there.change(), there.change()], [Some(2), Some(1), None]);
     }
 }

@@ -105,6 +105,7 @@ impl Outgoing {
     #[inline]
     pub fn acknowledge(&mut self, start: u64, end: u64, fin: bool) {
         self.fin_acked |= fin;
+        self.fin_again &= !fin;
         self.acked.insert(start, end, |_, _| {});
         if !self.again.is_empty() {
             self.again = difference(&self.again, start, end);
@@ -330,6 +331,15 @@ mod tests {
         assert_eq!(out.next(100, 0), Some((0, 0, true)));
         out.acknowledge(0, 0, true);
         assert!(out.is_finished());
+    }
+
+    #[test]
+    fn an_end_that_arrived_after_all_is_not_sent_again() {
+        let mut out = Outgoing { end: 100, closed: true, ..Outgoing::default() };
+        assert_eq!(out.next(100, 100), Some((0, 100, true)));
+        out.lose(0, 100, true);
+        out.acknowledge(0, 100, true);
+        assert!(!out.is_pending(100) && out.next(100, 100).is_none());
     }
 
     #[test]

@@ -171,6 +171,14 @@ impl Lab {
         }
     }
 
+    /// Both sides say nothing, and close nothing, by themselves.
+    pub fn quiet(mut config: Config, weather: Weather, seed: u64) -> Lab {
+        config.streams = 0;
+        let mut lab = Lab::new(config, [0, 0], weather, seed);
+        lab.ends.iter_mut().for_each(|end| end.closes = false);
+        lab
+    }
+
     /// Both sides open streams: the client ends the connection when all is said.
     pub fn talking(mut config: Config, plans: [Vec<Exchange>; 2], weather: Weather, seed: u64) -> Lab {
         config.streams = 0;
@@ -294,15 +302,22 @@ impl Lab {
         self.service(to);
     }
 
-    /// The next event. False: there is none.
-    pub fn step(&mut self) -> bool {
-        let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-        let wake = |end: &End| {
+    fn next_arrival(&self) -> Time {
+        self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0)
+    }
+    fn wakes(&self) -> [Time; 2] {
+        self.ends.each_ref().map(|end| {
             let read = if end.slow.is_some() && !end.quic.is_over() { end.next_read } else { Time::NEVER };
             end.quic.next_timeout().min(read)
-        };
-        let wakes = [wake(&self.ends[0]), wake(&self.ends[1])];
-        let next = arrival.min(wakes[0]).min(wakes[1]);
+        })
+    }
+    fn next_event(&self) -> Time {
+        self.wakes().into_iter().fold(self.next_arrival(), Time::min)
+    }
+
+    /// The next event. False: there is none.
+    pub fn step(&mut self) -> bool {
+        let (arrival, wakes, next) = (self.next_arrival(), self.wakes(), self.next_event());
         if next == Time::NEVER {
             return false;
         }
@@ -326,6 +341,19 @@ impl Lab {
     /// Runs until both ends are over or nothing happens any more; at most so many seconds.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.quic.is_over()));
+    }
+
+    /// Lets both ends send what they have to say now.
+    pub fn serve(&mut self) {
+        (0..2).for_each(|end| self.service(end));
+    }
+
+    /// Runs up to a millisecond: how many datagrams were sent.
+    pub fn run_to(&mut self, ms: u64) -> u64 {
+        let before = self.datagrams;
+        while self.next_event() <= at(ms) && self.step() {}
+        self.now = self.now.max(at(ms));
+        self.datagrams - before
     }
 
     pub fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Lab) -> bool) {

@@ -1,5 +1,6 @@
 //! QUIC against its RFCs.
 
+mod adversity;
 mod congestion;
 mod delivery;
 mod ecn;

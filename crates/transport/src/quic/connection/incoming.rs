@@ -64,8 +64,14 @@ impl Connection {
             return self.drop_packet(header.kind, header.number, Drop::NoToken);
         }
         // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
-        let rejected = header.kind == Kind::ZeroRtt && self.config.handshake == Handshake::Rejected;
-        if !self.progress.reads[index] || rejected {
+        let server = self.role == Role::Server;
+        let unreadable = match header.kind {
+            Kind::ZeroRtt => self.config.handshake == Handshake::Rejected,
+            // A server that reads 0-RTT packets still waits for the client's Finished.
+            Kind::OneRtt => !self.progress.complete,
+            _ => false,
+        };
+        if !self.progress.reads[index] || unreadable {
             if space == Space::Initial {
                 self.say_confirmed();
             }
@@ -80,12 +86,12 @@ impl Connection {
             self.paths[path].validated = true;
             self.discard(Space::Initial);
         }
-        let server = self.role == Role::Server;
-        if header.kind == Kind::OneRtt && server && self.progress.complete && !self.progress.confirmed {
+        if header.kind == Kind::OneRtt && server && !self.progress.confirmed {
             // Google's handshake has no message that says so.
             self.confirm();
         }
         self.idle_at = now + self.idle_timeout();
+        self.answered = true;
         self.keep_at = now + self.config.keep_alive;
         let eliciting = frames.iter().any(Frame::is_ack_eliciting);
         if space == Space::Data {

@@ -129,6 +129,8 @@ pub struct Connection {
     /// Room for what an acknowledgement names.
     parts: Vec<(u64, u64)>,
     idle_at: Time,
+    /// Whether something has been heard since something was sent that asks for an answer.
+    answered: bool,
     /// When a silence becomes too long for who stands between the two.
     keep_at: Time,
     /// When something becomes of the path.
@@ -165,6 +167,7 @@ impl Connection {
             frames: VecDeque::new(),
             parts: Vec::new(),
             idle_at: Time::NEVER,
+            answered: true,
             life: Life::Open,
             closes: false,
             failure: None,

@@ -11,7 +11,11 @@ const LEAST_INITIAL: u32 = 1200;
 const LONGEST: u32 = 16_383;
 /// Less room than this is not worth a packet.
 pub(super) const LEAST_ROOM: u64 = 64;
-/// In place of an application's error code, where that would be open to others (RFC 9000 section 20.1).
+/// An ACK frame leaves half of a packet to what else there is to say, unless that is less than it may need.
+const ACK_ROOM: u32 = 32;
+/// Why a connection ends (RFC 9000 section 20.1); the last in place of an application's reason, where others could read it.
+const FLOW_CONTROL_ERROR: u64 = 0x03;
+const STREAM_LIMIT_ERROR: u64 = 0x04;
 const APPLICATION_ERROR: u64 = 0x0c;
 
 impl Connection {
@@ -142,6 +146,17 @@ impl Connection {
             || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
+    /// What a packet of a space is.
+    #[inline]
+    fn kind(&self, space: Space) -> Kind {
+        match space {
+            Space::Initial => Kind::Initial(self.progress.token),
+            Space::Handshake => Kind::Handshake,
+            Space::Data if self.progress.complete || self.role == Role::Server => Kind::OneRtt,
+            Space::Data => Kind::ZeroRtt,
+        }
+    }
+
     /// Adds a packet of a space to a datagram of a path with so much room, if there is anything to say in it. In line, as most are of the data space, and what
     /// is kept of a packet is then made where it is kept.
     #[inline(always)]
@@ -155,12 +170,7 @@ impl Connection {
         out: &mut Datagram,
     ) -> Option<Sent> {
         let index = space as usize;
-        let kind = match space {
-            Space::Initial => Kind::Initial(self.progress.token),
-            Space::Handshake => Kind::Handshake,
-            Space::Data if self.progress.complete || self.role == Role::Server => Kind::OneRtt,
-            Space::Data => Kind::ZeroRtt,
-        };
+        let kind = self.kind(space);
         let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
         let number_bytes = number_bytes(self.paths[path].recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
@@ -176,7 +186,7 @@ impl Connection {
         let mut reported = None;
         if can_acknowledge
             && acks.has_news()
-            && let Some(ack) = acks.frame(now, &mut out.ranges, left / 2)
+            && let Some(ack) = acks.frame(now, &mut out.ranges, (left / 2).max(ACK_ROOM).min(left))
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
             left -= ack.bytes();
@@ -310,7 +320,10 @@ impl Connection {
             if paces {
                 used.pace(now, u64::from(out.bytes));
             }
-            self.idle_at = self.idle_at.max(now + used.recovery.pto(Space::Data));
+            if std::mem::take(&mut self.answered) {
+                // Section 10.1: the first that asks for an answer since there was one gives the peer as long again.
+                self.idle_at = now + self.idle_timeout();
+            }
             self.keep_at = now + self.config.keep_alive;
             self.arm(now, path);
         }
@@ -330,30 +343,42 @@ impl Connection {
         self.stats.packets += out.packets.len() as u64;
     }
 
-    /// CONNECTION_CLOSE, in the highest space there are keys for.
+    /// CONNECTION_CLOSE, in every space there are keys for, as nobody knows which of them the peer has (section 10.2.3).
     fn close_datagram(&mut self, now: Time, out: &mut Datagram) -> bool {
-        if self.life != Life::Closing || self.paths[0].allowance() < LEAST_ROOM || !std::mem::take(&mut self.closes) {
+        if self.life != Life::Closing || !self.closes {
             return false;
         }
-        let kind = match Space::ALL.into_iter().rev().find(|&space| self.progress.sends[space as usize]) {
-            Some(Space::Data) if self.progress.complete || self.role == Role::Server => Kind::OneRtt,
-            Some(Space::Data) => Kind::ZeroRtt,
-            Some(Space::Handshake) => Kind::Handshake,
-            Some(Space::Initial) => Kind::Initial(self.progress.token),
-            None => return false,
-        };
-        // What the application says is for protected packets alone (RFC 9000 section 10.2.3).
-        let application = kind.space() == Space::Data;
-        let code = if application { 0 } else { APPLICATION_ERROR };
-        let frame = Frame::Close { code, application };
-        let sent = self.paths[0].recovery.space(kind.space());
-        let number = sent.next_number();
-        out.packets.push(Header { kind, number, number_bytes: 2, frames: 1, ranges: 0 });
-        out.frames.push(frame);
-        sent.push(Sent::new(now, 0, false, None, Content::Nothing, kind.space()));
-        out.bytes = kind.overhead(2) + frame.bytes();
+        let limit = self.config.datagram.min(self.paths[0].allowance().try_into().unwrap_or(u32::MAX));
+        for space in Space::ALL.into_iter().filter(|&space| self.progress.sends[space as usize]) {
+            let (kind, frame) = (self.kind(space), self.close_frame(space));
+            let bytes = kind.overhead(2) + frame.bytes();
+            if out.bytes + bytes > limit {
+                break;
+            }
+            out.bytes += bytes;
+            let sent = self.paths[0].recovery.space(space);
+            out.packets.push(Header { kind, number: sent.next_number(), number_bytes: 2, frames: 1, ranges: 0 });
+            out.frames.push(frame);
+            sent.push(Sent::new(now, 0, false, None, Content::Nothing, space));
+        }
+        let Some(first) = out.packets.first() else { return false };
+        if first.kind.space() == Space::Initial && self.role == Role::Client {
+            pad(out, LEAST_INITIAL);
+        }
+        self.closes = false;
         self.count(0, out);
         true
+    }
+
+    /// Why it ends: what the peer did wrong, or what the application says, which is for protected packets alone.
+    fn close_frame(&self, space: Space) -> Frame {
+        let code = match self.failure {
+            Some(Failure::FlowControl) => FLOW_CONTROL_ERROR,
+            Some(Failure::StreamLimit) => STREAM_LIMIT_ERROR,
+            _ if space == Space::Data => return Frame::Close { code: 0, application: true },
+            _ => APPLICATION_ERROR,
+        };
+        Frame::Close { code, application: false }
     }
 }
 

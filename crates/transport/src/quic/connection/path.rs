@@ -109,7 +109,7 @@ impl Path {
         self.follow_control();
         self.recovery.forget_path(self.config.initial_rtt);
         self.since = now;
-        self.marking = Marking::new(self.config.ecn.unwrap_or_else(|| self.control.wants_marks()));
+        self.marking.test_again();
         (self.cut_at, self.last_cut) = (None, None);
         self.pacer = Pacer::default();
     }
