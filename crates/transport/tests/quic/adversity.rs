@@ -119,3 +119,38 @@ fn giving_up_in_the_handshake_is_heard_of() {
         }
     }
 }
+
+/// RFC 9000 section 9.3.3: somebody beside the path copies a client's packet and sends it from an address of his own, faster. The
+/// server asks the client where it was before, too, whose answer takes the connection back, in a round trip: the rest of what the
+/// server says, 100 ms later, goes to the client at once.
+#[test]
+fn a_copied_packet_takes_a_connection_away_for_a_round_trip_only() {
+    let mut lab = Lab::quiet(config(&[]), Weather::fair(50), 1);
+    let copied = Arc::new(Mutex::new(None));
+    let copy = copied.clone();
+    lab.lose = Box::new(move |from, datagram| {
+        if from == 0 {
+            *copy.lock().unwrap() = Some(datagram.clone());
+        }
+        false
+    });
+    lab.serve();
+    lab.run_to(500);
+    let id = lab.ends[0].quic.open_stream(true).expect("there may be streams");
+    lab.ends[0].quic.write_stream(id, 1000);
+    lab.serve();
+    let mut copy = copied.lock().unwrap().take().expect("a datagram");
+    copy.address.number = 9;
+    lab.forge(1, copy, 40);
+    lab.run_to(545);
+    assert_eq!(lab.server().stats().migrations, 1);
+    // The client hears of the question at 590, and its answer comes at 640.
+    lab.run_to(641);
+    assert_eq!(lab.server().stats().migrations, 2);
+    let before = lab.datagrams;
+    lab.ends[1].quic.write_stream(id, 100_000);
+    lab.serve();
+    assert!(lab.datagrams - before >= 10, "no limit but the window's holds of the client");
+    lab.run_to(1_200);
+    assert_eq!(lab.ends[0].quic.read_stream(id, 100_000), Some(0..100_000));
+}

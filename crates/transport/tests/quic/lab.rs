@@ -348,6 +348,13 @@ impl Lab {
         (0..2).for_each(|end| self.service(end));
     }
 
+    /// Somebody else's datagram arrives so many milliseconds from now.
+    pub fn forge(&mut self, to: usize, datagram: Datagram, ms: u64) {
+        self.datagrams += 1;
+        let key = (self.now + Duration::from_millis(ms), 2 * self.datagrams);
+        self.under_way.insert(key, (to, datagram, Ecn::NotEct));
+    }
+
     /// Runs up to a millisecond: how many datagrams were sent.
     pub fn run_to(&mut self, ms: u64) -> u64 {
         let before = self.datagrams;

@@ -133,13 +133,35 @@ impl Connection {
         let (before, from) = (moved.address, datagram.address);
         (moved.highest, moved.address) = (number, from);
         self.stats.migrations += 1;
-        // Section 8.1's limit holds of the new address.
-        (moved.validated, moved.received, moved.sent) = (false, u64::from(datagram.bytes), 0);
+        // Back where it was known to be (section 9.3); elsewhere section 8.1's limit holds.
+        let returns = moved.trial.is_some_and(|trial| trial.before == from);
+        (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
         if from.way != before.way {
             self.change_identifier(path);
             self.start_anew(now, path);
         }
+        if returns {
+            return self.end_trial(path);
+        }
         self.start_trial(now, path, before);
+        self.ask_known_address(path);
+    }
+
+    /// The address is known to be the client's.
+    fn end_trial(&mut self, path: usize) {
+        let known = &mut self.paths[path];
+        (known.trial, known.validated) = (None, true);
+        known.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
+        self.change_at = self.next_change();
+    }
+
+    /// A packet that was copied and sent from elsewhere seems to have moved the client: it is asked at the address that it is known
+    /// to have, where it answers if it still is (section 9.3.3).
+    fn ask_known_address(&mut self, path: usize) {
+        let Some(before) = self.paths[path].trial.map(|trial| trial.before) else { return };
+        self.addresses.challenges += 1;
+        let frame = Frame::PathChallenge(self.addresses.challenges);
+        self.paths[path].answers.push_back((before, frame));
     }
 
     /// Another of the peer's identifiers is used from now on.
@@ -188,11 +210,18 @@ impl Connection {
     pub(super) fn on_path_ruled(&mut self, now: Time, path: usize, from: Address, frame: Frame) {
         let ruled = &mut self.paths[path];
         match frame {
+            // Where a client has gone from by itself an answer would link the two (section 9.5).
+            Frame::PathChallenge(_) if self.role == Role::Client && from.way != ruled.address.way => {}
             // Section 8.2.2: answered where it came from.
-            Frame::PathChallenge(data) => ruled.answers.push_back((from, Frame::PathResponse(data))),
+            Frame::PathChallenge(data) => {
+                ruled.answers.push_back((from, Frame::PathResponse(data)));
+                if self.role == Role::Client {
+                    // Section 9.3.3: with something that is no probe, so that nobody else is taken for this side.
+                    self.frames.push_back(Frame::Ping);
+                }
+            }
             Frame::PathResponse(data) if ruled.trial.is_some_and(|trial| trial.challenge == data) => {
-                (ruled.trial, ruled.validated) = (None, true);
-                self.change_at = self.next_change();
+                self.end_trial(path);
                 self.arm(now, path);
             }
             Frame::NewConnectionId(number, _) => self.paths[0].identifiers.on_new(number),

@@ -124,6 +124,11 @@ impl Connection {
         let packet = Sent::new(now, 0, true, None, Content::Nothing, Space::Data);
         self.commit(now, path, packet, Ecn::NotEct);
         self.conclude(now, path, true, out);
+        let used = &mut self.paths[path];
+        if address != used.address && !used.validated {
+            // What goes elsewhere is no part of what this address gets.
+            used.sent -= u64::from(out.bytes);
+        }
         out.address = address;
         true
     }
