@@ -4,6 +4,7 @@
 //! (`poll_transmit`) and when to be woken (`next_timeout`). In the simulator the time is virtual; live, it is real.
 //! Nothing here knows a simulator or a file.
 
+mod bucket;
 mod delivery_rate;
 pub mod library;
 pub mod mptcp;
@@ -16,6 +17,7 @@ pub mod tcp;
 pub mod tls;
 pub mod udp;
 
+pub use bucket::Bucket;
 pub use delivery_rate::{DeliveryRate, PacketState};
 pub use pacer::{Pacer, Spread};
 pub use ranges::RangeSet;

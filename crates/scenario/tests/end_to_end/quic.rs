@@ -291,3 +291,17 @@ fn captures_have_the_bytes_that_were_counted() {
         assert_eq!(f64::from(sent), number(&outcome.flows, "packets_sent", 0), "{more}");
     }
 }
+
+/// RFC 9002 section 7.7: with 1.25 windows in a round-trip time pacing leaves nothing of the window unused. Of one of ten datagrams,
+/// which is what a bucket holds, not even for a while: a transfer takes as long as without.
+#[test]
+fn a_window_that_limits_is_used_in_spite_of_pacing() {
+    for rate in ["10 Mbps", "100 Mbps"] {
+        let taken = |pacing: bool| {
+            let more = format!("cc = \"reno\", max_window = 10, pacing = {pacing}");
+            let text = transfer("upload", 1_000_000, "queue = \"100 packets\"", &more).replace("100 Mbps", rate);
+            nanos(&play(&text, 1).flows, "completion_s", 0)
+        };
+        assert_eq!(taken(true), taken(false), "{rate}");
+    }
+}

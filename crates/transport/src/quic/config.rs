@@ -83,7 +83,8 @@ pub const PARAMETERS: &[Parameter] = &[
         "pacing",
         Kind::Flag,
         "true",
-        "spread what is sent: at the control's rate where it has one, else at 1.25 cwnd / SRTT (RFC 9002 section 7.7)",
+        "spread what is sent: at the control's rate where it has one, else at 1.25 cwnd / SRTT; in bursts of ten datagrams at most \
+         (RFC 9002 section 7.7)",
     ),
     Parameter::new(
         "slow_start_pacing",

@@ -21,7 +21,7 @@ use super::event::{Drop, Event, Phase};
 use super::frame::Frame;
 use super::packet::{Address, Kind, Space};
 use super::stream::{Stream as Flow, Window};
-use crate::{Pacer, RttEstimator};
+use crate::{Bucket, RttEstimator};
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;

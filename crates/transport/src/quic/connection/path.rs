@@ -1,7 +1,6 @@
 //! One path: where it leads, what is known of it, and what is under way on it. RFC 9002 holds of each path by itself.
 
 use super::*;
-use crate::Spread;
 use crate::quic::identifiers::Identifiers;
 use crate::quic::packet::Address;
 use crate::quic::recovery::Recovery;
@@ -42,7 +41,7 @@ pub(super) struct Path {
     /// A round trip ends when this packet of the data space is acknowledged.
     pub round_end: u64,
     pub window_limited: bool,
-    pub pacer: Pacer,
+    pub pacer: Bucket,
     /// Of which window, round-trip time and part the rate was last derived that the pacer goes by, and that rate.
     derived: ((u64, Duration, u64), Rate),
     pub release: Time,
@@ -85,7 +84,7 @@ impl Path {
             since: Time::ZERO,
             round_end: 0,
             window_limited: false,
-            pacer: Pacer::default(),
+            pacer: Bucket::default(),
             derived: ((0, Duration::ZERO, 0), Rate::from_bps(1)),
             release: Time::NEVER,
             probes: 0,
@@ -111,7 +110,7 @@ impl Path {
         self.since = now;
         self.marking.test_again();
         (self.cut_at, self.last_cut) = (None, None);
-        self.pacer = Pacer::default();
+        self.pacer = Bucket::default();
     }
 
     /// Bytes that may be sent before the client's address is proved (section 8.1): three times what came.
@@ -194,8 +193,7 @@ impl Path {
             }
             self.derived.1
         });
-        let quantum = BURST * self.datagram();
-        self.pacer.on_sent(now, bytes, &Spread { rate, quantum, catches_up: false });
+        self.pacer.on_sent(now, bytes, rate, BURST, self.datagram());
     }
 
     /// OnCongestionEvent (RFC 9002 appendix B.6): at most one for what was sent before the last. Whether this is one.
