@@ -249,15 +249,17 @@ def page(
     connections: int | None = None,
     pipeline: int | None = None,
     priority: Literal["fair", "order"] | None = None,
+    turn: str | None = None,
     **more: Any,
 ) -> App:
     """The client loads a page of `objects` (100) of `size` bytes each (`"20 kB"`), all known at once or by a `root`.
 
     A `root` document (`"30 kB"`) comes before what it names. `http` is the transport's by default; HTTP/1.1 opens up to
-    `connections` (6) with `pipeline` (1) requests on each, HTTP/2 and 3 serve all objects fairly or in `order`.
+    `connections` (6) with `pipeline` (1) requests on each, HTTP/2 and 3 serve all objects fairly,
+    `turn` (`"16384 B"`) after turn, or in `order`.
     `completion_s` is the page load time, `message_latency_…_s` are from the start to the last byte of each object.
     """
-    carried = _given(http=http, connections=connections, pipeline=pipeline, priority=priority)
+    carried = _given(http=http, connections=connections, pipeline=pipeline, priority=priority, turn=turn)
     return App(_given(kind="page", objects=objects, size=size, root=root) | carried | more)
 
 

@@ -17,8 +17,7 @@ pub use registry::{APPLICATIONS, Build, Sides};
 pub use requests::{Client, Dialogue, Server};
 pub use streams::Streams;
 pub use web::{
-    ADAPTATIONS, Adaptation, BufferBased, Call, Http, Priority, Progress, RateBased, Situation, Version, Viewing,
-    Visit, VisitEnd,
+    ADAPTATIONS, Adaptation, BufferBased, Call, Http, Progress, RateBased, Situation, Version, Viewing, Visit, VisitEnd,
 };
 
 use vazao_engine::Time;

@@ -114,9 +114,9 @@ impl Streams for Connection {
         }
     }
 
-    /// Streams of one priority take turns; those that do not have one each, the first the highest.
-    fn share_stream(&mut self, id: u64, takes_turns: bool) {
-        if let (false, Some((_, connection))) = (takes_turns, &mut self.connection) {
+    /// Streams of one priority take turns, packet by packet; those that do not have one each, the first the highest.
+    fn share_stream(&mut self, id: u64, turn: Option<u64>) {
+        if let (None, Some((_, connection))) = (turn, &mut self.connection) {
             let priority = i32::try_from(id).map_or(i32::MIN, |id| -id);
             // One that is over needs none.
             let _ = connection.send_stream(identity(id)).set_priority(priority);

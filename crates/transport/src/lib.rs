@@ -89,8 +89,9 @@ pub trait Streams: Stream {
     fn write_stream(&mut self, id: u64, bytes: u64);
     /// Nothing more will be written to it.
     fn finish_stream(&mut self, id: u64);
-    /// Lets it take turns with the others that have something to send, or wait until those opened before it have nothing.
-    fn share_stream(&mut self, id: u64, takes_turns: bool);
+    /// Lets it take turns of so many bytes, at least a packet's, with the others that have something to send, or wait until those
+    /// opened before it have nothing. A library's turns may be its own.
+    fn share_stream(&mut self, id: u64, turn: Option<u64>);
     /// A stream of which something has arrived since it was asked for.
     fn next_readable(&mut self) -> Option<u64>;
     /// Takes everything of it that has arrived in order, as a range of its offsets.

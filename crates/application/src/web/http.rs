@@ -28,15 +28,6 @@ impl Version {
     }
 }
 
-/// Which response a server goes on with while several wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
-    /// A frame of each in turn: RFC 9218's incremental responses of one urgency.
-    Fair,
-    /// The one that was asked for first, to its end: its responses that are not incremental.
-    Order,
-}
-
 /// How requests and responses are carried.
 #[derive(Clone, Copy, Debug)]
 pub struct Http {
@@ -46,8 +37,9 @@ pub struct Http {
     pub connections: usize,
     /// Requests of HTTP/1.1 that may wait on a connection: more than one is pipelining.
     pub pipeline: usize,
-    /// What a server goes on with.
-    pub priority: Priority,
+    /// Bytes of a response that a server sends before the next one has its turn, as RFC 9218 has it of incremental responses of
+    /// one urgency. `None`: each goes to its end in the order of the requests, as those that are not incremental.
+    pub turn: Option<u64>,
     /// Bytes of a request's and of a response's header, as HTTP/1.1 writes them.
     pub request: u64,
     /// See `request`.
@@ -92,7 +84,7 @@ impl Http {
             version: Version::Http1,
             connections: 1,
             pipeline: 1,
-            priority: Priority::Order,
+            turn: None,
             request: size("request"),
             header: size("header"),
         }
@@ -132,16 +124,22 @@ impl Http {
         }
     }
 
-    /// The part of a body that a server writes at once when so much of it is left.
+    /// The part of a body that is written at once when so much of it is left: of HTTP/2 what a turn has room for. HTTP/3's
+    /// connection divides what it is given into turns itself.
     pub(super) fn part(&self, left: u64) -> u64 {
-        if self.version == Version::Http1 { left } else { left.min(DATA) }
+        match self.version {
+            Version::Http1 => left,
+            Version::Http2 => left.min(DATA).min(self.turn.unwrap_or(DATA)),
+            Version::Http3 => left.min(DATA),
+        }
     }
 
     /// Bytes of a whole response.
     pub fn response_bytes(&self, body: u64, is_first: bool) -> u64 {
-        let (whole, rest) = if self.version == Version::Http1 { (0, body) } else { (body / DATA, body % DATA) };
+        let part = self.part(body).max(1);
+        let (whole, rest) = (body / part, body % part);
         let rest = if rest > 0 { self.part_bytes(rest) } else { 0 };
-        self.head_bytes(is_first) + whole * self.part_bytes(DATA) + rest
+        self.head_bytes(is_first) + whole * self.part_bytes(part) + rest
     }
 }
 
@@ -164,7 +162,7 @@ mod tests {
     use super::*;
 
     fn http(version: Version) -> Http {
-        Http { version, connections: 1, pipeline: 1, priority: Priority::Fair, request: 750, header: 350 }
+        Http { version, connections: 1, pipeline: 1, turn: Some(DATA), request: 750, header: 350 }
     }
 
     /// By hand, from the layouts of RFC 9112, RFC 9113 sections 4.1 and 3.4, RFC 9114 section 7.1.

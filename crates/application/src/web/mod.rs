@@ -10,7 +10,7 @@ mod streams;
 pub(crate) mod video;
 
 pub use adaptation::{ADAPTATIONS, Adaptation, BufferBased, RateBased, Situation};
-pub use http::{Http, Priority, Version};
+pub use http::{Http, Version};
 pub use video::Viewing;
 
 use crate::Streams;
@@ -359,7 +359,7 @@ impl Visit {
         connection.parts.push_back((connection.offered, turn));
         if exchange.left == 0 {
             connection.serving.pop_front();
-        } else if self.http.priority == Priority::Fair {
+        } else if self.http.turn.is_some() {
             connection.serving.rotate_left(1);
         }
         true

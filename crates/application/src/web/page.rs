@@ -1,6 +1,6 @@
 //! A page: a document that names what else is needed, or all of it known at once.
 
-use super::http::{HEADERS, Http, Priority, Version};
+use super::http::{HEADERS, Http, Version};
 use crate::Streams;
 use vazao_engine::Dimension;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
@@ -48,6 +48,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "fair",
         "of HTTP/2 and 3: the server serves all responses in turn, or each to its end in the order of the requests",
     ),
+    Parameter::new(
+        "turn",
+        Kind::Size(1),
+        "16384 B",
+        "of HTTP/2 and 3 with fair priority: bytes of a response before the next has its turn; over HTTP/2 a frame at most, \
+         over HTTP/3 a packet at least",
+    ),
     HEADERS[0],
     HEADERS[1],
 ];
@@ -56,14 +63,14 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 pub(crate) fn http(parameters: &Parameters) -> Http {
     let version = parameters.get("http").map_or(Version::Http2, |_| Version::named(parameters.text("http")));
     let serial = Http::serial(parameters);
-    let priority = if parameters.text("priority") == "fair" { Priority::Fair } else { Priority::Order };
+    let turn = if parameters.text("priority") == "fair" { parameters.size("turn") } else { None };
     match version {
         Version::Http1 => Http {
             connections: parameters.integer("connections") as usize,
             pipeline: parameters.integer("pipeline") as usize,
             ..serial
         },
-        Version::Http2 | Version::Http3 => Http { version, priority, ..serial },
+        Version::Http2 | Version::Http3 => Http { version, turn, ..serial },
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP/3: a stream for each request and its response (RFC 9114, section 4.1).
 
-use super::{Exchange, Priority, Visit};
+use super::{Exchange, Visit};
 use vazao_engine::Time;
 use vazao_transport::Streams;
 
@@ -45,7 +45,7 @@ impl Visit {
         }
     }
 
-    /// The server answers each request whole; what goes first of several the connection decides packet by packet.
+    /// The server answers each request whole; what goes first of several the connection decides.
     pub fn drive_server_streams(&mut self, number: usize, streams: &mut (impl Streams + ?Sized)) {
         let request = self.http.request_bytes(false);
         while let Some(id) = streams.next_readable() {
@@ -56,7 +56,7 @@ impl Visit {
                     continue;
                 };
                 if range.end == request {
-                    streams.share_stream(id, self.http.priority == Priority::Fair);
+                    streams.share_stream(id, self.http.turn);
                     streams.write_stream(id, std::mem::take(&mut exchange.left));
                     streams.finish_stream(id);
                 }

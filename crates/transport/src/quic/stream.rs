@@ -255,6 +255,11 @@ impl Window {
 /// Where a stream stands among those with something to send: urgency, turn, number.
 pub(crate) type Turn = (u8, u64, u64);
 
+/// Whose turn is a packet.
+pub(crate) const PACKET: u64 = 0;
+/// Whose turn is all that it has.
+pub(crate) const ALL: u64 = u64::MAX;
+
 /// A stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
@@ -269,7 +274,9 @@ pub(crate) struct Stream {
     pub queued: Option<Turn>,
     /// Of several the one with the least goes first (RFC 9218's urgency); alike they take turns, or follow each other.
     pub urgency: u8,
-    pub takes_turns: bool,
+    /// Bytes that it sends before the next has its turn: [`PACKET`], [`ALL`], or between; and those that are left of its turn.
+    pub quantum: u64,
+    pub turn_left: u64,
 }
 
 impl Stream {
@@ -282,7 +289,8 @@ impl Stream {
             tell: false,
             queued: None,
             urgency: 3,
-            takes_turns: true,
+            quantum: PACKET,
+            turn_left: 0,
         }
     }
 

@@ -77,10 +77,11 @@ proptest! {
 
 prop_compose! {
     fn exchange()(
-        both_ways: bool, bytes in 0_u64..30_000, answer in 0_u64..30_000, urgency in 0_u8..8, takes_turns: bool,
+        both_ways: bool, bytes in 0_u64..30_000, answer in 0_u64..30_000, urgency in 0_u8..8,
+        turn in prop::sample::select(&[None, Some(0), Some(2_000)]),
         fate in prop::sample::select(&[Fate::Whole, Fate::Whole, Fate::Whole, Fate::Reset, Fate::Stopped]),
     ) -> Exchange {
-        Exchange { both_ways, bytes, answer, urgency, takes_turns, fate }
+        Exchange { both_ways, bytes, answer, urgency, turn, fate }
     }
 }
 

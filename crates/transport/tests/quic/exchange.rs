@@ -11,7 +11,8 @@ pub struct Exchange {
     pub bytes: u64,
     pub answer: u64,
     pub urgency: u8,
-    pub takes_turns: bool,
+    /// Bytes of its turns.
+    pub turn: Option<u64>,
     pub fate: Fate,
 }
 
@@ -67,7 +68,7 @@ impl Talker {
         {
             assert_eq!(Self::planned(&self.plan, id), self.opened, "streams are numbered in order");
             self.opened += 1;
-            quic.prioritise_stream(id, exchange.urgency, exchange.takes_turns);
+            quic.prioritise_stream(id, exchange.urgency, exchange.turn);
             assert_eq!(quic.write_stream(id, exchange.bytes), exchange.bytes);
             quic.finish_stream(id);
             if exchange.both_ways {

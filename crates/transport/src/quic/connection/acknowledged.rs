@@ -202,6 +202,11 @@ impl Connection {
                     self.frames.push_back(frame);
                 }
             }
+            Frame::MaxStreams { both_ways, .. } => {
+                if !std::mem::replace(&mut self.streams.tell_granted[usize::from(!both_ways)], true) {
+                    self.frames.push_back(frame);
+                }
+            }
             Frame::Ping
             | Frame::Padding(_)
             | Frame::Ack(_)

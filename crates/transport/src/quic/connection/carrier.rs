@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Stream;
+use crate::quic::stream::{ALL, PACKET};
 
 /// What the streams that the client opens at first carry of an application that knows only one. Messages take turns among
 /// them; what is no message is divided evenly.
@@ -40,7 +41,7 @@ impl Connection {
             let config = &self.config;
             let urgency = config.priorities.get(index as usize).map_or(3, |&urgency| urgency.min(255) as u8);
             let stream = self.streams.map.get_mut(&id).expect("it was opened");
-            (stream.urgency, stream.takes_turns) = (urgency, config.takes_turns);
+            (stream.urgency, stream.quantum) = (urgency, if config.takes_turns { PACKET } else { ALL });
             stream.out.opens = self.role == Role::Client;
             self.streams.stir(id);
         }

@@ -276,7 +276,7 @@ impl Connection {
             let streams = &mut self.streams;
             let id = place.2;
             let stream = streams.map.get_mut(&id).expect("what is ready is there");
-            let mut says = true;
+            let (mut says, mut bytes) = (true, 0);
             while says && u64::from(*left) >= LEAST_ROOM {
                 let before = stream.out.sent;
                 let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
@@ -284,13 +284,14 @@ impl Connection {
                 if let Some(frame) = frame {
                     streams.data_sent += stream.out.sent - before;
                     again |= frame.offset < before;
+                    bytes += u64::from(frame.length);
                     *left -= frame.bytes();
                     out.frames.push(Frame::Stream(frame));
                 }
             }
             // Where the receiver's limits keep it back, or it has nothing any more, it comes again with news.
             let stays = says && stream.out.is_pending(stream.peer_limit);
-            streams.end_turn(place, stays);
+            streams.end_turn(place, bytes, stays);
         }
         self.stats.retransmissions += u64::from(again);
     }

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::*;
-use crate::quic::stream::{Incoming, Outgoing, Turn};
+use crate::quic::stream::{ALL, Incoming, Outgoing, Turn};
 use std::collections::BTreeSet;
 
 /// The streams of a connection, and what the two sides let each other do.
@@ -16,8 +16,8 @@ pub(super) struct Streams {
     /// How many the peer lets us open in all, and we it; of two ways, and of one.
     allowed: [u64; 2],
     pub granted: [u64; 2],
-    /// How many of the peer's are over.
-    retired: [u64; 2],
+    /// The latter is to be told.
+    pub tell_granted: [bool; 2],
     /// The peer's that the application has not asked for yet.
     fresh: VecDeque<u64>,
     /// Those of the application's own of which something has arrived that it has not asked for.
@@ -44,7 +44,7 @@ impl Streams {
             opened: [0; 4],
             allowed: [most; 2],
             granted: [most; 2],
-            retired: [0; 2],
+            tell_granted: [false; 2],
             fresh: VecDeque::new(),
             heard: BTreeSet::new(),
             resets: VecDeque::new(),
@@ -58,30 +58,32 @@ impl Streams {
     }
 
     /// The place of a stream that is queued now, among its like.
-    fn place(&mut self, id: u64, urgency: u8, takes_turns: bool) -> Turn {
+    fn place(&mut self, id: u64, urgency: u8, quantum: u64) -> Turn {
         self.turn += 1;
-        (urgency, if takes_turns { self.turn } else { 0 }, id)
+        (urgency, if quantum < ALL { self.turn } else { 0 }, id)
     }
 
     /// A stream may have something to send.
     pub fn stir(&mut self, id: u64) {
         let Some(stream) = self.map.get_mut(&id) else { return };
         if stream.queued.is_none() && stream.out.is_pending(stream.peer_limit) {
-            let (urgency, takes_turns) = (stream.urgency, stream.takes_turns);
-            let place = self.place(id, urgency, takes_turns);
+            stream.turn_left = stream.quantum;
+            let (urgency, quantum) = (stream.urgency, stream.quantum);
+            let place = self.place(id, urgency, quantum);
             self.map.get_mut(&id).expect("it is there").queued = Some(place);
             self.ready.insert(place);
         }
     }
 
-    /// The first of those with something to send has had its turn; it comes again if it `stays`.
+    /// The first of those with something to send has sent so many bytes; if it `stays` and its turn is over, it comes again.
     #[inline]
-    pub fn end_turn(&mut self, place: Turn, stays: bool) {
+    pub fn end_turn(&mut self, place: Turn, bytes: u64, stays: bool) {
         if stays && self.ready.len() == 1 {
             return;
         }
         let stream = self.map.get_mut(&place.2).expect("what is ready is there");
-        if stays && !stream.takes_turns {
+        stream.turn_left = if stream.quantum < ALL { stream.turn_left.saturating_sub(bytes) } else { ALL };
+        if stays && stream.turn_left > 0 {
             return;
         }
         stream.queued = None;
@@ -110,8 +112,8 @@ impl crate::Streams for Connection {
     fn finish_stream(&mut self, id: u64) {
         Connection::finish_stream(self, id);
     }
-    fn share_stream(&mut self, id: u64, takes_turns: bool) {
-        self.prioritise_stream(id, 3, takes_turns);
+    fn share_stream(&mut self, id: u64, turn: Option<u64>) {
+        self.prioritise_stream(id, 3, turn);
     }
     fn next_readable(&mut self) -> Option<u64> {
         self.streams.heard.pop_first()
@@ -173,12 +175,12 @@ impl Connection {
         }
     }
 
-    /// Of several streams that with the least urgency goes first; those of the same take turns if they are told to, or follow
-    /// each other (RFC 9218).
-    pub fn prioritise_stream(&mut self, id: u64, urgency: u8, takes_turns: bool) {
+    /// Of several streams that with the least urgency goes first; those of the same take turns of so many bytes, at least a
+    /// packet's, or follow each other (RFC 9218).
+    pub fn prioritise_stream(&mut self, id: u64, urgency: u8, turn: Option<u64>) {
         self.streams.withdraw(id);
         if let Some(stream) = self.streams.map.get_mut(&id) {
-            (stream.urgency, stream.takes_turns) = (urgency, takes_turns);
+            (stream.urgency, stream.quantum) = (urgency, turn.unwrap_or(ALL));
         }
         self.streams.stir(id);
     }
@@ -251,7 +253,8 @@ impl Connection {
         self.streams.heard.insert(id);
     }
 
-    /// Forgets a stream that is over, and lets the peer open another one for it.
+    /// Forgets a stream that is over, and lets the peer open another one for it at once, so that it has as many as ever
+    /// (section 4.6, which leaves it to us: so does quic-go, while quinn waits for an eighth of them, Chromium for half).
     pub(super) fn retire(&mut self, id: u64) {
         if self.carries(id) || !self.streams.map.get(&id).is_some_and(Flow::is_settled) {
             return;
@@ -263,11 +266,9 @@ impl Connection {
             return;
         }
         let way = one_way(id);
-        self.streams.retired[way] += 1;
-        let most = self.config.max_streams.max(self.config.streams);
-        if self.streams.granted[way] - self.streams.retired[way] <= most / 2 {
-            self.streams.granted[way] = self.streams.retired[way] + most;
-            self.frames.push_back(Frame::MaxStreams { both_ways: way == 0, count: self.streams.granted[way] });
+        self.streams.granted[way] += 1;
+        if !std::mem::replace(&mut self.streams.tell_granted[way], true) {
+            self.frames.push_back(Frame::MaxStreams { both_ways: way == 0, count: 0 });
         }
     }
 
@@ -347,7 +348,9 @@ impl Connection {
                 Frame::MaxStreamData(id, limit)
             }
             Frame::MaxStreams { both_ways, .. } => {
-                Frame::MaxStreams { both_ways, count: self.streams.granted[usize::from(!both_ways)] }
+                let way = usize::from(!both_ways);
+                self.streams.tell_granted[way] = false;
+                Frame::MaxStreams { both_ways, count: self.streams.granted[way] }
             }
             other => other,
         }
