@@ -95,6 +95,11 @@ impl RttEstimator {
         (self.latest, self.min) = (raw, min);
     }
 
+    /// The least is the latest: the path may have become another (RFC 9002 section 5.2).
+    pub fn restart_min(&mut self) {
+        self.min = self.latest;
+    }
+
     /// Takes the back-off away: the path was not asked, or answers again.
     pub fn forget_back_off(&mut self) {
         self.backoff = 0;

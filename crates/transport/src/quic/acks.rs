@@ -11,8 +11,9 @@ const MOST_RANGES: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     received: RangeSet,
-    /// Everything before was received, or came too late to count.
+    /// What comes before this one is too late to count, and what came before that one the peer knows of.
     floor: u64,
+    told: u64,
     /// The largest packet received, and when.
     largest: Option<(u64, Time)>,
     /// The largest of those that ask for an acknowledgement, and how many of them came since the last one.
@@ -30,6 +31,7 @@ impl Acks {
         Acks {
             received: RangeSet::default(),
             floor: 0,
+            told: 0,
             largest: None,
             largest_eliciting: None,
             unacknowledged: 0,
@@ -53,8 +55,10 @@ impl Acks {
         self.received.insert(number, number + 1, |_, _| {});
         if self.received.len() > MOST_RANGES {
             let (_, end) = self.received.iter().next().expect("there are many");
-            self.raise_floor(end);
+            self.floor = end;
+            self.received.remove_below(end);
         }
+        self.told = self.told.min(number);
         if number >= expected {
             self.largest = Some((number, now));
         }
@@ -98,8 +102,8 @@ impl Acks {
         let ecn = (self.ecn != [0; 3]).then_some(self.ecn);
         let mut frame = AckFrame { delay, ecn, ..AckFrame::default() };
         let mut previous = None;
-        for (start, end) in self.received.iter().rev() {
-            let last = end - 1;
+        for (start, end) in self.received.iter().rev().take_while(|&(_, end)| end > self.told) {
+            let (start, last) = (start.max(self.told), end - 1);
             let length = varint(last - start);
             let bytes = match previous {
                 // The largest, how many ranges follow, and the first one's length.
@@ -119,15 +123,11 @@ impl Acks {
         Some(frame)
     }
 
-    /// The peer knows that everything up to `number` was received: it need not be told again (section 13.2.4).
+    /// The peer knows of what was received up to `number`: it need not be told again (section 13.2.4). What comes so late all the
+    /// same is still taken (section 12.3).
     pub fn forget_through(&mut self, number: u64) {
         let keep = self.largest.map_or(0, |(largest, _)| largest);
-        self.raise_floor((number + 1).min(keep));
-    }
-
-    fn raise_floor(&mut self, number: u64) {
-        self.floor = self.floor.max(number);
-        self.received.remove_below(self.floor);
+        self.told = self.told.max((number + 1).min(keep));
     }
 }
 
@@ -194,13 +194,28 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_knows_is_forgotten() {
+    fn what_the_peer_knows_is_not_told_again() {
         let mut acks = acks(&[0, 1, 2, 5, 6]);
-        acks.forget_through(3);
+        let told = |acks: &mut Acks| {
+            let mut ranges = Vec::new();
+            acks.frame(Time::ZERO, &mut ranges, 1000);
+            ranges
+        };
+        acks.forget_through(5);
+        assert_eq!(told(&mut acks), [(6, 6)]);
+        // What comes after that is new all the same.
+        assert!([0, 2, 6].iter().all(|&number| acks.is_known(number)) && !acks.is_known(3));
+        acks.on_packet(Time::ZERO, 3, true, Ecn::NotEct, 2, WAIT);
+        assert_eq!((acks.due(), told(&mut acks)), (Time::ZERO, vec![(5, 6), (3, 3)]));
+    }
+
+    /// Section 13.2.3: of more gaps than are kept the oldest are closed, and what would fill them counts as known.
+    #[test]
+    fn gaps_are_kept_up_to_a_number() {
+        let mut acks = acks(&(0..40).map(|number| 2 * number).collect::<Vec<_>>());
         let mut ranges = Vec::new();
         acks.frame(Time::ZERO, &mut ranges, 1000);
-        assert_eq!(ranges, [(5, 6)]);
-        // Nor is what comes so late counted.
-        assert!(acks.is_known(6) && acks.is_known(3) && !acks.is_known(4));
+        assert_eq!((ranges.len(), ranges[31]), (32, (16, 16)));
+        assert!(acks.is_known(13) && !acks.is_known(17));
     }
 }

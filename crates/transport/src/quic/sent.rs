@@ -142,7 +142,7 @@ impl SentPackets {
         Some(packet)
     }
 
-    /// Whether this one was called lost and has arrived after all.
+    /// Whether this one was called lost, of those in flight, and has arrived after all.
     pub fn was_called_lost(&mut self, number: u64) -> bool {
         let index = number.checked_sub(self.base);
         let packet = index.and_then(|index| self.packets.get_mut(index as usize));
@@ -151,7 +151,7 @@ impl SentPackets {
             if was {
                 packet.state = State::Acknowledged;
             }
-            was
+            was && packet.bytes > 0
         })
     }
 

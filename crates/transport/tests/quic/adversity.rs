@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use vazao_engine::registry::{Change, Raw};
 use vazao_engine::{Duration, Ecn};
-use vazao_transport::quic::{Config, Datagram, Failure, Frame, Kind};
+use vazao_transport::quic::{Config, Datagram, Failure, Frame, Kind, Phase};
 
 /// What becomes of the client's address: so many milliseconds after the handshake it does this with that interface.
 fn changing(given: &[(&str, Raw)], changes: &[(u64, &'static str, u64)]) -> Config {
@@ -47,14 +47,12 @@ fn who_speaks_after_a_silence_is_waited_for() {
     let given = [("idle_timeout", text("2 s")), ("keep_alive", text("1 h"))];
     let mut lab = Lab::quiet(config(&given), Weather::fair(50), 1);
     lab.weather.outages.push(1_900..2_400);
-    lab.serve();
     lab.run_to(400);
     assert_eq!(lab.run_to(1_900), 0, "nobody speaks");
     let ids = lab.ends.each_mut().map(|end| end.quic.open_stream(false).expect("there may be streams"));
     for (end, id) in lab.ends.iter_mut().zip(ids) {
         end.quic.write_stream(id, 1000);
     }
-    lab.serve();
     lab.run_to(3_900);
     for (end, id) in lab.ends.iter_mut().zip([ids[1], ids[0]]) {
         assert_eq!((end.quic.failure(), end.quic.read_stream(id, 1000)), (None, Some(0..1000)));
@@ -94,7 +92,6 @@ fn each_migration_has_an_identifier_of_its_own() {
         issued += u32::from(issues);
         issues && issued % 2 == 1
     });
-    lab.serve();
     lab.run_to(9_000);
     assert!(used.lock().unwrap().len() > 20);
 }
@@ -108,7 +105,6 @@ fn giving_up_in_the_handshake_is_heard_of() {
         for handshake in ["1-rtt", "0-rtt", "0-rtt-rejected"] {
             let mut lab = Lab::new(config(&[("handshake", text(handshake))]), [100_000; 2], Weather::fair(50), 1);
             lab.lose = Box::new(move |from, _| lost && from == 1);
-            lab.serve();
             lab.run_to(ms);
             lab.lose = Box::new(|_, _| false);
             lab.ends[who].quic.abort();
@@ -134,7 +130,6 @@ fn a_copied_packet_takes_a_connection_away_for_a_round_trip_only() {
         }
         false
     });
-    lab.serve();
     lab.run_to(500);
     let id = lab.ends[0].quic.open_stream(true).expect("there may be streams");
     lab.ends[0].quic.write_stream(id, 1000);
@@ -153,4 +148,196 @@ fn a_copied_packet_takes_a_connection_away_for_a_round_trip_only() {
     assert!(lab.datagrams - before >= 10, "no limit but the window's holds of the client");
     lab.run_to(1_200);
     assert_eq!(lab.ends[0].quic.read_stream(id, 100_000), Some(0..100_000));
+}
+
+const HANDSHAKES: [&str; 5] = ["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt"];
+
+/// Loses the datagrams of both sides with these numbers, from 0.
+fn losing_any(numbers: Vec<u64>) -> Box<crate::lab::Losses> {
+    let mut count = 0;
+    Box::new(move |_, _| {
+        count += 1;
+        numbers.contains(&(count - 1))
+    })
+}
+
+/// Whichever two datagrams of a connection are lost, it ends, and no later than if they had been the client's first, which is
+/// sent again after 333 + 4 * 166.5 = 999 ms and twice as much (RFC 9002 section 6.2.2); its last acknowledgement may wait 25 ms.
+#[test]
+fn any_two_datagrams_may_be_lost() {
+    let given = |handshake| config(&[("handshake", text(handshake)), ("certificate", text("5 kB"))]);
+    let taken = |handshake, lost| {
+        let mut lab = Lab::new(given(handshake), [5_000, 5_000], Weather::fair(50), 1);
+        lab.lose = losing_any(lost);
+        lab.run(60);
+        lab.assert_delivered();
+        lab.now
+    };
+    for handshake in HANDSHAKES {
+        let most = taken(handshake, vec![]) + Duration::from_millis(3 * 999 + 25);
+        for (i, j) in (0..20).flat_map(|i| (i + 1..20).map(move |j| (i, j))) {
+            let taken = taken(handshake, vec![i, j]);
+            assert!(taken <= most, "{handshake} without {i} and {j}: {taken:?} of {most:?}");
+        }
+    }
+}
+
+/// RFC 9001 section 4.1.2, RFC 9000 section 13.3: HANDSHAKE_DONE is said until it is heard. The client's data goes on without, but
+/// it probes for none of it (RFC 9002 section 6.2.1), so the last of it waits for the server's probe.
+#[test]
+fn a_lost_confirmation_is_said_again() {
+    let mut lab = Lab::new(config(&[]), [20_000, 0], Weather::fair(50), 1);
+    let (mut said, mut ended) = (0, 0);
+    lab.lose = Box::new(move |from, datagram| {
+        let confirms = says(datagram, |frame| matches!(frame, Frame::HandshakeDone));
+        let ends = from == 0 && says(datagram, |frame| matches!(frame, Frame::Stream(stream) if stream.fin));
+        (said, ended) = (said + u32::from(confirms), ended + u32::from(ends));
+        confirms && said <= 2 || ends && ended == 1
+    });
+    lab.run(20);
+    lab.assert_delivered();
+    assert_eq!(lab.client().phase(), Phase::Closed);
+    assert!(lab.now < at(2_000), "{:?}", lab.now);
+}
+
+/// RFC 9000 section 12.3: what comes twice counts once.
+#[test]
+fn duplicates_change_nothing() {
+    let run = |duplication| {
+        let weather = Weather { duplication, ..Weather::fair(20) };
+        let mut lab = Lab::new(config(&[]), [1 << 20, 1 << 20], weather, 1);
+        lab.run(20);
+        lab.assert_delivered();
+        let told = lab.ends.each_ref().map(|end| {
+            let stats = end.quic.stats();
+            (stats.lost, stats.retransmissions, stats.probes, stats.rtt.count())
+        });
+        (lab.now, told, lab.client().stats().duplicates_received > 500)
+    };
+    let (alone, twice) = (run(0), run(100));
+    assert_eq!((alone.0, alone.1), (twice.0, twice.1));
+    assert_eq!((alone.2, twice.2), (false, true));
+}
+
+/// Reordering far beyond both thresholds (RFC 9002 section 6.1), and nothing lost: whatever is declared lost arrives after all.
+#[test]
+fn everything_that_is_late_is_known_to_have_arrived() {
+    let mut lab = Lab::quiet(config(&[]), Weather::fair(5), 1);
+    lab.run_to(100);
+    lab.weather.jitter = 30;
+    let id = lab.ends[0].quic.open_stream(false).expect("there may be streams");
+    lab.ends[0].quic.write_stream(id, 900_000);
+    lab.run_to(20_000);
+    assert_eq!(lab.ends[1].quic.read_stream(id, 900_000), Some(0..900_000));
+    assert!(lab.client().stats().lost > 100);
+    for end in &lab.ends {
+        assert_eq!(end.quic.stats().lost, end.quic.stats().spurious_losses);
+        assert_eq!(end.quic.stats().duplicates_received, 0);
+    }
+}
+
+/// RFC 9000 section 4.1: both sides are kept back by the other's windows all the time, and every second frame that says how much
+/// further they may go is lost.
+#[test]
+fn limits_that_are_lost_are_told_both_ways() {
+    let windows =
+        [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
+    let mut lab = Lab::new(config(&windows), [400_000; 2], Weather::fair(10), 1);
+    let mut told = [0; 2];
+    lab.lose = Box::new(move |from, datagram| {
+        let tells = says(datagram, |frame| matches!(frame, Frame::MaxData(_) | Frame::MaxStreamData(..)));
+        told[from] += u32::from(tells);
+        tells && told[from] % 2 == 1
+    });
+    lab.run(60);
+    lab.assert_delivered();
+}
+
+/// RFC 9000 section 10.1: when nothing comes any more a sender gives up after the idle timeout, counted from the first thing it
+/// says after the last it heard; until then it probes after about 0.2 s and twice as long each time: seven times in 30 s.
+#[test]
+fn silence_ends_a_connection_in_time() {
+    let mut lab = Lab::new(config(&[]), [64 << 20, 0], Weather::fair(50), 1);
+    lab.weather.outages.push(500..u64::MAX);
+    lab.run_until(100, |lab| lab.client().failure().is_some());
+    assert_eq!(lab.client().failure(), Some(Failure::Idle));
+    assert!((at(30_500)..at(30_700)).contains(&lab.now), "{:?}", lab.now);
+    assert!((6..=8).contains(&lab.client().stats().probes), "{}", lab.client().stats().probes);
+    lab.run(100);
+    assert_eq!(lab.server().failure(), Some(Failure::Idle));
+}
+
+/// RFC 9000 section 10.2: CONNECTION_CLOSE is not sent again by itself, but for whatever comes.
+#[test]
+fn a_lost_end_is_said_again() {
+    for who in 0..2 {
+        let mut lab = Lab::new(config(&[]), [10_000; 2], Weather::fair(50), 1);
+        let mut said = 0;
+        lab.lose = Box::new(move |from, datagram| {
+            let closes = from == who && says(datagram, |frame| matches!(frame, Frame::Close { .. }));
+            said += u32::from(closes);
+            closes && said <= 3
+        });
+        lab.run(20);
+        lab.assert_delivered();
+        assert!(lab.now < at(5_000), "{:?}", lab.now);
+    }
+}
+
+/// RFC 9000 section 9.3.2: a client that has gone where nothing passes goes back after three challenges of 999 + 25 ms each
+/// (RFC 9002 section 6.2.2, nothing being known of the path), and all arrives.
+#[test]
+fn a_migration_to_nowhere_is_taken_back() {
+    for sends in [[8 << 20, 0], [0, 8 << 20]] {
+        let mut lab = Lab::new(changing(&[], &[(100, "migrate", 2)]), sends, Weather::fair(50), 1);
+        lab.lose = Box::new(|_, datagram| datagram.address.way == 1);
+        lab.run_to(3_270);
+        let received = lab.ends.each_ref().map(|end| end.received);
+        lab.run(20);
+        lab.assert_delivered();
+        assert!(received[0] + received[1] < 4 << 20, "nothing came for three seconds");
+        assert!(lab.now < at(6_000), "{:?}", lab.now);
+    }
+}
+
+/// RFC 9002 section 5.2: once congestion was persistent the least round-trip time is the newest, as the path may be another.
+#[test]
+fn the_least_round_trip_is_forgotten_when_congestion_persists() {
+    let mut lab = Lab::new(config(&[("cc", text("reno"))]), [64 << 20, 0], Weather::fair(20), 1);
+    lab.weather.outages.push(400..4_000);
+    lab.run_to(1_000);
+    assert_eq!(lab.client().rtt().min(), Duration::from_millis(40));
+    lab.weather.delay = 60;
+    lab.run_until(20, |lab| lab.client().stats().persistent_congestions == 1);
+    assert!(lab.client().rtt().min() >= Duration::from_millis(120), "{:?}", lab.client().rtt().min());
+}
+
+/// draft-ietf-quic-ack-frequency: asked for an acknowledgement of every tenth packet a receiver sends a fifth of those for every
+/// second one, and none later than max_ack_delay after what it acknowledges.
+#[test]
+fn acknowledgements_are_as_frequent_as_is_asked() {
+    let acks = |frequency: Option<f64>| {
+        let given: Vec<_> = frequency.map(|every| ("ack_frequency", Raw::Number(every))).into_iter().collect();
+        let mut lab = Lab::new(config(&given), [4 << 20, 0], Weather::fair(50), 1);
+        let told = Arc::new(Mutex::new((0_u32, 0)));
+        let seen = told.clone();
+        lab.lose = Box::new(move |from, datagram| {
+            for frame in &datagram.frames {
+                if let (1, Frame::Ack(ack)) = (from, frame) {
+                    let mut seen = seen.lock().unwrap();
+                    *seen = (seen.0 + 1, seen.1.max(ack.delay * 8));
+                }
+            }
+            false
+        });
+        lab.run(20);
+        lab.assert_delivered();
+        let told = *told.lock().unwrap();
+        assert!(told.1 <= 25_000, "{} us", told.1);
+        f64::from(told.0)
+    };
+    let (usual, asked) = (acks(None), acks(Some(10.0)));
+    let packets = f64::from(4 << 20) / 1415.0;
+    assert!((usual / (packets / 2.0) - 1.0).abs() < 0.1, "{usual} for {packets}");
+    assert!((asked / (packets / 10.0) - 1.0).abs() < 0.1, "{asked} for {packets}");
 }

@@ -357,6 +357,7 @@ impl Lab {
 
     /// Runs up to a millisecond: how many datagrams were sent.
     pub fn run_to(&mut self, ms: u64) -> u64 {
+        self.serve();
         let before = self.datagrams;
         while self.next_event() <= at(ms) && self.step() {}
         self.now = self.now.max(at(ms));

@@ -42,7 +42,9 @@ impl Connection {
         if newly.packets == 0 {
             return;
         }
-        let rtt = newly.largest.filter(|&at| newly.eliciting && at >= path.since).map(|at| now.since(at));
+        // What went by another way says nothing of this one (section 9.4 of RFC 9000).
+        newly.largest = newly.largest.filter(|_| space != Space::Data || largest >= path.first);
+        let rtt = newly.largest.filter(|_| newly.eliciting).map(|at| now.since(at));
         if let Some(rtt) = rtt {
             let delay = if space == Space::Data { Duration::from_nanos(ack.delay * 8_000) } else { Duration::ZERO };
             path.recovery.sample(now, rtt, delay, self.progress.confirmed);
@@ -159,6 +161,7 @@ impl Connection {
             self.stats.persistent_congestions += 1;
             path.signal(now, Signal::RepeatedTimeout, flight);
             path.cut_at = None;
+            path.recovery.rtt.restart_min();
         }
         bytes
     }

@@ -93,8 +93,8 @@ impl Connection {
             return;
         }
         self.change_identifier(0);
+        self.paths[0].start_anew(self.seed);
         self.start_trial(now, 0, before);
-        self.start_anew(now, 0);
         // Something that is no probe has to tell the server, whoever has data to send.
         self.frames.push_back(Frame::Ping);
     }
@@ -138,7 +138,7 @@ impl Connection {
         (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
         if from.way != before.way {
             self.change_identifier(path);
-            self.start_anew(now, path);
+            self.paths[path].start_anew(self.seed);
         }
         if returns {
             return self.end_trial(path);
@@ -171,10 +171,6 @@ impl Connection {
         }
     }
 
-    fn start_anew(&mut self, now: Time, path: usize) {
-        self.paths[path].start_anew(now, self.seed);
-    }
-
     fn start_trial(&mut self, now: Time, path: usize, before: Address) {
         let tried = &mut self.paths[path];
         let before = tried.trial.map_or(before, |trial| trial.before);
@@ -186,7 +182,8 @@ impl Connection {
     /// (section 9.3.2).
     fn challenge_again(&mut self, now: Time, path: usize) {
         let tried = &mut self.paths[path];
-        let wait = tried.recovery.pto(Space::Data).max(self.config.initial_rtt);
+        // No more often than a first packet would be sent (section 8.2.1), thrice as long in all (section 8.2.4).
+        let wait = tried.recovery.pto(Space::Data).max(self.config.initial_rtt * 3);
         // One that could not be sent is as good as lost, wherever it was to go.
         tried.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
         let Some(trial) = &mut tried.trial else { return };
@@ -195,7 +192,7 @@ impl Connection {
             tried.trial = None;
             tried.address = if self.role == Role::Client { self.addresses.of(before.way) } else { before };
             tried.validated = true;
-            self.start_anew(now, path);
+            self.paths[path].start_anew(self.seed);
             self.change_at = self.next_change();
             return;
         }

@@ -36,8 +36,8 @@ pub(super) struct Path {
     /// Until something sent since is acknowledged.
     pub cut_at: Option<Time>,
     pub last_cut: Option<Time>,
-    /// What was sent before went by another way.
-    pub since: Time,
+    /// Packets of the data space before this one went by another way.
+    pub first: u64,
     /// A round trip ends when this packet of the data space is acknowledged.
     pub round_end: u64,
     pub window_limited: bool,
@@ -81,7 +81,7 @@ impl Path {
             rated,
             cut_at: None,
             last_cut: None,
-            since: Time::ZERO,
+            first: 0,
             round_end: 0,
             window_limited: false,
             pacer: Bucket::default(),
@@ -103,11 +103,11 @@ impl Path {
     }
 
     /// Its way is another one, of which nothing is known (section 9.4): what is under way on the old one counts no more.
-    pub fn start_anew(&mut self, now: Time, seed: u64) {
+    pub fn start_anew(&mut self, seed: u64) {
         self.control = (self.config.control)(u64::from(self.config.datagram), seed);
         self.follow_control();
         self.recovery.forget_path(self.config.initial_rtt);
-        self.since = now;
+        self.first = self.recovery.space(Space::Data).next_number();
         self.marking.test_again();
         (self.cut_at, self.last_cut) = (None, None);
         self.pacer = Bucket::default();
