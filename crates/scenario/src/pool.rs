@@ -50,7 +50,12 @@ impl<T: Reused> Pool<T> {
     pub fn get_mut(&mut self, index: u32) -> &mut T {
         &mut self.slots[index as usize]
     }
-    /// It has arrived, or was dropped, or was not needed.
+    /// It was not filled.
+    #[inline]
+    pub fn give_back(&mut self, index: u32) {
+        self.free.push(index);
+    }
+    /// It has arrived, or was dropped.
     #[inline]
     pub fn discard(&mut self, index: u32) {
         self.slots[index as usize].clear();

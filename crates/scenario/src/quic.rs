@@ -81,7 +81,7 @@ impl<P: Probe> World<P> {
             let datagram = self.datagrams.fresh();
             let content = self.datagrams.get_mut(datagram);
             if !connection.poll_transmit(self.now, content) {
-                return self.datagrams.discard(datagram);
+                return self.datagrams.give_back(datagram);
             }
             if P::ON {
                 let crossing = Crossing { way: Direction::Outbound, ecn: content.ecn, datagram: content };

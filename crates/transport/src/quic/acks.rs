@@ -44,7 +44,8 @@ impl Acks {
     /// Whether a packet came before.
     #[inline]
     pub fn is_known(&self, number: u64) -> bool {
-        number < self.floor || self.received.contains(number, number + 1)
+        let newest = self.largest.is_none_or(|(largest, _)| number > largest);
+        !newest && (number < self.floor || self.received.contains(number, number + 1))
     }
 
     /// A packet came. If it asks for an answer, there is one at once where it is out of order, or the `every`-th, or marked; else

@@ -86,6 +86,7 @@ impl Recovery {
     }
 
     /// How long what is in flight in a space may go unanswered (section 6.2.1), not backed off.
+    #[inline]
     pub fn pto(&self, space: Space) -> Duration {
         let variation = (self.rtt.variation() * 4).max(GRANULARITY);
         let delay = if space == Space::Data { self.max_ack_delay } else { Duration::ZERO };
@@ -93,6 +94,7 @@ impl Recovery {
     }
 
     /// The same, backed off.
+    #[inline]
     fn wait(&self, space: Space) -> Duration {
         match self.rules {
             Rules::Rfc9002 => self.pto(space) * (1 << self.pto_count.min(20)),
@@ -115,11 +117,23 @@ impl Recovery {
     }
 
     /// When the timer expires (appendix A.8). `can_deadlock`: the client's, whose server may wait for more bytes.
+    #[inline]
     pub fn timer(&self, now: Time, confirmed: bool, can_deadlock: Option<Space>) -> Time {
-        let loss = self.loss_times.iter().copied().min().unwrap_or(Time::NEVER);
+        let [initial, handshake, data] = self.loss_times;
+        let loss = initial.min(handshake).min(data);
         if loss < Time::NEVER {
             return loss;
         }
+        let [initial, handshake, data] = &self.spaces;
+        if confirmed && initial.eliciting + handshake.eliciting == 0 && data.eliciting > 0 {
+            return data.last_eliciting + self.wait(Space::Data);
+        }
+        self.early_timer(now, confirmed, can_deadlock)
+    }
+
+    /// The same while the handshake is not over, or nothing is under way.
+    #[cold]
+    fn early_timer(&self, now: Time, confirmed: bool, can_deadlock: Option<Space>) -> Time {
         let waits = |space: Space| self.spaces[space as usize].eliciting > 0 && (space != Space::Data || confirmed);
         let due = |space: Space| self.spaces[space as usize].last_eliciting + self.wait(space);
         let first = Space::ALL.into_iter().filter(|&space| waits(space)).map(due).min();
@@ -144,7 +158,18 @@ impl Recovery {
     /// DetectAndRemoveLostPackets (appendix A.10).
     pub fn detect(&mut self, now: Time, space: Space) -> Found {
         self.loss_times[space as usize] = Time::NEVER;
-        let Some(largest) = self.spaces[space as usize].largest_acked else { return Found::default() };
+        let sent = &mut self.spaces[space as usize];
+        sent.pass_settled();
+        let Some(largest) = sent.largest_acked else { return Found::default() };
+        if sent.first_unsettled() > largest {
+            return Found { largest, ..Found::default() };
+        }
+        self.detect_among(now, space, largest)
+    }
+
+    /// The same, where something before the largest acknowledged may be missing.
+    #[cold]
+    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Found {
         let rtt = self.rtt.latest().max(self.rtt.srtt());
         let (part, least) = match self.rules {
             Rules::Rfc9002 => (TIME_THRESHOLD, GRANULARITY),

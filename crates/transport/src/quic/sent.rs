@@ -160,13 +160,27 @@ impl SentPackets {
         self.settle(number, State::Lost)
     }
 
+    /// The first that may not be settled.
+    #[inline]
+    pub fn first_unsettled(&self) -> u64 {
+        self.settled
+    }
+
+    /// Passes over what is settled from the first on that was not.
+    #[inline]
+    pub fn pass_settled(&mut self) {
+        while let Some(packet) = self.packets.get((self.settled - self.base) as usize)
+            && packet.state != State::Outstanding
+        {
+            self.settled += 1;
+        }
+    }
+
     /// Forgets what is settled at the front. What was called lost is kept until it is older than `before`, should it arrive
     /// after all.
     #[inline]
     pub fn forget_settled(&mut self, before: Time) {
-        let outstanding = |packet: &Sent| packet.state == State::Outstanding;
-        let settled = self.unsettled().position(outstanding).unwrap_or(self.unsettled().len());
-        self.settled += settled as u64;
+        self.pass_settled();
         while let Some(front) = self.packets.front() {
             let done = match front.state {
                 State::Outstanding => false,

@@ -18,6 +18,16 @@ const FLOW_CONTROL_ERROR: u64 = 0x03;
 const STREAM_LIMIT_ERROR: u64 = 0x04;
 const APPLICATION_ERROR: u64 = 0x0c;
 
+/// What a packet may say beside acknowledgements.
+#[derive(Clone, Copy)]
+struct Says {
+    /// Whether window and pacer let it say anything; and whether there is anything.
+    free: bool,
+    content: bool,
+    /// Whether it probes, with nothing to say if need be.
+    probing: bool,
+}
+
 impl Connection {
     /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
     #[inline]
@@ -36,9 +46,10 @@ impl Connection {
         // With a probe goes whatever there is (RFC 9002 section 6.2.4).
         // Probes of a space that is no more are not due any more.
         let probing = used.probes > 0 && used.probe_space == Space::Data;
-        let free = self.may_send(now, path) || probing;
-        let room = (path, self.config.datagram);
-        let Some(packet) = self.packet(now, Space::Data, room, free, probing, out) else {
+        let (wanted, paces) = (self.has_content_in(Space::Data), self.paces());
+        let free = self.paths[path].may_send(now, wanted, paces) || probing;
+        let says = Says { free, content: free && wanted, probing };
+        let Some(packet) = self.packet(now, Space::Data, (path, self.config.datagram), says, out) else {
             return false;
         };
         out.ecn = self.paths[path].marking.mark(1);
@@ -76,7 +87,8 @@ impl Connection {
         if self.poll_path(now, 0, out) {
             return true;
         }
-        let free = self.may_send(now, 0) || self.paths[0].probes > 0;
+        let (wanted, paces) = (self.has_content(), self.paces());
+        let free = self.paths[0].may_send(now, wanted, paces) || self.paths[0].probes > 0;
         let mut sent: Vec<Sent> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
@@ -86,7 +98,8 @@ impl Connection {
                 continue;
             }
             let probing = self.paths[0].probes > 0 && self.paths[0].probe_space == space;
-            if let Some(packet) = self.packet(now, space, (0, room), free, probing, out) {
+            let says = Says { free, content: free && self.has_content_in(space), probing };
+            if let Some(packet) = self.packet(now, space, (0, room), says, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
                 sent.push(packet);
             }
@@ -133,13 +146,6 @@ impl Connection {
         true
     }
 
-    /// Whether what asks for an acknowledgement may leave by a path.
-    #[inline]
-    fn may_send(&mut self, now: Time, path: usize) -> bool {
-        let (wanted, paces) = (self.has_content(), self.paces());
-        self.paths[path].may_send(now, wanted, paces)
-    }
-
     fn paces(&self) -> bool {
         self.config.pacing && self.progress.complete
     }
@@ -162,16 +168,15 @@ impl Connection {
         }
     }
 
-    /// Adds a packet of a space to a datagram of a path with so much room, if there is anything to say in it. In line, as most are of the data space, and what
-    /// is kept of a packet is then made where it is kept.
+    /// Adds a packet of a space to a datagram of a path with so much room, if there is anything to say in it. In line, as most are
+    /// of the data space, and what is kept of a packet is then made where it is kept.
     #[inline(always)]
     fn packet(
         &mut self,
         now: Time,
         space: Space,
         (path, room): (usize, u32),
-        free: bool,
-        probing: bool,
+        Says { free, content, probing }: Says,
         out: &mut Datagram,
     ) -> Option<Sent> {
         let index = space as usize;
@@ -179,7 +184,6 @@ impl Connection {
         let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
         let number_bytes = number_bytes(self.paths[path].recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
-        let content = free && self.has_content_in(space);
         let can_acknowledge = kind != Kind::ZeroRtt;
         let acks = &mut self.paths[path].acks[index];
         let due = can_acknowledge && acks.due() <= now;

@@ -42,8 +42,8 @@ pub(super) struct Path {
     pub round_end: u64,
     pub window_limited: bool,
     pub pacer: Bucket,
-    /// Of which window, round-trip time and part the rate was last derived that the pacer goes by, and that rate.
-    derived: ((u64, Duration, u64), Rate),
+    /// The rate that the pacer goes by, until the control has another say.
+    rate: Option<Rate>,
     pub release: Time,
     /// Packets to send whatever the window says, and in which space.
     pub probes: u32,
@@ -85,7 +85,7 @@ impl Path {
             round_end: 0,
             window_limited: false,
             pacer: Bucket::default(),
-            derived: ((0, Duration::ZERO, 0), Rate::from_bps(1)),
+            rate: None,
             release: Time::NEVER,
             probes: 0,
             probe_space: Space::Initial,
@@ -104,10 +104,10 @@ impl Path {
 
     /// Its way is another one, of which nothing is known (section 9.4): what is under way on the old one counts no more.
     pub fn start_anew(&mut self, seed: u64) {
-        self.control = (self.config.control)(u64::from(self.config.datagram), seed);
-        self.follow_control();
         self.recovery.forget_path(self.config.initial_rtt);
         self.first = self.recovery.space(Space::Data).next_number();
+        self.control = (self.config.control)(u64::from(self.config.datagram), seed);
+        self.follow_control();
         self.marking.test_again();
         (self.cut_at, self.last_cut) = (None, None);
         self.pacer = Bucket::default();
@@ -135,6 +135,7 @@ impl Path {
             self.control.restrict(most, 0);
         }
         self.cwnd = self.control.cwnd().max(2 * self.datagram());
+        self.rate = None;
     }
 
     /// Whether a datagram more fits the window.
@@ -181,19 +182,22 @@ impl Path {
 
     /// So many bytes leave: when the next may.
     pub fn pace(&mut self, now: Time, bytes: u64) {
-        let srtt = self.recovery.rtt.srtt();
-        // Section 7.7: a little more than a window in a round-trip time.
-        let rate = self.control.pacing_rate().unwrap_or_else(|| {
-            let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
-            let from = (self.cwnd, srtt, part);
+        let rate = match self.rate {
+            Some(rate) => rate,
             // Several packets leave for each acknowledgement, and division is slow.
-            if self.derived.0 != from {
-                let rate = self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt.as_secs().max(1e-9);
-                self.derived = (from, Rate::from_bps(rate as u64 + 1));
-            }
-            self.derived.1
-        });
+            None => *self.rate.insert(self.pacing_rate()),
+        };
         self.pacer.on_sent(now, bytes, rate, BURST, self.datagram());
+    }
+
+    /// The rate that the control asks for, or else a little more than a window in a round-trip time (section 7.7).
+    #[inline(never)]
+    fn pacing_rate(&self) -> Rate {
+        self.control.pacing_rate().unwrap_or_else(|| {
+            let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
+            let srtt = self.recovery.rtt.srtt().as_secs().max(1e-9);
+            Rate::from_bps((self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt) as u64 + 1)
+        })
     }
 
     /// OnCongestionEvent (RFC 9002 appendix B.6): at most one for what was sent before the last. Whether this is one.

@@ -255,10 +255,15 @@ impl Connection {
 
     /// Forgets a stream that is over, and lets the peer open another one for it at once, so that it has as many as ever
     /// (section 4.6, which leaves it to us: so does quic-go, while quinn waits for an eighth of them, Chromium for half).
+    #[inline]
     pub(super) fn retire(&mut self, id: u64) {
-        if self.carries(id) || !self.streams.map.get(&id).is_some_and(Flow::is_settled) {
-            return;
+        if !self.carries(id) && self.streams.map.get(&id).is_some_and(Flow::is_settled) {
+            self.remove(id);
         }
+    }
+
+    #[inline(never)]
+    fn remove(&mut self, id: u64) {
         // What was to be sent again has arrived after all.
         self.streams.withdraw(id);
         self.streams.map.remove(&id);

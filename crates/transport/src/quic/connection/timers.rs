@@ -96,6 +96,7 @@ impl Connection {
 
     /// The space of the handshake that has something to send, and nothing under way that could bring an answer: data of the
     /// application's fills the window.
+    #[cold]
     fn kept_back(&self) -> Option<Space> {
         let spaces = &Space::ALL[..2];
         let recovery = &self.paths[0].recovery;
@@ -120,6 +121,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn deadlock_space(&self) -> Option<Space> {
         let waits = self.role == Role::Client && !self.progress.confirmed && !self.progress.complete;
         waits.then_some(if self.progress.sends[1] { Space::Handshake } else { Space::Initial })
@@ -131,6 +133,8 @@ impl Connection {
         let timer = if self.life != Life::Open || path.allowance() < LEAST_ROOM {
             // A server that may not send has nothing to wait for but the client.
             Time::NEVER
+        } else if self.progress.confirmed {
+            path.recovery.timer(now, true, None)
         } else {
             path.recovery.timer(now, self.counts_data(), self.deadlock_space())
         };
