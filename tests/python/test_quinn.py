@@ -196,14 +196,32 @@ def dissect(path: Path, *options: str) -> str:
 
 @pytest.mark.skipif(TSHARK is None, reason="no tshark")
 @pytest.mark.parametrize("stack", ["vazao", "quinn"])
-def test_a_server_sees_each_port_that_a_nat_gives_its_client(tmp_path: Path, stack: str) -> None:
-    text = built_in_scenarios()["interop-rebind-port"].read_text(encoding="utf-8")
+@pytest.mark.parametrize(("test", "hosts"), [("port", 1), ("addr", 3)])
+def test_a_server_sees_what_a_nat_makes_of_its_client(tmp_path: Path, stack: str, test: str, hosts: int) -> None:
+    text = built_in_scenarios()[f"interop-rebind-{test}"].read_text(encoding="utf-8")
     run_scenario(load(text, overrides=[("flow.0.transport.stack", stack)]), pcap=tmp_path)
     (server,) = (path for path in tmp_path.iterdir() if path.name.startswith("b"))
-    ports = dissect(server, "-Tfields", "-e", "udp.srcport", "-Y", "ip.src == 10.0.0.1").split()
-    seen = list(dict.fromkeys(ports))
-    assert seen == sorted(seen)
+    sources = dissect(server, "-Tfields", "-e", "ip.src", "-e", "udp.srcport", "-Y", "udp.dstport == 5001")
+    seen = list(dict.fromkeys(sources.splitlines()))
     assert len(seen) == 3
+    assert len({line.split()[0] for line in seen}) == hosts
+    ports = [line.split()[1] for line in seen]
+    assert ports == sorted(ports)
+
+
+@pytest.mark.parametrize("stack", ["vazao", "quinn"])
+def test_another_address_is_another_path(stack: str) -> None:
+    """RFC 9000 section 9.4: congestion control begins anew, unless it is only the port that is another."""
+    network = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="1000 packets"))
+    least = {}
+    for what in ("rebind", "rebind_address"):
+        told = {"kind": "quic", "stack": stack, "changes": [{"at": "1 s", what: 1}], "keep_alive": "100 ms"}
+        samples = vz.run(network, [vz.flow(vz.download("3 MB"), vz.Transport(told))], trace=["cwnd"]).samples
+        after = samples.filter((pl.col("measure") == "cwnd") & (pl.col("time_s") > 1))
+        least[what] = after["value"].min()
+    assert least["rebind_address"] == 10 * 1452
+    # Slow start had a second: more than 10 Mbit/s and 40 ms hold.
+    assert least["rebind"] > 50_000
 
 
 def test_a_client_goes_to_another_interface() -> None:

@@ -157,11 +157,12 @@ impl Connection {
 
     fn keep(&mut self, mut payload: Vec<u8>, transmit: &Transmit) {
         payload.truncate(transmit.size);
-        self.answers.push_back(Datagram { payload, ecn: codepoint(transmit), address: self.client(transmit) });
+        let address = self.client(transmit);
+        self.answers.push_back(Datagram { payload, ecn: codepoint(transmit), address });
     }
 
     /// The client's address of a datagram to be sent: its own, or where the server sends to.
-    fn client(&self, transmit: &Transmit) -> Address {
+    fn client(&mut self, transmit: &Transmit) -> Address {
         if transmit.destination == nat::server() { self.nat.current() } else { nat::address(transmit.destination) }
     }
 

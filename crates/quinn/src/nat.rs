@@ -3,29 +3,29 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use vazao_engine::Time;
 use vazao_engine::registry::Change;
-use vazao_transport::quic::Address;
+use vazao_transport::quic::{self, Address};
 
 /// The server's address, of which nothing depends but what a token says.
 pub fn server() -> SocketAddr {
-    (Ipv4Addr::new(10, 1, 0, 1), 443).into()
+    (Ipv4Addr::new(10, 255, 0, 1), 443).into()
 }
 
 /// The port that an interface's first address has; a NAT's others are beyond it.
 const PORT: u16 = 50_000;
 
-/// The client's address as a server's socket sees it: another port is the work of a NAT, another interface has another
-/// address.
+/// The client's address as a server's socket sees it: another port or another host is the work of a NAT, another interface has
+/// another address.
 pub fn socket(address: Address) -> SocketAddr {
-    (Ipv4Addr::new(10, 0, 0, address.way), PORT + u16::from(address.number)).into()
+    (Ipv4Addr::new(10, 0, address.host, address.way), PORT.wrapping_add(address.number)).into()
 }
 
 /// The address that such a socket stands for.
 pub fn address(socket: SocketAddr) -> Address {
-    let way = match socket {
-        SocketAddr::V4(socket) => socket.ip().octets()[3],
-        SocketAddr::V6(_) => 0,
+    let [host, way] = match socket {
+        SocketAddr::V4(socket) => [2, 3].map(|place| socket.ip().octets()[place]),
+        SocketAddr::V6(_) => [0; 2],
     };
-    Address { way, number: (socket.port() - PORT) as u8 }
+    Address { way, host, number: socket.port().wrapping_sub(PORT) }
 }
 
 /// The client's addresses over time.
@@ -33,9 +33,7 @@ pub fn address(socket: SocketAddr) -> Address {
 pub struct Nat {
     /// The interface that it uses.
     way: u8,
-    /// What a NAT has made of each interface's address, and how many addresses there were in all.
-    mapped: Vec<u8>,
-    count: u8,
+    addresses: quic::Nat,
     /// What is still to change, the next last; counted from the end of the handshake.
     changes: Vec<Change>,
     since: Option<Time>,
@@ -44,8 +42,9 @@ pub struct Nat {
 impl Nat {
     pub fn new(changes: &[Change]) -> Nat {
         let mut changes = changes.to_vec();
-        changes.sort_by_key(|change| std::cmp::Reverse(change.at));
-        Nat { changes, mapped: vec![0], count: 1, ..Nat::default() }
+        changes.sort_by_key(|change| change.at);
+        changes.reverse();
+        Nat { changes, ..Nat::default() }
     }
 
     /// The handshake is over.
@@ -66,32 +65,23 @@ impl Nat {
             && let Some(change) = self.changes.pop()
         {
             let way = (change.which - 1) as u8;
-            self.map(way);
-            if change.what == "rebind" {
-                self.mapped[usize::from(way)] = self.count;
-                self.count += 1;
-            } else {
+            if change.what == "migrate" {
                 moved |= self.way != way;
                 self.way = way;
+            } else {
+                self.addresses.rebind(way, change.what == "rebind_address");
             }
         }
         moved
     }
 
-    fn map(&mut self, way: u8) {
-        while self.mapped.len() <= usize::from(way) {
-            self.mapped.push(self.count);
-            self.count += 1;
-        }
-    }
-
     /// Its address as the world sees it.
-    pub fn current(&self) -> Address {
-        Address { way: self.way, number: self.mapped[usize::from(self.way)] }
+    pub fn current(&mut self) -> Address {
+        self.addresses.of(self.way)
     }
 
-    /// Whether what goes to an address reaches the client: a NAT lets nothing in for what it has forgotten.
+    /// Whether what goes to an address reaches the client.
     pub fn admits(&self, address: Address) -> bool {
-        self.mapped.get(usize::from(address.way)) == Some(&address.number)
+        self.addresses.admits(address)
     }
 }

@@ -180,10 +180,16 @@ impl Capture {
     /// The interface of side `at` of a QUIC connection that a datagram crosses, and whence and whither it goes as seen there.
     fn places(&self, (flow, at): FlowEnd, from: usize, client: quic::Address) -> (usize, [Place; 2]) {
         let ends = self.paths[flow][usize::from(client.way)];
-        // What a NAT makes of the client's address is another port, beyond it.
-        let shift = [if at == 1 { u16::from(client.number) } else { 0 }, 0];
-        let place = |side: usize| Place { address: ends[side].1, port: self.sockets[flow][side].0.port + shift[side] };
-        (ends[at].0, [from, 1 - from].map(place))
+        let mut places = [0, 1].map(|side| Place { address: ends[side].1, port: self.sockets[flow][side].0.port });
+        if at == 1 {
+            // What a NAT makes of the client's address is another port, beyond it, or an address of those that carriers share
+            // among their clients (RFC 6598).
+            places[0].port = places[0].port.wrapping_add(client.number);
+            if client.host > 0 {
+                places[0].address[..2].copy_from_slice(&[100, 64 + (client.host - 1) % 64]);
+            }
+        }
+        (ends[at].0, [from, 1 - from].map(|side| places[side]))
     }
 
     /// Puts secrets of a flow before what of its packets is still kept: whoever reads the file must have them first.

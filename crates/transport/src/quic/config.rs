@@ -138,10 +138,10 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("idle_timeout", ANY, "30 s", "silence after which a connection is given up"),
     Parameter::new(
         "changes",
-        Kind::Schedule(&["migrate", "rebind"]),
+        Kind::Schedule(&["migrate", "rebind", "rebind_address"]),
         "",
         "what becomes of the client's address, so long after the handshake: it goes to that interface (migrate), or a NAT gives \
-         that interface another address (rebind), and lets nothing in for the old one",
+         that interface another port (rebind) or another address (rebind_address), and lets nothing in for the old one",
     ),
     Parameter::new(
         "streams",

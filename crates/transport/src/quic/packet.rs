@@ -94,8 +94,10 @@ pub struct Header {
 pub struct Address {
     /// One of its interfaces, from 0.
     pub way: u8,
-    /// What the server sees, which a NAT may change: each address has another number.
-    pub number: u8,
+    /// What the server sees of its host: a NAT may make another one of it.
+    pub host: u8,
+    /// What the server sees besides, which a NAT may change, too: each address has another number.
+    pub number: u16,
 }
 
 /// A UDP datagram. Its room is used again.

@@ -102,8 +102,8 @@ impl End {
 #[derive(Default)]
 struct Seen {
     /// By the client's address.
-    bytes_sent: BTreeMap<u8, u64>,
-    bytes_received: BTreeMap<u8, u64>,
+    bytes_sent: BTreeMap<u16, u64>,
+    bytes_received: BTreeMap<u16, u64>,
     /// Highest limits told: of the connection, of streams.
     data_limit: u64,
     stream_limits: BTreeMap<u64, u64>,
@@ -113,7 +113,7 @@ struct Seen {
     next: [u64; 3],
     arrived: [RangeSet; 3],
     /// Whether it has reason to believe that the peer is where it says.
-    validated: BTreeSet<u8>,
+    validated: BTreeSet<u16>,
 }
 
 /// Whether a datagram is lost: which end sends it.

@@ -2,48 +2,20 @@
 
 use super::path::Trial;
 use super::*;
+use crate::quic::nat::Nat;
 use crate::quic::packet::{Address, Datagram};
 
 /// Challenges that are sent before an address is given up.
 const CHALLENGES: u32 = 3;
 
 /// What a side knows of the client's addresses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Addresses {
-    /// The client's: what a NAT has made of each interface's address, and how many addresses there were in all.
-    mapped: Vec<u8>,
-    count: u8,
+    /// The client's.
+    nat: Nat,
     /// How many of the changes have happened.
     changed: usize,
     challenges: u64,
-}
-
-impl Addresses {
-    pub fn new() -> Addresses {
-        Addresses { mapped: vec![0], count: 1, changed: 0, challenges: 0 }
-    }
-
-    /// The address of one of the client's interfaces.
-    pub fn of(&mut self, way: u8) -> Address {
-        while self.mapped.len() <= usize::from(way) {
-            self.mapped.push(self.count);
-            self.count += 1;
-        }
-        Address { way, number: self.mapped[usize::from(way)] }
-    }
-
-    /// A NAT gives an interface another address, in place of the one that it had.
-    fn rebind(&mut self, way: u8) -> Address {
-        self.of(way);
-        self.mapped[usize::from(way)] = self.count;
-        self.count += 1;
-        self.of(way)
-    }
-
-    /// Whether a NAT still knows an address.
-    fn is_known(&self, address: Address) -> bool {
-        self.mapped.get(usize::from(address.way)) == Some(&address.number)
-    }
 }
 
 impl Connection {
@@ -71,15 +43,15 @@ impl Connection {
             let (what, way) = (change.what, (change.which - 1) as u8);
             self.addresses.changed += 1;
             match what {
-                "rebind" => self.rebind(way),
-                _ => self.migrate(now, way),
+                "migrate" => self.migrate(now, way),
+                what => self.rebind(way, what == "rebind_address"),
             }
         }
     }
 
     /// A NAT forgets what it has made of an address, and makes something else of it from now on. Nobody tells the client.
-    fn rebind(&mut self, way: u8) {
-        let address = self.addresses.rebind(way);
+    fn rebind(&mut self, way: u8, moves: bool) {
+        let address = self.addresses.nat.rebind(way, moves);
         for path in self.paths.iter_mut().filter(|path| path.address.way == way) {
             path.address = address;
         }
@@ -87,7 +59,7 @@ impl Connection {
 
     /// The client goes to another interface (section 9.2): with another identifier, and a path of which nothing is known.
     fn migrate(&mut self, now: Time, way: u8) {
-        let address = self.addresses.of(way);
+        let address = self.addresses.nat.of(way);
         let before = std::mem::replace(&mut self.paths[0].address, address);
         if before == address {
             return;
@@ -101,7 +73,7 @@ impl Connection {
 
     /// Whether a datagram reaches this side: a NAT lets nothing in for an address that it has forgotten.
     pub(super) fn reaches(&self, address: Address) -> bool {
-        self.role == Role::Server || self.addresses.is_known(address)
+        self.role == Role::Server || self.addresses.nat.admits(address)
     }
 
     /// A packet of the data space has come from an address by a path. Where it is not the client's so far, and newer than all
@@ -138,6 +110,8 @@ impl Connection {
         (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
         if from.way != before.way {
             self.change_identifier(path);
+        }
+        if (from.way, from.host) != (before.way, before.host) {
             self.paths[path].start_anew(self.seed);
         }
         if returns {
@@ -190,7 +164,7 @@ impl Connection {
         if trial.sent == CHALLENGES {
             let before = trial.before;
             tried.trial = None;
-            tried.address = if self.role == Role::Client { self.addresses.of(before.way) } else { before };
+            tried.address = if self.role == Role::Client { self.addresses.nat.of(before.way) } else { before };
             tried.validated = true;
             self.paths[path].start_anew(self.seed);
             self.change_at = self.next_change();

@@ -152,7 +152,7 @@ impl Connection {
             role,
             progress: Progress::new(&config, role),
             paths: vec![first],
-            addresses: Addresses::new(),
+            addresses: Addresses::default(),
             seed,
             last_heard: Time::ZERO,
             streams: Streams::new(&config),

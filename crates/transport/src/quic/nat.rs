@@ -1,0 +1,62 @@
+//! The addresses that a client has in the eyes of its server, and the NAT that gives it others.
+
+use super::packet::Address;
+
+/// What a NAT has made of the address of each of a client's interfaces.
+#[derive(Clone, Debug)]
+pub struct Nat {
+    mapped: Vec<Address>,
+    /// How many addresses there were, and how many of another host.
+    count: u16,
+    hosts: u8,
+}
+
+impl Default for Nat {
+    /// The first interface has the first address.
+    fn default() -> Nat {
+        Nat { mapped: vec![Address::default()], count: 1, hosts: 0 }
+    }
+}
+
+impl Nat {
+    /// The address of an interface.
+    pub fn of(&mut self, way: u8) -> Address {
+        for way in self.mapped.len() as u8..=way {
+            self.mapped.push(Address { way, host: 0, number: self.count });
+            self.count = self.count.wrapping_add(1);
+        }
+        self.mapped[usize::from(way)]
+    }
+
+    /// The NAT forgets the address of an interface, and gives it another one: another port, or that of another host (`moves`).
+    pub fn rebind(&mut self, way: u8, moves: bool) -> Address {
+        let before = self.of(way);
+        self.hosts = self.hosts.wrapping_add(u8::from(moves));
+        let host = if moves { self.hosts } else { before.host };
+        self.mapped[usize::from(way)] = Address { way, host, number: self.count };
+        self.count = self.count.wrapping_add(1);
+        self.mapped[usize::from(way)]
+    }
+
+    /// Whether what goes to an address reaches the client: the NAT lets nothing in for what it has forgotten.
+    pub fn admits(&self, address: Address) -> bool {
+        self.mapped.get(usize::from(address.way)) == Some(&address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_current_is_let_in() {
+        let mut nat = Nat::default();
+        let first = nat.of(0);
+        assert_eq!(first, Address::default());
+        let port = nat.rebind(0, false);
+        let host = nat.rebind(0, true);
+        let other = nat.of(1);
+        assert_eq!([first, port, host, other].map(|address| nat.admits(address)), [false, false, true, true]);
+        assert_eq!([first, port, host, nat.rebind(0, false)].map(|address| address.host), [0, 0, 1, 1]);
+    }
+}
