@@ -381,14 +381,16 @@ def sctp(
 def quic(
     cc: Control | None = None,
     *,
-    handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"] | None = None,
+    handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"]
+    | None = None,
     **more: Any,
 ) -> Transport:
     """QUIC with a congestion control (`"cubic"` by default) and any of its settings: `datagram`, `pacing`, `ecn`, …
 
     `handshake` says how many round trips pass before the client's data: one, none (`"0-rtt"`: the two have met), or two
     (`"retry"`: the client is to prove its address first). With `"0-rtt-rejected"` the server has forgotten the
-    client; `"gquic-1-rtt"`, `"gquic-2-rtt"` (which negotiates the version first) and `"gquic-0-rtt"` are Google's before TLS.
+    client; `"gquic-1-rtt"`, `"gquic-2-rtt"` (which negotiates the version first) and `"gquic-0-rtt"` are Google's
+    before TLS.
     """
     return Transport(_given(kind="quic", cc=cc, handshake=handshake) | more)
 

@@ -18,7 +18,7 @@ from scipy import stats
 import synthetic
 from vazao import figures
 from vazao.errors import ResultsError, StudyError
-from vazao.figures.chart import Face, log_ticks
+from vazao.figures.chart import Face, in_lines, log_ticks
 from vazao.figures.rows import CAP, boxes, half_width, interval95, thin
 from vazao.figures.theme import PAPER
 from vazao.figures.units import Unit, title_of, unit_of
@@ -315,3 +315,14 @@ def test_a_trace_is_drawn_by_flow() -> None:
     assert {row["series"] for row in queue["datasets"]["rows"]} == {"bottleneck forward"}
     with pytest.raises(ResultsError, match="no samples of 'rtt'"):
         figures.trace_chart(samples, "rtt")
+
+
+def test_labels_of_categories_use_the_room_they_have() -> None:
+    four = ["segments of 1448 bytes", "initial window of ten", "buffers that grow", "quick acknowledgements"]
+    assert in_lines(four, 580)["segments of 1448 bytes"] == ["segments of", "1448\xa0bytes"]
+    # A number is not parted from its unit, nor a word that a hyphen only shortens.
+    assert in_lines(["1 %", "10 %"], 10) == {"1 %": ["1\xa0%"], "10 %": ["10\xa0%"]}
+    assert in_lines(["quic-bbr", "TLS (1-RTT)"], 10) == {
+        "quic-bbr": ["quic-", "bbr"],
+        "TLS (1-RTT)": ["TLS", "(1-RTT)"],
+    }

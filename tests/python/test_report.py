@@ -321,3 +321,25 @@ def test_a_link_from_the_verdicts_leads_to_its_claim(browser: Any, page: Path) -
     box = shown.locator("#claim-slow-starts-alike").bounding_box()
     assert 0 <= box["y"] < 600
     shown.close()
+
+
+def test_labels_stand_between_the_nodes_they_are_about() -> None:
+    slow, fast = synthetic.point_to_point(), synthetic.point_to_point()
+    for side in fast["links"][0], fast["links"][0]["reverse"]:
+        side["rate_bps"], side["delay_s"] = 1e9, 0.2
+    svg = network.draw([slow, fast], "Network")
+    a, b = (float(x) for x in re.findall(r'class="name" x="([-.\d]+)"', svg))
+    text = next(text for text in re.findall(r"<tspan[^>]*>([^<]+)<", svg) if "Gbit/s" in text)
+    assert abs(b - a) - network.HOST[0] >= network.LETTER * len(text)
+
+
+def test_a_network_that_is_part_of_another_is_drawn_as_that() -> None:
+    small, large = synthetic.dumbbell(2), synthetic.dumbbell(10)
+    assert network.shape(small) < network.shape(large)
+    assert not network.shape(synthetic.point_to_point()) < network.shape(large)
+    shared = min(small["links"], key=lambda link: link["rate_bps"])
+    for side in shared, shared["reverse"]:
+        side["rate_bps"] = 1e9
+    svg = network.draw([small, large], "Network")
+    assert svg.count("7 more") == 2
+    assert "10 Mbit/s – 1 Gbit/s" in svg

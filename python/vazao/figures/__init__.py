@@ -147,7 +147,8 @@ def files(one: Drawing) -> dict[str, bytes]:
 def labels(study: Study, store: Store, column: str) -> list[str]:
     """Every label a column has in the study, in order; a label's place gives its colour in every figure.
 
-    A factor's labels are its levels as written; any other column's are what figures that colour by it show.
+    A factor's labels are its levels as written; any other column's are what figures that colour by it show, in the
+    order of a factor that has them all, if there is one.
     """
     if levels := [str(label) for label in study.labels(column)]:
         return levels
@@ -155,6 +156,10 @@ def labels(study: Study, store: Store, column: str) -> list[str]:
     for figure in study.figures:
         if figure.color == column:
             known |= dict.fromkeys(prepare(figure, store).frame[column].unique(maintain_order=True))
+    for factor in dict.fromkeys(factor.name for part in study.parts for factor in part.factors):
+        levels = [str(label) for label in study.labels(factor)]
+        if known and known.keys() <= set(levels):
+            return [label for label in levels if label in known]
     return list(known)
 
 

@@ -5,6 +5,7 @@ A figure is a set of layers over prepared rows (:mod:`.rows`), perhaps split int
 Altair chart with its own clickable legend, and the page's chart, whose legend is the page's own.
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -187,15 +188,18 @@ def x_channel(plot: Plot) -> Spec:
         return {"field": figure.x, **number_axis(plot, "x", plot.rows.frame[figure.x].to_list())}
     if plot.x_is_number:
         order: list[Any] = sorted(plot.rows.frame[figure.x].unique().to_list())
-        text, longest = plot.unit("x").expression("datum.value", 3), 8
+        text = lines = plot.unit("x").expression("datum.value", 3)
+        longest = 8
     else:
         order = plot.present(figure.x)
-        text, longest = "datum.label", max((len(w) for label in order for w in WORDS.split(label)), default=1)
+        broken = in_lines(order, size(plot)["width"])
+        text, lines = "datum.label", f"{json.dumps(broken, ensure_ascii=False)}[datum.label]"
+        longest = max((len(line) for label in broken.values() for line in label), default=1)
     width = "width" if figure.facet is None else "child_width"
     tight = f"{width} < {len(order) * (LETTER * longest + 6):.0f}"
     axis = {
         "ticks": False, "labelOverlap": False,
-        "labelExpr": f"{tight} ? {text} : split({text}, regexp('{WORDS.pattern}'))",
+        "labelExpr": f"{tight} ? {text} : {lines}",
         "labelAngle": {"expr": f"{tight} ? -40 : 0"},
         "labelAlign": {"expr": f"{tight} ? 'right' : 'center'"},
         "labelBaseline": {"expr": f"{tight} ? 'middle' : 'top'"},
@@ -203,8 +207,29 @@ def x_channel(plot: Plot) -> Spec:
     return {"field": figure.x, "type": "ordinal", "sort": order, "title": plot.title("x"), "axis": axis}
 
 
-WORDS = re.compile("(?<=-)| ")
-"""Where a category's label may break into lines."""
+def in_lines(labels: Sequence[str], width: float) -> dict[str, list[str]]:
+    """Each category's label in lines that stand beside the others in two thirds of `width`: a page may have less.
+
+    No line is shorter than the longest word, and a number keeps its unit.
+    """
+    kept = {label: re.sub(r"(?<=\d) (?=\S{1,6}(\s|$))", "\xa0", label) for label in labels}
+    words = max((len(word) for label in kept.values() for word in re.split(rf"{HYPHEN}| ", label)), default=1)
+    room = max(words, int((width * 2 / 3 / max(len(labels), 1) - 6) / LETTER))
+    return {label: lines_of(text, room) for label, text in kept.items()}
+
+
+def lines_of(text: str, room: int) -> list[str]:
+    """A text in lines of so many letters at most, broken at blanks and after hyphens."""
+    lines = [""]
+    for word in re.split(rf"{HYPHEN}|(?<= )", text):
+        if lines[-1] and len((lines[-1] + word).rstrip(" ")) > room:
+            lines.append("")
+        lines[-1] += word
+    return [line.strip(" ") for line in lines]
+
+
+HYPHEN = r"(?<=\w\w-)"
+"""Behind a hyphen that a line may end with: not that of 1-RTT."""
 
 LETTER = 6.2
 """Width of a letter of a label, in points: categories too wide to stand side by side are slanted."""

@@ -17,7 +17,7 @@ SUFFIXES = {"_bps": "bit/s", "_bytes": "B", "_packets": "packets", "_s": "s"}
 SPELLINGS = {"bps": "bit/s", "bytes": "B", "seconds": "s", "percent": "%", "ratio": "", "1": ""}
 """What a study may write for a unit, beside the unit's own symbol."""
 
-PERCENT_COLUMNS = {"utilisation", "loss_rate", "slow_start_loss"}
+PERCENT_COLUMNS = {"utilisation", "loss_rate", "slow_start_loss", "sent_again"}
 """Ratios that everybody reads as a percentage."""
 
 FRACTIONS = PERCENT_COLUMNS | {"jain", "share"}

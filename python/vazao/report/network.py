@@ -65,26 +65,34 @@ class Link:
 PROPERTIES = ("rate_bps", "delay_s", "queue", "loss")
 
 
-def shape(graph: Graph) -> str:
-    """What graphs that can be drawn as one have in common: nodes and links, whatever the links' properties."""
-    nodes = [node["name"] for node in graph["nodes"]]
-    return repr((nodes, [(link["name"], link["source"], link["target"]) for link in graph["links"]]))
+Shape = frozenset[tuple[str, ...]]
+
+
+def shape(graph: Graph) -> Shape:
+    """What is drawn of a graph, whatever the links' properties: its nodes and links.
+
+    A graph whose shape is part of another's, as a dumbbell of two pairs is of one with ten, can be drawn as that.
+    """
+    nodes = {(node["name"], node["kind"]) for node in graph["nodes"]}
+    return frozenset(nodes | {(link["name"], link["source"], link["target"]) for link in graph["links"]})
 
 
 def merge(graphs: Sequence[Graph]) -> Graph:
-    """One graph of several of the same shape, each property of a link becoming the list of its values."""
+    """One graph of several, the largest of which holds the others' shapes; properties become lists of their values."""
+    largest = max(graphs, key=lambda graph: len(graph["nodes"]))
+    named = [{link["name"]: link for link in graph["links"]} for graph in graphs]
 
-    def values(number: int, reverse: bool) -> dict[str, list[Any]]:
-        links = [graph["links"][number] for graph in graphs]
+    def values(name: str, reverse: bool) -> dict[str, list[Any]]:
+        links = [links[name] for links in named if name in links]
         sides = [link["reverse"] if reverse and link.get("reverse") else link for link in links]
         return {key: list(dict.fromkeys(side.get(key) for side in sides)) for key in PROPERTIES}
 
     links = [
         {"name": link["name"], "source": link["source"], "target": link["target"]}
-        | {"forward": values(i, False), "reverse": values(i, True)}
-        for i, link in enumerate(graphs[0]["links"])
+        | {"forward": values(link["name"], False), "reverse": values(link["name"], True)}
+        for link in largest["links"]
     ]
-    return {**graphs[0], "links": links}
+    return {**largest, "links": links}
 
 
 def draw(graphs: Sequence[Graph], title: str, *, upright: bool = False) -> str:
@@ -100,6 +108,8 @@ def draw(graphs: Sequence[Graph], title: str, *, upright: bool = False) -> str:
     told = labelled(links, nodes)
     if upright:
         stand(nodes, links)
+    else:
+        widen(nodes, told)
     parts = [_link(link, nodes, link in narrow, upright) for link in links]
     label = _label_upright if upright else _label
     parts += [label(link, nodes, link in narrow) for link in told]
@@ -286,6 +296,22 @@ def stand(nodes: Mapping[str, Node], links: Iterable[Link]) -> None:
         node.x, node.y = node.y * SIDE / ROW, node.x * STEP / COLUMN
     for link in links:
         link.bend *= 1.5  # labels stand between the links, not above them
+
+
+def widen(nodes: Mapping[str, Node], told: Iterable[Link]) -> None:
+    """Draw the columns of a lying drawing apart, so that labels above level links stand between their nodes."""
+    factor = 1.0
+    for link in told:
+        a, b = nodes[link.source], nodes[link.target]
+        if a.y == b.y and not link.bend:
+            ends = sum(HOST[0] / 2 if node.host else ROUTER for node in (a, b))
+            letters = max(
+                len(" · ".join(texts(side)[:2])) + 2 * (link.forward != link.reverse)
+                for side in (link.forward, link.reverse)
+            )
+            factor = max(factor, (ends + LETTER * letters + 16) / abs(b.x - a.x))
+    for node in nodes.values():
+        node.x *= factor
 
 
 # Texts

@@ -139,20 +139,26 @@ def tally(findings: Sequence[Result], levels: Sequence[str]) -> list[dict[str, A
 
 
 def networks(study: Study) -> list[dict[str, Any]]:
-    """The networks of the study: parts on a network of the same shape share one drawing with all their values.
+    """The networks of the study: those that differ in values, or are part of a larger one, share one drawing.
 
     Each is drawn twice, lying for wide screens and upright for phones; the style sheet shows one of the two.
     """
-    shapes: dict[str, tuple[list[str], list[network.Graph]]] = {}
+    shapes: dict[network.Shape, tuple[list[str], list[network.Graph]]] = {}
     for part in study.parts:
         for graph in _graphs(study, part):
             names, graphs = shapes.setdefault(network.shape(graph), ([], []))
             names.append(part.title or part.name)
             graphs.append(graph)
+    for shape in sorted(shapes, key=len):
+        if whole := next((other for other in shapes if shape < other), None):
+            (names, graphs), (more_names, more_graphs) = shapes.pop(shape), shapes[whole]
+            shapes[whole] = (names + more_names, graphs + more_graphs)
     drawn = []
     for names, graphs in shapes.values():
         where = f" of: {'; '.join(dict.fromkeys(names))}" if len(shapes) > 1 else ""
         varied = " Ranges and alternatives are those of the design." if len(graphs) > 1 else ""
+        if len({len(graph["nodes"]) for graph in graphs}) > 1:
+            varied += " Drawn is the largest; the smaller are part of it."
         svg = Markup("").join(Markup(network.draw(graphs, "The network", upright=up)) for up in (False, True))
         drawn.append({"svg": svg, "caption": f"The network{where}.{varied}"})
     return drawn
