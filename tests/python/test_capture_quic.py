@@ -143,6 +143,18 @@ def test_every_handshake_is_decrypted(
     assert kinds == {"0", "2"} | early | ({RETRY} if handshake == "retry" else set())
 
 
+def test_what_is_told_of_large_windows_has_its_place(tmp_path: Path) -> None:
+    """Transport parameters of 1 GiB and more take eight bytes each (RFC 9000 section 16), in hellos that are as long as they need."""
+    windows = dict.fromkeys(["stream_window", "connection_window", "receive_buffer"], "2 GiB")
+    flow = vz.flow(vz.upload("100 kB"), vz.quic(handshake="retry", ack_frequency=8, **windows))
+    vz.run(losing(), [flow], pcap=tmp_path)
+    receiver = quic(tmp_path / "b.1.pcapng")
+    streams, _ = data(receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND))
+    assert streams == {0: stream_bytes(0, 100_000)}
+    messages = set(receiver["tls.handshake.type"].drop_nulls().str.split(",").explode())
+    assert messages == {"1", "2", "8", "11", "15", "20"}
+
+
 def test_streams_take_turns_and_the_peer_is_asked_for_fewer_acknowledgements(tmp_path: Path) -> None:
     """Four streams of the client's (RFC 9000 section 2.1), and ACK_FREQUENCY (0xaf) from both sides."""
     flow = vz.flow(vz.upload("400 kB"), vz.quic(streams=4, ack_frequency=8))

@@ -8,11 +8,13 @@ use crate::{chance, identity};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
+    ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, NoneTokenStore, ServerConfig, TokenLog, TokenMemoryCache,
+    TokenReuseError, TransportConfig, ValidationTokenConfig, VarInt,
 };
 use ring::{hkdf, hmac};
 use rustls::KeyLog;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 use vazao_transport::library::Plan;
 
 /// Why something cannot be had.
@@ -84,24 +86,43 @@ pub fn endpoint(datagram: u16) -> Result<Arc<EndpointConfig>> {
     Ok(Arc::new(config))
 }
 
-/// The client's side of connections.
-pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>) -> Result<ClientConfig> {
+/// Tokens that servers send for later connections, as many as the library does by default.
+const TOKENS: u32 = 2;
+
+/// What a server remembers of the tokens that it gave away: here each comes back once.
+struct Trusting;
+
+impl TokenLog for Trusting {
+    fn check_and_insert(&self, _: u128, _: SystemTime, _: Duration) -> std::result::Result<(), TokenReuseError> {
+        Ok(())
+    }
+}
+
+/// The client's side of connections; if the two `meet_again` it keeps what proves its address later.
+pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>, meet_again: bool) -> Result<ClientConfig> {
     let tls = identity::client(log).map_err(|error| error.to_string())?;
     let tls = QuicClientConfig::try_from(tls).map_err(|error| error.to_string())?;
     let mut config = ClientConfig::new(Arc::new(tls));
-    config
-        .transport_config(transport)
-        .token_store(Arc::new(NoneTokenStore))
-        .initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&chance::bytes::<20>())));
+    if meet_again {
+        config.token_store(Arc::new(TokenMemoryCache::default()));
+    } else {
+        config.token_store(Arc::new(NoneTokenStore));
+    }
+    config.transport_config(transport).initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&chance::bytes::<20>())));
     Ok(config)
 }
 
-/// The server's side of connections. Call where chance can be drawn.
-pub fn server(transport: Arc<TransportConfig>, certificate: u64) -> Result<Arc<ServerConfig>> {
+/// The server's side of connections; if the two `meet_again` it gives away tokens. Call where chance can be drawn.
+pub fn server(transport: Arc<TransportConfig>, certificate: u64, meet_again: bool) -> Result<Arc<ServerConfig>> {
     let tls = identity::server(certificate).map_err(|error| error.to_string())?;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| error.to_string())?;
     let tokens = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&chance::bytes::<64>());
     let mut config = ServerConfig::new(Arc::new(tls), Arc::new(tokens));
     config.transport_config(transport).time_source(Arc::new(Date));
+    if meet_again {
+        let mut later = ValidationTokenConfig::default();
+        later.sent(TOKENS).log(Arc::new(Trusting));
+        config.validation_token_config(later);
+    }
     Ok(Arc::new(config))
 }

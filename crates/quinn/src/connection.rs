@@ -465,16 +465,17 @@ fn codepoint(transmit: &Transmit) -> Ecn {
 /// When the library cannot do what the plan asks for; says what.
 pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let handshake = plan.parameters.text("handshake");
+    let met = handshake.starts_with("0-rtt");
     let stream = |what: &str| vazao_engine::Stream::new(plan.seed, &format!("quinn/{what}"));
     let watches = [(); 2].map(|()| Arc::new(Mutex::new(Watch::default())));
     let secrets = Arc::new(Secrets::default());
     let records = [(); 2].map(|()| Records::default());
-    let client = config::client(config::transport(plan, &watches[0], &records[0])?, secrets.clone())?;
+    let client = config::client(config::transport(plan, &watches[0], &records[0])?, secrets.clone(), met)?;
     let certificate = plan.parameters.size("certificate").expect("a size with a default");
     let transport = config::transport(plan, &watches[1], &records[1])?;
-    let listener = || chance::with(&mut stream("keys"), || config::server(transport.clone(), certificate));
+    let listener = || chance::with(&mut stream("keys"), || config::server(transport.clone(), certificate, met));
     let mut server = listener()?;
-    if handshake.starts_with("0-rtt") {
+    if met {
         acquaint(plan, [stream("first client"), stream("first server")], client.clone(), server.clone())?;
         watches.iter().for_each(|watch| *watch.lock().expect("nobody else has it") = Watch::default());
         secrets.take();
@@ -493,7 +494,7 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     Ok(ends)
 }
 
-/// A first connection, in no time, from which the client has a ticket.
+/// A first connection, in no time, from which the client has a ticket and a token.
 fn acquaint(
     plan: &Plan,
     [first, second]: [vazao_engine::Stream; 2],

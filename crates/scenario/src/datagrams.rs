@@ -105,11 +105,12 @@ impl Sealer {
                 return encode_retry(&session.original(), &client, &server, &session.token(token.into()), out);
             }
         };
+        let retried = self.retry && (from == 1 || !token.is_empty());
         let is_known = from == 1 || packet.number >= self.known_from[packet.kind.space() as usize];
-        let destination = match (is_known, token.is_empty()) {
+        let destination = match (is_known, retried) {
             (true, _) => session.identifier(1 - from, identifier),
-            (false, true) => session.original(),
-            (false, false) => session.retry_source(),
+            (false, false) => session.original(),
+            (false, true) => session.retry_source(),
         };
         let source = session.identifier(from, 0);
         let header = Header {
@@ -120,7 +121,6 @@ impl Sealer {
             number: packet.number,
             number_bytes: packet.number_bytes,
         };
-        let retried = self.retry && (from == 1 || !token.is_empty());
         let write = |out: &mut Vec<u8>| {
             frames.iter().for_each(|frame| put(frame, from, kind, ranges, session, &mut self.data, out));
         };

@@ -306,6 +306,14 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     if stacks.contains(&Stack::Quinn) && parameters.text("handshake").starts_with("gquic") {
         return Err(whole.error("quinn has no handshake of Google's; write 1-rtt, 0-rtt, 0-rtt-rejected or retry"));
     }
+    if entry.build == Protocol::Quic
+        && parameters.get("address_token").is_some()
+        && !["1-rtt", "0-rtt", "0-rtt-rejected"].contains(&parameters.text("handshake"))
+    {
+        return Err(whole.error(
+            "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected: retry is for clients without one, and Google's CHLO has its own",
+        ));
+    }
     if stacks[0] != stacks[1]
         && entry.build == Protocol::Sctp
         && (parameters.integer("streams") > 1 || parameters.flag("unordered"))

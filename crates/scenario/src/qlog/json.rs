@@ -19,17 +19,17 @@ pub(super) fn space_name(space: Space, early: bool) -> &'static str {
 pub(super) fn packet(header: &Header, frames: &[Frame]) -> Value {
     let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
     let raw = json!({ "length": bytes });
-    let token = |length: u16| json!({ "type": "retry", "length": length });
     let mut fields = match header.kind {
         Kind::Retry(length) => {
-            return json!({ "header": { "packet_type": "retry" }, "retry_token": token(length), "raw": raw });
+            return json!({ "header": { "packet_type": "retry" }, "retry_token": { "type": "retry", "length": length }, "raw": raw });
         }
         kind => {
             json!({ "packet_type": space_name(kind.space(), kind == Kind::ZeroRtt), "packet_number": header.number })
         }
     };
     if let Kind::Initial(length @ 1..) = header.kind {
-        fields["token"] = token(length);
+        // A Retry's or that of an earlier connection: the packet does not say.
+        fields["token"] = json!({ "length": length });
     }
     json!({ "header": fields, "raw": raw })
 }

@@ -54,6 +54,13 @@ pub const PARAMETERS: &[Parameter] = &[
          Google's CHLO, REJ and SHLO of 2013 to 2020; gquic-2-rtt: the same after a CHLO of a version that the server does not speak",
     ),
     Parameter::new(
+        "address_token",
+        Kind::Flag,
+        "",
+        "the client has a token of an earlier connection that proves its address (NEW_TOKEN, RFC 9000 section 8.1.3), so that the \
+         server need not wait for more of it before it sends more than three times what has come; default: with 0-rtt",
+    ),
+    Parameter::new(
         "certificate",
         Kind::Size(100),
         "2.5 kB",
@@ -183,6 +190,8 @@ pub const PARAMETERS: &[Parameter] = &[
 #[allow(missing_docs)]
 pub struct Config {
     pub handshake: Handshake,
+    /// Whether the client has a token that proves its address.
+    pub address_token: bool,
     /// Bytes of the server's Certificate message.
     pub certificate: u64,
     /// Bytes of a full datagram.
@@ -229,7 +238,9 @@ impl Config {
         let size = |name| parameters.size(name).expect("a size with a default");
         let mut changes = parameters.schedule("changes").to_vec();
         changes.sort_by_key(|change| change.at);
+        let given_flag = |name| parameters.get(name).map(|_| parameters.flag(name));
         Config {
+            address_token: given_flag("address_token").unwrap_or(parameters.text("handshake") == "0-rtt"),
             handshake: match parameters.text("handshake") {
                 "0-rtt" => Handshake::Early,
                 "0-rtt-rejected" => Handshake::Rejected,
@@ -249,7 +260,7 @@ impl Config {
             rules: if parameters.text("recovery") == "google" { Rules::Google } else { Rules::Rfc9002 },
             fec: parameters.integer("fec") as usize,
             initial_rtt: duration("initial_rtt"),
-            ecn: parameters.get("ecn").map(|_| parameters.flag("ecn")),
+            ecn: given_flag("ecn"),
             ack_every: parameters.integer("ack_every") as u32,
             max_ack_delay: duration("max_ack_delay"),
             ack_frequency: parameters.get("ack_frequency").map(|_| parameters.integer("ack_frequency") as u32),

@@ -1,6 +1,7 @@
 //! How large the messages of the TLS handshake are that CRYPTO frames carry (RFC 8446 section 4, RFC 9001).
 
 use super::config::{Config, Handshake};
+use super::frame::varint;
 
 /// Bytes of each message; 0 of those that there are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +23,20 @@ pub struct Messages {
 /// What a resumption adds to a ClientHello: a ticket's identity and its binder, and that early data comes.
 const RESUMPTION: u64 = 260;
 
+/// Bytes that windows of 1 GiB and more take beside the four that others do: that of the connection, and of three kinds of stream
+/// (RFC 9000 section 18.2).
+fn long_windows(config: &Config) -> u64 {
+    let beyond = |window| u64::from(varint(window).saturating_sub(4));
+    beyond(config.connection_window) + 3 * beyond(config.stream_window)
+}
+
 impl Messages {
     /// Those of a handshake with these settings.
     pub fn new(config: &Config) -> Messages {
         let whole = Messages {
-            client_hello: 320,
+            client_hello: 320 + long_windows(config),
             server_hello: 90,
-            encrypted_extensions: 140,
+            encrypted_extensions: 140 + long_windows(config),
             certificate: config.certificate,
             certificate_verify: 264,
             finished: 36,

@@ -36,15 +36,10 @@ impl Progress {
             sends: [is_client, false, is_client && early],
             reads: [true, false, false],
             early: is_client && early,
-            complete: false,
-            confirmed: false,
-            retry_due: false,
-            token: 0,
             asks: !is_client && config.handshake == Handshake::GoogleNegotiated,
             hello: CHLO,
-            finished: 0,
             flight: [reject, SHLO],
-            started: false,
+            ..Progress::default()
         })
     }
 }

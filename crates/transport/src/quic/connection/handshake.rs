@@ -6,7 +6,7 @@ use crate::quic::frame::Frame;
 use crate::quic::messages::Messages;
 use crate::quic::stream::{Incoming, Outgoing};
 
-/// Bytes of a Retry's token.
+/// Bytes of a token, of a Retry or of an earlier connection.
 pub(super) const TOKEN: u16 = 64;
 
 /// The handshake's bytes of a space, out and in, and how many are to come.
@@ -18,7 +18,7 @@ pub(super) struct Crypto {
 }
 
 /// How far the handshake has come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub crypto: [Crypto; 3],
     /// Which spaces may be sent in, and which read.
@@ -58,15 +58,12 @@ impl Progress {
             sends: [is_client, false, is_client && early],
             reads: [true, false, !is_client && resumed],
             early: is_client && early,
-            complete: false,
-            confirmed: false,
-            retry_due: false,
-            token: 0,
+            token: if is_client && config.address_token { TOKEN } else { 0 },
             asks: !is_client && config.handshake == Handshake::Retry,
             hello,
             finished,
             flight,
-            started: false,
+            ..Progress::default()
         }
     }
 }
