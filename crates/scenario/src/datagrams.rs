@@ -30,13 +30,13 @@ impl Sealer {
     pub fn new(scenario: &Scenario, number: usize) -> Sealer {
         let flow = &scenario.flows[number];
         let setup = setup(flow, secret(scenario.seed, number));
-        Sealer {
-            retry: setup.retry,
-            session: Session::new(&setup),
-            knows: false,
-            known_from: [u64::MAX; 3],
-            data: Vec::new(),
-        }
+        let session = Session::new(&setup);
+        debug_assert_eq!(
+            session.lengths(),
+            Messages::new(&settings(flow)).lengths(),
+            "what is counted is what is said"
+        );
+        Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
     }
 
     /// By what its packets can be decrypted.

@@ -176,6 +176,14 @@ fn documents_that_are_none() {
         ),
         (flow("{ kind = \"page\", http = \"2\" }", "\"quic\""), "flow.0.app", "over quic write http = \"3\""),
         (flow("\"video\"", "{ kind = \"quic\", streams = 3 }"), "flow.0.app", "give it a duration"),
+        (
+            flow(
+                "{ kind = \"upload\", size = \"1 kB\" }",
+                "{ kind = \"quic\", handshake = \"retry\", address_token = true }",
+            ),
+            "flow.0.transport",
+            "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected",
+        ),
         (flow("\"page\"", "{ kind = \"quic\", streams = 3 }"), "flow.0.app", "its own use for streams"),
         (flow("{ kind = \"page\", http = 2 }", "\"tcp\""), "flow.0.app.http", "one of 1.1, 2, 3"),
         (flow("\"page\"", "{ kind = \"sctp\", streams = 3 }"), "flow.0.app", "its own use for streams"),

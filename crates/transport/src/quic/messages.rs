@@ -63,6 +63,11 @@ impl Messages {
         }
     }
 
+    /// Bytes of the client's two flights, and of the server's two, in Initial and in Handshake packets.
+    pub fn lengths(&self) -> [[usize; 2]; 2] {
+        [[self.client_hello, self.finished], self.answer()].map(|flights| flights.map(|bytes| bytes as usize))
+    }
+
     /// What the server says in Initial and in Handshake packets.
     pub fn answer(&self) -> [u64; 2] {
         let proof = self.certificate + self.certificate_verify;

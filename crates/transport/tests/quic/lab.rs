@@ -2,36 +2,14 @@
 //! applications at both ends; and what must hold of every datagram.
 
 use crate::exchange::{Exchange, Talker};
+pub use crate::weather::Weather;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, Constructor, Setup, build, build_slow_start};
 use vazao_engine::registry::{Entry, Parameters, Raw, find};
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
 use vazao_transport::{RangeSet, Stream};
-
-/// How the path treats datagrams, both ways.
-#[derive(Clone, Debug)]
-pub struct Weather {
-    /// One way, without jitter, in milliseconds.
-    pub delay: u64,
-    /// Most that a datagram may be late, which reorders, in milliseconds.
-    pub jitter: u64,
-    /// Probability of each fate, in per cent. A corrupted datagram fails its checksum at the host: it is a lost one.
-    pub loss: u64,
-    pub duplication: u64,
-    /// Of datagrams that may be: how many are marked.
-    pub marking: u64,
-    /// Nothing passes in these milliseconds.
-    pub outages: Vec<Range<u64>>,
-}
-
-impl Weather {
-    pub fn fair(delay: u64) -> Weather {
-        Weather { delay, jitter: 0, loss: 0, duplication: 0, marking: 0, outages: Vec::new() }
-    }
-}
 
 /// Settings by name, as a scenario gives them; the rest are defaults.
 pub fn config(given: &[(&str, Raw)]) -> Config {
@@ -267,18 +245,12 @@ impl Lab {
 
     fn launch(&mut self, from: usize, datagram: Datagram) {
         self.datagrams += 1;
-        let lost = (self.lose)(from, &datagram);
-        let ms = self.now.as_nanos() / 1_000_000;
-        let calm = self.datagrams > self.calm_after;
-        let out = self.weather.outages.iter().any(|outage| outage.contains(&ms));
-        if lost || out || (!calm && self.random.below(100) < self.weather.loss) {
+        if (self.lose)(from, &datagram) {
             return;
         }
-        let copies = if !calm && self.random.below(100) < self.weather.duplication { 2 } else { 1 };
-        for copy in 0..copies {
-            let late = if calm { 0 } else { self.random.below(self.weather.jitter * 1_000_000 + 1) };
-            let at = self.now + Duration::from_millis(self.weather.delay) + Duration::from_nanos(late);
-            let marked = datagram.ecn != Ecn::NotEct && self.random.below(100) < self.weather.marking;
+        let (calm, may_be_marked) = (self.datagrams > self.calm_after, datagram.ecn != Ecn::NotEct);
+        let arrivals = self.weather.arrivals(self.now, calm, may_be_marked, &mut self.random);
+        for ((at, marked), copy) in arrivals.into_iter().zip(0..) {
             let ecn = if marked { Ecn::Ce } else { datagram.ecn };
             self.under_way.insert((at, 2 * self.datagrams + copy), (1 - from, datagram.clone(), ecn));
         }

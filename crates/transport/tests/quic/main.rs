@@ -9,3 +9,5 @@ mod flow_control;
 mod google;
 mod handshake;
 mod lab;
+#[path = "../shared/weather.rs"]
+mod weather;

@@ -19,7 +19,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     let outages = prop::collection::vec((0_u64..4_000, 1_u64..3_000), 0..2);
     (1_u64..60, 0_u64..40, 0_u64..30, 0_u64..10, outages).prop_map(|(delay, jitter, loss, duplication, outages)| {
         let outages = outages.into_iter().map(|(start, length)| start..start + length).collect();
-        Weather { delay, jitter, loss, duplication, outages }
+        Weather { delay, jitter, loss, duplication, marking: 0, outages }
     })
 }
 

@@ -1,33 +1,13 @@
 //! Two endpoints joined by disjoint paths that lose, delay, reorder, duplicate and corrupt as they are told, in virtual
 //! time, with applications at both ends; and what must hold at every event.
 
+pub use crate::weather::Weather;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, Time};
 use vazao_transport::sctp::{Association, Config, PARAMETERS, Packet, State};
 use vazao_transport::{RangeSet, Stream};
-
-/// How a path treats packets, both ways.
-#[derive(Clone, Debug)]
-pub struct Weather {
-    /// One way, without jitter, in milliseconds.
-    pub delay: u64,
-    /// Most that a packet may be late, which reorders, in milliseconds.
-    pub jitter: u64,
-    /// Probability of each fate, in per cent. A corrupted packet fails its checksum at the host: it is a lost one.
-    pub loss: u64,
-    pub duplication: u64,
-    /// Nothing passes in these milliseconds.
-    pub outages: Vec<Range<u64>>,
-}
-
-impl Weather {
-    pub fn fair(delay: u64) -> Weather {
-        Weather { delay, jitter: 0, loss: 0, duplication: 0, outages: Vec::new() }
-    }
-}
 
 /// Settings by name, as a scenario gives them; the rest are defaults.
 pub fn config(message: Option<u64>, given: &[(&str, Raw)]) -> Config {
@@ -144,18 +124,12 @@ impl Lab {
 
     fn launch(&mut self, from: usize, path: usize, packet: Packet) {
         self.packets += 1;
-        let lost = (self.lose)(from, path, &packet);
-        let weather = &self.paths[path];
-        let ms = self.now.as_nanos() / 1_000_000;
-        let calm = self.packets > self.calm_after;
-        let out = weather.outages.iter().any(|outage| outage.contains(&ms));
-        if lost || out || (!calm && self.random.below(100) < weather.loss) {
+        if (self.lose)(from, path, &packet) {
             return;
         }
-        let copies = if !calm && self.random.below(100) < weather.duplication { 2 } else { 1 };
-        for copy in 0..copies {
-            let late = if calm { 0 } else { self.random.below(weather.jitter * 1_000_000 + 1) };
-            let at = self.now + Duration::from_millis(weather.delay) + Duration::from_nanos(late);
+        let calm = self.packets > self.calm_after;
+        let arrivals = self.paths[path].arrivals(self.now, calm, false, &mut self.random);
+        for ((at, _), copy) in arrivals.into_iter().zip(0..) {
             self.under_way.insert((at, 2 * self.packets + copy), (1 - from, path, packet.clone()));
         }
     }

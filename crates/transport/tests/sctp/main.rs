@@ -12,3 +12,5 @@ mod partial_delivery;
 mod restart;
 mod shutdown;
 mod timers;
+#[path = "../shared/weather.rs"]
+mod weather;

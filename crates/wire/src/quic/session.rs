@@ -128,6 +128,11 @@ impl Session {
         expand_label(&self.seed, "retry id", &[])
     }
 
+    /// Bytes of the client's two flights, and of the server's two.
+    pub fn lengths(&self) -> [[usize; 2]; 2] {
+        [0, 1].map(|side| [&self.handshake.hellos, &self.handshake.flights].map(|said| said[side].len()))
+    }
+
     /// The stateless reset token of an identifier.
     pub fn reset_token(&self, side: usize, sequence: u64) -> [u8; 16] {
         reset_token(&self.seed, side, sequence)
