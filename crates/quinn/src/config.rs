@@ -113,8 +113,13 @@ pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>, meet_again:
 }
 
 /// The server's side of connections; if the two `meet_again` it gives away tokens. Call where chance can be drawn.
-pub fn server(transport: Arc<TransportConfig>, certificate: u64, meet_again: bool) -> Result<Arc<ServerConfig>> {
-    let tls = identity::server(certificate).map_err(|error| error.to_string())?;
+pub fn server(
+    transport: Arc<TransportConfig>,
+    certificate: u64,
+    log: Arc<dyn KeyLog>,
+    meet_again: bool,
+) -> Result<Arc<ServerConfig>> {
+    let tls = identity::server(certificate, log).map_err(|error| error.to_string())?;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| error.to_string())?;
     let tokens = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&chance::bytes::<64>());
     let mut config = ServerConfig::new(Arc::new(tls), Arc::new(tokens));

@@ -79,9 +79,9 @@ pub(crate) struct Incoming {
 impl Connection {
     /// A client, which begins as `begins` says with its first call, or else the server that `listens`.
     fn new(plan: &Plan, mut chance: vazao_engine::Stream, role: Role) -> Result<Connection, String> {
-        let (side, begins, listens, watch, secrets) = match role {
-            Role::Client(begins, watch, secrets) => (0, Some(begins), None, watch, secrets),
-            Role::Server(listens, watch) => (1, None, Some(listens), watch, Arc::default()),
+        let (side, begins, listens, watch) = match role {
+            Role::Client(begins, watch) => (0, Some(begins), None, watch),
+            Role::Server(listens, watch) => (1, None, Some(listens), watch),
         };
         let handshake = plan.parameters.text("handshake");
         let datagram = plan.parameters.integer("datagram") as u16;
@@ -98,7 +98,7 @@ impl Connection {
             nat: Nat::new(plan.parameters.schedule("changes")),
             chance,
             watch,
-            secrets,
+            secrets: Arc::default(),
             records: Records::default(),
             now: Time::ZERO,
             due: Time::NEVER,
@@ -450,7 +450,7 @@ impl Stream for Connection {
 
 /// What an end is, and what is its own alone.
 enum Role {
-    Client(ClientConfig, Arc<Mutex<Watch>>, Arc<Secrets>),
+    Client(ClientConfig, Arc<Mutex<Watch>>),
     Server(Arc<quinn_proto::ServerConfig>, Arc<Mutex<Watch>>),
 }
 
@@ -473,7 +473,8 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let client = config::client(config::transport(plan, &watches[0], &records[0])?, secrets.clone(), met)?;
     let certificate = plan.parameters.size("certificate").expect("a size with a default");
     let transport = config::transport(plan, &watches[1], &records[1])?;
-    let listener = || chance::with(&mut stream("keys"), || config::server(transport.clone(), certificate, met));
+    let server = || config::server(transport.clone(), certificate, secrets.clone(), met);
+    let listener = || chance::with(&mut stream("keys"), server);
     let mut server = listener()?;
     if met {
         acquaint(plan, [stream("first client"), stream("first server")], client.clone(), server.clone())?;
@@ -487,10 +488,12 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     }
     let [first, second] = watches;
     let mut ends = [
-        Connection::new(plan, stream("client"), Role::Client(client, first, secrets))?,
+        Connection::new(plan, stream("client"), Role::Client(client, first))?,
         Connection::new(plan, stream("server"), Role::Server(server, second))?,
     ];
-    ends.iter_mut().zip(records).for_each(|(end, records)| end.records = records);
+    for (end, records) in ends.iter_mut().zip(records) {
+        (end.records, end.secrets) = (records, secrets.clone());
+    }
     Ok(ends)
 }
 
@@ -502,7 +505,7 @@ fn acquaint(
     server: Arc<quinn_proto::ServerConfig>,
 ) -> Result<(), String> {
     let mut ends = [
-        Connection::new(plan, first, Role::Client(client, Arc::default(), Arc::default()))?,
+        Connection::new(plan, first, Role::Client(client, Arc::default()))?,
         Connection::new(plan, second, Role::Server(server, Arc::default()))?,
     ];
     let now = Time::ZERO;

@@ -38,8 +38,8 @@ fn chain(size: u64) -> Vec<CertificateDer<'static>> {
     chain
 }
 
-/// The server's side of TLS, whose Certificate message has `certificate` bytes.
-pub fn server(certificate: u64) -> Result<rustls::ServerConfig, Error> {
+/// The server's side of TLS, whose Certificate message has `certificate` bytes; its secrets go to `log`.
+pub fn server(certificate: u64, log: Arc<dyn KeyLog>) -> Result<rustls::ServerConfig, Error> {
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY));
     let mut config = rustls::ServerConfig::builder_with_details(Arc::new(provider()), Arc::new(Date))
         .with_protocol_versions(&[&TLS13])?
@@ -48,6 +48,7 @@ pub fn server(certificate: u64) -> Result<rustls::ServerConfig, Error> {
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     // Early data, as QUIC wants it said (RFC 9001 section 4.6.1).
     config.max_early_data_size = u32::MAX;
+    config.key_log = log;
     Ok(config)
 }
 

@@ -128,7 +128,7 @@ impl<P: Probe> World<P> {
         let endpoint = &mut self.endpoints[index];
         let end = endpoint.end();
         if let Machine::Library(library) = &mut endpoint.machine {
-            self.probe.on_log(end, &library.take_log());
+            self.probe.on_log(self.now, end, &library.take_log());
         }
     }
 

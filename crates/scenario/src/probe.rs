@@ -42,7 +42,7 @@ pub(crate) trait Probe {
     /// A library sends or receives a datagram, marked as it is there.
     fn on_payload(&mut self, _now: Time, _end: FlowEnd, _way: Direction, _datagram: &library::Datagram, _ecn: Ecn) {}
     /// A library has logged what it does: records of qlog, perhaps none.
-    fn on_log(&mut self, _end: FlowEnd, _records: &[u8]) {}
+    fn on_log(&mut self, _now: Time, _end: FlowEnd, _records: &[u8]) {}
     /// Secrets came up by which a library's packets can be read: lines of a key log.
     fn on_secrets(&mut self, _flow: usize, _lines: &str) {}
     /// A guest sends or receives an IP packet at an interface.

@@ -1,7 +1,9 @@
 //! qlog of QUIC connections: what each side sends and receives, and what it makes of it
-//! (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog 0.3). Of ours we tell it; a library tells its own.
+//! (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog 0.3). Of ours we tell it; a library tells its own, and we what its
+//! packets say. Later drafts have other names and another header; qvis reads 0.3.
 
 mod json;
+mod library;
 
 use crate::address::{Addresses, Place};
 use crate::capture::Output;
@@ -10,6 +12,7 @@ use crate::probe::{Crossing, FlowEnd};
 use crate::scenario::Scenario;
 use crate::transport::Protocol;
 use json::{frame, metrics, packet, parameters, recovery, space_name};
+use library::Reader;
 use serde_json::{Map, Value, json};
 use vazao_engine::Time;
 use vazao_transport::quic::{Connection, Drop, Event, Failure, Kind, Loss, Phase};
@@ -28,8 +31,8 @@ enum Story {
     None,
     /// We do: the connection is ours.
     Ours(Box<(Sealer, [View; 2])>),
-    /// The library that plays it.
-    Library([File; 2]),
+    /// The library that plays it, and who reads its packets.
+    Library(Box<[(File, Reader); 2]>),
 }
 
 /// What one side has to tell.
@@ -62,7 +65,8 @@ impl Log {
                 let views = [0, 1].map(|side| View::new(scenario, number, side, &sealer, places));
                 Story::Ours(Box::new((sealer, views)))
             } else if flow.transport.entry.build == Protocol::Quic {
-                Story::Library([0, 1].map(|side| File::new(scenario, number, side, None)))
+                let file = |side| (File::new(scenario, number, side, None), Reader::new(side));
+                Story::Library(Box::new([0, 1].map(file)))
             } else {
                 Story::None
             }
@@ -71,9 +75,24 @@ impl Log {
     }
 
     /// The library that plays a side of a flow has logged what it does.
-    pub fn records(&mut self, (flow, side): FlowEnd, records: &[u8]) {
-        if let Story::Library(files) = &mut self.0[flow] {
-            files[side].bytes.extend(records);
+    pub fn records(&mut self, now: Time, (flow, side): FlowEnd, records: &[u8]) {
+        if let Story::Library(sides) = &mut self.0[flow] {
+            let (file, reader) = &mut sides[side];
+            reader.records(now, records, &mut file.bytes);
+        }
+    }
+
+    /// A side of such a flow sends or receives a datagram.
+    pub fn payload(&mut self, (flow, side): FlowEnd, way: Direction, datagram: &[u8]) {
+        if let Story::Library(sides) = &mut self.0[flow] {
+            sides[side].1.datagram(way, datagram);
+        }
+    }
+
+    /// Secrets have come up by which its packets can be read.
+    pub fn secrets(&mut self, flow: usize, lines: &str) {
+        if let Story::Library(sides) = &mut self.0[flow] {
+            sides.iter_mut().for_each(|(_, reader)| reader.secrets(lines));
         }
     }
 
@@ -104,7 +123,7 @@ impl Log {
             let files = match story {
                 Story::None => continue,
                 Story::Ours(ours) => ours.1.each_mut().map(|view| &mut view.file),
-                Story::Library(files) => files.each_mut(),
+                Story::Library(sides) => sides.each_mut().map(|(file, _)| file),
             };
             for file in files {
                 if !file.bytes.is_empty() && (all || file.bytes.len() >= BUFFER) {
@@ -123,6 +142,8 @@ struct View {
     side: usize,
     /// What it begins with, until it has begun.
     start: Vec<(&'static str, Value)>,
+    /// What the other side offers, until it is known.
+    offered: Option<Value>,
     /// The first number of its own 1-RTT packets; those before it in their space are 0-RTT.
     one_rtt_from: u64,
     /// What was recorded last.
@@ -148,13 +169,14 @@ impl View {
         let config = settings(&scenario.flows[number]);
         let start = vec![
             ("connectivity:connection_started", started),
-            ("transport:parameters_set", parameters(&config)),
+            ("transport:parameters_set", parameters(&config, "local")),
             ("recovery:parameters_set", recovery(&config)),
         ];
         View {
             file: File::new(scenario, number, side, Some(&sealer.original())),
             side,
             start,
+            offered: Some(parameters(&config, "remote")),
             one_rtt_from: u64::MAX,
             phase: Phase::Idle,
             congestion: "slow_start",
@@ -217,6 +239,7 @@ impl View {
             }
         }
         self.phase(now, connection);
+        self.offered(now, connection.phase());
         self.congestion(now, connection);
         let metrics = metrics(connection);
         let news = metrics.iter().filter(|(name, value)| self.metrics.get(*name) != Some(value));
@@ -237,6 +260,16 @@ impl View {
         let old = std::mem::replace(&mut self.congestion, new);
         if old != new {
             self.put(now, "recovery:congestion_state_updated", json!({ "old": old, "new": new }));
+        }
+    }
+
+    /// The parameters of the other side are part of the handshake: of the client's first flight, or the server's.
+    fn offered(&mut self, now: Time, phase: Phase) {
+        let known = if self.side == 0 { Phase::Complete } else { Phase::Handshake };
+        if (known..=Phase::Confirmed).contains(&phase)
+            && let Some(offered) = self.offered.take()
+        {
+            self.put(now, "transport:parameters_set", offered);
         }
     }
 

@@ -173,15 +173,21 @@ impl Probe for Recorder<'_> {
         if let Some((capture, _)) = &mut self.output {
             capture.payload(now, end, way, datagram, ecn);
         }
-    }
-    fn on_log(&mut self, end: FlowEnd, records: &[u8]) {
         if let Some((log, _)) = &mut self.log {
-            log.records(end, records);
+            log.payload(end, way, &datagram.payload);
+        }
+    }
+    fn on_log(&mut self, now: Time, end: FlowEnd, records: &[u8]) {
+        if let Some((log, _)) = &mut self.log {
+            log.records(now, end, records);
         }
     }
     fn on_secrets(&mut self, flow: usize, lines: &str) {
         if let Some((capture, _)) = &mut self.output {
             capture.secrets(flow, lines);
+        }
+        if let Some((log, _)) = &mut self.log {
+            log.secrets(flow, lines);
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {

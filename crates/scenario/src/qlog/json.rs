@@ -34,9 +34,13 @@ pub(super) fn packet(header: &Header, frames: &[Frame]) -> Value {
     json!({ "header": fields, "raw": raw })
 }
 
+/// The type of streams of two ways, or of one.
+pub(super) fn ways(both_ways: bool) -> &'static str {
+    if both_ways { "bidirectional" } else { "unidirectional" }
+}
+
 /// A frame of a packet with these ranges; `identifier` gives its sender's connection identifiers.
 pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
-    let ways = |both_ways| if both_ways { "bidirectional" } else { "unidirectional" };
     match *frame {
         Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
         Frame::Ping => json!({ "frame_type": "ping" }),
@@ -97,10 +101,10 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
     }
 }
 
-/// The transport parameters that a side offers.
-pub(super) fn parameters(config: &Config) -> Value {
+/// The transport parameters that a side offers, or that the other has offered it, which are the same.
+pub(super) fn parameters(config: &Config, owner: &str) -> Value {
     json!({
-        "owner": "local",
+        "owner": owner,
         "max_idle_timeout": config.idle_timeout.as_nanos() / 1_000_000,
         "max_ack_delay": config.max_ack_delay.as_nanos() / 1_000_000,
         "initial_max_data": config.connection_window,

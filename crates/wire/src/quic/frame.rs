@@ -1,6 +1,7 @@
 //! Frames (RFC 9000 section 19, RFC 9221, draft-ietf-quic-ack-frequency).
 
-use super::number::put_varint;
+use super::number::{put_varint, take_varint};
+use crate::{DecodeError, require};
 
 /// Frame types.
 mod kind {
@@ -28,6 +29,7 @@ mod kind {
     pub const HANDSHAKE_DONE: u64 = 0x1e;
     /// With a length.
     pub const DATAGRAM: u64 = 0x31;
+    pub const DATAGRAM_BARE: u64 = 0x30;
     pub const ACK_FREQUENCY: u64 = 0xaf;
 }
 
@@ -163,6 +165,116 @@ impl Frame<'_> {
     }
 }
 
+/// Reads the frames of a packet one after the other.
+///
+/// # Errors
+/// When one is truncated, or of a type that is not known here; those before it were read.
+pub fn read_frames(mut payload: &[u8], mut visit: impl FnMut(&Frame<'_>)) -> Result<(), DecodeError> {
+    let mut ranges = Vec::new();
+    while !payload.is_empty() {
+        let padding = payload.iter().take_while(|&&byte| byte == 0).count();
+        let frame = if padding > 0 {
+            payload = &payload[padding..];
+            Frame::Padding(padding)
+        } else {
+            take_frame(&mut payload, &mut ranges)?
+        };
+        visit(&frame);
+    }
+    Ok(())
+}
+
+/// The frame at the front; `ranges` is room for an ACK frame's.
+fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) -> Result<Frame<'a>, DecodeError> {
+    let kind = take_varint(from)?;
+    let mut number = || take_varint(from);
+    let way = |kinds: [u64; 2]| kinds[1] == kind;
+    Ok(match kind {
+        kind::PING => Frame::Ping,
+        kind::ACK | kind::ACK_ECN => return take_acknowledgement(kind == kind::ACK_ECN, from, ranges),
+        kind::RESET_STREAM => Frame::ResetStream { id: number()?, code: number()?, size: number()? },
+        kind::STOP_SENDING => Frame::StopSending { id: number()?, code: number()? },
+        kind::CRYPTO => Frame::Crypto { offset: number()?, data: take_data(from)? },
+        kind::NEW_TOKEN => Frame::NewToken(take_data(from)?),
+        kind::STREAM..=0x0f => {
+            let id = number()?;
+            let offset = if kind & 0x04 != 0 { number()? } else { 0 };
+            let data = if kind & 0x02 != 0 { take_data(from)? } else { std::mem::take(from) };
+            Frame::Stream { id, offset, fin: kind & 0x01 != 0, data }
+        }
+        kind::MAX_DATA => Frame::MaxData(number()?),
+        kind::MAX_STREAM_DATA => Frame::MaxStreamData { id: number()?, limit: number()? },
+        0x12 | 0x13 => Frame::MaxStreams { both_ways: way(kind::MAX_STREAMS), count: number()? },
+        kind::DATA_BLOCKED => Frame::DataBlocked(number()?),
+        kind::STREAM_DATA_BLOCKED => Frame::StreamDataBlocked { id: number()?, limit: number()? },
+        0x16 | 0x17 => Frame::StreamsBlocked { both_ways: way(kind::STREAMS_BLOCKED), count: number()? },
+        kind::NEW_CONNECTION_ID => {
+            let (sequence, retire_prior_to) = (number()?, number()?);
+            let length = take_bytes(from, 1)?[0];
+            let identifier = take_bytes(from, length.into())?;
+            Frame::NewConnectionId { sequence, retire_prior_to, identifier, reset_token: take_array(from)? }
+        }
+        kind::RETIRE_CONNECTION_ID => Frame::RetireConnectionId(number()?),
+        kind::PATH_CHALLENGE => Frame::PathChallenge(take_array(from)?),
+        kind::PATH_RESPONSE => Frame::PathResponse(take_array(from)?),
+        kind::CLOSE | kind::CLOSE_APPLICATION => {
+            let (code, application) = (number()?, kind == kind::CLOSE_APPLICATION);
+            if !application {
+                number()?;
+            }
+            take_data(from)?;
+            Frame::Close { code, application }
+        }
+        kind::HANDSHAKE_DONE => Frame::HandshakeDone,
+        kind::DATAGRAM => Frame::Datagram(take_data(from)?),
+        kind::DATAGRAM_BARE => Frame::Datagram(std::mem::take(from)),
+        kind::ACK_FREQUENCY => Frame::AckFrequency {
+            sequence: number()?,
+            threshold: number()?,
+            max_delay_us: number()?,
+            reordering: number()?,
+        },
+        _ => return Err(DecodeError::BadLength(from.len())),
+    })
+}
+
+fn take_bytes<'a>(from: &mut &'a [u8], length: usize) -> Result<&'a [u8], DecodeError> {
+    require(from, length)?;
+    let (taken, rest) = from.split_at(length);
+    *from = rest;
+    Ok(taken)
+}
+
+fn take_array<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], DecodeError> {
+    Ok(take_bytes(from, N)?.try_into().expect("as many as were taken"))
+}
+
+/// Takes data with its length before it.
+fn take_data<'a>(from: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let length = take_varint(from)?;
+    take_bytes(from, usize::try_from(length).unwrap_or(usize::MAX))
+}
+
+fn take_acknowledgement<'a>(
+    counts: bool,
+    from: &mut &[u8],
+    ranges: &'a mut Vec<(u64, u64)>,
+) -> Result<Frame<'a>, DecodeError> {
+    let mut number = || take_varint(from);
+    let (largest, delay, more) = (number()?, number()?, number()?);
+    let below = |from: u64, by: u64| from.checked_sub(by).ok_or(DecodeError::BadLength(0));
+    let mut first = below(largest, number()?)?;
+    ranges.clear();
+    ranges.push((first, largest));
+    for _ in 0..more {
+        let last = below(first, number()? + 2)?;
+        first = below(last, number()?)?;
+        ranges.push((first, last));
+    }
+    let ecn = if counts { Some([number()?, number()?, number()?]) } else { None };
+    Ok(Frame::Ack { delay, ranges, ecn })
+}
+
 fn numbers(numbers: &[u64], out: &mut Vec<u8>) {
     numbers.iter().for_each(|&number| put_varint(number, out));
 }
@@ -188,6 +300,7 @@ fn acknowledgement(delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>, out
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn bytes(frame: Frame<'_>) -> Vec<u8> {
         let mut out = Vec::new();
@@ -202,6 +315,59 @@ mod tests {
         assert_eq!(bytes(Frame::Ack { delay: 5, ranges: &ranges, ecn: None }), [2, 10, 5, 2, 0, 0, 1, 2, 0]);
         let counted = Frame::Ack { delay: 0, ranges: &[(0, 1)], ecn: Some([2, 0, 64]) };
         assert_eq!(bytes(counted), [3, 1, 0, 0, 1, 2, 0, 0x40, 64]);
+    }
+
+    /// One of every type, as they were written.
+    #[test]
+    fn what_was_written_is_read() {
+        let frames = [
+            Frame::Ping,
+            Frame::Padding(20),
+            Frame::Ack { delay: 5, ranges: &[(10, 10), (7, 8), (3, 3)], ecn: None },
+            Frame::Ack { delay: 0, ranges: &[(0, 1)], ecn: Some([2, 0, 64]) },
+            Frame::ResetStream { id: 4, code: 7, size: 1 << 40 },
+            Frame::StopSending { id: 4, code: 9 },
+            Frame::Crypto { offset: 100, data: b"hello" },
+            Frame::NewToken(b"token"),
+            Frame::Stream { id: 0, offset: 0, fin: false, data: b"ab" },
+            Frame::Stream { id: 4, offset: 64, fin: true, data: b"" },
+            Frame::MaxData(1 << 20),
+            Frame::MaxStreamData { id: 8, limit: 70_000 },
+            Frame::MaxStreams { both_ways: true, count: 100 },
+            Frame::MaxStreams { both_ways: false, count: 3 },
+            Frame::DataBlocked(5),
+            Frame::StreamDataBlocked { id: 8, limit: 9 },
+            Frame::StreamsBlocked { both_ways: true, count: 1 },
+            Frame::StreamsBlocked { both_ways: false, count: 2 },
+            Frame::NewConnectionId { sequence: 2, retire_prior_to: 1, identifier: &[1; 8], reset_token: [2; 16] },
+            Frame::RetireConnectionId(1),
+            Frame::PathChallenge([3; 8]),
+            Frame::PathResponse([4; 8]),
+            Frame::Close { code: 10, application: true },
+            Frame::Close { code: 11, application: false },
+            Frame::HandshakeDone,
+            Frame::Datagram(b"datagram"),
+            Frame::AckFrequency { sequence: 1, threshold: 9, max_delay_us: 25_000, reordering: 1 },
+        ];
+        let mut payload = Vec::new();
+        frames.iter().for_each(|frame| frame.encode(&mut payload));
+        let mut read = 0;
+        read_frames(&payload, |frame| {
+            assert_eq!(*frame, frames[read]);
+            read += 1;
+        })
+        .unwrap();
+        assert_eq!(read, frames.len());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(payload: Vec<u8>) {
+            let mut bytes = 0;
+            let whole = read_frames(&payload, |_| bytes += 1);
+            prop_assert!(bytes <= payload.len());
+            prop_assert!(whole.is_err() || payload.is_empty() || bytes > 0);
+        }
     }
 
     /// Section 19.8: the bits OFF, LEN and FIN.

@@ -1,9 +1,9 @@
-//! What protects packets (RFC 9001 section 5): AEAD_AES_128_GCM, and header protection by AES.
+//! What protects packets (RFC 9001 section 5): AEAD_AES_128_GCM, or AEAD_AES_256_GCM, and header protection by AES.
 
-use crate::tls::{Secret, expand_label, extract};
-use aes_gcm::aes::Aes128;
+use crate::tls::{Secret, expand_label, expand_label_384, extract};
 use aes_gcm::aes::cipher::BlockCipherEncrypt;
-use aes_gcm::{AeadInOut, Aes128Gcm, KeyInit};
+use aes_gcm::aes::{Aes128, Aes256};
+use aes_gcm::{AeadInOut, Aes128Gcm, Aes256Gcm, KeyInit, Tag};
 
 /// Bytes of the tag that seals a packet.
 pub const TAG: usize = 16;
@@ -22,19 +22,54 @@ const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0
 /// The keys of one direction at one encryption level.
 #[derive(Clone)]
 pub struct Keys {
-    aead: Aes128Gcm,
+    suite: Suite,
     iv: [u8; 12],
-    header: Aes128,
+}
+
+/// What seals payloads, what hides headers, and the secret of both.
+#[derive(Clone)]
+enum Suite {
+    Aes128(Box<(Aes128Gcm, Aes128, Secret)>),
+    Aes256(Box<(Aes256Gcm, Aes256, [u8; 48])>),
 }
 
 impl Keys {
     /// Those of a traffic secret (section 5.1).
     pub fn new(secret: &Secret) -> Keys {
-        Keys {
-            aead: Aes128Gcm::new(&expand_label(secret, "quic key", &[]).into()),
-            iv: expand_label(secret, "quic iv", &[]),
-            header: Aes128::new(&expand_label(secret, "quic hp", &[]).into()),
+        let aead = Aes128Gcm::new(&expand_label(secret, "quic key", &[]).into());
+        let header = Aes128::new(&expand_label(secret, "quic hp", &[]).into());
+        Keys { suite: Suite::Aes128(Box::new((aead, header, *secret))), iv: expand_label(secret, "quic iv", &[]) }
+    }
+
+    /// Those of a traffic secret of TLS_AES_128_GCM_SHA256 or, as its length tells, TLS_AES_256_GCM_SHA384 (RFC 8446 appendix
+    /// B.4). `None`: it is neither's.
+    pub fn of(secret: &[u8]) -> Option<Keys> {
+        if let Ok(secret) = secret.try_into() {
+            return Some(Keys::new(secret));
         }
+        secret.try_into().ok().map(Keys::new_256)
+    }
+
+    fn new_256(secret: &[u8; 48]) -> Keys {
+        let aead = Aes256Gcm::new(&expand_label_384(secret, "quic key", &[]).into());
+        let header = Aes256::new(&expand_label_384(secret, "quic hp", &[]).into());
+        let iv = expand_label_384(secret, "quic iv", &[]);
+        Keys { suite: Suite::Aes256(Box::new((aead, header, *secret))), iv }
+    }
+
+    /// Those after a key update, which leaves what hides headers as it is (section 6.1).
+    pub fn updated(&self) -> Keys {
+        const LABEL: &str = "quic ku";
+        let mut next = match &self.suite {
+            Suite::Aes128(suite) => Keys::new(&expand_label(&suite.2, LABEL, &[])),
+            Suite::Aes256(suite) => Keys::new_256(&expand_label_384(&suite.2, LABEL, &[])),
+        };
+        match (&mut next.suite, &self.suite) {
+            (Suite::Aes128(next), Suite::Aes128(now)) => next.1 = now.1.clone(),
+            (Suite::Aes256(next), Suite::Aes256(now)) => next.1 = now.1.clone(),
+            _ => unreachable!("an update keeps the suite"),
+        }
+        next
     }
 
     /// Those of Initial packets, the client's and the server's, of a client that first addressed `destination`
@@ -46,19 +81,31 @@ impl Keys {
 
     /// Encrypts a payload in its place and gives the tag that follows it (section 5.3).
     pub fn seal(&self, number: u64, header: &[u8], payload: &mut [u8]) -> [u8; TAG] {
-        let tag = self.aead.encrypt_inout_detached(&self.nonce(number).into(), header, payload.into());
+        let nonce = self.nonce(number).into();
+        let tag: Result<Tag, _> = match &self.suite {
+            Suite::Aes128(suite) => suite.0.encrypt_inout_detached(&nonce, header, payload.into()),
+            Suite::Aes256(suite) => suite.0.encrypt_inout_detached(&nonce, header, payload.into()),
+        };
         tag.expect("a packet is shorter than AES-GCM's limit").into()
     }
 
     /// Decrypts a payload in its place; false if its tag is not right.
     pub fn open(&self, number: u64, header: &[u8], payload: &mut [u8], tag: &[u8; TAG]) -> bool {
-        self.aead.decrypt_inout_detached(&self.nonce(number).into(), header, payload.into(), tag.into()).is_ok()
+        let nonce = self.nonce(number).into();
+        let opened = match &self.suite {
+            Suite::Aes128(suite) => suite.0.decrypt_inout_detached(&nonce, header, payload.into(), tag.into()),
+            Suite::Aes256(suite) => suite.0.decrypt_inout_detached(&nonce, header, payload.into(), tag.into()),
+        };
+        opened.is_ok()
     }
 
     /// What hides the header's first byte and its packet number, from a sample of the ciphertext (section 5.4.3).
     pub fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let mut block = (*sample).into();
-        self.header.encrypt_block(&mut block);
+        match &self.suite {
+            Suite::Aes128(suite) => suite.1.encrypt_block(&mut block),
+            Suite::Aes256(suite) => suite.1.encrypt_block(&mut block),
+        }
         std::array::from_fn(|i| block[i])
     }
 
@@ -81,4 +128,21 @@ pub(super) fn retry_tag(original: &[u8], packet: &[u8]) -> [u8; TAG] {
     let aead = Aes128Gcm::new(&RETRY_KEY.into());
     let tag = aead.encrypt_inout_detached(&RETRY_NONCE.into(), &pseudo_packet, (&mut [][..]).into());
     tag.expect("a packet is shorter than AES-GCM's limit").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::hex;
+
+    /// RFC 9001 appendix A.5: the secret, and that of `ku`; whatever the suite with SHA-256. What hides headers stays.
+    #[test]
+    fn an_update_makes_the_secret_of_the_rfc() {
+        let secret = hex("9ac312a7f877468ebe69422748ad00a15443f18203a07d6060f688f30f21632b");
+        let keys = Keys::of(&secret).unwrap();
+        let Suite::Aes128(suite) = keys.updated().suite else { panic!("of 32 bytes") };
+        assert_eq!(suite.2[..], hex("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
+        assert_eq!(keys.updated().mask(&[7; 16]), keys.mask(&[7; 16]));
+        assert!(Keys::of(&[0; 48]).is_some() && Keys::of(&[0; 47]).is_none());
+    }
 }

@@ -7,7 +7,7 @@ mod number;
 mod packet;
 mod session;
 
-pub use frame::Frame;
+pub use frame::{Frame, read_frames};
 pub use keys::{Keys, TAG};
 pub use number::{expand_number, number_bytes, put_varint, take_varint};
 pub use packet::{Header, Kind, Protected, VERSION, decode, encode, encode_retry};

@@ -8,4 +8,4 @@ mod schedule;
 
 pub use certificate::{LEAST as LEAST_CERTIFICATE, certificate};
 pub use handshake::{Handshake, Plan, Resumption};
-pub use schedule::{Schedule, Secret, derive, expand_label, extract, hash, verify_data};
+pub use schedule::{Schedule, Secret, derive, expand_label, expand_label_384, extract, hash, verify_data};

@@ -1,8 +1,8 @@
-//! The key schedule of TLS 1.3 (RFC 8446 section 7.1) with SHA-256.
+//! The key schedule of TLS 1.3 (RFC 8446 section 7.1) with SHA-256; with SHA-384 as far as others' packets are to be read.
 
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha384};
 
 /// A secret, or a hash of a transcript.
 pub type Secret = [u8; 32];
@@ -14,14 +14,26 @@ pub fn extract(salt: &[u8], material: &[u8]) -> Secret {
 
 /// HKDF-Expand-Label: `N` bytes, of which a hash has no more than 8160.
 pub fn expand_label<const N: usize>(secret: &Secret, label: &str, context: &[u8]) -> [u8; N] {
-    let label_length = ["tls13 ".len() + label.len()].map(|n| n as u8);
-    let context_length = [context.len()].map(|n| n as u8);
-    let length = (N as u16).to_be_bytes();
-    let info = [&length[..], &label_length, b"tls13 ", label.as_bytes(), &context_length, context];
     let mut out = [0; N];
     let hkdf = Hkdf::<Sha256>::from_prk(secret).expect("a secret is as long as a hash");
-    hkdf.expand_multi_info(&info, &mut out).expect("a length that can be expanded to");
+    hkdf.expand(&info(N, label, context), &mut out).expect("a length that can be expanded to");
     out
+}
+
+/// The same with SHA-384.
+pub fn expand_label_384<const N: usize>(secret: &[u8; 48], label: &str, context: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    let hkdf = Hkdf::<Sha384>::from_prk(secret).expect("a secret is as long as a hash");
+    hkdf.expand(&info(N, label, context), &mut out).expect("a length that can be expanded to");
+    out
+}
+
+/// HkdfLabel.
+fn info(length: usize, label: &str, context: &[u8]) -> Vec<u8> {
+    const PREFIX: &[u8] = b"tls13 ";
+    let length = (length as u16).to_be_bytes();
+    let label_length = [(PREFIX.len() + label.len()) as u8];
+    [&length[..], &label_length, PREFIX, label.as_bytes(), &[context.len() as u8], context].concat()
 }
 
 /// Derive-Secret of messages with this transcript hash.
