@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, Weather, at, config, text};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use vazao_engine::registry::{Change, Raw};
 use vazao_engine::{Duration, Ecn};
@@ -340,4 +341,43 @@ fn acknowledgements_are_as_frequent_as_is_asked() {
     let packets = f64::from(4 << 20) / 1415.0;
     assert!((usual / (packets / 2.0) - 1.0).abs() < 0.1, "{usual} for {packets}");
     assert!((asked / (packets / 10.0) - 1.0).abs() < 0.1, "{asked} for {packets}");
+}
+
+/// Nothing passes for a while, one way or both, from whatever moment on. Probes come twice as late each time (RFC 9002 section 6.2.1),
+/// so that a connection is heard of again after as long at most as the outage lasted and the first probe's wait, 999 ms before
+/// anything is measured; what is left takes a second at most.
+#[test]
+fn an_outage_costs_as_long_again_at_most() {
+    let cases = HANDSHAKES[..4].iter().flat_map(|&handshake| {
+        let sends = [[60_000, 0], [0, 60_000], [60_000, 60_000]];
+        sends.into_iter().flat_map(move |sends| [vec![0], vec![1], vec![0, 1]].map(|silent| (handshake, sends, silent)))
+    });
+    for (handshake, sends, silent) in cases {
+        for (start, length) in (0..20).flat_map(|i| [100, 400, 1_500, 5_000].map(|length| (30 * i, length))) {
+            let given = [("handshake", text(handshake)), ("certificate", text("4 kB"))];
+            let mut lab = Lab::new(config(&given), sends, Weather::fair(50), 1);
+            let out = Arc::new(AtomicBool::new(false));
+            let (now_out, silent) = (out.clone(), silent.clone());
+            lab.lose = Box::new(move |from, _| silent.contains(&from) && now_out.load(Relaxed));
+            lab.run_until(60, |lab| {
+                out.store((at(start)..at(start + length)).contains(&lab.next_event()), Relaxed);
+                lab.ends.iter().all(|end| end.quic.is_over())
+            });
+            lab.assert_delivered();
+            let most = at(start + 2 * length + 999 + 1_000);
+            assert!(lab.now <= most, "{handshake}, {sends:?}, nothing from {start} ms for {length}: {:?}", lab.now);
+        }
+    }
+}
+
+/// RFC 9002 section 6.2.2.1: a server that may send no more to an address that is not proved has no timer, and no probe is counted:
+/// its certificate is longer than it may send, and its client's answers are lost for ten seconds.
+#[test]
+fn a_server_that_may_not_send_does_not_probe() {
+    let mut lab = Lab::new(config(&[("certificate", text("8 kB"))]), [1000, 0], Weather::fair(50), 1);
+    lab.weather.outages.push(50..10_000);
+    lab.run_to(9_000);
+    assert_eq!((lab.server().stats().probes, lab.server().pto_count()), (0, 0));
+    lab.run(60);
+    lab.assert_delivered();
 }

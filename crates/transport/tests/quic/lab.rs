@@ -283,7 +283,7 @@ impl Lab {
             end.quic.next_timeout().min(read)
         })
     }
-    fn next_event(&self) -> Time {
+    pub fn next_event(&self) -> Time {
         self.wakes().into_iter().fold(self.next_arrival(), Time::min)
     }
 

@@ -141,6 +141,7 @@ impl Connection {
         if address != used.address && !used.validated {
             // What goes elsewhere is no part of what this address gets.
             used.sent -= u64::from(out.bytes);
+            self.arm(now, path);
         }
         out.address = address;
         true
@@ -324,6 +325,7 @@ impl Connection {
     /// Its datagram leaves.
     #[inline]
     pub(super) fn conclude(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
+        self.count(path, out);
         if eliciting {
             let paces = self.paces();
             let used = &mut self.paths[path];
@@ -335,12 +337,13 @@ impl Connection {
                 self.idle_at = now + self.idle_timeout();
             }
             self.keep_at = now + self.config.keep_alive;
+        }
+        if eliciting || !self.paths[path].validated {
             self.arm(now, path);
         }
         if self.config.fec > 0 {
             self.protect(out);
         }
-        self.count(path, out);
     }
 
     fn count(&mut self, path: usize, out: &mut Datagram) {
