@@ -134,20 +134,20 @@ impl Recovery {
     /// The same while the handshake is not over, or nothing is under way.
     #[cold]
     fn early_timer(&self, now: Time, confirmed: bool, can_deadlock: Option<Space>) -> Time {
-        let waits = |space: Space| self.spaces[space as usize].eliciting > 0 && (space != Space::Data || confirmed);
-        let due = |space: Space| self.spaces[space as usize].last_eliciting + self.wait(space);
-        let first = Space::ALL.into_iter().filter(|&space| waits(space)).map(due).min();
+        let first = self.first_probe(confirmed).map(|(due, _)| due);
         first.or_else(|| can_deadlock.map(|space| now + self.wait(space))).unwrap_or(Time::NEVER)
+    }
+
+    /// When the first probe is due, and of which space.
+    fn first_probe(&self, confirmed: bool) -> Option<(Time, Space)> {
+        let waits = |space: &Space| self.spaces[*space as usize].eliciting > 0 && (*space != Space::Data || confirmed);
+        let due = |space: Space| (self.spaces[space as usize].last_eliciting + self.wait(space), space);
+        Space::ALL.into_iter().filter(waits).map(due).min()
     }
 
     /// The space whose probe is due first.
     pub fn pto_space(&self, confirmed: bool) -> Option<Space> {
-        let waiting =
-            |space: &Space| self.spaces[*space as usize].eliciting > 0 && (*space != Space::Data || confirmed);
-        Space::ALL
-            .into_iter()
-            .filter(waiting)
-            .min_by_key(|&space| self.spaces[space as usize].last_eliciting + self.pto(space))
+        self.first_probe(confirmed).map(|(_, space)| space)
     }
 
     /// The space whose packets are to be looked at because time has passed.
