@@ -3,7 +3,7 @@
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
 use crate::transport::Protocol;
-use crate::ways::{association_ways, migration_ways, subflow_ways};
+use crate::ways::{association_ways, client_ways, leaves_by_several, subflow_ways};
 use std::collections::BTreeMap;
 use vazao_engine::Stream;
 use vazao_network::{Routing, Step};
@@ -75,13 +75,13 @@ impl Addresses {
         let mut all = Addresses::default();
         for (number, flow) in scenario.flows.iter().enumerate() {
             let iss = initial_sequences(scenario.seed, number);
-            let migrates = !flow.transport.parameters.schedule("changes").is_empty();
+            let uses_all = flow.transport.has_guest() || flow.transport.is_multipath() || leaves_by_several(flow);
             let mut end = |address: &str, route: &[Step], port, iss| {
                 let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
                 let links = scenario.graph.interfaces(node);
                 let used = links.iter().position(|&l| l == route[0].0).expect("a route leaves here");
                 let interface = all.interface(&scenario.graph.nodes[node].name, node, used);
-                if flow.transport.has_guest() || flow.transport.is_multipath() || migrates {
+                if uses_all {
                     for other in 0..links.len() {
                         all.interface(&scenario.graph.nodes[node].name, node, other);
                     }
@@ -120,7 +120,7 @@ impl Addresses {
                 subflow_ways(graph, flow).iter().map(|(way, _)| [place(0, way.client), place(1, way.server)]).collect()
             }
             Protocol::Quic => {
-                let ways = migration_ways(graph, flow);
+                let ways = client_ways(graph, flow);
                 ways.iter().map(|way| [end(0, way.out[0].0), end(1, way.back[0].0)]).collect()
             }
             Protocol::Tcp | Protocol::Udp => Vec::new(),

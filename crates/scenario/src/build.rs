@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 use crate::stack::Stack;
 use crate::transport::{Protocol, TransportSpec, udp_rate};
 use crate::visits::Visited;
-use crate::ways::{association_ways, every_way, migration_ways, subflow_ways};
+use crate::ways::{association_ways, client_ways, every_way, subflow_ways};
 use crate::world::{Body, Side, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,10 +139,12 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Quic {
-                let config = quic_configs.of(spec, || quic::Config::new(&spec.parameters, control_factory(spec)));
+                let config = quic_configs.of(spec, || quic_config(spec));
                 let open = if side == 0 { quic::Connection::connect } else { quic::Connection::listen };
                 let seed = u64::from(initial_sequences(scenario.seed, number)[side]);
-                let machine = Machine::Quic(Box::new(open(config, seed)));
+                let mut connection = open(config, seed);
+                connection.use_ways(client_ways(graph, flow).len() as u8);
+                let machine = Machine::Quic(Box::new(connection));
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Mptcp {
@@ -162,7 +164,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
         let ends = [machine(0, sides.client), machine(1, sides.server)];
         world.add_flow(start, sides.client_sends, ends, measure);
         if spec.entry.build == Protocol::Quic {
-            for routes in migration_ways(graph, flow).iter().skip(1) {
+            for routes in client_ways(graph, flow).iter().skip(1) {
                 let added = [&routes.out, &routes.back].map(|steps| add_route(&mut world.network, steps));
                 world.add_way(ids[number], added);
             }
@@ -259,10 +261,22 @@ impl Bundles {
 fn multipath_config(spec: &Arc<TransportSpec>) -> mptcp::Config {
     let multipath = spec.multipath.clone().expect("MPTCP has a scheduler and a path manager");
     let scheduler = scheduler_factory(multipath.scheduler);
-    let (manager, parameters) = multipath.path_manager;
+    let (manager, parameters) = multipath.path_manager.expect("MPTCP has a path manager");
     let announces = !matches!(manager.name, "default" | "ndiffports" | "binder");
     let tcp = Config::new(&spec.parameters, control_factory(spec));
     mptcp::Config::new(&spec.parameters, tcp, scheduler, (manager.build, parameters), announces)
+}
+
+/// The settings of a QUIC connection.
+pub(crate) fn quic_config(spec: &Arc<TransportSpec>) -> quic::Config {
+    let config = quic::Config::new(&spec.parameters, control_factory(spec));
+    match &spec.multipath {
+        Some(multipath) => {
+            let backups = spec.parameters.integers("backups").to_vec();
+            config.over_paths(scheduler_factory(multipath.scheduler.clone()), backups)
+        }
+        None => config,
+    }
 }
 
 fn scheduler_factory(scheduler: SchedulerSpec) -> mptcp::SchedulerFactory {

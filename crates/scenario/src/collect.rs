@@ -166,7 +166,10 @@ fn flow_row<P>(
         ("cc", transport.control.name.as_str().into()),
         ("recovery", recovery.into()),
         ("scheduler", multipath.map(|multipath| multipath.scheduler.name.as_str()).into()),
-        ("path_manager", multipath.map(|multipath| multipath.path_manager.0.name).into()),
+        (
+            "path_manager",
+            multipath.and_then(|multipath| multipath.path_manager.as_ref()).map(|manager| manager.0.name).into(),
+        ),
         ("app", spec.application.0.name.into()),
         ("client", spec.client.as_str().into()),
         ("server", spec.server.as_str().into()),

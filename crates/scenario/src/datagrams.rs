@@ -1,7 +1,7 @@
 //! Datagrams of our QUIC connections as bytes, for captures.
 
 use crate::address::Place;
-use crate::build::control_factory;
+use crate::build::quic_config;
 use crate::flow::FlowSpec;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
@@ -75,7 +75,8 @@ impl Sealer {
         let [source, target] = places;
         let mut payload = Vec::with_capacity(datagram.bytes as usize);
         for (packet, frames, ranges) in datagram.split() {
-            self.packet(from, datagram.identifier, packet, frames, ranges, &mut payload);
+            let identifier = named(datagram.path, datagram.identifier);
+            self.packet(from, (datagram.path, identifier), packet, frames, ranges, &mut payload);
         }
         debug_assert_eq!(payload.len(), datagram.bytes as usize, "as many bytes as were counted: {datagram:?}");
         let length = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + payload.len();
@@ -88,7 +89,7 @@ impl Sealer {
     fn packet(
         &mut self,
         from: usize,
-        identifier: u64,
+        (path, identifier): (u8, u64),
         packet: &quic::Header,
         frames: &[quic::Frame],
         ranges: &[(u64, u64)],
@@ -118,6 +119,7 @@ impl Sealer {
             destination: &destination,
             source: &source,
             token: &token,
+            path: path.into(),
             number: packet.number,
             number_bytes: packet.number_bytes,
         };
@@ -142,7 +144,7 @@ fn put(
     let frame = match *frame {
         quic::Frame::Padding(bytes) => Frame::Padding(bytes.into()),
         quic::Frame::Ping => Frame::Ping,
-        quic::Frame::Ack(ack) => Frame::Ack { delay: ack.delay, ranges, ecn: ack.ecn },
+        quic::Frame::Ack(ack) => Frame::Ack { path: ack.path.map(u64::from), delay: ack.delay, ranges, ecn: ack.ecn },
         quic::Frame::Crypto { offset, length } => {
             data.extend(session.crypto(from, kind).iter().skip(offset as usize).take(length.into()));
             // Transport parameters that are all as large as can be make a message longer, or a byte shorter, than was counted.
@@ -183,9 +185,33 @@ fn put(
         quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
             Frame::AckFrequency { sequence, threshold, max_delay_us, reordering: 1 }
         }
+        quic::Frame::PathAbandon { path, code } => Frame::PathAbandon { path: path.into(), code },
+        quic::Frame::PathStatus { path, number, backup } => {
+            Frame::PathStatus { path: path.into(), sequence: number, backup }
+        }
+        quic::Frame::PathNewConnectionId { path, number: sequence } => {
+            data.extend(session.identifier(from, named(path, sequence)));
+            let reset_token = session.reset_token(from, named(path, sequence));
+            Frame::PathNewConnectionId {
+                path: path.into(),
+                sequence,
+                retire_prior_to: 0,
+                identifier: data,
+                reset_token,
+            }
+        }
+        quic::Frame::PathRetireConnectionId { path, number } => {
+            Frame::PathRetireConnectionId { path: path.into(), sequence: number }
+        }
+        quic::Frame::MaxPathId(path) => Frame::MaxPathId(path.into()),
         quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
     };
     frame.encode(out);
+}
+
+/// What stands for a path's identifier of a number among those of all paths, which are all different.
+pub(crate) fn named(path: u8, number: u64) -> u64 {
+    u64::from(path) << 32 | number
 }
 
 fn hexadecimal(identifier: [u8; 8]) -> String {
@@ -207,7 +233,7 @@ pub(crate) fn is_sealed(flow: &FlowSpec) -> bool {
 
 /// The settings of such a flow.
 pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
-    quic::Config::new(&flow.transport.parameters, control_factory(&flow.transport))
+    quic_config(&flow.transport)
 }
 
 /// What a flow's handshake says.
@@ -231,6 +257,9 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     ];
     if config.ack_frequency.is_some() {
         numbers.push((parameter::MIN_ACK_DELAY, 1000));
+    }
+    if config.multipath.is_some() {
+        numbers.push((parameter::INITIAL_MAX_PATH_ID, quic::MAX_PATH_ID.into()));
     }
     let resumption = match config.handshake {
         Handshake::Early => Resumption::Accepted(TICKET),

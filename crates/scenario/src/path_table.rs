@@ -1,4 +1,4 @@
-//! The table of paths: one row for each path of an association, or each subflow, and one for every other flow.
+//! The table of paths: one row for each path of an association or a QUIC connection, or each subflow, and one for every other flow.
 
 use crate::account::Account;
 use crate::flow::{FlowSpec, Routes};
@@ -7,11 +7,12 @@ use crate::machine::Machine;
 use crate::multihomed::{Multihomed, PathView, watched};
 use crate::multipath::Bundle;
 use crate::table::Cell;
-use crate::ways::{association_ways, subflow_ways};
+use crate::ways::{association_ways, client_ways, subflow_ways};
 use crate::world::{End, World};
 use vazao_engine::Duration;
 use vazao_network::{Graph, Step};
 use vazao_transport::mptcp::{Subflow, Way};
+use vazao_transport::quic;
 
 /// A row as its columns come.
 type Row = Vec<(&'static str, Cell)>;
@@ -117,6 +118,9 @@ pub(crate) fn path_rows<P>(
             let receiver = if let Some(Machine::Mptcp(receiver)) = receiver { Some(&**receiver) } else { None };
             subflows(sender, receiver, span, &subflow_ways(graph, spec), graph)
         }
+        (Some(Machine::Quic(sender)), _) if spec.transport.is_multipath() => {
+            connection(sender, &client_ways(graph, spec), graph)
+        }
         _ => guest(number, account, world).unwrap_or_else(|| vec![whole(number, account, world)]),
     };
     // Which ways a guest's packets take, its kernel decides.
@@ -175,6 +179,20 @@ fn subflows(
         }
     };
     sender.connection.subflows().iter().zip(means).map(report).collect()
+}
+
+/// The paths of a QUIC connection.
+fn connection(sender: &quic::Connection, ways: &[Routes], graph: &Graph) -> Vec<PathReport> {
+    let report = |path: quic::PathView| PathReport {
+        place: ways.get(usize::from(path.way)).map(|routes| Place::new(graph, routes)),
+        bytes: Some(path.stats.bytes),
+        packets_sent: Some(path.stats.packets),
+        retransmissions: Some(path.stats.retransmissions),
+        timeouts: Some(path.stats.probes),
+        srtt: path.srtt,
+        ..PathReport::default()
+    };
+    sender.paths().map(report).collect()
 }
 
 /// The paths of a guest's association, or its subflows. Of several paths of an association its kernel tells windows and

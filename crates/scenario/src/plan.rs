@@ -147,7 +147,7 @@ fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
 
 /// The name of the path manager of an MPTCP flow.
 fn path_manager(end: &End<'_>) -> Option<&'static str> {
-    end.flow.transport.multipath.as_ref().map(|multipath| multipath.path_manager.0.name)
+    end.flow.transport.multipath.as_ref()?.path_manager.as_ref().map(|manager| manager.0.name)
 }
 
 /// Whether not all ends have the same of something.

@@ -1,12 +1,12 @@
 //! QUIC as the world moves it.
 
 use crate::machine::Machine;
-use crate::measure::SenderState;
+use crate::measure::{PathState, SenderState};
 use crate::probe::{Crossing, Probe};
 use crate::world::{Body, IP_HEADER, World};
 use vazao_engine::Duration;
 use vazao_network::{Outgoing, Packet};
-use vazao_transport::quic::{Connection, Frame};
+use vazao_transport::quic::{Connection, Frame, PathView};
 use vazao_wire::pcapng::Direction;
 
 /// Bytes of a UDP header.
@@ -125,5 +125,13 @@ impl SenderState for Connection {
     }
     fn sent_bytes(&self) -> u64 {
         Connection::sent_bytes(self)
+    }
+    fn paths(&self) -> usize {
+        Connection::paths(self).len()
+    }
+    fn path(&self, number: usize) -> PathState {
+        let path = Connection::paths(self).nth(number).expect("a path that was used");
+        let PathView { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = path;
+        PathState { cwnd, ssthresh, srtt, latest_rtt, flight }
     }
 }

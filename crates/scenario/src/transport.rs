@@ -48,7 +48,7 @@ pub struct TransportSpec {
     pub control: ControlSpec,
     /// Name and parameters of the slow start.
     pub slow_start: (&'static str, Parameters),
-    /// What only Multipath TCP has.
+    /// What only a transport of several paths has.
     pub multipath: Option<MultipathSpec>,
     /// Whose implementation plays the client, and whose the server.
     pub stacks: [Stack; 2],
@@ -61,7 +61,8 @@ pub struct TransportSpec {
 impl TransportSpec {
     /// Whether a flow may use every interface of its hosts.
     pub fn is_multipath(&self) -> bool {
-        matches!(self.entry.build, Protocol::Mptcp | Protocol::Sctp)
+        let is_quic = self.entry.build == Protocol::Quic;
+        matches!(self.entry.build, Protocol::Mptcp | Protocol::Sctp) || is_quic && self.multipath.is_some()
     }
     /// Whether a side is played by a guest.
     pub fn has_guest(&self) -> bool {
@@ -69,13 +70,20 @@ impl TransportSpec {
     }
 }
 
-/// What only Multipath TCP has.
+/// What only Multipath TCP and Multipath QUIC have.
 #[derive(Clone, Debug)]
 pub struct MultipathSpec {
-    /// Its packet scheduler.
+    /// The packet scheduler.
     pub scheduler: SchedulerSpec,
-    /// Its path manager.
-    pub path_manager: (&'static Entry<path_manager::Manager>, Parameters),
+    /// Multipath TCP's path manager.
+    pub path_manager: Option<(&'static Entry<path_manager::Manager>, Parameters)>,
+}
+
+impl MultipathSpec {
+    /// Whether this path manager decides which subflows there are.
+    pub fn is_managed_by(&self, name: &str) -> bool {
+        self.path_manager.as_ref().is_some_and(|(manager, _)| manager.name == name)
+    }
 }
 
 /// What a scenario may name that no registry knows: algorithms of the user's own, and kernels that were built.
@@ -289,10 +297,11 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         },
         Protocol::Udp => ControlSpec::bare("none"),
     };
-    let multipath = match entry.build {
+    let mut multipath = match entry.build {
         Protocol::Mptcp => Some(read_multipath(&mut table, stacks, &extensions.schedulers)?),
         _ => None,
     };
+    let path_scheduler = if entry.build == Protocol::Quic { table.take("path_scheduler") } else { None };
     let slow_start = match entry.build {
         Protocol::Tcp | Protocol::Mptcp | Protocol::Quic => {
             let start = table.take("slow_start").unwrap_or_else(|| Item::named("standard"));
@@ -319,6 +328,9 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         && (parameters.integer("streams") > 1 || parameters.flag("unordered"))
     {
         return Err(whole.error("a guest reads one stream, in order; leave streams and unordered out, or stack"));
+    }
+    if entry.build == Protocol::Quic {
+        multipath = read_paths(&whole, path_scheduler, &parameters, &extensions.schedulers)?;
     }
     let tls = match entry.build {
         Protocol::Tcp => tls::Config::new(&parameters).map_err(|problem| whole.error(problem))?,
@@ -363,8 +375,45 @@ fn read_multipath(
     if stacks.contains(&Stack::Linux) && !["single-mesh", "full-mesh"].contains(&manager.name) {
         return Err(whole.error("is not one of Linux's; with stack = \"linux\" write single-mesh or full-mesh"));
     }
-    let path_manager = (manager, parameters.parameters(manager.parameters)?);
+    let path_manager = Some((manager, parameters.parameters(manager.parameters)?));
     Ok(MultipathSpec { scheduler, path_manager })
+}
+
+/// Reads what only QUIC over several paths has.
+fn read_paths(
+    whole: &Item,
+    scheduler: Option<Item>,
+    parameters: &Parameters,
+    plugins: &Plugins<SchedulerFactory>,
+) -> Result<Option<MultipathSpec>> {
+    let is_multipath = parameters.flag("multipath");
+    let change = |wanted: &[&str]| {
+        parameters.schedule("changes").iter().map(|change| change.what).find(|what| wanted.contains(what))
+    };
+    if !is_multipath {
+        if let Some(scheduler) = scheduler {
+            return Err(scheduler.error("spreads data over paths; write multipath = true beside it, or leave it out"));
+        }
+        if !parameters.integers("backups").is_empty() {
+            return Err(whole.error("has backups, but one path; write multipath = true beside them, or leave them out"));
+        }
+        if let Some(what) = change(&["remove", "add", "backup", "regular"]) {
+            let problem =
+                format!("has {what:?} in changes, but one path; write multipath = true, or migrate or rebind");
+            return Err(whole.error(problem));
+        }
+        return Ok(None);
+    }
+    if parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0 {
+        return Err(whole.error("has multipath, but Google's QUIC has one path; leave multipath out, or gquic and fec"));
+    }
+    if change(&["migrate"]).is_some() {
+        return Err(whole.error(
+            "has \"migrate\" in changes, but multipath uses all interfaces already; write remove or add, or leave multipath out",
+        ));
+    }
+    let scheduler = read_scheduler(scheduler.unwrap_or_else(|| Item::named("lowest-rtt")), plugins)?;
+    Ok(Some(MultipathSpec { scheduler, path_manager: None }))
 }
 
 fn read_scheduler(item: Item, plugins: &Plugins<SchedulerFactory>) -> Result<SchedulerSpec> {
@@ -453,15 +502,19 @@ fn chosen_json<F>(chosen: &Chosen<F>) -> Json {
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
     let mut elsewhere = vec!["cc", "slow_start"];
-    if multipath.is_some() {
-        elsewhere.extend(["scheduler", "path_manager"]);
+    match multipath {
+        Some(MultipathSpec { path_manager: Some(_), .. }) => elsewhere.extend(["scheduler", "path_manager"]),
+        _ => elsewhere.push("path_scheduler"),
     }
     elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut transport = parameters_json(entry.name, parameters, &elsewhere);
     transport.insert("cc".into(), chosen_json(control));
     if let Some(MultipathSpec { scheduler, path_manager }) = multipath {
-        transport.insert("scheduler".into(), chosen_json(scheduler));
-        transport.insert("path_manager".into(), parameters_json(path_manager.0.name, &path_manager.1, &[]).into());
+        let key = if path_manager.is_some() { "scheduler" } else { "path_scheduler" };
+        transport.insert(key.into(), chosen_json(scheduler));
+        if let Some((manager, parameters)) = path_manager {
+            transport.insert("path_manager".into(), parameters_json(manager.name, parameters, &[]).into());
+        }
     }
     transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
     if spec.has_guest() {

@@ -19,10 +19,32 @@ pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     if flow.transport.parameters.flag("multihomed") { paired_ways(graph, flow) } else { vec![flow.routes.clone()] }
 }
 
-/// The ways of a QUIC connection's client, which changes them: pairs of interfaces, as those of an association.
-pub(crate) fn migration_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    let changes = flow.transport.parameters.schedule("changes");
-    if changes.is_empty() { vec![flow.routes.clone()] } else { paired_ways(graph, flow) }
+/// Whether the client of a flow may use others of its interfaces than the one of its route.
+pub(crate) fn leaves_by_several(flow: &FlowSpec) -> bool {
+    let parameters = &flow.transport.parameters;
+    !parameters.schedule("changes").is_empty()
+        || flow.transport.entry.build == Protocol::Quic && parameters.flag("multipath")
+}
+
+/// The ways of a QUIC connection: from each of the client's interfaces to the server's address that it knows, or to the first
+/// that it can reach from there; the flow's own first.
+pub(crate) fn client_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = vec![flow.routes.clone()];
+    if !leaves_by_several(flow) {
+        return ways;
+    }
+    let known = last(&flow.routes.out);
+    let mut others = ways_between(graph, flow);
+    others.sort_by_key(|way| last(&way.out) != known);
+    for way in others {
+        let leaves = way.out[0].0;
+        let is_new = ways.iter().all(|known| known.out[0].0 != leaves);
+        if last(&way.back) == leaves && is_new && ways.len() < MOST_PATHS {
+            ways.push(way);
+        }
+    }
+    ways.sort_by_key(|way| way.out[0].0 != flow.routes.out[0].0);
+    ways
 }
 
 fn paired_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
@@ -41,9 +63,10 @@ fn paired_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 
 /// The ways that packets of a flow which may use all interfaces of its hosts can take.
 pub(crate) fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    match flow.transport.multipath {
-        Some(_) => subflow_ways(graph, flow).into_iter().map(|(_, routes)| routes).collect(),
-        None => ways_between(graph, flow),
+    match flow.transport.entry.build {
+        Protocol::Mptcp => subflow_ways(graph, flow).into_iter().map(|(_, routes)| routes).collect(),
+        Protocol::Quic => client_ways(graph, flow),
+        _ => ways_between(graph, flow),
     }
 }
 
@@ -74,7 +97,7 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
     };
     let own =
         Way { client: number(client, flow.routes.out[0].0), server: number(server, last(&flow.routes.out)), relay: 0 };
-    let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.path_manager.0.name == "single-mesh");
+    let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.is_managed_by("single-mesh"));
     let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
     let mut ways = vec![(own, flow.routes.clone())];
     for from in interfaces(graph, &routing, &flow.client) {
@@ -101,12 +124,12 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
 /// What of the interfaces and relays that a Multipath TCP flow names is not there.
 pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
     if flow.transport.entry.build == Protocol::Quic {
-        let count = migration_ways(graph, flow).len() as u64;
-        let change = flow.transport.parameters.schedule("changes").iter().find(|change| change.which > count)?;
-        return Some(format!(
-            "changes: {} has no interface {}; {count} of its lead to the server",
-            flow.client, change.which
-        ));
+        let count = client_ways(graph, flow).len() as u64;
+        let parameters = &flow.transport.parameters;
+        let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
+        let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
+        let (key, which) = named.into_iter().find(|&(_, number)| number > count)?;
+        return Some(format!("{key}: {} has no interface {which}; {count} of its lead to the server", flow.client));
     }
     let multipath = flow.transport.multipath.as_ref()?;
     let parameters = &flow.transport.parameters;
@@ -116,7 +139,7 @@ pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) ->
         let known = routers.map(|node| node.name.as_str());
         return Some(format!("relays: {}", registry::unknown("router", unknown, known)));
     }
-    if multipath.path_manager.0.name == "binder" && relays.is_empty() {
+    if multipath.is_managed_by("binder") && relays.is_empty() {
         return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
     }
     for host in [&flow.client, &flow.server] {

@@ -1,5 +1,6 @@
 //! Packets, frames, settings and states in qlog's words.
 
+use crate::datagrams::named;
 use serde_json::{Map, Value, json};
 use vazao_engine::Duration;
 use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
@@ -46,10 +47,14 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         Frame::Ping => json!({ "frame_type": "ping" }),
         Frame::Ack(ack) => {
             let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
+            let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
             let mut fields =
-                json!({ "frame_type": "ack", "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
+                json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
             for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
                 fields[name] = count.into();
+            }
+            if let Some(path) = ack.path {
+                fields["path_id"] = path.into();
             }
             fields
         }
@@ -97,6 +102,24 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
         // Google's had other frame types.
         Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
+        Frame::PathAbandon { path, code } => {
+            json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
+        }
+        Frame::PathStatus { path, number, backup } => {
+            let kind = if backup { "path_status_backup" } else { "path_status_available" };
+            json!({ "frame_type": kind, "path_id": path, "path_status_sequence_number": number })
+        }
+        Frame::PathNewConnectionId { path, number } => json!({
+            "frame_type": "path_new_connection_id",
+            "path_id": path,
+            "sequence_number": number,
+            "retire_prior_to": 0,
+            "connection_id": identifier(named(path, number)),
+        }),
+        Frame::PathRetireConnectionId { path, number } => {
+            json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": number })
+        }
+        Frame::MaxPathId(path) => json!({ "frame_type": "max_path_id", "maximum_path_id": path }),
         Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
     }
 }

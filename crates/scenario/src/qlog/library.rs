@@ -108,14 +108,14 @@ impl Reader {
     /// Opens a packet by the keys that are its sender's, those before, or those that are next (RFC 9001 section 6).
     fn open(&mut self, from: usize, kind: Kind, packet: &Protected<'_>, expected: u64) -> Option<(u64, Vec<u8>)> {
         let keys = self.keys.get(&(from, kind))?;
-        if let Ok(opened) = packet.open(keys, expected) {
+        if let Ok(opened) = packet.open(keys, 0, expected) {
             return Some(opened);
         }
-        if let Some(Ok(opened)) = self.before[from].as_ref().map(|keys| packet.open(keys, expected)) {
+        if let Some(Ok(opened)) = self.before[from].as_ref().map(|keys| packet.open(keys, 0, expected)) {
             return Some(opened);
         }
         let next = keys.updated();
-        let opened = packet.open(&next, expected).ok()?;
+        let opened = packet.open(&next, 0, expected).ok()?;
         self.before[from] = self.keys.insert((from, kind), next);
         Some(opened)
     }
@@ -182,7 +182,7 @@ fn tell(read: &Frame<'_>) -> Value {
         Frame::NewConnectionId { sequence, retire_prior_to, identifier, .. } => {
             return frame(&quic::Frame::NewConnectionId(sequence, retire_prior_to), &[], |_| hexadecimal(identifier));
         }
-        Frame::Ack { delay, ranges, ecn } => {
+        Frame::Ack { delay, ranges, ecn, .. } => {
             let mut ack = quic::AckFrame::default();
             (ack.delay, ack.ecn) = (delay, ecn);
             return frame(&quic::Frame::Ack(ack), ranges, |_| String::new());
@@ -211,6 +211,11 @@ fn tell(read: &Frame<'_>) -> Value {
         Frame::AckFrequency { sequence, threshold, max_delay_us, .. } => {
             quic::Frame::AckFrequency(sequence, threshold, max_delay_us)
         }
+        Frame::PathAbandon { .. }
+        | Frame::PathStatus { .. }
+        | Frame::PathNewConnectionId { .. }
+        | Frame::PathRetireConnectionId { .. }
+        | Frame::MaxPathId(_) => return json!({ "frame_type": "unknown" }),
     };
     frame(&simple, &[], |_| String::new())
 }

@@ -85,6 +85,13 @@ impl Acks {
         }
     }
 
+    /// What was not acknowledged is to be now.
+    pub fn hurry(&mut self, now: Time) {
+        if self.unacknowledged > 0 {
+            self.due = now;
+        }
+    }
+
     /// When an acknowledgement is due.
     #[inline]
     pub fn due(&self) -> Time {
@@ -95,13 +102,14 @@ impl Acks {
     pub fn has_news(&self) -> bool {
         self.news
     }
-    /// The ACK frame that reports it, whose ranges are appended to `ranges`, in `room` bytes. `None`: not even one fits.
+    /// The ACK frame that reports it, or the PATH_ACK frame of a `path`, whose ranges are appended to `ranges`, in `room` bytes.
+    /// `None`: not even one fits.
     #[inline]
-    pub fn frame(&mut self, now: Time, ranges: &mut Vec<(u64, u64)>, room: u32) -> Option<AckFrame> {
+    pub fn frame(&mut self, now: Time, ranges: &mut Vec<(u64, u64)>, room: u32, path: Option<u8>) -> Option<AckFrame> {
         let (largest, at) = self.largest?;
         let delay = now.since(at).as_nanos() / 8_000;
         let ecn = (self.ecn != [0; 3]).then_some(self.ecn);
-        let mut frame = AckFrame { delay, ecn, ..AckFrame::default() };
+        let mut frame = AckFrame { delay, path, ecn, ..AckFrame::default() };
         let mut previous = None;
         for (start, end) in self.received.iter().rev().take_while(|&(_, end)| end > self.told) {
             let (start, last) = (start.max(self.told), end - 1);
@@ -157,7 +165,7 @@ mod tests {
     fn what_is_out_of_order_is_acknowledged_at_once() {
         for numbers in [&[0, 1, 3][..], &[0, 1, 3, 4, 2]] {
             let mut acks = acks(&numbers[..numbers.len() - 1]);
-            acks.frame(Time::ZERO, &mut Vec::new(), 1000);
+            acks.frame(Time::ZERO, &mut Vec::new(), 1000, None);
             acks.on_packet(Time::ZERO, *numbers.last().unwrap(), true, Ecn::NotEct, 10, WAIT);
             assert_eq!(acks.due(), Time::ZERO);
         }
@@ -169,7 +177,7 @@ mod tests {
     fn gaps_count_from_what_asks_for_an_answer() {
         let due = |packets: &[(u64, bool)]| {
             let mut acks = acks(&[0, 1]);
-            acks.frame(Time::ZERO, &mut Vec::new(), 1000);
+            acks.frame(Time::ZERO, &mut Vec::new(), 1000, None);
             packets.iter().for_each(|&(n, eliciting)| acks.on_packet(Time::ZERO, n, eliciting, Ecn::NotEct, 10, WAIT));
             acks.due()
         };
@@ -184,13 +192,13 @@ mod tests {
     fn ranges_go_down_from_the_largest() {
         let mut acks = acks(&[3, 7, 8, 10]);
         let mut ranges = Vec::new();
-        let frame = acks.frame(Time::ZERO, &mut ranges, 1000).unwrap();
+        let frame = acks.frame(Time::ZERO, &mut ranges, 1000, None).unwrap();
         assert_eq!(ranges, [(10, 10), (7, 8), (3, 3)]);
         assert_eq!((frame.ranges, frame.bytes), (3, 3 + 2 + 2));
         let mut few = Vec::new();
         // With type and delay, each of a byte, eight bytes hold two ranges, and four none.
-        assert_eq!(acks.frame(Time::ZERO, &mut few, 4), None);
-        assert_eq!(acks.frame(Time::ZERO, &mut few, 8).unwrap().bytes(), 7);
+        assert_eq!(acks.frame(Time::ZERO, &mut few, 4, None), None);
+        assert_eq!(acks.frame(Time::ZERO, &mut few, 8, None).unwrap().bytes(), 7);
         assert_eq!(few, [(10, 10), (7, 8)]);
     }
 
@@ -199,7 +207,7 @@ mod tests {
         let mut acks = acks(&[0, 1, 2, 5, 6]);
         let told = |acks: &mut Acks| {
             let mut ranges = Vec::new();
-            acks.frame(Time::ZERO, &mut ranges, 1000);
+            acks.frame(Time::ZERO, &mut ranges, 1000, None);
             ranges
         };
         acks.forget_through(5);
@@ -215,7 +223,7 @@ mod tests {
     fn gaps_are_kept_up_to_a_number() {
         let mut acks = acks(&(0..40).map(|number| 2 * number).collect::<Vec<_>>());
         let mut ranges = Vec::new();
-        acks.frame(Time::ZERO, &mut ranges, 1000);
+        acks.frame(Time::ZERO, &mut ranges, 1000, None);
         assert_eq!((ranges.len(), ranges[31]), (32, (16, 16)));
         assert!(acks.is_known(13) && !acks.is_known(17));
     }

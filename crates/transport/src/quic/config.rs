@@ -1,5 +1,6 @@
 //! The settings of a QUIC endpoint, and what a user can say of them.
 
+use crate::mptcp::SchedulerFactory;
 use crate::tcp::ControlFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Kind, Parameter, Parameters};
@@ -145,10 +146,30 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("idle_timeout", ANY, "30 s", "silence after which a connection is given up"),
     Parameter::new(
         "changes",
-        Kind::Schedule(&["migrate", "rebind", "rebind_address"]),
+        Kind::Schedule(&["migrate", "rebind", "rebind_address", "remove", "add", "backup", "regular"]),
         "",
-        "what becomes of the client's address, so long after the handshake: it goes to that interface (migrate), or a NAT gives \
-         that interface another port (rebind) or another address (rebind_address), and lets nothing in for the old one",
+        "what becomes of the client's interfaces, so long after the handshake: the connection goes to one (migrate), a NAT gives \
+         one another port (rebind) or another address (rebind_address), and lets nothing in for the old one; with multipath, one \
+         goes (remove) or comes back (add), its path becomes a backup (backup) or one like others (regular)",
+    ),
+    Parameter::new(
+        "multipath",
+        Kind::Flag,
+        "false",
+        "a path over each of the client's interfaces that lead to the server, used at the same time (RFC 10069); cc may then be a \
+         coupled one",
+    ),
+    Parameter::new(
+        "path_scheduler",
+        Kind::Entry("packet scheduler"),
+        "lowest-rtt",
+        "with multipath: which path takes the next packet with data",
+    ),
+    Parameter::new(
+        "backups",
+        Kind::Integers,
+        "",
+        "with multipath: the client's interfaces, counted from 1, whose paths are used only while no other can be",
     ),
     Parameter::new(
         "streams",
@@ -227,12 +248,23 @@ pub struct Config {
     pub connection_window: u64,
     pub most_window: u64,
     pub send_buffer: Option<u64>,
-    /// Makes the congestion control.
+    /// Makes the congestion control of a path.
     pub control: ControlFactory,
+    /// With several paths; `None`: with one.
+    pub multipath: Option<Multipath>,
+}
+
+/// Several paths at once (RFC 10069).
+#[derive(Clone)]
+pub struct Multipath {
+    /// Makes the scheduler.
+    pub scheduler: SchedulerFactory,
+    /// The client's interfaces whose paths are backups, counted from 1.
+    pub backups: Vec<u64>,
 }
 
 impl Config {
-    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe.
+    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe; of one path.
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let size = |name| parameters.size(name).expect("a size with a default");
@@ -276,7 +308,15 @@ impl Config {
             most_window: size("receive_buffer"),
             send_buffer: parameters.size("send_buffer"),
             control,
+            multipath: None,
         }
+    }
+}
+
+impl Config {
+    /// The same with several paths. `backups`: the client's interfaces whose paths are backups, counted from 1.
+    pub fn over_paths(self, scheduler: SchedulerFactory, backups: Vec<u64>) -> Config {
+        Config { multipath: Some(Multipath { scheduler, backups }), ..self }
     }
 }
 

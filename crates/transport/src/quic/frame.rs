@@ -1,4 +1,6 @@
-//! QUIC's frames (RFC 9000 section 19, RFC 9221, draft-ietf-quic-ack-frequency) with their sizes. Data is counted, not moved.
+//! QUIC's frames (RFC 9000 section 19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency) with their sizes. Data is counted, not moved.
+
+use super::stream::stamp;
 
 /// A number of bytes as RFC 9000 section 16 writes it.
 #[inline]
@@ -92,6 +94,38 @@ pub enum Frame {
     Parity(u16),
     /// What a lost packet of a group said was made again from the others.
     Recovered(StreamFrame),
+    /// PATH_ABANDON (RFC 10069).
+    PathAbandon {
+        /// The path.
+        path: u8,
+        /// The reason.
+        code: u64,
+    },
+    /// PATH_STATUS_BACKUP, or PATH_STATUS_AVAILABLE.
+    PathStatus {
+        /// The path.
+        path: u8,
+        /// Of several about a path the one with the highest number holds.
+        number: u64,
+        /// Whether it is to be used only while no other can be.
+        backup: bool,
+    },
+    /// PATH_NEW_CONNECTION_ID.
+    PathNewConnectionId {
+        /// The path that it is for.
+        path: u8,
+        /// Its number among the path's.
+        number: u64,
+    },
+    /// PATH_RETIRE_CONNECTION_ID.
+    PathRetireConnectionId {
+        /// The path that it was for.
+        path: u8,
+        /// Its number among the path's.
+        number: u64,
+    },
+    /// MAX_PATH_ID: the highest identifier of a path that may be used.
+    MaxPathId(u8),
 }
 
 /// An ACK frame but for its ranges.
@@ -102,6 +136,8 @@ pub struct AckFrame {
     /// How many ranges, and bytes of their numbers.
     pub ranges: u16,
     pub(crate) bytes: u32,
+    /// The path whose packets it acknowledges, in a PATH_ACK frame (RFC 10069).
+    pub path: Option<u8>,
     /// Packets with ECT(0), ECT(1) and CE, where ECN is reported.
     pub ecn: Option<[u64; 3]>,
 }
@@ -110,7 +146,8 @@ impl AckFrame {
     /// Bytes that it takes.
     #[inline]
     pub fn bytes(&self) -> u32 {
-        1 + varint(self.delay) + self.bytes + self.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum())
+        let path = self.path.map_or(0, |path| varint(u64::from(path)));
+        1 + path + varint(self.delay) + self.bytes + self.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum())
     }
 }
 
@@ -130,6 +167,12 @@ pub struct StreamFrame {
 }
 
 impl StreamFrame {
+    /// Its first `length` bytes, and the rest.
+    pub(crate) fn split(self, length: u16) -> (StreamFrame, StreamFrame) {
+        let offset = self.offset + u64::from(length);
+        let rest = StreamFrame { offset, length: self.length - length, stamp: stamp(self.id, offset), ..self };
+        (StreamFrame { length, fin: false, ..self }, rest)
+    }
     /// One beyond its last byte.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.length)
@@ -172,6 +215,14 @@ impl Frame {
             Frame::Parity(length) => 1 + 4 + u32::from(length),
             // Type and the packet, as an ACK frame of Google's listed it.
             Frame::Recovered(_) => 1 + 4,
+            // Types from 0x3e75 on, in two bytes.
+            Frame::PathAbandon { path, code } => 2 + varint(u64::from(path)) + varint(code),
+            Frame::PathStatus { path, number, .. } => 2 + varint(u64::from(path)) + varint(number),
+            Frame::PathNewConnectionId { path, number } => {
+                2 + varint(u64::from(path)) + varint(number) + 1 + 1 + 8 + 16
+            }
+            Frame::PathRetireConnectionId { path, number } => 2 + varint(u64::from(path)) + varint(number),
+            Frame::MaxPathId(path) => 2 + varint(u64::from(path)),
             Frame::AckFrequency(number, packets, wait) => 2 + varint(number) + varint(packets) + varint(wait) + 1,
         }
     }

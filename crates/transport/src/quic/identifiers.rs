@@ -13,19 +13,30 @@ pub(crate) struct Identifiers {
     next: u64,
     /// The peer's that we have not used yet, the one in use, and all that we have heard of.
     store: BTreeSet<u64>,
-    pub current: u64,
+    current: Option<u64>,
     known: BTreeSet<u64>,
 }
 
 impl Identifiers {
-    /// Those of the handshake.
+    /// Those of the handshake: each side has one of the other's.
     pub fn new() -> Identifiers {
-        Identifiers { ours: vec![0], next: 1, store: BTreeSet::new(), current: 0, known: [0].into() }
+        Identifiers { ours: vec![0], next: 1, store: BTreeSet::new(), current: Some(0), known: [0].into() }
     }
 
-    /// The next identifier to issue, while the peer has fewer than it may.
-    pub fn issue(&mut self) -> Option<u64> {
-        (self.ours.len() < ACTIVE).then(|| {
+    /// Those of a path that is not used yet.
+    pub fn none() -> Identifiers {
+        Identifiers { ours: Vec::new(), next: 0, store: BTreeSet::new(), current: None, known: BTreeSet::new() }
+    }
+
+    /// The one by which we address the peer.
+    #[inline]
+    pub fn current(&self) -> Option<u64> {
+        self.current
+    }
+
+    /// The next identifier to issue, while the peer has fewer than `most`.
+    pub fn issue(&mut self, most: usize) -> Option<u64> {
+        (self.ours.len() < most).then(|| {
             self.next += 1;
             self.ours.push(self.next - 1);
             self.next - 1
@@ -54,7 +65,15 @@ impl Identifiers {
     /// linked by who looks on (section 9.5).
     pub fn change(&mut self) -> Option<u64> {
         let next = self.store.pop_first()?;
-        Some(std::mem::replace(&mut self.current, next))
+        self.current.replace(next)
+    }
+
+    /// Takes the first of the peer's into use. Whether there is one.
+    pub fn begin(&mut self) -> bool {
+        if self.current.is_none() {
+            self.change();
+        }
+        self.current.is_some()
     }
 }
 
@@ -65,19 +84,19 @@ mod tests {
     #[test]
     fn identifiers_are_issued_used_and_retired() {
         let (mut here, mut there) = (Identifiers::new(), Identifiers::new());
-        let issued: Vec<u64> = std::iter::from_fn(|| here.issue()).collect();
+        let issued: Vec<u64> = std::iter::from_fn(|| here.issue(ACTIVE)).collect();
         assert_eq!(issued, [1, 2, 3]);
         issued.iter().for_each(|&number| there.on_new(number));
-        assert_eq!((there.change(), there.current), (Some(0), 1));
+        assert_eq!((there.change(), there.current()), (Some(0), Some(1)));
         assert!(here.is_ours(0) && here.is_ours(1) && !here.is_ours(4));
         here.on_retired(0);
         assert!(!here.is_ours(0));
-        assert_eq!(here.issue(), Some(4));
+        assert_eq!(here.issue(ACTIVE), Some(4));
         // A frame that was sent again says nothing new.
         there.on_new(1);
         there.on_new(4);
         assert_eq!([there.change(), there.change(), there.change(), there.change()], [Some(1), Some(2), Some(3), None]);
-        assert_eq!(there.current, 4);
+        assert_eq!(there.current(), Some(4));
     }
 
     /// One whose frame was lost, and came again after others were in use, is as good as they: or the peer would think for ever
@@ -86,7 +105,7 @@ mod tests {
     fn one_that_is_late_is_used_as_well() {
         let mut there = Identifiers::new();
         [2, 3].iter().for_each(|&number| there.on_new(number));
-        assert_eq!((there.change(), there.current), (Some(0), 2));
+        assert_eq!((there.change(), there.current()), (Some(0), Some(2)));
         there.on_new(1);
         there.on_new(0);
         assert_eq!([there.change(), there.change(), there.change()], [Some(2), Some(1), None]);

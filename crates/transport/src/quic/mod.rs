@@ -21,8 +21,8 @@ mod recovery;
 mod sent;
 mod stream;
 
-pub use config::{Config, Handshake, PARAMETERS, Rules};
-pub use connection::{Connection, Failure, Stats};
+pub use config::{Config, Handshake, Multipath, PARAMETERS, Rules};
+pub use connection::{Connection, Failure, MAX_PATH_ID, PathStats, PathView, Stats};
 pub use event::{Drop, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};
 pub use identifiers::ACTIVE as ACTIVE_IDENTIFIERS;

@@ -111,6 +111,8 @@ pub struct Datagram {
     pub ranges: Vec<(u64, u64)>,
     /// To which of the receiver's identifiers it is addressed.
     pub identifier: u64,
+    /// For which path that is (RFC 10069); its 1-RTT packets are numbered by it.
+    pub path: u8,
     /// By which of the client's addresses it goes.
     pub address: Address,
     /// Bytes of UDP payload.
@@ -140,6 +142,7 @@ impl Datagram {
         self.frames.clear();
         self.ranges.clear();
         self.protected.clear();
-        (self.identifier, self.address, self.bytes, self.ecn) = (0, Address::default(), 0, Ecn::NotEct);
+        (self.identifier, self.path, self.address) = (0, 0, Address::default());
+        (self.bytes, self.ecn) = (0, Ecn::NotEct);
     }
 }

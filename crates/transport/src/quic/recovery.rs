@@ -85,6 +85,12 @@ impl Recovery {
         }
     }
 
+    /// Whether a round-trip time was measured.
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some()
+    }
+
     /// How long what is in flight in a space may go unanswered (section 6.2.1), not backed off.
     #[inline]
     pub fn pto(&self, space: Space) -> Duration {

@@ -19,6 +19,16 @@ pub(crate) enum Content {
     Frames(Box<[Frame]>),
 }
 
+impl Content {
+    fn frames(&self) -> Vec<Frame> {
+        match self {
+            Content::Nothing => Vec::new(),
+            Content::Stream(frame) => vec![Frame::Stream(*frame)],
+            Content::Frames(frames) => frames.to_vec(),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Outstanding,
@@ -220,11 +230,13 @@ impl SentPackets {
     /// What the oldest that asks for an acknowledgement said.
     pub fn oldest_frames(&self) -> Option<Vec<Frame>> {
         let number = self.oldest_eliciting()?;
-        Some(match &self.packets[(number - self.base) as usize].content {
-            Content::Nothing => Vec::new(),
-            Content::Stream(frame) => vec![Frame::Stream(*frame)],
-            Content::Frames(frames) => frames.to_vec(),
-        })
+        Some(self.packets[(number - self.base) as usize].content.frames())
+    }
+
+    /// What all said that are not settled.
+    pub fn outstanding_frames(&self) -> Vec<Frame> {
+        let outstanding = self.unsettled().filter(|sent| sent.state == State::Outstanding);
+        outstanding.flat_map(|sent| sent.content.frames()).collect()
     }
 
     /// What is under way counts as in flight no more.

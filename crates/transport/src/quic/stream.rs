@@ -25,6 +25,8 @@ pub(crate) struct Outgoing {
     acked: RangeSet,
     /// What was lost and is to be sent again.
     again: RangeSet,
+    /// What was left out when what follows was sent.
+    left_out: RangeSet,
     fin_again: bool,
     /// The peer is to hear of the stream though there is no data yet.
     pub opens: bool,
@@ -43,7 +45,8 @@ impl Outgoing {
     #[inline]
     pub fn is_pending(&self, limit: u64) -> bool {
         let ends = self.closed && !self.fin_sent && self.sent == self.end;
-        let any = !self.again.is_empty() || self.fin_again || self.sent < self.end.min(limit) || ends || self.opens;
+        let late = !self.again.is_empty() || !self.left_out.is_empty() || self.fin_again;
+        let any = late || self.sent < self.end.min(limit) || ends || self.opens;
         any && self.reset.is_none()
     }
     /// Whether all of it, and its end, was acknowledged.
@@ -69,13 +72,14 @@ impl Outgoing {
     /// The next part to send, of `most` bytes at most: where, how many, whether the end goes with it.
     #[inline]
     pub fn next(&mut self, most: u64, limit: u64) -> Option<(u64, u64, bool)> {
-        let missing = self.again.iter().next();
+        let late = if self.again.is_empty() { &mut self.left_out } else { &mut self.again };
+        let missing = late.iter().next();
         if let Some((start, end)) = missing {
             let length = (end - start).min(most);
             if length == 0 {
                 return None;
             }
-            self.again.remove_below(start + length);
+            late.remove_below(start + length);
             let fin = self.closed && start + length == self.end;
             self.fin_again &= !fin;
             self.fin_sent |= fin;
@@ -95,6 +99,24 @@ impl Outgoing {
         self.sent += length;
         self.fin_sent |= fin;
         Some((start, length, fin))
+    }
+
+    /// Whether what comes next was sent before.
+    pub fn is_repeating(&self) -> bool {
+        !self.again.is_empty() || self.fin_again
+    }
+
+    /// So many bytes of what was not sent yet are left for others, who send them before all that follows; of `most` at most.
+    pub fn skip(&mut self, bytes: u64, most: u64) -> u64 {
+        let skipped = bytes.min(self.end.min(most).saturating_sub(self.sent));
+        self.left_out.insert(self.sent, self.sent + skipped, |_, _| {});
+        self.sent += skipped;
+        skipped
+    }
+
+    /// Whether a part has been acknowledged.
+    pub fn has(&self, start: u64, end: u64) -> bool {
+        self.acked.contains(start, end)
     }
 
     /// It is all to be sent again, as if nothing had been.

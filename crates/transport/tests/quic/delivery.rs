@@ -14,7 +14,7 @@ fn a_transfer_each_way() {
     assert_eq!(lab.client().stats().retransmissions + lab.server().stats().retransmissions, 0);
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
+pub fn weather() -> impl Strategy<Value = Weather> {
     let outages = prop::collection::vec((0_u64..4_000, 1_u64..3_000), 0..2);
     (1_u64..60, 0_u64..40, 0_u64..30, 0_u64..10, 0_u64..20, outages).prop_map(
         |(delay, jitter, loss, duplication, marking, outages)| {
@@ -30,7 +30,7 @@ fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
 
 prop_compose! {
     /// Any combination of what a connection can be told.
-    fn treatment()(
+    pub fn treatment()(
         handshake in choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"]),
         recovery in choice(&["rfc9002", "google"]),
         cc in choice(&["reno", "cubic", "bbr", "bbr3", "vegas", "copa", "dctcp"]),
@@ -76,7 +76,7 @@ proptest! {
 }
 
 prop_compose! {
-    fn exchange()(
+    pub fn exchange()(
         both_ways: bool, bytes in 0_u64..30_000, answer in 0_u64..30_000, urgency in 0_u8..8,
         turn in prop::sample::select(&[None, Some(0), Some(2_000)]),
         fate in prop::sample::select(&[Fate::Whole, Fate::Whole, Fate::Whole, Fate::Reset, Fate::Stopped]),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, Constructor, Setup, build, build_slow_start};
 use vazao_engine::registry::{Entry, Parameters, Raw, find};
 use vazao_engine::{Duration, Ecn, Time};
+use vazao_transport::mptcp::SCHEDULERS;
 use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
 use vazao_transport::{RangeSet, Stream};
 
@@ -31,6 +32,12 @@ pub fn config(given: &[(&str, Raw)]) -> Config {
         build(&cc, &defaults, setup).expect("it exists")
     };
     Config::new(&parameters, Arc::new(control))
+}
+
+/// The same over several paths, with a scheduler by its name.
+pub fn over_paths(config: Config, scheduler: &str) -> Config {
+    let scheduler = find("packet scheduler", SCHEDULERS, scheduler).expect("it exists");
+    config.over_paths(Arc::new(|| (scheduler.build)(&Parameters::defaults(scheduler.parameters))), Vec::new())
 }
 
 pub fn text(text: &str) -> Raw {
@@ -87,9 +94,11 @@ struct Seen {
     stream_limits: BTreeMap<u64, u64>,
     /// The highest byte sent of each stream.
     highest: BTreeMap<u64, u64>,
-    /// The next number, and what has come, of each space.
-    next: [u64; 3],
-    arrived: [RangeSet; 3],
+    /// The next number, and what has come, of each space of each path.
+    next: BTreeMap<(u8, usize), u64>,
+    arrived: BTreeMap<(u8, usize), RangeSet>,
+    /// Paths that are not to be used any more.
+    abandoned: BTreeSet<u8>,
     /// Whether it has reason to believe that the peer is where it says.
     validated: BTreeSet<u16>,
 }
@@ -101,6 +110,8 @@ pub struct Lab {
     pub now: Time,
     pub ends: [End; 2],
     pub weather: Weather,
+    /// That of the client's second interface, and so on, where it is another.
+    pub ways: Vec<Weather>,
     /// After so many datagrams everything passes, so that every run ends.
     pub calm_after: u64,
     random: vazao_engine::Stream,
@@ -137,6 +148,7 @@ impl Lab {
                 end(Connection::listen(config, seed + 1), sends[1]),
             ],
             weather,
+            ways: Vec::new(),
             calm_after: u64::MAX,
             random: vazao_engine::Stream::new(seed, "lab"),
             under_way: BTreeMap::new(),
@@ -155,6 +167,13 @@ impl Lab {
         let mut lab = Lab::new(config, [0, 0], weather, seed);
         lab.ends.iter_mut().for_each(|end| end.closes = false);
         lab
+    }
+
+    /// The client has so many interfaces beside the first, each with its weather.
+    pub fn with_ways(mut self, ways: Vec<Weather>) -> Lab {
+        self.ends[0].quic.use_ways(ways.len() as u8 + 1);
+        self.ways = ways;
+        self
     }
 
     /// Both sides open streams: the client ends the connection when all is said.
@@ -206,11 +225,15 @@ impl Lab {
         let bounded = from == 1 && !seen.validated.contains(&address);
         assert!(!bounded || *sent <= 3 * received.get(&address).unwrap_or(&0), "amplification towards {address}");
         let (mut frames, mut ranges) = (datagram.frames.iter(), datagram.ranges.iter());
+        let mut ended = BTreeSet::new();
         for packet in &datagram.packets {
             let space = packet.kind.space();
             if !matches!(packet.kind, Kind::Retry(_)) {
-                assert_eq!(packet.number, seen.next[space as usize], "numbers follow each other");
-                seen.next[space as usize] += 1;
+                let next = seen.next.entry((datagram.path, space as usize)).or_default();
+                assert_eq!(packet.number, *next, "numbers follow each other");
+                *next += 1;
+                // RFC 10069 section 3.4.
+                assert!(!seen.abandoned.contains(&datagram.path), "path {} was abandoned", datagram.path);
             }
             if matches!(packet.kind, Kind::Initial(_)) && from == 0 {
                 assert!(datagram.bytes >= 1200, "section 14.1");
@@ -218,12 +241,18 @@ impl Lab {
             let told: Vec<_> = ranges.by_ref().take(usize::from(packet.ranges)).collect();
             // Section 19.3.1: ranges go down and do not touch; and nobody acknowledges what has not come.
             assert!(told.windows(2).all(|pair| pair[0].0 > pair[1].1 + 1));
-            for &&(first, last) in &told {
-                assert!(seen.arrived[space as usize].contains(first, last + 1), "{first}..={last} has not come");
-            }
             for frame in frames.by_ref().take(usize::from(packet.frames)) {
                 match *frame {
-                    Frame::Ack(ack) => assert_eq!(usize::from(ack.ranges), told.len()),
+                    Frame::Ack(ack) => {
+                        assert_eq!(usize::from(ack.ranges), told.len());
+                        let arrived = seen.arrived.get(&(ack.path.unwrap_or(0), space as usize));
+                        let arrived = arrived.expect("something has come");
+                        let came = |&&&(first, last): &&&(u64, u64)| arrived.contains(first, last + 1);
+                        assert!(told.iter().all(|range| came(&range)), "{told:?} has not come");
+                    }
+                    Frame::PathAbandon { path, .. } => {
+                        ended.insert(path);
+                    }
                     Frame::Stream(stream) => {
                         let highest = seen.highest.entry(stream.id).or_default();
                         *highest = stream.end().max(*highest);
@@ -241,6 +270,7 @@ impl Lab {
                 }
             }
         }
+        seen.abandoned.append(&mut ended);
     }
 
     fn launch(&mut self, from: usize, datagram: Datagram) {
@@ -249,7 +279,9 @@ impl Lab {
             return;
         }
         let (calm, may_be_marked) = (self.datagrams > self.calm_after, datagram.ecn != Ecn::NotEct);
-        let arrivals = self.weather.arrivals(self.now, calm, may_be_marked, &mut self.random);
+        let way = usize::from(datagram.address.way);
+        let weather = way.checked_sub(1).and_then(|way| self.ways.get(way)).unwrap_or(&self.weather);
+        let arrivals = weather.arrivals(self.now, calm, may_be_marked, &mut self.random);
         for ((at, marked), copy) in arrivals.into_iter().zip(0..) {
             let ecn = if marked { Ecn::Ce } else { datagram.ecn };
             self.under_way.insert((at, 2 * self.datagrams + copy), (1 - from, datagram.clone(), ecn));
@@ -265,7 +297,8 @@ impl Lab {
         }
         for packet in &datagram.packets {
             let number = packet.number;
-            seen.arrived[packet.kind.space() as usize].insert(number, number + 1, |_, _| {});
+            let space = (datagram.path, packet.kind.space() as usize);
+            seen.arrived.entry(space).or_default().insert(number, number + 1, |_, _| {});
             if matches!(packet.kind, Kind::Handshake | Kind::Initial(1..)) {
                 seen.validated.insert(address);
             }

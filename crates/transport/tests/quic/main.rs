@@ -9,5 +9,6 @@ mod flow_control;
 mod google;
 mod handshake;
 mod lab;
+mod multipath;
 #[path = "../shared/weather.rs"]
 mod weather;

@@ -1,4 +1,4 @@
-//! Frames (RFC 9000 section 19, RFC 9221, draft-ietf-quic-ack-frequency).
+//! Frames (RFC 9000 section 19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency).
 
 use super::number::{put_varint, take_varint};
 use crate::{DecodeError, require};
@@ -31,6 +31,13 @@ mod kind {
     pub const DATAGRAM: u64 = 0x31;
     pub const DATAGRAM_BARE: u64 = 0x30;
     pub const ACK_FREQUENCY: u64 = 0xaf;
+    pub const PATH_ACK: u64 = 0x3e;
+    pub const PATH_ACK_ECN: u64 = 0x3f;
+    pub const PATH_ABANDON: u64 = 0x3e75;
+    pub const PATH_STATUS: [u64; 2] = [0x3e77, 0x3e76];
+    pub const PATH_NEW_CONNECTION_ID: u64 = 0x3e78;
+    pub const PATH_RETIRE_CONNECTION_ID: u64 = 0x3e79;
+    pub const MAX_PATH_ID: u64 = 0x3e7a;
 }
 
 /// A frame, with names as in RFC 9000 section 19.
@@ -41,6 +48,8 @@ pub enum Frame<'a> {
     Padding(usize),
     Ping,
     Ack {
+        /// In a PATH_ACK frame: the path whose packets are acknowledged.
+        path: Option<u64>,
         /// In units of the exponent that was agreed on.
         delay: u64,
         /// The first and the last number of each range, the highest first; there is one at least.
@@ -111,6 +120,28 @@ pub enum Frame<'a> {
         max_delay_us: u64,
         reordering: u64,
     },
+    PathAbandon {
+        path: u64,
+        code: u64,
+    },
+    /// PATH_STATUS_BACKUP, or PATH_STATUS_AVAILABLE.
+    PathStatus {
+        path: u64,
+        sequence: u64,
+        backup: bool,
+    },
+    PathNewConnectionId {
+        path: u64,
+        sequence: u64,
+        retire_prior_to: u64,
+        identifier: &'a [u8],
+        reset_token: [u8; 16],
+    },
+    PathRetireConnectionId {
+        path: u64,
+        sequence: u64,
+    },
+    MaxPathId(u64),
 }
 
 impl Frame<'_> {
@@ -119,7 +150,7 @@ impl Frame<'_> {
         match *self {
             Frame::Padding(bytes) => out.resize(out.len() + bytes, 0),
             Frame::Ping => numbers(&[kind::PING], out),
-            Frame::Ack { delay, ranges, ecn } => acknowledgement(delay, ranges, ecn, out),
+            Frame::Ack { path, delay, ranges, ecn } => acknowledgement(path, delay, ranges, ecn, out),
             Frame::ResetStream { id, code, size } => numbers(&[kind::RESET_STREAM, id, code, size], out),
             Frame::StopSending { id, code } => numbers(&[kind::STOP_SENDING, id, code], out),
             Frame::Crypto { offset, data } => with_data(&[kind::CRYPTO, offset], data, out),
@@ -141,9 +172,7 @@ impl Frame<'_> {
             }
             Frame::NewConnectionId { sequence, retire_prior_to, identifier, reset_token } => {
                 numbers(&[kind::NEW_CONNECTION_ID, sequence, retire_prior_to], out);
-                out.push(identifier.len() as u8);
-                out.extend(identifier);
-                out.extend(reset_token);
+                with_token(identifier, reset_token, out);
             }
             Frame::RetireConnectionId(sequence) => numbers(&[kind::RETIRE_CONNECTION_ID, sequence], out),
             Frame::PathChallenge(data) => {
@@ -161,6 +190,18 @@ impl Frame<'_> {
             Frame::AckFrequency { sequence, threshold, max_delay_us, reordering } => {
                 numbers(&[kind::ACK_FREQUENCY, sequence, threshold, max_delay_us, reordering], out);
             }
+            Frame::PathAbandon { path, code } => numbers(&[kind::PATH_ABANDON, path, code], out),
+            Frame::PathStatus { path, sequence, backup } => {
+                numbers(&[kind::PATH_STATUS[usize::from(backup)], path, sequence], out);
+            }
+            Frame::PathNewConnectionId { path, sequence, retire_prior_to, identifier, reset_token } => {
+                numbers(&[kind::PATH_NEW_CONNECTION_ID, path, sequence, retire_prior_to], out);
+                with_token(identifier, reset_token, out);
+            }
+            Frame::PathRetireConnectionId { path, sequence } => {
+                numbers(&[kind::PATH_RETIRE_CONNECTION_ID, path, sequence], out);
+            }
+            Frame::MaxPathId(path) => numbers(&[kind::MAX_PATH_ID, path], out),
         }
     }
 }
@@ -191,7 +232,11 @@ fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) 
     let way = |kinds: [u64; 2]| kinds[1] == kind;
     Ok(match kind {
         kind::PING => Frame::Ping,
-        kind::ACK | kind::ACK_ECN => return take_acknowledgement(kind == kind::ACK_ECN, from, ranges),
+        kind::ACK | kind::ACK_ECN => return take_acknowledgement(None, kind == kind::ACK_ECN, from, ranges),
+        kind::PATH_ACK | kind::PATH_ACK_ECN => {
+            let path = Some(number()?);
+            return take_acknowledgement(path, kind == kind::PATH_ACK_ECN, from, ranges);
+        }
         kind::RESET_STREAM => Frame::ResetStream { id: number()?, code: number()?, size: number()? },
         kind::STOP_SENDING => Frame::StopSending { id: number()?, code: number()? },
         kind::CRYPTO => Frame::Crypto { offset: number()?, data: take_data(from)? },
@@ -210,9 +255,8 @@ fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) 
         0x16 | 0x17 => Frame::StreamsBlocked { both_ways: way(kind::STREAMS_BLOCKED), count: number()? },
         kind::NEW_CONNECTION_ID => {
             let (sequence, retire_prior_to) = (number()?, number()?);
-            let length = take_bytes(from, 1)?[0];
-            let identifier = take_bytes(from, length.into())?;
-            Frame::NewConnectionId { sequence, retire_prior_to, identifier, reset_token: take_array(from)? }
+            let (identifier, reset_token) = take_token(from)?;
+            Frame::NewConnectionId { sequence, retire_prior_to, identifier, reset_token }
         }
         kind::RETIRE_CONNECTION_ID => Frame::RetireConnectionId(number()?),
         kind::PATH_CHALLENGE => Frame::PathChallenge(take_array(from)?),
@@ -234,8 +278,23 @@ fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) 
             max_delay_us: number()?,
             reordering: number()?,
         },
+        kind::PATH_ABANDON => Frame::PathAbandon { path: number()?, code: number()? },
+        0x3e76 | 0x3e77 => Frame::PathStatus { path: number()?, sequence: number()?, backup: way(kind::PATH_STATUS) },
+        kind::PATH_NEW_CONNECTION_ID => {
+            let (path, sequence, retire_prior_to) = (number()?, number()?, number()?);
+            let (identifier, reset_token) = take_token(from)?;
+            Frame::PathNewConnectionId { path, sequence, retire_prior_to, identifier, reset_token }
+        }
+        kind::PATH_RETIRE_CONNECTION_ID => Frame::PathRetireConnectionId { path: number()?, sequence: number()? },
+        kind::MAX_PATH_ID => Frame::MaxPathId(number()?),
         _ => return Err(DecodeError::BadLength(from.len())),
     })
+}
+
+/// Takes an identifier with its length before it, and its stateless reset token.
+fn take_token<'a>(from: &mut &'a [u8]) -> Result<(&'a [u8], [u8; 16]), DecodeError> {
+    let length = take_bytes(from, 1)?[0];
+    Ok((take_bytes(from, length.into())?, take_array(from)?))
 }
 
 fn take_bytes<'a>(from: &mut &'a [u8], length: usize) -> Result<&'a [u8], DecodeError> {
@@ -256,6 +315,7 @@ fn take_data<'a>(from: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
 }
 
 fn take_acknowledgement<'a>(
+    path: Option<u64>,
     counts: bool,
     from: &mut &[u8],
     ranges: &'a mut Vec<(u64, u64)>,
@@ -272,11 +332,17 @@ fn take_acknowledgement<'a>(
         ranges.push((first, last));
     }
     let ecn = if counts { Some([number()?, number()?, number()?]) } else { None };
-    Ok(Frame::Ack { delay, ranges, ecn })
+    Ok(Frame::Ack { path, delay, ranges, ecn })
 }
 
 fn numbers(numbers: &[u64], out: &mut Vec<u8>) {
     numbers.iter().for_each(|&number| put_varint(number, out));
+}
+
+fn with_token(identifier: &[u8], reset_token: [u8; 16], out: &mut Vec<u8>) {
+    out.push(identifier.len() as u8);
+    out.extend(identifier);
+    out.extend(reset_token);
 }
 
 fn with_data(before: &[u64], data: &[u8], out: &mut Vec<u8>) {
@@ -286,10 +352,13 @@ fn with_data(before: &[u64], data: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Ranges go down, each as how far below the last one and how long, both less what they are at least (section 19.3.1).
-fn acknowledgement(delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>, out: &mut Vec<u8>) {
-    let kind = if ecn.is_some() { kind::ACK_ECN } else { kind::ACK };
+fn acknowledgement(path: Option<u64>, delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>, out: &mut Vec<u8>) {
     let (first, last) = ranges[0];
-    numbers(&[kind, last, delay, ranges.len() as u64 - 1, last - first], out);
+    match path {
+        None => numbers(&[if ecn.is_some() { kind::ACK_ECN } else { kind::ACK }], out),
+        Some(path) => numbers(&[if ecn.is_some() { kind::PATH_ACK_ECN } else { kind::PATH_ACK }, path], out),
+    }
+    numbers(&[last, delay, ranges.len() as u64 - 1, last - first], out);
     for pair in ranges.windows(2) {
         let [(above, _), (first, last)] = [pair[0], pair[1]];
         numbers(&[above - last - 2, last - first], out);
@@ -312,9 +381,31 @@ mod tests {
     #[test]
     fn ranges_as_gaps_and_lengths() {
         let ranges = [(10, 10), (7, 8), (3, 3)];
-        assert_eq!(bytes(Frame::Ack { delay: 5, ranges: &ranges, ecn: None }), [2, 10, 5, 2, 0, 0, 1, 2, 0]);
-        let counted = Frame::Ack { delay: 0, ranges: &[(0, 1)], ecn: Some([2, 0, 64]) };
+        assert_eq!(
+            bytes(Frame::Ack { path: None, delay: 5, ranges: &ranges, ecn: None }),
+            [2, 10, 5, 2, 0, 0, 1, 2, 0]
+        );
+        let counted = Frame::Ack { path: None, delay: 0, ranges: &[(0, 1)], ecn: Some([2, 0, 64]) };
         assert_eq!(bytes(counted), [3, 1, 0, 0, 1, 2, 0, 0x40, 64]);
+    }
+
+    /// RFC 10069 sections 4.1 and 4.2: types beyond 63 take two bytes, the path stands first.
+    #[test]
+    fn frames_name_their_path() {
+        let acked = Frame::Ack { path: Some(3), delay: 0, ranges: &[(0, 1)], ecn: None };
+        assert_eq!(bytes(acked), [0x3e, 3, 1, 0, 0, 1]);
+        assert_eq!(bytes(Frame::PathAbandon { path: 1, code: 0x3e76 }), [0x7e, 0x75, 1, 0x7e, 0x76]);
+        assert_eq!(bytes(Frame::PathStatus { path: 2, sequence: 5, backup: true }), [0x7e, 0x76, 2, 5]);
+        assert_eq!(bytes(Frame::PathStatus { path: 2, sequence: 6, backup: false }), [0x7e, 0x77, 2, 6]);
+        assert_eq!(bytes(Frame::PathRetireConnectionId { path: 1, sequence: 0 }), [0x7e, 0x79, 1, 0]);
+        assert_eq!(bytes(Frame::MaxPathId(9)), [0x7e, 0x7a, 9]);
+    }
+
+    /// Section 19.8: the bits OFF, LEN and FIN.
+    #[test]
+    fn a_stream_frame_says_where_it_lies() {
+        assert_eq!(bytes(Frame::Stream { id: 0, offset: 0, fin: false, data: b"ab" }), [0x0a, 0, 2, b'a', b'b']);
+        assert_eq!(bytes(Frame::Stream { id: 4, offset: 64, fin: true, data: b"" }), [0x0f, 4, 0x40, 64, 0]);
     }
 
     /// One of every type, as they were written.
@@ -323,8 +414,8 @@ mod tests {
         let frames = [
             Frame::Ping,
             Frame::Padding(20),
-            Frame::Ack { delay: 5, ranges: &[(10, 10), (7, 8), (3, 3)], ecn: None },
-            Frame::Ack { delay: 0, ranges: &[(0, 1)], ecn: Some([2, 0, 64]) },
+            Frame::Ack { path: None, delay: 5, ranges: &[(10, 10), (7, 8), (3, 3)], ecn: None },
+            Frame::Ack { path: None, delay: 0, ranges: &[(0, 1)], ecn: Some([2, 0, 64]) },
             Frame::ResetStream { id: 4, code: 7, size: 1 << 40 },
             Frame::StopSending { id: 4, code: 9 },
             Frame::Crypto { offset: 100, data: b"hello" },
@@ -348,6 +439,19 @@ mod tests {
             Frame::HandshakeDone,
             Frame::Datagram(b"datagram"),
             Frame::AckFrequency { sequence: 1, threshold: 9, max_delay_us: 25_000, reordering: 1 },
+            Frame::Ack { path: Some(3), delay: 5, ranges: &[(10, 10), (7, 8)], ecn: Some([1, 2, 3]) },
+            Frame::PathAbandon { path: 1, code: 0x3e76 },
+            Frame::PathStatus { path: 1, sequence: 7, backup: true },
+            Frame::PathStatus { path: 2, sequence: 8, backup: false },
+            Frame::PathNewConnectionId {
+                path: 4,
+                sequence: 1,
+                retire_prior_to: 0,
+                identifier: &[5; 8],
+                reset_token: [6; 16],
+            },
+            Frame::PathRetireConnectionId { path: 4, sequence: 0 },
+            Frame::MaxPathId(9),
         ];
         let mut payload = Vec::new();
         frames.iter().for_each(|frame| frame.encode(&mut payload));
@@ -368,12 +472,5 @@ mod tests {
             prop_assert!(bytes <= payload.len());
             prop_assert!(whole.is_err() || payload.is_empty() || bytes > 0);
         }
-    }
-
-    /// Section 19.8: the bits OFF, LEN and FIN.
-    #[test]
-    fn a_stream_frame_says_where_it_lies() {
-        assert_eq!(bytes(Frame::Stream { id: 0, offset: 0, fin: false, data: b"ab" }), [0x0a, 0, 2, b'a', b'b']);
-        assert_eq!(bytes(Frame::Stream { id: 4, offset: 64, fin: true, data: b"" }), [0x0f, 4, 0x40, 64, 0]);
     }
 }

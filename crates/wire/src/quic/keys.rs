@@ -79,9 +79,9 @@ impl Keys {
         ["client in", "server in"].map(|label| Keys::new(&expand_label(&initial, label, &[])))
     }
 
-    /// Encrypts a payload in its place and gives the tag that follows it (section 5.3).
-    pub fn seal(&self, number: u64, header: &[u8], payload: &mut [u8]) -> [u8; TAG] {
-        let nonce = self.nonce(number).into();
+    /// Encrypts the payload of packet `number` of a path in its place and gives the tag that follows it (section 5.3).
+    pub fn seal(&self, (path, number): (u32, u64), header: &[u8], payload: &mut [u8]) -> [u8; TAG] {
+        let nonce = self.nonce(path, number).into();
         let tag: Result<Tag, _> = match &self.suite {
             Suite::Aes128(suite) => suite.0.encrypt_inout_detached(&nonce, header, payload.into()),
             Suite::Aes256(suite) => suite.0.encrypt_inout_detached(&nonce, header, payload.into()),
@@ -90,8 +90,8 @@ impl Keys {
     }
 
     /// Decrypts a payload in its place; false if its tag is not right.
-    pub fn open(&self, number: u64, header: &[u8], payload: &mut [u8], tag: &[u8; TAG]) -> bool {
-        let nonce = self.nonce(number).into();
+    pub fn open(&self, (path, number): (u32, u64), header: &[u8], payload: &mut [u8], tag: &[u8; TAG]) -> bool {
+        let nonce = self.nonce(path, number).into();
         let opened = match &self.suite {
             Suite::Aes128(suite) => suite.0.decrypt_inout_detached(&nonce, header, payload.into(), tag.into()),
             Suite::Aes256(suite) => suite.0.decrypt_inout_detached(&nonce, header, payload.into(), tag.into()),
@@ -109,9 +109,11 @@ impl Keys {
         std::array::from_fn(|i| block[i])
     }
 
-    fn nonce(&self, number: u64) -> [u8; 12] {
+    /// With several paths their identifiers are part of it (RFC 10069 section 2.4).
+    fn nonce(&self, path: u32, number: u64) -> [u8; 12] {
+        let numbers = path.to_be_bytes().into_iter().chain(number.to_be_bytes());
         let mut nonce = self.iv;
-        nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(byte, number)| *byte ^= number);
+        nonce.iter_mut().zip(numbers).for_each(|(byte, number)| *byte ^= number);
         nonce
     }
 }
@@ -144,5 +146,13 @@ mod tests {
         assert_eq!(suite.2[..], hex("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
         assert_eq!(keys.updated().mask(&[7; 16]), keys.mask(&[7; 16]));
         assert!(Keys::of(&[0; 48]).is_some() && Keys::of(&[0; 47]).is_none());
+    }
+
+    /// The example of RFC 10069 section 2.4.
+    #[test]
+    fn a_path_is_part_of_the_nonce() {
+        let iv = [0x6b, 0x26, 0x11, 0x4b, 0x9c, 0xba, 0x2b, 0x63, 0xa9, 0xe8, 0xdd, 0x4f];
+        let nonce = Keys { iv, ..Keys::new(&[0; 32]) }.nonce(3, 54_321);
+        assert_eq!(nonce, [0x6b, 0x26, 0x11, 0x48, 0x9c, 0xba, 0x2b, 0x63, 0xa9, 0xe8, 0x09, 0x7e]);
     }
 }

@@ -39,6 +39,8 @@ pub struct Header<'a> {
     pub source: &'a [u8],
     /// An Initial packet's token, empty for none.
     pub token: &'a [u8],
+    /// The path that a 1-RTT packet is numbered by; 0 of all others.
+    pub path: u32,
     /// Packet number.
     pub number: u64,
     /// Bytes that the number is written in: 1 to 4.
@@ -75,7 +77,7 @@ pub fn encode(header: &Header<'_>, keys: &Keys, fill: impl FnOnce(&mut Vec<u8>),
         out[at..at + 2].copy_from_slice(&length);
     }
     let (before, payload) = out.split_at_mut(payload_at);
-    let tag = keys.seal(header.number, &before[start..], payload);
+    let tag = keys.seal((header.path, header.number), &before[start..], payload);
     out.extend(tag);
     protect(keys, start, number_at..payload_at, out);
 }
@@ -196,7 +198,7 @@ impl Protected<'_> {
     ///
     /// # Errors
     /// [`DecodeError::BadChecksum`] if the keys are not its, or it was changed; Retry packets cannot be opened.
-    pub fn open(&self, keys: &Keys, expected: u64) -> Result<(u64, Vec<u8>), DecodeError> {
+    pub fn open(&self, keys: &Keys, path: u32, expected: u64) -> Result<(u64, Vec<u8>), DecodeError> {
         self.kind.ok_or(DecodeError::BadChecksum)?;
         let mut packet = self.bytes.to_vec();
         let first = packet[0] ^ keys.mask(&sample(&packet, self.number_at))[0] & hidden_bits(packet[0]);
@@ -207,7 +209,7 @@ impl Protected<'_> {
         let number = expand_number(truncated, number_bytes, expected);
         let (header, payload) = packet.split_at_mut(payload_at);
         let (payload, tag) = payload.split_last_chunk_mut().expect("there is room for a sample and a tag");
-        if !keys.open(number, header, payload, tag) {
+        if !keys.open((path, number), header, payload, tag) {
             return Err(DecodeError::BadChecksum);
         }
         Ok((number, payload.to_vec()))
@@ -239,8 +241,15 @@ mod tests {
         ]
         .concat();
         let [client, _] = Keys::initial(&ORIGINAL);
-        let header =
-            Header { kind: Kind::Initial, destination: &ORIGINAL, source: &[], token: &[], number: 2, number_bytes: 4 };
+        let header = Header {
+            kind: Kind::Initial,
+            destination: &ORIGINAL,
+            source: &[],
+            token: &[],
+            path: 0,
+            number: 2,
+            number_bytes: 4,
+        };
         let mut packet = Vec::new();
         encode(&header, &client, |out| out.extend(&frames), &mut packet);
         assert_eq!(packet.len(), 1200);
@@ -249,7 +258,7 @@ mod tests {
         assert_eq!(packet[1184..], hex("e221af44860018ab0856972e194cd934"));
         let (protected, rest) = decode(&packet, 8).unwrap();
         assert_eq!((protected.kind, protected.destination, rest), (Some(Kind::Initial), &ORIGINAL[..], &[][..]));
-        assert_eq!(protected.open(&client, 0), Ok((2, frames)));
+        assert_eq!(protected.open(&client, 0, 0), Ok((2, frames)));
     }
 
     /// RFC 9001 appendix A.3.
@@ -260,8 +269,15 @@ mod tests {
             "002e00330024001d00209d3c940d89690b84d08a60993c144eca684d1081287c834d5311bcf32bb9da1a002b00020304",
         ));
         let [client, server] = Keys::initial(&ORIGINAL);
-        let header =
-            Header { kind: Kind::Initial, destination: &[], source: &SERVER, token: &[], number: 1, number_bytes: 2 };
+        let header = Header {
+            kind: Kind::Initial,
+            destination: &[],
+            source: &SERVER,
+            token: &[],
+            path: 0,
+            number: 1,
+            number_bytes: 2,
+        };
         let mut packet = Vec::new();
         encode(&header, &server, |out| out.extend(&frames), &mut packet);
         assert_eq!(
@@ -273,8 +289,8 @@ mod tests {
             ))
         );
         let (protected, _) = decode(&packet, 0).unwrap();
-        assert_eq!(protected.open(&server, 1), Ok((1, frames)));
-        assert_eq!(protected.open(&client, 1), Err(DecodeError::BadChecksum));
+        assert_eq!(protected.open(&server, 0, 1), Ok((1, frames)));
+        assert_eq!(protected.open(&client, 0, 1), Err(DecodeError::BadChecksum));
     }
 
     /// RFC 9001 appendix A.4.
@@ -291,23 +307,23 @@ mod tests {
         #[test]
         fn what_is_encoded_is_decoded_and_a_flipped_bit_is_noticed(
             kind in prop::sample::select(vec![Kind::Initial, Kind::ZeroRtt, Kind::Handshake, Kind::OneRtt]),
-            destination: [u8; 8], source: [u8; 8], given: Vec<u8>, secret: [u8; 32], number in 0_u64..1 << 20,
+            destination: [u8; 8], source: [u8; 8], given: Vec<u8>, secret: [u8; 32], path: u32, number in 0_u64..1 << 20,
             number_bytes in 3_u8..=4, frames in prop::collection::vec(any::<u8>(), 1..1400), bit: prop::sample::Index,
         ) {
             let keys = Keys::new(&secret);
             let token = if kind == Kind::Initial { &given[..] } else { &[] };
             let from = if kind == Kind::OneRtt { &[][..] } else { &source };
-            let header = Header { kind, destination: &destination, source: from, token, number, number_bytes };
+            let header = Header { kind, destination: &destination, source: from, token, path, number, number_bytes };
             let mut packet = Vec::new();
             encode(&header, &keys, |out| out.extend(&frames), &mut packet);
             let (protected, rest) = decode(&packet, 8).unwrap();
             prop_assert!(rest.is_empty());
             prop_assert_eq!((protected.kind, protected.destination), (Some(kind), &destination[..]));
             prop_assert_eq!((protected.source, protected.token), (from, token));
-            prop_assert_eq!(protected.open(&keys, number), Ok((number, frames)));
+            prop_assert_eq!(protected.open(&keys, path, number), Ok((number, frames)));
             let bit = bit.index(8 * packet.len());
             packet[bit / 8] ^= 1 << (bit % 8);
-            let opened = decode(&packet, 8).and_then(|(protected, _)| protected.open(&keys, number));
+            let opened = decode(&packet, 8).and_then(|(protected, _)| protected.open(&keys, path, number));
             prop_assert!(opened.is_err());
         }
 
@@ -320,7 +336,7 @@ mod tests {
                 *byte = first;
             }
             if let Ok((protected, _)) = decode(&bytes, 8) {
-                let _ = protected.open(&Keys::new(&[0; 32]), 0);
+                let _ = protected.open(&Keys::new(&[0; 32]), 0, 0);
             }
         }
     }

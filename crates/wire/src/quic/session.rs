@@ -23,6 +23,8 @@ pub mod parameter {
     pub const MAX_ACK_DELAY: u64 = 0x0b;
     pub const ACTIVE_CONNECTION_ID_LIMIT: u64 = 0x0e;
     pub const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
+    /// The highest identifier of a path that may be used at first (RFC 10069).
+    pub const INITIAL_MAX_PATH_ID: u64 = 0x3e;
     /// In microseconds: who names it takes ACK_FREQUENCY frames (draft-ietf-quic-ack-frequency-07).
     pub const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 }

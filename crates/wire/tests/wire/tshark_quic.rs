@@ -53,8 +53,15 @@ impl Conversation {
         };
         let source = self.session.identifier(from, 0);
         let token = self.session.token(if self.retried && from == 0 && kind == Kind::Initial { 64 } else { 0 });
-        let header =
-            Header { kind, destination: &destination, source: &source, token: &token, number, number_bytes: 2 };
+        let header = Header {
+            kind,
+            destination: &destination,
+            source: &source,
+            token: &token,
+            path: 0,
+            number,
+            number_bytes: 2,
+        };
         let keys = self.session.keys(from, kind, self.retried);
         encode(&header, keys, |out| frames.iter().for_each(|frame| frame.encode(out)), out);
     }
@@ -128,7 +135,7 @@ impl Conversation {
 }
 
 fn ack(ranges: &[(u64, u64)]) -> Frame<'_> {
-    Frame::Ack { delay: 0, ranges, ecn: None }
+    Frame::Ack { path: None, delay: 0, ranges, ecn: None }
 }
 
 /// A download of 2000 bytes, of which the first packet is lost; and every other frame.
@@ -142,7 +149,7 @@ fn download(conversation: &mut Conversation) {
     conversation.data(1, 1, &[Frame::HandshakeDone, Frame::NewToken(&token)]);
     conversation.data(0, 10, &[Frame::Stream { id: 0, offset: 5, fin: true, data: b"request" }]);
     conversation.data(1, 3, &[stream(1000, 2000, true)]);
-    conversation.data(0, 11, &[Frame::Ack { delay: 3, ranges: &[(3, 3), (0, 1)], ecn: Some([3, 0, 1]) }]);
+    conversation.data(0, 11, &[Frame::Ack { path: None, delay: 3, ranges: &[(3, 3), (0, 1)], ecn: Some([3, 0, 1]) }]);
     conversation.data(1, 4, &[stream(0, 1000, false)]);
     conversation.data(
         1,

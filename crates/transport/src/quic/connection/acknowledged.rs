@@ -31,11 +31,13 @@ impl Connection {
             return; // Of what was never sent.
         }
         let flight = path.recovery.in_flight();
+        self.couple(number);
         let mut newly = Newly::default();
         for &(first, last) in ranges {
             self.take_range(number, space, (first, last), largest, &mut newly);
         }
         let path = &mut self.paths[number];
+        path.stats.delivered += newly.delivered;
         let sent = path.recovery.space(space);
         let advances = sent.largest_acked < Some(largest);
         sent.largest_acked = sent.largest_acked.max(Some(largest));
@@ -51,8 +53,12 @@ impl Connection {
             self.stats.rtt.record(rtt);
         }
         if self.progress.complete || self.role == Role::Server {
-            path.recovery.pto_count = 0;
+            let was_silent = std::mem::take(&mut path.recovery.pto_count) > 0;
+            if was_silent && self.paths.len() > 1 {
+                self.take_over();
+            }
         }
+        let path = &mut self.paths[number];
         if path.cut_at.is_some() && newly.fresh > 0 {
             // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
             path.cut_at = None;
@@ -150,6 +156,7 @@ impl Connection {
         path.marking.on_lost(found.lost.iter().filter(|sent| sent.capable).count() as u64);
         for sent in found.lost {
             self.stats.lost += u64::from(sent.bytes > 0);
+            self.paths[number].stats.lost += u64::from(sent.bytes > 0);
             self.on_missing(sent);
         }
         let path = &mut self.paths[number];
@@ -216,6 +223,8 @@ impl Connection {
             | Frame::Datagram { .. }
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_) => {}
+            // What was said of it since holds.
+            Frame::PathStatus { path, number, .. } if number < self.paths[usize::from(path)].statuses.0 => {}
             other => self.frames.push_back(other),
         }
     }

@@ -156,7 +156,8 @@ impl Connection {
 
     pub(super) fn establish(&mut self, now: Time) {
         self.stats.established = Some(now);
-        self.issue_identifiers();
+        self.issue_identifiers(0);
+        self.reserve_paths();
         self.stats.ready.get_or_insert(now);
         let measured = self.is_measured();
         let path = &mut self.paths[0];
@@ -174,6 +175,7 @@ impl Connection {
         }
         self.discard(Space::Initial);
         self.discard(Space::Handshake);
+        self.manage_paths(self.last_heard);
     }
 
     pub(super) fn discard(&mut self, space: Space) {

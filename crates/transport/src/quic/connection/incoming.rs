@@ -1,5 +1,6 @@
 //! Datagrams in.
 
+use super::multipath::Stage;
 use super::*;
 use crate::quic::config::Handshake;
 use crate::quic::frame::StreamFrame;
@@ -11,9 +12,13 @@ use vazao_engine::Ecn;
 impl Connection {
     /// Handles a datagram that has arrived, marked as it is.
     pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
-        let path = 0;
-        if !self.reaches(datagram.address) || !self.paths[path].identifiers.is_ours(datagram.identifier) {
+        let path = usize::from(datagram.path);
+        let is_ours = |path: &Path| path.identifiers.is_ours(datagram.identifier);
+        if !self.reaches(datagram.address) || !self.paths.get(path).is_some_and(is_ours) {
             return;
+        }
+        if self.role == Role::Server && matches!(self.paths[path].stage, Stage::Reserved | Stage::Opening) {
+            self.on_opened(now, path, datagram.address);
         }
         self.last_heard = now;
         if self.life != Life::Open {
@@ -130,7 +135,7 @@ impl Connection {
     ) {
         match frame {
             Frame::Stream(frame) => self.on_stream(frame),
-            Frame::Ack(ack) => self.on_ack(now, path, space, ack, ranges),
+            Frame::Ack(ack) => self.on_ack(now, ack.path.map_or(0, usize::from), space, ack, ranges),
             Frame::Crypto { offset, length } => {
                 let crypto = &mut self.progress.crypto[space as usize];
                 let before = crypto.inc.next;
@@ -159,6 +164,11 @@ impl Connection {
             | Frame::PathResponse(_)
             | Frame::NewConnectionId(..)
             | Frame::RetireConnectionId(_) => self.on_path_ruled(now, path, from, *frame),
+            Frame::PathAbandon { .. }
+            | Frame::PathStatus { .. }
+            | Frame::PathNewConnectionId { .. }
+            | Frame::PathRetireConnectionId { .. }
+            | Frame::MaxPathId(_) => self.on_multipath(now, *frame),
             other => self.on_stream_ruled(*other),
         }
     }

@@ -1,5 +1,6 @@
 //! Paths (RFC 9000 sections 8.2 and 9): the client's address changes, by its own will or a NAT's, and the new one is validated.
 
+use super::multipath::Stage;
 use super::path::Trial;
 use super::*;
 use crate::quic::nat::Nat;
@@ -12,10 +13,24 @@ const CHALLENGES: u32 = 3;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses {
     /// The client's.
-    nat: Nat,
+    pub nat: Nat,
     /// How many of the changes have happened.
     changed: usize,
     challenges: u64,
+    /// Bits of the client's interfaces that are gone.
+    gone: u64,
+}
+
+impl Addresses {
+    /// Whether one of the client's interfaces is there, as far as this side knows.
+    #[inline]
+    pub fn is_there(&self, way: u8) -> bool {
+        self.gone & 1 << way == 0
+    }
+
+    pub fn set_there(&mut self, way: u8, there: bool) {
+        self.gone = self.gone & !(1 << way) | u64::from(!there) << way;
+    }
 }
 
 impl Connection {
@@ -25,11 +40,12 @@ impl Connection {
         let trial = trials.map(|trial| trial.again_at).min().unwrap_or(Time::NEVER);
         let change = self.stats.established.filter(|_| self.role == Role::Client && self.progress.confirmed);
         let change = change.and_then(|since| Some(since + self.config.changes.get(self.addresses.changed)?.at));
-        trial.min(change.unwrap_or(Time::NEVER))
+        trial.min(change.unwrap_or(Time::NEVER)).min(self.next_try())
     }
 
     /// What is due of that.
     pub(super) fn on_change_due(&mut self, now: Time) {
+        self.manage_paths(now);
         for path in 0..self.paths.len() {
             if self.paths[path].trial.is_some_and(|trial| trial.again_at <= now) {
                 self.challenge_again(now, path);
@@ -44,6 +60,10 @@ impl Connection {
             self.addresses.changed += 1;
             match what {
                 "migrate" => self.migrate(now, way),
+                "remove" => self.lose_way(now, way),
+                "add" => self.regain_way(now, way),
+                "backup" => self.set_backup(way, true),
+                "regular" => self.set_backup(way, false),
                 what => self.rebind(way, what == "rebind_address"),
             }
         }
@@ -73,7 +93,7 @@ impl Connection {
 
     /// Whether a datagram reaches this side: a NAT lets nothing in for an address that it has forgotten.
     pub(super) fn reaches(&self, address: Address) -> bool {
-        self.role == Role::Server || self.addresses.nat.admits(address)
+        self.role == Role::Server || self.addresses.nat.admits(address) && self.addresses.is_there(address.way)
     }
 
     /// A packet of the data space has come from an address by a path. Where it is not the client's so far, and newer than all
@@ -95,7 +115,11 @@ impl Connection {
         let probes = |frame: &Frame| {
             matches!(
                 frame,
-                Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::NewConnectionId(..) | Frame::Padding(_)
+                Frame::PathChallenge(_)
+                    | Frame::PathResponse(_)
+                    | Frame::NewConnectionId(..)
+                    | Frame::PathNewConnectionId { .. }
+                    | Frame::Padding(_)
             )
         };
         if frames.iter().all(probes) || !self.progress.complete {
@@ -106,7 +130,7 @@ impl Connection {
         (moved.highest, moved.address) = (number, from);
         self.stats.migrations += 1;
         // Back where it was known to be (section 9.3); elsewhere section 8.1's limit holds.
-        let returns = moved.trial.is_some_and(|trial| trial.before == from);
+        let returns = moved.stage == Stage::Open && moved.trial.is_some_and(|trial| trial.before == from);
         (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
         if from.way != before.way {
             self.change_identifier(path);
@@ -118,11 +142,13 @@ impl Connection {
             return self.end_trial(path);
         }
         self.start_trial(now, path, before);
-        self.ask_known_address(path);
+        if self.paths[path].stage == Stage::Open {
+            self.ask_known_address(path);
+        }
     }
 
     /// The address is known to be the client's.
-    fn end_trial(&mut self, path: usize) {
+    pub(super) fn end_trial(&mut self, path: usize) {
         let known = &mut self.paths[path];
         (known.trial, known.validated) = (None, true);
         known.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
@@ -141,11 +167,14 @@ impl Connection {
     /// Another of the peer's identifiers is used from now on.
     fn change_identifier(&mut self, path: usize) {
         if let Some(old) = self.paths[path].identifiers.change() {
-            self.frames.push_back(Frame::RetireConnectionId(old));
+            self.frames.push_back(match path {
+                0 => Frame::RetireConnectionId(old),
+                _ => Frame::PathRetireConnectionId { path: path as u8, number: old },
+            });
         }
     }
 
-    fn start_trial(&mut self, now: Time, path: usize, before: Address) {
+    pub(super) fn start_trial(&mut self, now: Time, path: usize, before: Address) {
         let tried = &mut self.paths[path];
         let before = tried.trial.map_or(before, |trial| trial.before);
         tried.trial = Some(Trial { challenge: 0, sent: 0, again_at: now, before });
@@ -162,6 +191,9 @@ impl Connection {
         tried.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
         let Some(trial) = &mut tried.trial else { return };
         if trial.sent == CHALLENGES {
+            if tried.stage == Stage::Opening {
+                return self.on_unanswered(now, path);
+            }
             let before = trial.before;
             tried.trial = None;
             tried.address = if self.role == Role::Client { self.addresses.nat.of(before.way) } else { before };
@@ -192,22 +224,14 @@ impl Connection {
                 }
             }
             Frame::PathResponse(data) if ruled.trial.is_some_and(|trial| trial.challenge == data) => {
-                self.end_trial(path);
-                self.arm(now, path);
+                self.on_validated(now, path);
             }
             Frame::NewConnectionId(number, _) => self.paths[0].identifiers.on_new(number),
             Frame::RetireConnectionId(number) => {
                 self.paths[0].identifiers.on_retired(number);
-                self.issue_identifiers();
+                self.issue_identifiers(0);
             }
             _ => {}
-        }
-    }
-
-    /// The peer gets as many identifiers as it may have.
-    pub(super) fn issue_identifiers(&mut self) {
-        while let Some(number) = self.paths[0].identifiers.issue() {
-            self.frames.push_back(Frame::NewConnectionId(number, 0));
         }
     }
 }

@@ -7,9 +7,11 @@ mod datagrams;
 mod handshake;
 mod incoming;
 mod migration;
+mod multipath;
 mod outgoing;
 mod parity;
 mod path;
+mod schedule;
 mod streams;
 mod table;
 mod timers;
@@ -26,8 +28,12 @@ use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
 use migration::Addresses;
+pub use multipath::MAX_PATH_ID;
+use multipath::{Multipath, Stage};
 use parity::Parity;
 use path::Path;
+pub use path::{PathStats, PathView};
+use schedule::Spread;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,6 +76,8 @@ pub struct Stats {
     pub spurious_losses: u64,
     /// Packets with data that had been sent before.
     pub retransmissions: u64,
+    /// Parts of streams that a scheduler has had sent by another path too.
+    pub copies: u64,
     /// Expiries of the probe timer.
     pub probes: u64,
     /// Packets of parity.
@@ -114,6 +122,8 @@ pub struct Connection {
     /// The handshake's is the first.
     paths: Vec<Path>,
     addresses: Addresses,
+    /// With several paths (RFC 10069).
+    multipath: Option<Box<Multipath>>,
     seed: u64,
     last_heard: Time,
     streams: Streams,
@@ -147,12 +157,16 @@ pub struct Connection {
 
 impl Connection {
     fn new(config: Arc<Config>, role: Role, seed: u64) -> Connection {
-        let first = Path::new(config.clone(), Address::default(), role == Role::Client, seed);
+        let first = Path::new(config.clone(), role, seed);
         let mut connection = Connection {
             role,
             progress: Progress::new(&config, role),
             paths: vec![first],
             addresses: Addresses::default(),
+            multipath: config
+                .multipath
+                .as_ref()
+                .map(|given| Box::new(Multipath::new(Spread::new((given.scheduler)())))),
             seed,
             last_heard: Time::ZERO,
             streams: Streams::new(&config),
@@ -205,9 +219,9 @@ impl Connection {
         self.life != Life::Open
             && (self.failure.is_some() || self.streams.map.values().all(|stream| stream.inc.is_read()))
     }
-    /// Its congestion window in bytes.
+    /// Its congestion windows in bytes, of all paths that are open.
     pub fn cwnd(&self) -> u64 {
-        self.paths.iter().map(|path| path.cwnd).sum()
+        self.paths.iter().filter(|path| path.stage == Stage::Open).map(|path| path.cwnd).sum()
     }
     /// Its congestion control, on the first path.
     pub fn control(&self) -> &dyn CongestionControl {
@@ -233,6 +247,11 @@ impl Connection {
     /// Bytes of streams sent at least once.
     pub fn sent_bytes(&self) -> u64 {
         self.streams.data_sent
+    }
+    /// Its paths in the order of their identifiers (RFC 10069), up to the last that was used.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = PathView> {
+        let unused = self.paths.iter().rev().take_while(|path| path.is_reserved()).count();
+        self.paths[..self.paths.len() - unused].iter().map(Path::report)
     }
     /// Payload bytes of a full packet, as windows count.
     pub fn datagram(&self) -> u64 {

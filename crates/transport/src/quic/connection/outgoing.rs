@@ -18,11 +18,30 @@ const FLOW_CONTROL_ERROR: u64 = 0x03;
 const STREAM_LIMIT_ERROR: u64 = 0x04;
 const APPLICATION_ERROR: u64 = 0x0c;
 
+/// How much a packet says beyond acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Nothing,
+    /// What waits for its path.
+    Queue,
+    /// What rules the connection, too.
+    Rules,
+    All,
+}
+
+impl Scope {
+    /// All, where that is `free` to leave.
+    #[inline]
+    fn of(free: bool) -> Scope {
+        if free { Scope::All } else { Scope::Nothing }
+    }
+}
+
 /// What a packet may say beside acknowledgements.
 #[derive(Clone, Copy)]
-struct Says {
-    /// Whether window and pacer let it say anything; and whether there is anything.
-    free: bool,
+pub(super) struct Says {
+    scope: Scope,
+    /// Whether there is anything in it.
     content: bool,
     /// Whether it probes, with nothing to say if need be.
     probing: bool,
@@ -36,27 +55,41 @@ impl Connection {
         if !self.is_settled_path() || self.life != Life::Open || self.config.fec > 0 {
             return self.poll_otherwise(now, out);
         }
-        self.data_datagram(now, 0, out)
+        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
+        let probing = self.paths[0].is_probing();
+        let (wanted, paces) = (self.has_content_in(Space::Data), self.paces());
+        let free = self.paths[0].may_send(now, wanted, paces) || probing;
+        let says = Says { scope: Scope::of(free), content: free && wanted, probing };
+        self.data_datagram(now, (0, self.config.datagram), says, out)
     }
 
-    /// A datagram with a packet of the data space, by a path whose address is known to be the client's.
+    /// A datagram with a packet of the data space by a path that says so much.
     #[inline(always)]
-    pub(super) fn data_datagram(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
-        let used = &self.paths[path];
-        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
-        // Probes of a space that is no more are not due any more.
-        let probing = used.probes > 0 && used.probe_space == Space::Data;
-        let (wanted, paces) = (self.has_content_in(Space::Data), self.paces());
-        let free = self.paths[path].may_send(now, wanted, paces) || probing;
-        let says = Says { free, content: free && wanted, probing };
-        let Some(packet) = self.packet(now, Space::Data, (path, self.config.datagram), says, out) else {
-            return false;
-        };
+    pub(super) fn data_datagram(
+        &mut self,
+        now: Time,
+        (path, room): (usize, u32),
+        says: Says,
+        out: &mut Datagram,
+    ) -> bool {
+        let Some(packet) = self.packet(now, Space::Data, (path, room), says, out) else { return false };
         out.ecn = self.paths[path].marking.mark(1);
         let eliciting = packet.eliciting;
         self.commit(now, path, packet, out.ecn);
         self.conclude(now, path, eliciting, out);
         true
+    }
+
+    /// The same of one of several paths.
+    pub(super) fn path_datagram(&mut self, now: Time, path: usize, scope: Scope, out: &mut Datagram) -> bool {
+        let content = match scope {
+            Scope::Nothing => false,
+            Scope::Queue => true,
+            Scope::Rules | Scope::All => self.has_content_in(Space::Data),
+        };
+        let room = u64::from(self.config.datagram).min(self.paths[path].allowance()) as u32;
+        let says = Says { scope, content, probing: self.paths[path].is_probing() };
+        self.data_datagram(now, (path, room), says, out)
     }
 
     /// Whether there is one packet number space, and one address that is known to be the client's.
@@ -71,6 +104,9 @@ impl Connection {
         self.start(now);
         if self.life != Life::Open {
             return self.close_datagram(now, out);
+        }
+        if self.paths.len() > 1 && self.progress.confirmed {
+            return self.poll_paths(now, out);
         }
         if std::mem::take(&mut self.progress.retry_due) {
             let kind = Kind::Retry(super::handshake::TOKEN);
@@ -98,7 +134,7 @@ impl Connection {
                 continue;
             }
             let probing = self.paths[0].probes > 0 && self.paths[0].probe_space == space;
-            let says = Says { free, content: free && self.has_content_in(space), probing };
+            let says = Says { scope: Scope::of(free), content: free && self.has_content_in(space), probing };
             if let Some(packet) = self.packet(now, space, (0, room), says, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
                 sent.push(packet);
@@ -118,7 +154,7 @@ impl Connection {
 
     /// A datagram that only asks or answers whether an address is the client's. It has 1200 bytes, so that as many are known to get
     /// through, where amplification lets it (section 8.2.1).
-    fn poll_path(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
+    pub(super) fn poll_path(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
         let used = &mut self.paths[path];
         let Some(&(address, frame)) = used.answers.front() else { return false };
         // What is another address' is bounded by what has just come from it: an answer is no larger than its question.
@@ -147,7 +183,7 @@ impl Connection {
         true
     }
 
-    fn paces(&self) -> bool {
+    pub(super) fn paces(&self) -> bool {
         self.config.pacing && self.progress.complete
     }
 
@@ -177,7 +213,7 @@ impl Connection {
         now: Time,
         space: Space,
         (path, room): (usize, u32),
-        Says { free, content, probing }: Says,
+        Says { scope, content, probing }: Says,
         out: &mut Datagram,
     ) -> Option<Sent> {
         let index = space as usize;
@@ -186,25 +222,27 @@ impl Connection {
         let number_bytes = number_bytes(self.paths[path].recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
         let can_acknowledge = kind != Kind::ZeroRtt;
+        let named = (kind == Kind::OneRtt && self.paths.len() > 1).then_some(path as u8);
         let acks = &mut self.paths[path].acks[index];
         let due = can_acknowledge && acks.due() <= now;
         if !due && !content && !probing {
             return None;
         }
         let (first, ranges) = (out.frames.len(), out.ranges.len());
-        let mut left = room.checked_sub(overhead)?;
+        // A packet that is only PING is padded.
+        let mut left = room.checked_sub(overhead).filter(|&left| left >= 4)?;
         let mut reported = None;
         if can_acknowledge
             && acks.has_news()
-            && let Some(ack) = acks.frame(now, &mut out.ranges, (left / 2).max(ACK_ROOM).min(left))
+            && let Some(ack) = acks.frame(now, &mut out.ranges, (left / 2).max(ACK_ROOM).min(left - 1), named)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
             left -= ack.bytes();
             out.frames.push(Frame::Ack(ack));
         }
         let said = out.frames.len();
-        if free {
-            self.fill(space, &mut left, out);
+        if scope != Scope::Nothing {
+            self.fill(space, path, scope, &mut left, out);
         }
         if probing && out.frames.len() == said {
             out.frames.push(Frame::Ping);
@@ -241,7 +279,7 @@ impl Connection {
 
     /// Fills a packet with what is to be said in its space: the handshake first, then what rules streams, then their data.
     #[inline]
-    fn fill(&mut self, space: Space, left: &mut u32, out: &mut Datagram) {
+    fn fill(&mut self, space: Space, path: usize, scope: Scope, left: &mut u32, out: &mut Datagram) {
         /// Type, offset and length of a CRYPTO frame, at most.
         const CRYPTO_HEADER: u32 = 1 + 4 + 2;
         let crypto = &mut self.progress.crypto[space as usize].out;
@@ -256,6 +294,12 @@ impl Connection {
         if space != Space::Data {
             return;
         }
+        if self.paths.len() > 1 {
+            self.fill_queue(path, left, out);
+            if scope == Scope::Queue {
+                return;
+            }
+        }
         while let Some(&frame) = self.frames.front() {
             let frame = self.current(frame);
             if frame.bytes() > *left {
@@ -269,12 +313,14 @@ impl Connection {
             *left -= frame.bytes();
             out.frames.push(frame);
         }
-        self.fill_streams(left, out);
+        if scope == Scope::All {
+            self.fill_streams(path, left, out);
+        }
     }
 
     #[inline]
-    fn fill_streams(&mut self, left: &mut u32, out: &mut Datagram) {
-        let mut again = false;
+    pub(super) fn fill_streams(&mut self, path: usize, left: &mut u32, out: &mut Datagram) {
+        let (mut again, mut fresh) = (false, 0);
         while u64::from(*left) >= LEAST_ROOM
             && let Some(&place) = self.streams.ready.first()
         {
@@ -283,12 +329,18 @@ impl Connection {
             let stream = streams.map.get_mut(&id).expect("what is ready is there");
             let (mut says, mut bytes) = (true, 0);
             while says && u64::from(*left) >= LEAST_ROOM {
-                let before = stream.out.sent;
+                let (before, repeats) = (stream.out.sent, stream.out.is_repeating());
                 let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
                 says = frame.is_some();
                 if let Some(frame) = frame {
                     streams.data_sent += stream.out.sent - before;
-                    again |= frame.offset < before;
+                    again |= repeats && frame.length > 0;
+                    if !repeats {
+                        fresh += u64::from(frame.length);
+                    }
+                    if let (true, Some(multipath)) = (stream.out.sent > before, &mut self.multipath) {
+                        multipath.spread.on_sent(path, &mut self.paths[path], streams.data_sent, frame);
+                    }
                     bytes += u64::from(frame.length);
                     *left -= frame.bytes();
                     out.frames.push(Frame::Stream(frame));
@@ -299,6 +351,12 @@ impl Connection {
             streams.end_turn(place, bytes, stays);
         }
         self.stats.retransmissions += u64::from(again);
+        let stats = &mut self.paths[path].stats;
+        stats.retransmissions += u64::from(again);
+        stats.bytes += fresh;
+        if let Some(multipath) = &mut self.multipath {
+            multipath.spread.on_given(path, fresh);
+        }
     }
 
     /// A packet leaves by a path.
@@ -348,7 +406,8 @@ impl Connection {
 
     fn count(&mut self, path: usize, out: &mut Datagram) {
         let used = &mut self.paths[path];
-        (out.address, out.identifier) = (used.address, used.identifiers.current);
+        (out.address, out.path, out.identifier) = (used.address, path as u8, used.identifiers.current().unwrap_or(0));
+        used.stats.packets += out.packets.len() as u64;
         if !used.validated {
             used.sent += u64::from(out.bytes);
         }
@@ -361,7 +420,9 @@ impl Connection {
         if self.life != Life::Closing || !self.closes {
             return false;
         }
-        let limit = self.config.datagram.min(self.paths[0].allowance().try_into().unwrap_or(u32::MAX));
+        let speaking = self.paths.iter().position(|path| self.speaks(path));
+        let Some(path) = self.messenger().or(speaking) else { return false };
+        let limit = self.config.datagram.min(self.paths[path].allowance().try_into().unwrap_or(u32::MAX));
         for space in Space::ALL.into_iter().filter(|&space| self.progress.sends[space as usize]) {
             let (kind, frame) = (self.kind(space), self.close_frame(space));
             let bytes = kind.overhead(2) + frame.bytes();
@@ -369,7 +430,7 @@ impl Connection {
                 break;
             }
             out.bytes += bytes;
-            let sent = self.paths[0].recovery.space(space);
+            let sent = self.paths[path].recovery.space(space);
             out.packets.push(Header { kind, number: sent.next_number(), number_bytes: 2, frames: 1, ranges: 0 });
             out.frames.push(frame);
             sent.push(Sent::new(now, 0, false, None, Content::Nothing, space));
@@ -379,7 +440,7 @@ impl Connection {
             pad(out, LEAST_INITIAL);
         }
         self.closes = false;
-        self.count(0, out);
+        self.count(path, out);
         true
     }
 

@@ -1,10 +1,13 @@
 //! One path: where it leads, what is known of it, and what is under way on it. RFC 9002 holds of each path by itself.
 
+use super::multipath::Stage;
 use super::*;
+use crate::mptcp::PathState;
+use crate::quic::frame::StreamFrame;
 use crate::quic::identifiers::Identifiers;
 use crate::quic::packet::Address;
 use crate::quic::recovery::Recovery;
-use vazao_congestion::{Congestion, Sending, Signal};
+use vazao_congestion::{Congestion, Sending, Sibling, Signal};
 
 /// Datagrams that leave together at most (RFC 9002 section 7.7).
 const BURST: u64 = 10;
@@ -20,9 +23,48 @@ pub(super) struct Trial {
     pub before: Address,
 }
 
+/// What an endpoint counts of one path, as a sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PathStats {
+    /// Bytes of streams that left by it for the first time.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Packets declared lost.
+    pub lost: u64,
+    /// Packets with data that had been sent before.
+    pub retransmissions: u64,
+    /// Expiries of the probe timer.
+    pub probes: u64,
+    /// Bytes that counted as in flight and were acknowledged.
+    pub delivered: u64,
+}
+
+/// A path as it shows itself. Sizes in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct PathView {
+    /// By which of the client's interfaces it goes, from 0.
+    pub way: u8,
+    /// Whether data may go by it.
+    pub is_open: bool,
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold, if there is one.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight.
+    pub flight: u64,
+    /// Smoothed and latest round-trip time, once it was measured.
+    pub srtt: Option<Duration>,
+    /// See `srtt`.
+    pub latest_rtt: Option<Duration>,
+    /// What was counted.
+    pub stats: PathStats,
+}
+
 /// One path of a connection.
 pub(super) struct Path {
     config: Arc<Config>,
+    pub stage: Stage,
     pub recovery: Recovery,
     /// What was received. The handshake's spaces are those of the first path.
     pub acks: [Acks; 3],
@@ -57,15 +99,27 @@ pub(super) struct Path {
     pub answers: VecDeque<(Address, Frame)>,
     /// The highest number of a packet that was no mere probe of a path (section 9.3).
     pub highest: u64,
-    /// The server's: whether the client's address is proved, and what came and went before it was (section 8.1).
+    /// Whether the peer is known to be at its address; and the server's: what came and went before it was (section 8.1).
     pub validated: bool,
+    bounded: bool,
     pub received: u64,
     pub sent: u64,
+    /// Whether it is used only while no other can be; and the numbers of the last statuses told and heard.
+    pub backup: bool,
+    pub statuses: (u64, u64),
+    /// What was assigned to it and has not left.
+    pub queue: VecDeque<StreamFrame>,
+    /// It has sent all bytes of streams before this one itself, and repeated those before this one for others.
+    pub copied: u64,
+    pub repeated: u64,
+    /// When its window was last halved for keeping others back.
+    penalised: Option<Time>,
+    pub stats: PathStats,
 }
 
 impl Path {
     /// A path of which nothing is known; `seed` is what its congestion control draws from.
-    pub fn new(config: Arc<Config>, address: Address, validated: bool, seed: u64) -> Path {
+    pub fn new(config: Arc<Config>, role: Role, seed: u64) -> Path {
         let control = (config.control)(u64::from(config.datagram), seed);
         let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).by(config.rules);
         let rated = control.wants_rate();
@@ -90,16 +144,31 @@ impl Path {
             probes: 0,
             probe_space: Space::Initial,
             timer: Time::NEVER,
-            address,
+            address: Address::default(),
             identifiers: Identifiers::new(),
             trial: None,
             answers: VecDeque::new(),
             highest: 0,
-            validated,
+            validated: role == Role::Client,
+            bounded: role == Role::Server,
             received: 0,
             sent: 0,
+            backup: false,
+            statuses: (0, 0),
+            queue: VecDeque::new(),
+            copied: 0,
+            repeated: 0,
+            penalised: None,
+            stats: PathStats::default(),
+            stage: Stage::Open,
             config,
         }
+    }
+
+    /// One beyond the first, whose identifier was not used so far.
+    pub fn reserved(config: Arc<Config>, role: Role, seed: u64) -> Path {
+        let path = Path::new(config, role, seed);
+        Path { stage: Stage::Reserved, identifiers: Identifiers::none(), validated: false, ..path }
     }
 
     /// Its way is another one, of which nothing is known (section 9.4): what is under way on the old one counts no more.
@@ -115,7 +184,7 @@ impl Path {
 
     /// Bytes that may be sent before the client's address is proved (section 8.1): three times what came.
     pub fn allowance(&self) -> u64 {
-        if self.validated { u64::MAX } else { (3 * self.received).saturating_sub(self.sent) }
+        if self.validated || !self.bounded { u64::MAX } else { (3 * self.received).saturating_sub(self.sent) }
     }
 
     /// Whether its address is known to be the client's, and there is nothing to ask or answer about addresses.
@@ -226,5 +295,81 @@ impl Path {
         let flight = if self.rated { flight } else { flight.max(self.cwnd) };
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.follow_control();
+    }
+
+    /// Whether a packet is to be sent, whatever the window says.
+    #[inline]
+    pub fn is_probing(&self) -> bool {
+        // Probes of a space that is no more are not due any more.
+        self.probes > 0 && self.probe_space == Space::Data
+    }
+
+    /// Whether its identifier was not used so far.
+    pub fn is_reserved(&self) -> bool {
+        self.stage == Stage::Reserved
+    }
+
+    /// As it shows itself.
+    pub fn report(&self) -> PathView {
+        let rtt = Some(&self.recovery.rtt).filter(|_| self.recovery.is_measured());
+        PathView {
+            way: self.address.way,
+            is_open: self.stage == Stage::Open,
+            cwnd: self.cwnd,
+            ssthresh: Some(self.control.ssthresh()).filter(|&threshold| threshold < u64::MAX),
+            flight: self.recovery.in_flight(),
+            srtt: rtt.map(RttEstimator::srtt),
+            latest_rtt: rtt.map(RttEstimator::latest),
+            stats: self.stats,
+        }
+    }
+
+    // ---- as one of several ------------------------------------------------------------------------------------------------
+
+    /// As a scheduler sees it.
+    pub fn view(&self, usable: bool, has_room: bool) -> PathState {
+        let rtt = &self.recovery.rtt;
+        let measured = self.recovery.is_measured();
+        let known = |time: Duration| if measured { time } else { Duration::ZERO };
+        PathState {
+            cwnd: self.cwnd,
+            ssthresh: self.control.ssthresh(),
+            flight: self.recovery.in_flight(),
+            queued: self.queue.iter().map(|frame| u64::from(frame.bytes())).sum(),
+            mss: self.datagram(),
+            srtt: known(rtt.srtt()),
+            rttvar: rtt.variation(),
+            rtt: known(rtt.latest()),
+            min_rtt: if measured { rtt.min() } else { Duration::MAX },
+            // There are no time stamps to tell the two ways apart.
+            forward: known(rtt.srtt()).as_nanos() as i64 / 2,
+            rto: self.recovery.pto(Space::Data),
+            acknowledged: self.stats.delivered,
+            copied: self.copied,
+            retransmissions: self.stats.retransmissions,
+            segments: self.stats.packets,
+            usable,
+            has_room,
+            slow_start: self.control.in_slow_start(),
+            recovering: self.cut_at.is_some(),
+            backup: self.backup,
+        }
+    }
+
+    /// As the controls of its siblings see it.
+    pub fn sibling(&mut self) -> Sibling {
+        let told = self.control.siblings().map_or(0.0, |siblings| siblings.told());
+        let srtt = if self.recovery.is_measured() { self.recovery.rtt.srtt() } else { Duration::ZERO };
+        Sibling { cwnd: self.cwnd as f64, ssthresh: self.control.ssthresh() as f64, srtt, told }
+    }
+
+    /// Its window is halved, once in its round-trip time.
+    pub fn penalise(&mut self, now: Time) {
+        let srtt = self.recovery.rtt.srtt();
+        if self.penalised.is_none_or(|last| now.since(last) >= srtt) {
+            self.penalised = Some(now);
+            self.control.restrict((self.cwnd / 2).max(2 * self.datagram()), 0);
+            self.follow_control();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Time (RFC 9002 appendix A.9), and silence (RFC 9000 section 10.1).
 
+use super::multipath::Stage;
 use super::outgoing::LEAST_ROOM;
 use super::*;
 
@@ -10,13 +11,14 @@ impl Connection {
         if self.life != Life::Open {
             return Time::NEVER;
         }
-        let all = self.idle_at.min(self.keep_at).min(self.change_at);
+        let all = self.idle_at.min(self.keep_at).min(self.change_at).min(self.next_decision());
         if self.is_settled_path() {
             let path = &self.paths[0];
             return all.min(path.timer).min(path.release).min(path.acks[Space::Data as usize].due());
         }
-        let of_paths = self.paths.iter().map(|path| path.timer.min(path.release).min(self.next_answer(path)));
-        of_paths.fold(all, Time::min)
+        let speaking = self.paths.iter().filter(|path| self.speaks(path));
+        let of_paths = speaking.map(|path| path.timer.min(path.release).min(self.next_answer(path)));
+        of_paths.fold(all.min(self.next_report()), Time::min)
     }
 
     /// When an acknowledgement is due in the handshake: what cannot be acknowledged yet is once something has come that allows it.
@@ -42,9 +44,19 @@ impl Connection {
         if self.keep_at <= now {
             // Once: what is under way keeps it alive as well.
             self.keep_at = Time::NEVER;
-            if self.progress.confirmed {
+            if self.paths.len() > 1 {
+                // Each path by itself (RFC 10069 section 7.8).
+                for path in self.paths.iter_mut().filter(|path| path.stage == Stage::Open) {
+                    (path.probe_space, path.probes) = (Space::Data, path.probes.max(1));
+                }
+            } else if self.progress.confirmed {
                 self.frames.push_back(Frame::Ping);
             }
+        }
+        if let Some(multipath) = &mut self.multipath
+            && multipath.spread.wake_at <= now
+        {
+            multipath.spread.wake_at = Time::NEVER;
         }
         for path in 0..self.paths.len() {
             self.handle_path_timeout(now, path);
@@ -56,9 +68,11 @@ impl Connection {
         if path.release <= now {
             path.release = Time::NEVER;
         }
-        if path.timer > now {
+        if path.timer > now || !self.speaks(&self.paths[number]) {
             return; // An acknowledgement, or paced data: `poll_transmit` sees that it is due.
         }
+        self.couple(number);
+        let path = &mut self.paths[number];
         if let Some(space) = path.recovery.due_loss(now) {
             let found = path.recovery.detect(now, space);
             self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
@@ -71,6 +85,7 @@ impl Connection {
 
     fn on_probe_timeout(&mut self, now: Time, number: usize) {
         self.stats.probes += 1;
+        self.paths[number].stats.probes += 1;
         // The handshake comes first: nothing else is answered before.
         let kept_back = self.kept_back();
         let counts_data = self.counts_data();
@@ -83,6 +98,9 @@ impl Connection {
                     path.on_timeout(now);
                 }
                 self.repeat_oldest(number, space);
+                if self.messenger().is_some_and(|other| other != number) {
+                    self.pass_on(number);
+                }
             }
             // The server may be waiting for more bytes from an address that it does not know.
             None => {
@@ -118,6 +136,25 @@ impl Connection {
         let Some(frames) = self.paths[path].recovery.space(space).oldest_frames() else { return };
         for frame in frames {
             self.miss(frame, space);
+        }
+    }
+
+    /// What waits for an answer on a path that is silent goes by others (RFC 10069 section 7.6).
+    fn pass_on(&mut self, number: usize) {
+        let frames = self.paths[number].recovery.space(Space::Data).outstanding_frames();
+        let queue = std::mem::take(&mut self.paths[number].queue);
+        for frame in frames.into_iter().chain(queue.into_iter().map(Frame::Stream)) {
+            self.miss(frame, Space::Data);
+        }
+    }
+
+    /// A path answers again, or from now on: what waits on those that are silent goes by it.
+    #[cold]
+    pub(super) fn take_over(&mut self) {
+        for number in 0..self.paths.len() {
+            if self.paths[number].recovery.pto_count > 0 && self.paths[number].stage == Stage::Open {
+                self.pass_on(number);
+            }
         }
     }
 

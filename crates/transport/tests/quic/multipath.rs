@@ -1,0 +1,195 @@
+//! Several paths at once (RFC 10069).
+
+use crate::delivery::{exchange, treatment, weather};
+use crate::lab::{Lab, Weather, config, over_paths, text};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Change, Raw};
+use vazao_transport::mptcp::SCHEDULERS;
+use vazao_transport::quic::Frame;
+
+fn change(ms: u64, what: &'static str, which: u64) -> Change {
+    Change { at: Duration::from_millis(ms), what, which }
+}
+
+/// A lab over two interfaces, with changes.
+fn two_paths(scheduler: &str, sends: [u64; 2], ways: [Weather; 2], changes: Vec<Change>, backups: Vec<u64>) -> Lab {
+    let [first, second] = ways;
+    let mut config = over_paths(config(&[("idle_timeout", text("1 h"))]), scheduler);
+    config.changes = changes;
+    config.multipath.as_mut().expect("it has several paths").backups = backups;
+    Lab::new(config, sends, first, 1).with_ways(vec![second])
+}
+
+/// Every byte once by some path; each path has had its part, but for the schedulers that have reason to spare one.
+#[test]
+fn every_scheduler_delivers_over_two_paths() {
+    for scheduler in SCHEDULERS {
+        let ways = [Weather::fair(10), Weather::fair(25)];
+        let mut lab = two_paths(scheduler.name, [4 << 20, 1 << 20], ways, Vec::new(), Vec::new());
+        lab.run(60);
+        lab.assert_delivered();
+        let bytes: Vec<u64> = lab.client().paths().map(|path| path.stats.bytes).collect();
+        assert_eq!(bytes.iter().sum::<u64>(), 4 << 20, "{}", scheduler.name);
+    }
+}
+
+/// What a datagram of each path said that rules paths, in order.
+type Said = Rc<RefCell<Vec<(usize, u8, Frame)>>>;
+
+fn overhear(lab: &mut Lab) -> Said {
+    let said = Said::default();
+    let heard = said.clone();
+    lab.lose = Box::new(move |from, datagram| {
+        heard.borrow_mut().extend(datagram.frames.iter().map(|frame| (from, datagram.path, *frame)));
+        false
+    });
+    said
+}
+
+/// Section 3.1: the client asks with a new identifier, each side validates the other's address on the path itself, and only
+/// then data follows.
+#[test]
+fn a_path_is_validated_before_it_carries_data() {
+    let mut lab =
+        two_paths("round-robin", [1 << 20, 0], [Weather::fair(10), Weather::fair(10)], Vec::new(), Vec::new());
+    let said = overhear(&mut lab);
+    lab.run(60);
+    lab.assert_delivered();
+    let said = said.borrow();
+    let first = |from: usize, wanted: fn(&Frame) -> bool| {
+        said.iter().position(|(end, path, frame)| *end == from && *path == 1 && wanted(frame)).expect("it was said")
+    };
+    let asked = |frame: &Frame| matches!(frame, Frame::PathChallenge(_));
+    let answered = |frame: &Frame| matches!(frame, Frame::PathResponse(_));
+    assert!(first(0, asked) < first(1, answered) && first(1, asked) < first(0, answered));
+    assert!(first(1, answered) < first(0, |frame| matches!(frame, Frame::Stream(_))));
+    // The identifiers that this takes came before, of both sides, by the first path.
+    let issued = |from: usize| {
+        said.iter()
+            .position(|said| said.0 == from && matches!(said.2, Frame::PathNewConnectionId { path: 1, .. }))
+            .expect("it was issued")
+    };
+    assert!(issued(0).max(issued(1)) < first(0, asked));
+    // Acknowledgements name their path (section 2.3).
+    let unnamed =
+        said.iter().filter(|(_, path, frame)| *path > 0 && matches!(frame, Frame::Ack(ack) if ack.path.is_none()));
+    assert_eq!(unnamed.count(), 0);
+}
+
+/// Section 3.4: a path whose interface goes is abandoned, by another path and by both sides; that of the interface once it is back
+/// has another identifier.
+#[test]
+fn a_path_is_abandoned_and_its_identifier_never_used_again() {
+    let changes = vec![change(100, "remove", 2), change(600, "add", 2)];
+    let mut lab = two_paths("round-robin", [0, 20 << 20], [Weather::fair(10), Weather::fair(15)], changes, Vec::new());
+    lab.ends[0].slow = Some(100_000);
+    let said = overhear(&mut lab);
+    lab.run(60);
+    lab.assert_delivered();
+    let said = said.borrow();
+    for from in 0..2 {
+        assert!(said.iter().any(|said| said.0 == from && matches!(said.2, Frame::PathAbandon { path: 1, .. })));
+    }
+    assert!(said.iter().all(|said| !matches!(said.2, Frame::PathAbandon { path, .. } if said.1 == path)));
+    let bytes: Vec<u64> = lab.server().paths().map(|path| path.stats.bytes).collect();
+    assert!(bytes[1] > 0 && bytes[2] > 0, "{bytes:?}");
+}
+
+/// Section 3.3: a backup is left alone until it is all that is left.
+#[test]
+fn a_backup_waits_for_its_turn() {
+    let changes = vec![change(300, "remove", 1)];
+    let mut lab = two_paths("lowest-rtt", [0, 8 << 20], [Weather::fair(10), Weather::fair(5)], changes, vec![2]);
+    lab.ends[0].slow = Some(100_000);
+    let said = overhear(&mut lab);
+    lab.run(60);
+    lab.assert_delivered();
+    let said = said.borrow();
+    let abandoned = said
+        .iter()
+        .position(|said| said.0 == 0 && matches!(said.2, Frame::PathAbandon { .. }))
+        .expect("it was abandoned");
+    let data = |part: &[(usize, u8, Frame)], path: u8| {
+        part.iter().filter(|said| said.0 == 1 && said.1 == path && matches!(said.2, Frame::Stream(_))).count()
+    };
+    let (before, after) = said.split_at(abandoned);
+    assert!(data(before, 0) > 0 && data(before, 1) == 0);
+    assert!(data(after, 1) > 0);
+}
+
+/// What was under way on a path that dies without a word goes by the other, long before the path would be given up.
+#[test]
+fn a_path_that_dies_takes_nothing_with_it() {
+    let dead = Weather { outages: std::iter::once(60..u64::MAX).collect(), ..Weather::fair(10) };
+    let mut lab = two_paths("round-robin", [8 << 20, 0], [Weather::fair(10), dead], Vec::new(), Vec::new());
+    lab.run(60);
+    lab.assert_delivered();
+    assert!(lab.now < crate::lab::at(3_000), "{:?}", lab.now);
+}
+
+/// Every path's numbers begin at zero (section 2.4), so that a packet is known by both.
+#[test]
+fn paths_number_their_packets_by_themselves() {
+    let mut lab =
+        two_paths("round-robin", [1 << 20, 0], [Weather::fair(10), Weather::fair(10)], Vec::new(), Vec::new());
+    let lowest = Rc::new(RefCell::new(BTreeMap::new()));
+    let seen = lowest.clone();
+    lab.lose = Box::new(move |from, datagram| {
+        for packet in &datagram.packets {
+            seen.borrow_mut().entry((from, datagram.path)).or_insert(packet.number);
+        }
+        false
+    });
+    lab.run(60);
+    lab.assert_delivered();
+    assert_eq!(*lowest.borrow(), BTreeMap::from([((0, 0), 0), ((1, 0), 0), ((0, 1), 0), ((1, 1), 0)]));
+}
+
+fn scheduler() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(SCHEDULERS).prop_map(|entry| entry.name)
+}
+
+prop_compose! {
+    /// What becomes of three interfaces; in the end all are there.
+    fn changes()(times in prop::collection::vec((
+        0_u64..5_000, prop::sample::select(&["remove", "add", "rebind", "backup", "regular"]), 1_u64..4), 0..8)
+    ) -> Vec<Change> {
+        let mut changes: Vec<Change> = times.into_iter().map(|(ms, what, which)| change(ms, what, which)).collect();
+        changes.sort_by_key(|change| change.at);
+        changes.extend((1..4).map(|which| change(6_000, "add", which)));
+        changes
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    /// Every stream's bytes once and in order, or as many as there are before it is given up, whatever becomes of the paths.
+    #[test]
+    fn every_stream_arrives_by_whatever_paths_there_are(
+        seed: u32, given in treatment(), weathers in prop::collection::vec(weather(), 3), changes in changes(),
+        most in 1_u64..8, scheduler in scheduler(), backups in prop::collection::vec(1_u64..4, 0..2),
+        ours in prop::collection::vec(exchange(), 0..16), theirs in prop::collection::vec(exchange(), 0..16),
+    ) {
+        // Google's QUIC has one path.
+        let given: Vec<_> = given
+            .into_iter()
+            .filter(|(name, value)| *name != "fec" && !matches!(value, Raw::Text(text) if text.starts_with("gquic")))
+            .collect();
+        let mut config = over_paths(config(&given), scheduler);
+        config.changes = changes;
+        config.max_streams = most;
+        config.keep_alive = Duration::from_secs(1);
+        config.multipath.as_mut().expect("it has several paths").backups = backups;
+        let mut weathers = weathers.into_iter();
+        let first = weathers.next().expect("there are three");
+        let mut lab = Lab::talking(config, [ours, theirs], first, u64::from(seed)).with_ways(weathers.collect());
+        lab.calm_after = 3_000;
+        lab.run_until(20_000, Lab::is_said);
+        prop_assert!(lab.is_said(), "{:?}", lab.ends.each_ref().map(|end| end.quic.failure()));
+        prop_assert_eq!(lab.ends.each_ref().map(|end| end.quic.failure()), [None; 2]);
+    }
+}
