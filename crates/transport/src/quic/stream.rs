@@ -177,6 +177,8 @@ pub(crate) struct Incoming {
     pub fin: Option<u64>,
     /// The peer has given the rest up, for this reason.
     pub reset: Option<u64>,
+    /// The application does not want the rest.
+    pub unwanted: bool,
 }
 
 impl Incoming {

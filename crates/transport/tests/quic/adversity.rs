@@ -343,6 +343,35 @@ fn acknowledgements_are_as_frequent_as_is_asked() {
     assert!((asked / (packets / 10.0) - 1.0).abs() < 0.1, "{asked} for {packets}");
 }
 
+/// RFC 9000 section 8.1: a server that has sent all it may to an unproved address, and gives up, says so once more has come.
+#[test]
+fn giving_up_is_said_once_it_may_be() {
+    let mut lab = Lab::new(config(&[("certificate", text("8 kB"))]), [1000, 0], Weather::fair(50), 1);
+    lab.run_to(60);
+    lab.ends[1].quic.abort();
+    lab.run(5);
+    assert_eq!(lab.client().failure(), Some(Failure::Closed));
+}
+
+/// RFC 9000 section 3.5: what comes of a stream that nobody wants any more takes nothing of the connection's window, nor of the
+/// streams that the peer may open, though it had all been sent before the peer heard of that.
+#[test]
+fn what_nobody_wants_is_in_nobody_s_way() {
+    let windows =
+        [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("max_streams", Raw::Number(1.0))];
+    let mut lab = Lab::quiet(config(&windows), Weather::fair(50), 1);
+    for round in 1..20 {
+        lab.run_to(500 * round);
+        let id = lab.ends[0].quic.open_stream(false).expect("the one before is over");
+        assert_eq!(lab.ends[0].quic.write_stream(id, 8_000), 8_000);
+        lab.ends[0].quic.finish_stream(id);
+        // Before it comes, or once all of it has.
+        lab.run_to(500 * round + if round % 2 == 0 { 55 } else { 300 });
+        let id = lab.ends[1].quic.accept_stream().expect("it has begun");
+        lab.ends[1].quic.stop_stream(id, 7);
+    }
+}
+
 /// Nothing passes for a while, one way or both, from whatever moment on. Probes come twice as late each time (RFC 9002 section 6.2.1),
 /// so that a connection is heard of again after as long at most as the outage lasted and the first probe's wait, 999 ms before
 /// anything is measured; what is left takes a second at most.

@@ -21,14 +21,14 @@ impl Connection {
             self.on_opened(now, path, datagram.address);
         }
         self.last_heard = now;
+        let used = &mut self.paths[path];
+        if !used.validated && datagram.address == used.address {
+            used.received += u64::from(datagram.bytes);
+        }
         if self.life != Life::Open {
             self.closes |=
                 self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
             return;
-        }
-        let used = &mut self.paths[path];
-        if !used.validated && datagram.address == used.address {
-            used.received += u64::from(datagram.bytes);
         }
         let (mut frames, mut ranges) = (0, 0);
         for header in &datagram.packets {
@@ -188,9 +188,12 @@ impl Connection {
         let beyond = frame.end() > stream.window.limit;
         let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
         let empty_end = frame.fin && stream.inc.is_drained();
+        let unwanted = stream.inc.unwanted;
         self.streams.data_received += grown;
         self.heed_limits(beyond);
-        if !self.carries(frame.id) {
+        if unwanted {
+            self.read_stream(frame.id, u64::MAX);
+        } else if !self.carries(frame.id) {
             self.note_heard(frame.id);
         }
         if empty_end {

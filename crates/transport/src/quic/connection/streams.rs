@@ -168,11 +168,14 @@ impl Connection {
         self.frames.push_back(Frame::ResetStream { id, code, size });
     }
 
-    /// Asks the peer to give up the rest of a stream (STOP_SENDING).
+    /// Asks the peer to give up the rest of a stream (STOP_SENDING). What has come and still comes of it counts as read.
     pub fn stop_stream(&mut self, id: u64, code: u64) {
-        if self.streams.map.get(&id).is_some_and(|stream| stream.inc.fin.is_none()) {
+        let Some(stream) = self.streams.map.get_mut(&id) else { return };
+        stream.inc.unwanted = true;
+        if stream.inc.fin.is_none() {
             self.frames.push_back(Frame::StopSending { id, code });
         }
+        self.read_stream(id, u64::MAX);
     }
 
     /// Of several streams that with the least urgency goes first; those of the same take turns of so many bytes, at least a
