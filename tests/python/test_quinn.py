@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -141,12 +142,52 @@ levels = ["vazao", "quinn"]
     [
         ("max_ack_delay = '10 ms'", "max_ack_delay: is quinn's own decision"),
         ("cc = 'quinn-cubbic'", "cc: "),
-        ("handshake = 'gquic-1-rtt'", "no handshake of Google's"),
+        ("handshake = 'gquic-1-rtt'", "handshake: quinn has no handshake of Google's; write 1-rtt"),
+        ("certificate = '100 B'", "certificate: 100 B is not what quinn can be told; write 409 B"),
+        ("certificate = '20 MB'", "certificate: 20 MB is not .* to 65536 B"),
+        ("stream_window = '9e18 B'", "stream_window: .* write 4.6 EB at most"),
+        ("idle_timeout = '500 us'", "idle_timeout: 500 us is not .* 1 ms or more"),
+        ("cc = 'quinn-bbr', initial_window = 1", "initial_window: .* quinn-bbr never sends; write 2 or more"),
+        (
+            "cc = 'quinn-cubic', initial_ssthresh = '30 kB'",
+            'initial_ssthresh: is for our controls, and cc is "quinn-cubic"',
+        ),
+        ("cc = 'quinn-newreno', slow_start = 'hystart'", "slow_start: is for our controls"),
+        ("cc = { kind = 'quinn-newreno', beta = 0.5 }", "cc.beta: is not known"),
     ],
 )
 def test_what_it_cannot_be_told_is_refused(more: str, problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem):
         play(more=more)
+
+
+def test_the_limits_of_what_it_can_be_told_are_possible() -> None:
+    """A control of its own by a table, too, as levels of a study have it."""
+    rows = [
+        play(more=more).flows
+        for more in (
+            "certificate = '409 B'",
+            "certificate = '65536 B'",
+            "stream_window = '4.6e18 B'",
+            "idle_timeout = '1 ms'",
+            "cc = 'quinn-bbr', initial_window = 2",
+            "cc = { kind = 'quinn-newreno' }",
+        )
+    ]
+    assert all(row["completed"].item() and row["intact"].item() for row in rows)
+
+
+@pytest.mark.skipif(TSHARK is None, reason="no tshark")
+def test_datagrams_are_large_again_after_a_minute(tmp_path: Path) -> None:
+    """Bursts of losses are taken for a path that lets no large ones through (a "black hole", RFC 8899 section 4.3)."""
+    text = SCENARIO.replace("loss = 0.01", "loss = 0.3").replace("APP", '{ kind = "upload", size = "4 MB" }')
+    run_scenario(load(text.replace("MORE", ""), seed=1), pcap=tmp_path)
+    (client,) = (path for path in tmp_path.iterdir() if path.name.startswith("a"))
+    lines = dissect(client, "-Tfields", "-e", "frame.time_relative", "-e", "udp.length", "-Y", "ip.src == 10.0.0.1")
+    large = [float(time) for time, length in (line.split() for line in lines.splitlines()) if int(length) == 1460]
+    pauses = [later - earlier for earlier, later in pairwise(large)]
+    assert max(pauses) > 60
+    assert float(lines.splitlines()[-1].split()[0]) - large[-1] < 60
 
 
 def test_both_ends_are_the_same() -> None:

@@ -8,8 +8,8 @@ use crate::{chance, identity};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, NoneTokenStore, ServerConfig, TokenLog, TokenMemoryCache,
-    TokenReuseError, TransportConfig, ValidationTokenConfig, VarInt,
+    ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, NoneTokenStore, ServerConfig,
+    TokenLog, TokenMemoryCache, TokenReuseError, TransportConfig, ValidationTokenConfig, VarInt,
 };
 use ring::{hkdf, hmac};
 use rustls::KeyLog;
@@ -31,11 +31,14 @@ pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>, records: &Records) -> R
     let duration = |name| given.duration(name).expect("a duration with a default");
     let idle = IdleTimeout::try_from(span(duration("idle_timeout"))).map_err(|error| error.to_string())?;
     let datagram = given.integer("datagram") as u16;
+    // Where bursts are lost it takes the path for one of 1200 bytes: after a minute it tries again.
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(datagram);
     let watching = Watching { inner: control(plan)?, watch: watch.clone() };
     let mut config = TransportConfig::default();
     config
         .initial_mtu(datagram)
-        .mtu_discovery_config(None)
+        .mtu_discovery_config(Some(discovery))
         .enable_segmentation_offload(false)
         .initial_rtt(span(duration("initial_rtt")))
         .max_idle_timeout(Some(idle))

@@ -86,7 +86,7 @@ impl Connection {
         let handshake = plan.parameters.text("handshake");
         let datagram = plan.parameters.integer("datagram") as u16;
         let endpoint = chance::with(&mut chance, || {
-            Ok::<_, String>(Endpoint::new(config::endpoint(datagram)?, listens, false, None))
+            Ok::<_, String>(Endpoint::new(config::endpoint(datagram)?, listens, true, None))
         })?;
         Ok(Connection {
             is_client: side == 0,

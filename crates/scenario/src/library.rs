@@ -4,9 +4,9 @@ use crate::build::control_factory;
 use crate::machine::Machine;
 use crate::measure::SenderState;
 use crate::probe::Probe;
+use crate::quinn;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
-use crate::transport::QUINN_CONTROLS;
 use crate::world::{Body, IP_HEADER, World};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Stream};
@@ -37,7 +37,7 @@ impl Libraries {
             let Some(connect) = connect else {
                 return Err(format!("flow {number}: this build of Vazão has no stack {:?}", Stack::Quinn.name()));
             };
-            let own = !QUINN_CONTROLS.contains(&spec.control.name.as_str());
+            let own = !quinn::CONTROLS.contains(&spec.control.name.as_str());
             let ends = connect(&Plan {
                 parameters: spec.parameters.clone(),
                 control: spec.control.name.clone(),

@@ -14,6 +14,7 @@ pub(crate) struct Item {
 }
 
 /// A table of which keys are taken one by one.
+#[derive(Clone)]
 pub(crate) struct Table {
     path: String,
     line: Option<usize>,

@@ -3,6 +3,7 @@
 use crate::document::{ScenarioError, Value};
 use crate::files::Files;
 use crate::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
+use crate::quinn;
 use crate::reader::{Item, Table, value_json};
 use crate::stack::{self, GuestSpec, Kernels, Stack, guest_json, read_stacks};
 use serde_json::{Map, Value as Json};
@@ -119,28 +120,6 @@ pub const LINUX_CONTROLS: &[(&str, &str)] = &[
     ("dctcp", "dctcp"),
     ("cdg", "cdg"),
     ("bbr", "bbr"),
-];
-
-/// The congestion controls of quinn's own: BBR's first version, CUBIC and NewReno as it writes them.
-pub const QUINN_CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
-
-/// What of QUIC's parameters quinn can be told; the rest it decides itself.
-const QUINN_PARAMETERS: &[&str] = &[
-    "cc",
-    "slow_start",
-    "handshake",
-    "certificate",
-    "datagram",
-    "initial_window",
-    "initial_ssthresh",
-    "abc_limit",
-    "initial_rtt",
-    "keep_alive",
-    "idle_timeout",
-    "stream_window",
-    "connection_window",
-    "send_buffer",
-    "changes",
 ];
 
 /// What of TCP's parameters a guest can be told; the rest its kernel decides.
@@ -269,12 +248,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
                 "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
             ));
         }
-        refuse_own(
-            &table,
-            quic::PARAMETERS,
-            QUINN_PARAMETERS,
-            "quinn's own decision with stack = \"quinn\"; leave it out",
-        )?;
+        quinn::refuse_others(&table)?;
     }
     if stacks[0] != stacks[1] && entry.build == Protocol::Udp {
         return Err(whole.error(format!("has two stacks, but over {} both sides have the same so far", entry.name)));
@@ -286,7 +260,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
             let cc = cc.unwrap_or_else(|| Item::named("cubic"));
             match sender {
                 Stack::Linux => read_linux_control(&cc)?,
-                Stack::Quinn if let Some(own) = quinn_control(&cc) => ControlSpec::bare(own),
+                Stack::Quinn if let Some(own) = quinn::read_control(&cc)? => own,
                 Stack::Quinn | Stack::Vazao => read_control(cc, &extensions.controls)?,
             }
         }
@@ -297,6 +271,9 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         },
         Protocol::Udp => ControlSpec::bare("none"),
     };
+    if sender == Stack::Quinn {
+        quinn::refuse_unheeded(&table, &control)?;
+    }
     let mut multipath = match entry.build {
         Protocol::Mptcp => Some(read_multipath(&mut table, stacks, &extensions.schedulers)?),
         _ => None,
@@ -311,9 +288,10 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         Protocol::Sctp => ("standard", Parameters::default()),
         Protocol::Udp => ("none", Parameters::default()),
     };
+    let told = table.clone();
     let parameters = table.parameters(entry.parameters)?;
-    if stacks.contains(&Stack::Quinn) && parameters.text("handshake").starts_with("gquic") {
-        return Err(whole.error("quinn has no handshake of Google's; write 1-rtt, 0-rtt, 0-rtt-rejected or retry"));
+    if sender == Stack::Quinn {
+        quinn::check(&told, &control, &parameters)?;
     }
     if entry.build == Protocol::Quic
         && parameters.get("address_token").is_some()
@@ -429,7 +407,7 @@ fn read_scheduler(item: Item, plugins: &Plugins<SchedulerFactory>) -> Result<Sch
 const KERNEL: &str = "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
 
 /// A setting that nobody would heed is a mistake.
-fn refuse_own(table: &Table, all: &[Parameter], told: &[&str], whose: &str) -> Result<()> {
+pub(crate) fn refuse_own(table: &Table, all: &[Parameter], told: &[&str], whose: &str) -> Result<()> {
     for parameter in all.iter().filter(|p| !told.contains(&p.name)) {
         if let Some(error) =
             table.error_at(parameter.name, format!("is {whose}. What a guest can be told: {}", told.join(", ")))
@@ -447,7 +425,7 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
     let whole = item.clone();
     let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
         let named = |name: &str| whole.node.value == Value::Text(name.into());
-        if QUINN_CONTROLS.iter().any(|name| named(name)) {
+        if quinn::CONTROLS.iter().any(|name| named(name)) {
             return whole.error("this one only quinn has; write stack = \"quinn\" beside it");
         }
         if LINUX_CONTROLS.iter().any(|(name, _)| named(name)) {
@@ -457,11 +435,6 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
     })?;
     let parameters = table.parameters(entry.parameters)?;
     Ok(ControlSpec { parameters, ..ControlSpec::bare(entry.name) })
-}
-
-/// The name of one of quinn's own, if that is what is asked for.
-fn quinn_control(item: &Item) -> Option<&'static str> {
-    QUINN_CONTROLS.iter().find(|name| item.node.value == Value::Text((**name).into())).copied()
 }
 
 fn read_linux_control(item: &Item) -> Result<ControlSpec> {
