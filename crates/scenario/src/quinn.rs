@@ -50,6 +50,9 @@ const RANGES: &[(&str, f64, f64, &str)] = &[
     ),
 ];
 
+/// What becomes of its client's address.
+const CHANGES: &[&str] = &["migrate", "rebind", "rebind_address"];
+
 /// Refuses what it decides itself.
 pub(crate) fn refuse_others(table: &Table) -> Result<()> {
     refuse_own(table, quic::PARAMETERS, PARAMETERS, "quinn's own decision with stack = \"quinn\"; leave it out")
@@ -76,6 +79,10 @@ pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameter
         let problem =
             format!("with a window of 1 {} never sends; write 2 or more (RFC 9002 section 7.2)", control.name);
         return refuse("initial_window", problem);
+    }
+    if let Some(change) = parameters.schedule("changes").iter().find(|change| !CHANGES.contains(&change.what)) {
+        let problem = format!("quinn knows one path and no {}; write {}", change.what, CHANGES.join(", "));
+        return refuse("changes", problem);
     }
     for (name, least, most, range) in RANGES {
         let Some(value) = parameters.get(name) else { continue };
