@@ -262,6 +262,17 @@ impl Connection {
     pub fn pto_count(&self) -> u32 {
         self.paths[0].recovery.pto_count
     }
+    /// The longest round-trip time of the paths by which data goes.
+    #[inline]
+    fn longest_rtt(&self) -> Duration {
+        match &self.paths[..] {
+            [only] => only.recovery.rtt.srtt(),
+            several => {
+                let open = several.iter().filter(|path| path.stage == Stage::Open);
+                open.map(|path| path.recovery.rtt.srtt()).max().unwrap_or(Duration::ZERO)
+            }
+        }
+    }
     fn longest_pto(&self) -> Duration {
         self.paths.iter().map(|path| path.recovery.pto(Space::Data)).max().unwrap_or(Duration::ZERO)
     }

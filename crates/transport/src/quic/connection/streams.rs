@@ -325,7 +325,7 @@ impl Connection {
 
     /// What was read may let the peer send more.
     fn retune(&mut self, id: u64) {
-        let (now, rtt) = (self.last_heard, self.rtt().srtt());
+        let (now, rtt) = (self.last_heard, self.longest_rtt());
         if let Some(stream) = self.streams.map.get_mut(&id)
             && stream.inc.fin.is_none()
             && stream.window.on_read(now, stream.inc.read, rtt).is_some()
