@@ -14,7 +14,7 @@ from vazao.congestion import CongestionControl
 from vazao.errors import ScenarioError
 from vazao.scheduling import Scheduler
 
-BASES: Mapping[str, type] = {"cc": CongestionControl, "scheduler": Scheduler}
+BASES: Mapping[str, type] = {"cc": CongestionControl, "scheduler": Scheduler, "path_scheduler": Scheduler}
 """The keys of a transport that take a class, and what it is a subclass of."""
 
 Own = tuple[str, str, type, str]

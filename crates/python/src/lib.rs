@@ -128,7 +128,7 @@ fn load(
     for (key, name, class, fingerprint) in plugins {
         match key.as_str() {
             "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, class, fingerprint))),
-            "scheduler" => {
+            "scheduler" | "path_scheduler" => {
                 drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, class, fingerprint)))
             }
             _ => return Err(InputError::new_err(format!("{key}: takes no class"))),
