@@ -7,11 +7,22 @@ pub struct RangeSet(Vec<(u64, u64)>);
 impl RangeSet {
     /// Adds `start..end` and reports each part of it that was not in the set before, in ascending order. The cost grows
     /// with what is new, not with what is stored (but for one binary search).
+    #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+        // The common cases: the range continues the last one, or is the only one.
+        match self.0.last_mut() {
+            Some(last) if last.1 == start && start < end => last.1 = end,
+            None if start < end => self.0.push((start, end)),
+            _ => return self.insert_anywhere(start, end, &mut new),
+        }
+        new(start, end);
+    }
+
+    #[inline(never)]
+    fn insert_anywhere(&mut self, start: u64, end: u64, new: &mut dyn FnMut(u64, u64)) {
         if start >= end {
             return;
         }
-        // The common case: the range continues or follows the last one.
         let first = match self.0.last() {
             None => 0,
             Some(&(_, last_end)) if start > last_end => self.0.len(),
@@ -44,7 +55,15 @@ impl RangeSet {
     }
 
     /// Removes everything below `limit`.
+    #[inline]
     pub fn remove_below(&mut self, limit: u64) {
+        if self.0.first().is_some_and(|&(start, _)| start < limit) {
+            self.cut_below(limit);
+        }
+    }
+
+    #[inline(never)]
+    fn cut_below(&mut self, limit: u64) {
         let gone = self.0.partition_point(|&(_, end)| end <= limit);
         self.0.drain(..gone);
         if let Some(first) = self.0.first_mut() {

@@ -280,16 +280,8 @@ impl Connection {
     /// Fills a packet with what is to be said in its space: the handshake first, then what rules streams, then their data.
     #[inline]
     fn fill(&mut self, space: Space, path: usize, scope: Scope, left: &mut u32, out: &mut Datagram) {
-        /// Type, offset and length of a CRYPTO frame, at most.
-        const CRYPTO_HEADER: u32 = 1 + 4 + 2;
-        let crypto = &mut self.progress.crypto[space as usize].out;
-        while !self.progress.confirmed
-            && *left > CRYPTO_HEADER + 8
-            && let Some((offset, length, _)) = crypto.next(u64::from(*left - CRYPTO_HEADER), u64::MAX)
-        {
-            let frame = Frame::Crypto { offset, length: length as u16 };
-            *left -= frame.bytes();
-            out.frames.push(frame);
+        if !self.progress.confirmed {
+            self.fill_handshake(space, left, out);
         }
         if space != Space::Data {
             return;
@@ -300,6 +292,31 @@ impl Connection {
                 return;
             }
         }
+        if !self.frames.is_empty() || self.datagrams.is_waiting() {
+            self.fill_others(left, out);
+        }
+        if scope == Scope::All {
+            self.fill_streams(path, left, out);
+        }
+    }
+
+    #[cold]
+    fn fill_handshake(&mut self, space: Space, left: &mut u32, out: &mut Datagram) {
+        /// Type, offset and length of a CRYPTO frame, at most.
+        const CRYPTO_HEADER: u32 = 1 + 4 + 2;
+        let crypto = &mut self.progress.crypto[space as usize].out;
+        while *left > CRYPTO_HEADER + 8
+            && let Some((offset, length, _)) = crypto.next(u64::from(*left - CRYPTO_HEADER), u64::MAX)
+        {
+            let frame = Frame::Crypto { offset, length: length as u16 };
+            *left -= frame.bytes();
+            out.frames.push(frame);
+        }
+    }
+
+    /// What rules the connection, and datagrams.
+    #[inline(never)]
+    fn fill_others(&mut self, left: &mut u32, out: &mut Datagram) {
         while let Some(&frame) = self.frames.front() {
             let frame = self.current(frame);
             if frame.bytes() > *left {
@@ -312,9 +329,6 @@ impl Connection {
         while let Some(frame) = self.datagrams.frame(*left) {
             *left -= frame.bytes();
             out.frames.push(frame);
-        }
-        if scope == Scope::All {
-            self.fill_streams(path, left, out);
         }
     }
 
