@@ -20,7 +20,8 @@ pub(crate) struct Acks {
     largest_eliciting: Option<u64>,
     unacknowledged: u32,
     due: Time,
-    /// Whether something has come since the last acknowledgement.
+    /// When the last acknowledgement was sent, and whether something has come since.
+    sent_at: Time,
     news: bool,
     /// Counts of ECT(0), ECT(1), CE.
     ecn: [u64; 3],
@@ -36,6 +37,7 @@ impl Acks {
             largest_eliciting: None,
             unacknowledged: 0,
             due: Time::NEVER,
+            sent_at: Time::ZERO,
             news: false,
             ecn: [0; 3],
         }
@@ -97,10 +99,12 @@ impl Acks {
     pub fn due(&self) -> Time {
         self.due
     }
-    /// Whether there is anything to report, so that it may go with something else.
+    /// Whether there is something to report with what is sent anyway: what asks for it, and else only what came if none was sent
+    /// recently, for `wait` (section 13.2). Acknowledgements of acknowledgements would double them otherwise; quinn, quic-go and
+    /// Chromium have none either.
     #[inline]
-    pub fn has_news(&self) -> bool {
-        self.news
+    pub fn has_news(&self, now: Time, wait: Duration) -> bool {
+        self.unacknowledged > 0 || self.news && now.since(self.sent_at) >= wait
     }
     /// The ACK frame that reports it, or the PATH_ACK frame of a `path`, whose ranges are appended to `ranges`, in `room` bytes.
     /// `None`: not even one fits.
@@ -128,7 +132,7 @@ impl Acks {
             previous = Some(start);
         }
         previous?;
-        (self.unacknowledged, self.due, self.news) = (0, Time::NEVER, false);
+        (self.unacknowledged, self.due, self.sent_at, self.news) = (0, Time::NEVER, now, false);
         Some(frame)
     }
 

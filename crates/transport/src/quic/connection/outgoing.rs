@@ -223,6 +223,7 @@ impl Connection {
         let overhead = kind.overhead(number_bytes);
         let can_acknowledge = kind != Kind::ZeroRtt;
         let named = (kind == Kind::OneRtt && self.paths.len() > 1).then_some(path as u8);
+        let recently = if space == Space::Data { self.config.max_ack_delay } else { Duration::ZERO };
         let acks = &mut self.paths[path].acks[index];
         let due = can_acknowledge && acks.due() <= now;
         if !due && !content && !probing {
@@ -233,7 +234,7 @@ impl Connection {
         let mut left = room.checked_sub(overhead).filter(|&left| left >= 4)?;
         let mut reported = None;
         if can_acknowledge
-            && acks.has_news()
+            && acks.has_news(now, recently)
             && let Some(ack) = acks.frame(now, &mut out.ranges, (left / 2).max(ACK_ROOM).min(left - 1), named)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
