@@ -114,8 +114,11 @@ impl Acks {
         let delay = now.since(at).as_nanos() / 8_000;
         let ecn = (self.ecn != [0; 3]).then_some(self.ecn);
         let mut frame = AckFrame { delay, path, ecn, ..AckFrame::default() };
-        let mut previous = None;
-        for (start, end) in self.received.iter().rev().take_while(|&(_, end)| end > self.told) {
+        let (mut left, mut previous) = (room.saturating_sub(frame.bytes()), None);
+        for (start, end) in self.received.iter().rev() {
+            if end <= self.told {
+                break;
+            }
             let (start, last) = (start.max(self.told), end - 1);
             let length = varint(last - start);
             let bytes = match previous {
@@ -123,9 +126,10 @@ impl Acks {
                 None => varint(largest) + 1 + length,
                 Some(before) => varint(before - end - 1) + length,
             };
-            if frame.bytes() + bytes > room || usize::from(frame.ranges) == MOST_RANGES {
+            if bytes > left || usize::from(frame.ranges) == MOST_RANGES {
                 break;
             }
+            left -= bytes;
             frame.bytes += bytes;
             frame.ranges += 1;
             ranges.push((start, last));

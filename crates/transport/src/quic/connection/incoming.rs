@@ -204,8 +204,14 @@ impl Connection {
     /// Closes once everything was said and heard.
     #[inline]
     pub(super) fn settle(&mut self) {
-        let ends = (self.finishes || self.carrier.is_closed()) && self.life == Life::Open;
-        if ends && !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {
+        if (self.finishes || self.carrier.is_closed()) && self.life == Life::Open {
+            self.end();
+        }
+    }
+
+    #[cold]
+    fn end(&mut self) {
+        if !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {
             self.abort();
         }
     }

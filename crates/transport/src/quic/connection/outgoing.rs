@@ -47,6 +47,31 @@ pub(super) struct Says {
     probing: bool,
 }
 
+/// A packet that was added to a datagram.
+struct Made {
+    space: Space,
+    /// Bytes that count as in flight.
+    in_flight: u32,
+    eliciting: bool,
+    reported: Option<u64>,
+    /// Its frames but for what acknowledges: the first, and one beyond the last.
+    said: usize,
+    end: usize,
+}
+
+impl Made {
+    /// What is kept of it, made where it is kept.
+    #[inline(always)]
+    fn sent(&self, now: Time, frames: &[Frame]) -> Sent {
+        let content = match &frames[self.said..self.end] {
+            [] | [Frame::Ping] | [Frame::Ping, Frame::Padding(_)] => Content::Nothing,
+            [Frame::Stream(frame)] => Content::Stream(*frame),
+            several => Content::Frames(several.into()),
+        };
+        Sent::new(now, self.in_flight, self.eliciting, self.reported, content, self.space)
+    }
+}
+
 impl Connection {
     /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
     #[inline]
@@ -74,9 +99,8 @@ impl Connection {
     ) -> bool {
         let Some(packet) = self.packet(now, Space::Data, (path, room), says, out) else { return false };
         out.ecn = self.paths[path].marking.mark(1);
-        let eliciting = packet.eliciting;
-        self.commit(now, path, packet, out.ecn);
-        self.conclude(now, path, eliciting, out);
+        self.commit(now, path, packet.sent(now, &out.frames), out.ecn);
+        self.conclude(now, path, packet.eliciting, out);
         true
     }
 
@@ -125,7 +149,7 @@ impl Connection {
         }
         let (wanted, paces) = (self.has_content(), self.paces());
         let free = self.paths[0].may_send(now, wanted, paces) || self.paths[0].probes > 0;
-        let mut sent: Vec<Sent> = Vec::new();
+        let mut packets: Vec<Made> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
             let left_free = if space == Space::Data { self.parity_header() } else { 0 };
@@ -137,17 +161,17 @@ impl Connection {
             let says = Says { scope: Scope::of(free), content: free && self.has_content_in(space), probing };
             if let Some(packet) = self.packet(now, space, (0, room), says, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
-                sent.push(packet);
+                packets.push(packet);
             }
         }
-        let Some(last) = sent.last_mut() else { return false };
+        let Some(last) = packets.last_mut() else { return false };
         if first && out.bytes < LEAST_INITIAL {
             // What is padded counts as in flight (RFC 9002 section 2).
-            last.bytes += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
+            last.in_flight += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
         }
         out.ecn = self.paths[0].marking.mark(out.packets.len() as u64);
-        let eliciting = sent.iter().any(|packet| packet.eliciting);
-        sent.into_iter().for_each(|packet| self.commit(now, 0, packet, out.ecn));
+        let eliciting = packets.iter().any(|packet| packet.eliciting);
+        packets.iter().for_each(|packet| self.commit(now, 0, packet.sent(now, &out.frames), out.ecn));
         self.conclude(now, 0, eliciting, out);
         true
     }
@@ -215,7 +239,7 @@ impl Connection {
         (path, room): (usize, u32),
         Says { scope, content, probing }: Says,
         out: &mut Datagram,
-    ) -> Option<Sent> {
+    ) -> Option<Made> {
         let index = space as usize;
         let kind = self.kind(space);
         let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
@@ -264,12 +288,8 @@ impl Connection {
         let number = self.paths[path].recovery.spaces[index].next_number();
         let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
         out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
-        let content = match &out.frames[said..] {
-            [] | [Frame::Ping] | [Frame::Ping, Frame::Padding(_)] => Content::Nothing,
-            [Frame::Stream(frame)] => Content::Stream(*frame),
-            several => Content::Frames(several.into()),
-        };
-        Some(Sent::new(now, if eliciting { bytes } else { 0 }, eliciting, reported, content, space))
+        let in_flight = if eliciting { bytes } else { 0 };
+        Some(Made { space, in_flight, eliciting, reported, said, end: out.frames.len() })
     }
 
     fn has_content_in(&self, space: Space) -> bool {

@@ -20,11 +20,19 @@ impl<T> Default for Table<T> {
 impl<T> Table<T> {
     #[inline]
     pub fn get(&self, id: &u64) -> Option<&T> {
-        if *id == 0 { self.first.as_ref() } else { self.others.get(id) }
+        if *id == 0 { self.first.as_ref() } else { self.other(id) }
+    }
+    #[inline(never)]
+    fn other(&self, id: &u64) -> Option<&T> {
+        self.others.get(id)
     }
     #[inline]
     pub fn get_mut(&mut self, id: &u64) -> Option<&mut T> {
-        if *id == 0 { self.first.as_mut() } else { self.others.get_mut(id) }
+        if *id == 0 { self.first.as_mut() } else { self.other_mut(id) }
+    }
+    #[inline(never)]
+    fn other_mut(&mut self, id: &u64) -> Option<&mut T> {
+        self.others.get_mut(id)
     }
     #[inline]
     pub fn contains_key(&self, id: &u64) -> bool {
