@@ -10,12 +10,15 @@ impl RangeSet {
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
         // The common cases: the range continues the last one, or is the only one.
-        match self.0.last_mut() {
-            Some(last) if last.1 == start && start < end => last.1 = end,
-            None if start < end => self.0.push((start, end)),
+        let from = match self.0.last_mut() {
+            Some(last) if last.0 <= start && start <= last.1 && last.1 < end => std::mem::replace(&mut last.1, end),
+            None if start < end => {
+                self.0.push((start, end));
+                start
+            }
             _ => return self.insert_anywhere(start, end, &mut new),
-        }
-        new(start, end);
+        };
+        new(from, end);
     }
 
     #[inline(never)]

@@ -46,6 +46,11 @@ impl Identifiers {
     /// Whether the peer may address us so.
     #[inline]
     pub fn is_ours(&self, number: u64) -> bool {
+        self.ours.first() == Some(&number) || self.is_another(number)
+    }
+
+    #[cold]
+    fn is_another(&self, number: u64) -> bool {
         self.ours.contains(&number)
     }
 

@@ -131,8 +131,8 @@ impl Recovery {
             return loss;
         }
         let [initial, handshake, data] = &self.spaces;
-        if confirmed && initial.eliciting + handshake.eliciting == 0 && data.eliciting > 0 {
-            return data.last_eliciting + self.wait(Space::Data);
+        if confirmed && can_deadlock.is_none() && initial.eliciting + handshake.eliciting == 0 {
+            return if data.eliciting > 0 { data.last_eliciting + self.wait(Space::Data) } else { Time::NEVER };
         }
         self.early_timer(now, confirmed, can_deadlock)
     }
@@ -161,21 +161,19 @@ impl Recovery {
         Space::ALL.into_iter().find(|&space| self.loss_times[space as usize] <= now)
     }
 
-    /// DetectAndRemoveLostPackets (appendix A.10).
-    pub fn detect(&mut self, now: Time, space: Space) -> Found {
+    /// DetectAndRemoveLostPackets (appendix A.10): what of it is lost, if anything is.
+    #[inline]
+    pub fn detect(&mut self, now: Time, space: Space) -> Option<Found> {
         self.loss_times[space as usize] = Time::NEVER;
         let sent = &mut self.spaces[space as usize];
         sent.pass_settled();
-        let Some(largest) = sent.largest_acked else { return Found::default() };
-        if sent.first_unsettled() > largest {
-            return Found { largest, ..Found::default() };
-        }
-        self.detect_among(now, space, largest)
+        let largest = sent.largest_acked?;
+        if sent.first_unsettled() > largest { None } else { self.detect_among(now, space, largest) }
     }
 
     /// The same, where something before the largest acknowledged may be missing.
     #[cold]
-    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Found {
+    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Option<Found> {
         let rtt = self.rtt.latest().max(self.rtt.srtt());
         let (part, least) = match self.rules {
             Rules::Rfc9002 => (TIME_THRESHOLD, GRANULARITY),
@@ -197,10 +195,10 @@ impl Recovery {
         }
         self.loss_times[space as usize] = first_left;
         if numbers.is_empty() {
-            return Found { largest, ..Found::default() };
+            return None;
         }
         let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).lose(number)).collect();
-        Found { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest }
+        Some(Found { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest })
     }
 
     /// Section 7.6: two that asked for acknowledgements were lost, nothing between them arrived, and they left further apart
@@ -282,7 +280,7 @@ mod tests {
         if let Some(rtt) = rtt {
             recovery.sample(at(now), ms(rtt), Duration::ZERO, true);
         }
-        let found = recovery.detect(at(now), Space::Data);
+        let found = recovery.detect(at(now), Space::Data).unwrap_or_default();
         (found.lost.iter().map(|sent| sent.at.as_nanos() / 1_000_000).collect(), found.persistent)
     }
 
@@ -322,7 +320,7 @@ mod tests {
         assert_eq!(acked(&mut recovery, 90, 2, Some(80)), (vec![0], false));
         assert_eq!(recovery.timer(at(90), true, None), at(95));
         assert_eq!((recovery.due_loss(at(94)), recovery.due_loss(at(95))), (None, Some(Space::Data)));
-        assert_eq!(recovery.detect(at(95), Space::Data).lost.len(), 1);
+        assert_eq!(recovery.detect(at(95), Space::Data).map(|found| found.lost.len()), Some(1));
         // A path of no length: never less than kGranularity.
         let mut recovery = sent(&[0, 0]);
         acked(&mut recovery, 0, 1, Some(0));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::quic::event::Loss;
-use crate::quic::frame::AckFrame;
+use crate::quic::frame::{AckFrame, StreamFrame};
 use crate::quic::recovery::{Found, PACKET_THRESHOLD};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::{Ack, Signal};
@@ -66,7 +66,7 @@ impl Connection {
         }
         let marks = if advances { path.marking.on_ack(space, newly.capable, ack.ecn) } else { 0 };
         let found = path.recovery.detect(now, space);
-        let lost = if found.lost.is_empty() { 0 } else { self.on_lost(now, number, found) };
+        let lost = found.map_or(0, |found| self.on_lost(now, number, found));
         let path = &mut self.paths[number];
         if let (1.., Some(at)) = (marks, newly.largest) {
             self.stats.mark_reductions += u64::from(path.on_congestion(now, at, Signal::Mark, flight));
@@ -105,34 +105,41 @@ impl Connection {
         self.parts = parts;
     }
 
+    /// What a packet said has arrived.
     #[inline]
-    pub(super) fn on_arrived(&mut self, space: Space, content: Content) {
+    fn on_arrived(&mut self, space: Space, content: Content) {
         match content {
             Content::Nothing => {}
-            Content::Stream(frame) => {
-                let Some(stream) = self.streams.map.get_mut(&frame.id) else { return };
-                stream.out.acknowledge(frame.offset, frame.end(), frame.fin);
-                if stream.out.closed {
-                    self.retire(frame.id);
+            Content::Stream(frame) => self.on_stream_arrived(&frame),
+            Content::Frames(frames) => self.on_frames_arrived(space, &frames),
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_stream_arrived(&mut self, frame: &StreamFrame) {
+        let Some(stream) = self.streams.map.get_mut(&frame.id) else { return };
+        stream.out.acknowledge(frame.offset, frame.end(), frame.fin);
+        if stream.out.closed {
+            self.retire(frame.id);
+        }
+    }
+
+    #[inline(never)]
+    fn on_frames_arrived(&mut self, space: Space, frames: &[Frame]) {
+        for frame in frames {
+            match *frame {
+                Frame::Stream(frame) => self.on_stream_arrived(&frame),
+                Frame::Crypto { offset, length } => {
+                    let out = &mut self.progress.crypto[space as usize].out;
+                    out.acknowledge(offset, offset + u64::from(length), false);
                 }
-            }
-            Content::Frames(frames) => {
-                for frame in frames {
-                    match frame {
-                        Frame::Stream(frame) => self.on_arrived(space, Content::Stream(frame)),
-                        Frame::Crypto { offset, length } => {
-                            let out = &mut self.progress.crypto[space as usize].out;
-                            out.acknowledge(offset, offset + u64::from(length), false);
-                        }
-                        Frame::ResetStream { id, .. } => {
-                            if let Some(stream) = self.streams.map.get_mut(&id) {
-                                stream.out.reset_known = true;
-                            }
-                            self.retire(id);
-                        }
-                        _ => {}
+                Frame::ResetStream { id, .. } => {
+                    if let Some(stream) = self.streams.map.get_mut(&id) {
+                        stream.out.reset_known = true;
                     }
+                    self.retire(id);
                 }
+                _ => {}
             }
         }
     }

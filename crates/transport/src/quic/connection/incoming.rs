@@ -5,7 +5,6 @@ use super::*;
 use crate::quic::config::Handshake;
 use crate::quic::frame::StreamFrame;
 use crate::quic::packet::{Address, Datagram, Header};
-use crate::quic::sent::Content;
 use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
 
@@ -58,51 +57,27 @@ impl Connection {
         ecn: Ecn,
     ) {
         let (frames, ranges) = (&datagram.frames[own], &datagram.ranges[told]);
-        if let Kind::Retry(token) = header.kind {
-            return self.on_retry(token);
-        }
-        let space = header.kind.space();
+        let (space, early) = (header.kind.space(), header.kind != Kind::OneRtt || !self.progress.confirmed);
         let index = space as usize;
-        if let (Kind::Initial(token), Role::Server) = (header.kind, self.role)
-            && !self.admits(token)
-        {
-            return self.drop_packet(header.kind, header.number, Drop::NoToken);
-        }
-        // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
-        let server = self.role == Role::Server;
-        let unreadable = match header.kind {
-            Kind::ZeroRtt => self.config.handshake == Handshake::Rejected,
-            // A server that reads 0-RTT packets still waits for the client's Finished.
-            Kind::OneRtt => !self.progress.complete,
-            _ => false,
-        };
-        if !self.progress.reads[index] || unreadable {
-            if space == Space::Initial {
-                self.say_confirmed();
-            }
-            return self.drop_packet(header.kind, header.number, Drop::NoKeys);
+        if early && !self.can_read(header) {
+            return;
         }
         if self.paths[path].acks[index].is_known(header.number) {
             self.stats.duplicates_received += 1;
             return self.drop_packet(header.kind, header.number, Drop::Duplicate);
         }
-        if header.kind == Kind::Handshake && self.role == Role::Server {
-            // Who reads what went to an address is there.
-            self.paths[path].validated = true;
-            self.discard(Space::Initial);
-        }
-        if header.kind == Kind::OneRtt && server && !self.progress.confirmed {
-            // Google's handshake has no message that says so.
-            self.confirm();
+        if early {
+            self.heed_progress(path, header.kind);
         }
         self.idle_at = now + self.idle_timeout();
         self.answered = true;
         self.keep_at = now + self.config.keep_alive;
-        let eliciting = frames.iter().any(Frame::is_ack_eliciting);
         if space == Space::Data {
             self.heed_address(now, path, datagram, header.number, frames);
         }
+        let mut eliciting = false;
         for frame in frames {
+            eliciting |= frame.is_ack_eliciting();
             self.handle_frame(now, path, space, frame, ranges, datagram.address);
         }
         let (every, wait) = match space {
@@ -115,6 +90,52 @@ impl Connection {
         // Keys may have been discarded for what the packet said.
         if self.progress.reads[index] {
             self.paths[path].acks[index].on_packet(now, header.number, eliciting, ecn, every, wait);
+        }
+    }
+
+    /// Whether a packet that may come before the handshake is over can be read.
+    #[cold]
+    fn can_read(&mut self, header: &Header) -> bool {
+        if let Kind::Retry(token) = header.kind {
+            self.on_retry(token);
+            return false;
+        }
+        let (space, server) = (header.kind.space(), self.role == Role::Server);
+        if let (Kind::Initial(token), true) = (header.kind, server)
+            && !self.admits(token)
+        {
+            self.drop_packet(header.kind, header.number, Drop::NoToken);
+            return false;
+        }
+        // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
+        let unreadable = match header.kind {
+            Kind::ZeroRtt => self.config.handshake == Handshake::Rejected,
+            // A server that reads 0-RTT packets still waits for the client's Finished.
+            Kind::OneRtt => !self.progress.complete,
+            _ => false,
+        };
+        if self.progress.reads[space as usize] && !unreadable {
+            return true;
+        }
+        if space == Space::Initial {
+            self.say_confirmed();
+        }
+        self.drop_packet(header.kind, header.number, Drop::NoKeys);
+        false
+    }
+
+    /// What it says of the handshake that such a packet has come.
+    #[cold]
+    fn heed_progress(&mut self, path: usize, kind: Kind) {
+        let server = self.role == Role::Server;
+        if kind == Kind::Handshake && server {
+            // Who reads what went to an address is there.
+            self.paths[path].validated = true;
+            self.discard(Space::Initial);
+        }
+        if kind == Kind::OneRtt && server && !self.progress.confirmed {
+            // Google's handshake has no message that says so.
+            self.confirm();
         }
     }
 
@@ -145,7 +166,7 @@ impl Connection {
                     self.paths[path].recovery.pto_count = 0;
                 }
             }
-            Frame::Recovered(frame) => self.on_arrived(Space::Data, Content::Stream(*frame)),
+            Frame::Recovered(frame) => self.on_stream_arrived(frame),
             Frame::HandshakeDone if !self.progress.confirmed => self.confirm(),
             Frame::Close { .. } => {
                 self.life = Life::Closed;

@@ -243,16 +243,17 @@ impl Connection {
         let index = space as usize;
         let kind = self.kind(space);
         let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
-        let number_bytes = number_bytes(self.paths[path].recovery.spaces[index].unacknowledged());
-        let overhead = kind.overhead(number_bytes);
         let can_acknowledge = kind != Kind::ZeroRtt;
         let named = (kind == Kind::OneRtt && self.paths.len() > 1).then_some(path as u8);
         let recently = if space == Space::Data { self.config.max_ack_delay } else { Duration::ZERO };
-        let acks = &mut self.paths[path].acks[index];
+        let used = &mut self.paths[path];
+        let acks = &mut used.acks[index];
         let due = can_acknowledge && acks.due() <= now;
         if !due && !content && !probing {
             return None;
         }
+        let number_bytes = number_bytes(used.recovery.spaces[index].unacknowledged());
+        let overhead = kind.overhead(number_bytes);
         let (first, ranges) = (out.frames.len(), out.ranges.len());
         // A packet that is only PING is padded.
         let mut left = room.checked_sub(overhead).filter(|&left| left >= 4)?;

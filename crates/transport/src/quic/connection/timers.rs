@@ -74,9 +74,10 @@ impl Connection {
         self.couple(number);
         let path = &mut self.paths[number];
         if let Some(space) = path.recovery.due_loss(now) {
-            let found = path.recovery.detect(now, space);
-            self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
-            self.on_lost(now, number, found);
+            if let Some(found) = path.recovery.detect(now, space) {
+                self.stats.lost_by_time += found.lost.iter().filter(|sent| sent.bytes > 0).count() as u64;
+                self.on_lost(now, number, found);
+            }
         } else {
             self.on_probe_timeout(now, number);
         }
