@@ -60,7 +60,9 @@ impl RangeSet {
     /// Removes everything below `limit`.
     #[inline]
     pub fn remove_below(&mut self, limit: u64) {
-        if self.0.first().is_some_and(|&(start, _)| start < limit) {
+        if self.end() <= limit {
+            self.0.clear();
+        } else if self.0.first().is_some_and(|&(start, _)| start < limit) {
             self.cut_below(limit);
         }
     }

@@ -3,9 +3,9 @@
 use super::stream::stamp;
 
 /// A number of bytes as RFC 9000 section 16 writes it.
-#[inline]
+// Not in line, and without branches that would be hard to foretell: a dozen copies of it would fill the instruction cache.
+#[inline(never)]
 pub const fn varint(value: u64) -> u32 {
-    // Without branches, which would be hard to foretell.
     1 << ((value > 63) as u32 + (value > 16_383) as u32 + (value > 1_073_741_823) as u32)
 }
 

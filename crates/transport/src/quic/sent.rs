@@ -138,7 +138,9 @@ impl SentPackets {
     /// An acknowledgement names these: the parts of them that none has named before.
     #[inline]
     pub fn note_acked(&mut self, start: u64, end: u64, parts: &mut Vec<(u64, u64)>) {
-        self.acked.insert(start.max(self.base), end, |from, to| parts.push((from, to)));
+        if end > self.base {
+            self.acked.insert(start.max(self.base), end, |from, to| parts.push((from, to)));
+        }
     }
 
     /// The peer has this one. `None`: that was known, or it had been called lost.

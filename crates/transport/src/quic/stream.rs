@@ -129,7 +129,7 @@ impl Outgoing {
         self.fin_acked |= fin;
         self.fin_again &= !fin;
         self.acked.insert(start, end, |_, _| {});
-        if !self.again.is_empty() {
+        if self.again.first_beyond(start).is_some_and(|(from, _)| from < end) {
             self.again = difference(&self.again, start, end);
         }
     }
