@@ -195,6 +195,21 @@ mod tests {
         assert_eq!(due(&[(3, false)]), Time::NEVER);
     }
 
+    /// Section 13.2: what does not ask for an acknowledgement is reported with something else, if nothing was reported recently.
+    #[test]
+    fn what_does_not_ask_is_reported_now_and_then() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let mut acks = acks(&[0]);
+        assert!(acks.has_news(at(1), WAIT));
+        acks.frame(at(1), &mut Vec::new(), 1000, None);
+        acks.on_packet(at(2), 1, false, Ecn::NotEct, 2, WAIT);
+        assert_eq!([25, 26].map(|ms| acks.has_news(at(ms), WAIT)), [false, true]);
+        // In the handshake at once.
+        assert!(acks.has_news(at(2), Duration::ZERO));
+        acks.on_packet(at(3), 2, true, Ecn::NotEct, 2, WAIT);
+        assert!(acks.has_news(at(3), WAIT));
+    }
+
     /// RFC 9000 section 19.3.1: packets 10, 8..=7 and 3: gaps of 0 and 2, ranges of 1 and 0.
     #[test]
     fn ranges_go_down_from_the_largest() {

@@ -129,7 +129,12 @@ pub const PARAMETERS: &[Parameter] = &[
          that lives by it (dctcp)",
     ),
     Parameter::new("ack_every", Kind::Integer(1, 100), "2", "ack-eliciting packets per acknowledgement"),
-    Parameter::new("max_ack_delay", ANY, "25 ms", "how long an acknowledgement may wait (RFC 9000 section 18.2)"),
+    Parameter::new(
+        "max_ack_delay",
+        ANY,
+        "25 ms",
+        "how long an acknowledgement may wait (RFC 9000 section 18.2), and what nobody wants acknowledged waits for other packets",
+    ),
     Parameter::new(
         "ack_frequency",
         Kind::Integer(1, 1000),
