@@ -144,7 +144,7 @@ def test_every_handshake_is_decrypted(
 
 
 def test_what_is_told_of_large_windows_has_its_place(tmp_path: Path) -> None:
-    """Windows of 1 GiB and more take eight bytes each (RFC 9000 section 16), in hellos that are as long as they need."""
+    """Windows of 1 GiB and more take eight bytes each (RFC 9000 section 16), in hellos of the length that takes."""
     windows = dict.fromkeys(["stream_window", "connection_window", "receive_buffer"], "2 GiB")
     flow = vz.flow(vz.upload("100 kB"), vz.quic(handshake="retry", ack_frequency=8, **windows))
     vz.run(losing(), [flow], pcap=tmp_path)
