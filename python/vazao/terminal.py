@@ -67,14 +67,25 @@ def heading(column: str) -> str:
 
 
 def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
-    """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored."""
+    """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored.
+
+    Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words.
+    """
+    names = {name: name if raw else heading(name) for name in frame.columns}
+    cells = {name: [_raw(value) if raw else cell(name, value) for value in frame[name]] for name in frame.columns}
+    wide = sum(max(map(len, [names[name], *cells[name]])) + 2 for name in cells) > out.width
+    if wide and not raw and frame.height > 1:
+        same = [name for name in cells if len(set(cells[name])) == 1]
+        title = " · ".join([title, *(f"{names[name]} {cells.pop(name)[0]}" for name in same)])
     made = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
-    for name in frame.columns:
+    made.collapse_padding = wide
+    for name in cells:
         numeric = frame.schema[name].is_numeric()
-        made.add_column(Text(name if raw else heading(name)), overflow="fold", justify="right" if numeric else "left")
-    for row in frame.iter_rows():
-        pairs = zip(frame.columns, row, strict=True)
-        made.add_row(*(Text(_raw(value) if raw else cell(name, value)) for name, value in pairs))
+        words = max(map(len, " ".join([names[name], *([] if numeric else cells[name])]).split() or [""]))
+        least = max([words, *(map(len, cells[name]) if numeric else ())])
+        made.add_column(Text(names[name]), overflow="fold", justify="right" if numeric else "left", min_width=least)
+    for row in zip(*cells.values(), strict=True):
+        made.add_row(*map(Text, row))
     return made
 
 
