@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import polars as pl
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
@@ -83,7 +83,9 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
         numeric = frame.schema[name].is_numeric()
         words = max(map(len, " ".join([names[name], *([] if numeric else cells[name])]).split() or [""]))
         least = max([words, *(map(len, cells[name]) if numeric else ())])
-        made.add_column(Text(names[name]), overflow="fold", justify="right" if numeric else "left", min_width=least)
+        justify: JustifyMethod = "right" if numeric else "left"
+        whole = least == max(map(len, [names[name], *cells[name]]))
+        made.add_column(Text(names[name]), overflow="fold", justify=justify, min_width=least, no_wrap=wide and whole)
     for row in zip(*cells.values(), strict=True):
         made.add_row(*map(Text, row))
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from itertools import pairwise
@@ -74,6 +75,21 @@ def test_pages_are_served(handshake: str, priority: str) -> None:
     assert flows["completed"].all()
     assert flows["intact"].all()
     assert flows["messages_delivered"].item() == 151
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_each_object_of_a_page_has_one_of_the_streams_there_may_be(most: int) -> None:
+    """The handshake, the root, then so many objects at a time as the server lets streams be open.
+
+    It has one less to count when the client has acknowledged its answer: a stream lasts a round trip, and is given back
+    after another and a delayed acknowledgement of 25 ms.
+    """
+    network = vz.point_to_point(vz.link("1 Gbps", "50 ms", queue="1000 packets"))
+    flow = vz.flow(vz.page(12, "100 B", root="100 B", http="3"), vz.quic(max_streams=most))
+    done = vz.run(network, [flow], until="60 s").flows
+    turns = 1 + math.ceil(12 / most)
+    assert done["completed"][0]
+    assert 1 + turns <= done["completion_s"][0] / 0.1 <= 1 + 2.25 * turns
 
 
 def test_both_stacks_load_a_page_in_the_same_time() -> None:
@@ -155,6 +171,7 @@ levels = ["vazao", "quinn"]
         ),
         ("cc = 'quinn-newreno', slow_start = 'hystart'", "slow_start: is for our controls"),
         ("cc = { kind = 'quinn-newreno', beta = 0.5 }", "cc.beta: is not known"),
+        ("sysctl = { 'net.ipv4.tcp_sack' = 0 }", "sysctl: is for Linux guests, which there are none of over quic"),
     ],
 )
 def test_what_it_cannot_be_told_is_refused(more: str, problem: str) -> None:

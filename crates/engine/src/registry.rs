@@ -235,7 +235,9 @@ impl Kind {
             Kind::Schedule(words) => {
                 let example = words.first().unwrap_or(&"");
                 let words = words.join(", ");
-                format!("a list such as [{{ at = \"5 s\", {example} = 1 }}] with one of {words} in each")
+                format!(
+                    "a list such as [{{ at = \"5 s\", {example} = 1 }}], in each a time and one of {words} with a number from 1 on"
+                )
             }
             Kind::Text => "a text".into(),
             Kind::Entry(registry) => format!("the name of a {registry}, or a table with its kind and parameters"),

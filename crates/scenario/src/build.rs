@@ -1,6 +1,7 @@
 //! From a scenario to a world that can run.
 
 use crate::address::{Addresses, initial_sequences};
+use crate::datagrams;
 use crate::flow::{FlowSpec, Routes};
 use crate::guests::{Guests, Way};
 use crate::library::Libraries;
@@ -139,7 +140,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Quic {
-                let config = quic_configs.of(spec, || quic_config(spec));
+                let config = quic_configs.of(spec, || datagrams::settings(flow));
                 let open = if side == 0 { quic::Connection::connect } else { quic::Connection::listen };
                 let seed = u64::from(initial_sequences(scenario.seed, number)[side]);
                 let mut connection = open(config, seed);

@@ -231,9 +231,13 @@ pub(crate) fn is_sealed(flow: &FlowSpec) -> bool {
     flow.transport.entry.build == Protocol::Quic && flow.transport.stacks[0] == Stack::Vazao
 }
 
-/// The settings of such a flow.
+/// The settings of such a flow. A visit over HTTP/3 opens the streams that it wants, so that none are dealt out to.
 pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
-    quic_config(&flow.transport)
+    let mut config = quic_config(&flow.transport);
+    if flow.visit().is_some_and(|visit| visit.uses_streams()) {
+        config.streams = 0;
+    }
+    config
 }
 
 /// What a flow's handshake says.

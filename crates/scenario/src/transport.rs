@@ -168,7 +168,8 @@ const STACKS: usize = stack::PARAMETERS.len();
 const TCP_ALL: &[Parameter] = &with_stack::<{ TCP.len() + STACKS }>(TCP);
 const UDP_ALL: &[Parameter] = &with_stack::<{ UDP.len() + STACKS }>(UDP);
 const SCTP_ALL: &[Parameter] = &with_stack::<{ sctp::PARAMETERS.len() + STACKS }>(sctp::PARAMETERS);
-const QUIC_ALL: &[Parameter] = &with_stack::<{ quic::PARAMETERS.len() + STACKS }>(quic::PARAMETERS);
+/// Of what stacks are told only which it is: what else there is, is for Linux.
+const QUIC_ALL: &[Parameter] = &join::<{ quic::PARAMETERS.len() + 1 }>(quic::PARAMETERS, stack::PARAMETERS);
 const MPTCP_ALL: &[Parameter] = &with_stack::<{ MPTCP.len() + STACKS }>(MPTCP);
 
 /// All transports.
@@ -225,6 +226,11 @@ pub const TRANSPORTS: &[Entry<Protocol>] = &[
 pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
     let whole = item.clone();
     let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
+    for parameter in stack::PARAMETERS.iter().filter(|own| entry.parameters.iter().all(|known| known.name != own.name))
+    {
+        let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
+        table.error_at(parameter.name, problem).map_or(Ok(()), Err)?;
+    }
     let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
     if let Some(stack) = stacks.iter().find(|stack| !entry.build.stacks().contains(stack)) {
         let possible: Vec<_> = entry.build.stacks().iter().map(|s| format!("stack = {:?}", s.name())).collect();

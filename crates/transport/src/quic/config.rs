@@ -207,7 +207,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "what a stream's receiver lets be sent at first; it widens while it limits the sender, up to receive_buffer",
     ),
     Parameter::new("connection_window", Kind::Size(1200), "1.5 MB", "the same of all streams together"),
-    Parameter::new("receive_buffer", Kind::Size(1200), "64 MiB", "the most that windows widen to"),
+    Parameter::new("receive_buffer", Kind::Size(1200), "64 MiB", "the most that windows are, at first and widened"),
     Parameter::new("send_buffer", Kind::SizeOrAuto(1200), "auto", "unacknowledged and unsent bytes; auto: no limit"),
 ];
 
@@ -308,8 +308,8 @@ impl Config {
             takes_turns: parameters.text("scheduler") == "round-robin",
             priorities: parameters.integers("priorities").to_vec(),
             max_streams: parameters.integer("max_streams"),
-            stream_window: size("stream_window"),
-            connection_window: size("connection_window"),
+            stream_window: size("stream_window").min(size("receive_buffer")),
+            connection_window: size("connection_window").min(size("receive_buffer")),
             most_window: size("receive_buffer"),
             send_buffer: parameters.size("send_buffer"),
             control,

@@ -3,12 +3,11 @@
 use crate::lab::{Lab, Weather, config, text};
 
 /// The application reads 1000 bytes each 5 ms: 400 kB in 400 of these, whatever the path could carry. The sender is never more
-/// than a window of 20 kB ahead.
+/// than a buffer of 20 kB ahead, which no window is larger than.
 #[test]
 fn a_slow_reader_slows_the_sender() {
-    let windows =
-        [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
-    let mut lab = Lab::new(config(&windows), [400_000, 0], Weather::fair(10), 1);
+    let buffer = [("receive_buffer", text("20 kB"))];
+    let mut lab = Lab::new(config(&buffer), [400_000, 0], Weather::fair(10), 1);
     lab.ends[1].slow = Some(1000);
     lab.run_until(10, |lab| {
         assert!(lab.client().sent_bytes() <= lab.ends[1].received + 20_000);

@@ -183,6 +183,7 @@ impl Stream for Connection {
     }
 
     fn peer_closed(&self) -> bool {
-        self.carrier.ids().all(|id| self.streams.map[&id].inc.is_drained())
+        // Where none carries, only the end of the connection says so.
+        self.carrier.count > 0 && self.carrier.ids().all(|id| self.streams.map[&id].inc.is_drained())
     }
 }
