@@ -567,7 +567,9 @@ mod tests {
             table(&[at("5 s"), ("add", Raw::Number(1.0)), ("remove", Raw::Number(2.0))]),
         ];
         for wrong in wrong {
-            assert!(kind.read(&Raw::List(vec![wrong])).unwrap_err().contains("one of remove, add in each"));
+            assert!(
+                kind.read(&Raw::List(vec![wrong])).unwrap_err().contains("one of remove, add with a number from 1 on")
+            );
         }
     }
 
