@@ -209,3 +209,28 @@ def test_equal_runs_give_equal_captures_and_others_other_keys(tmp_path: Path) ->
     randoms = read(tmp_path / "one" / "a.1.pcapng", {"tls.handshake.random": pl.String}).drop_nulls()
     others = read(tmp_path / "other" / "a.1.pcapng", {"tls.handshake.random": pl.String}).drop_nulls()
     assert set(randoms.to_series()).isdisjoint(others.to_series())
+
+
+REBOUND = [{"at": "0.2 s", "rebind": 1}]
+READDRESSED = [{"at": "0.2 s", "rebind_address": 1}]
+EITHER: list[tuple[vz.App, dict[str, Any]]] = [
+    (vz.page(150, "3 kB", root="5 kB"), {}),
+    (vz.page(20, "30 kB", priority="order"), {"handshake": "0-rtt"}),
+    (vz.download("300 kB"), {"changes": REBOUND}),
+    (vz.upload("300 kB"), {"changes": READDRESSED}),
+    (vz.upload("300 kB"), {"certificate": "12 kB"}),
+]
+OURS: list[tuple[vz.App, dict[str, Any]]] = [
+    (vz.upload("300 kB"), {"streams": 50, "max_streams": 60}),
+    (vz.messages("3 kB", "10 ms", count=100), {"unreliable": True}),
+    (vz.upload("300 kB"), {"ack_frequency": 10, "ecn": True}),
+]
+CASES = [(app, {**more, "stack": stack}) for stack in ("vazao", "quinn") for app, more in EITHER] + OURS
+
+
+@pytest.mark.parametrize(("app", "transport"), CASES)
+def test_tshark_finds_nothing_wrong(app: vz.App, transport: dict[str, Any], tmp_path: Path) -> None:
+    """Nothing is malformed, and every packet but Retry is decrypted, whatever a connection goes through."""
+    result = vz.run(losing(), [vz.flow(app, vz.quic(**transport))], pcap=tmp_path)
+    assert result.flows["completed"].item()
+    assert all(quic(tmp_path / f"{host}.1.pcapng").height > 100 for host in "ab")

@@ -149,6 +149,9 @@ impl<'a> Account<'a> {
         let closed = sink.is_closed();
         let in_order = !sink.is_disordered() && receiver.machine.misplaced() == 0;
         match &receiver.machine {
+            Machine::Quic(connection) if connection.is_unreliable() => {
+                self.conclude_datagrams(Ends { written, closed, in_order, accounted: None });
+            }
             Machine::Tcp(_) | Machine::Mptcp(_) | Machine::Quic(_) | Machine::Library(_) => {
                 self.conclude(Ends { written, closed, in_order, accounted: None });
             }

@@ -259,6 +259,10 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
         (parameter::ACTIVE_CONNECTION_ID_LIMIT, quic::ACTIVE_IDENTIFIERS as u64),
         (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
     ];
+    if config.unreliable {
+        // Of any size (RFC 9221 section 3).
+        numbers.push((parameter::MAX_DATAGRAM_FRAME_SIZE, 65_535));
+    }
     if config.ack_frequency.is_some() {
         numbers.push((parameter::MIN_ACK_DELAY, 1000));
     }

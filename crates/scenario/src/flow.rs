@@ -274,6 +274,11 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
         Protocol::Quic => transport.parameters.integer("streams") > 1,
         Protocol::Tcp | Protocol::Udp | Protocol::Mptcp => false,
     };
+    if protocol == Protocol::Quic && source.is_none() && transport.parameters.flag("unreliable") {
+        return Some(
+            "needs a reliable stream; leave unreliable out, or write upload, download, cbr, on-off, messages or packets",
+        );
+    }
     let pipelined = parameters.get("pipeline").is_some() && parameters.integer("pipeline") > 1;
     if protocol == Protocol::Sctp && pipelined && mixes {
         return Some("has several requests under way, whose order the transport would not keep; write pipeline = 1");

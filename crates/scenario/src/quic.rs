@@ -27,7 +27,7 @@ impl<P: Probe> World<P> {
         }
         if endpoint.sends {
             flow.measure.on_sender_event(self.now, &**connection);
-        } else if content.frames.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
+        } else if content.frames.iter().any(|frame| matches!(frame, Frame::Stream(_) | Frame::Datagram { .. })) {
             flow.measure.on_data(self.now.since(packet.sent), packet.size);
         }
         self.datagrams.discard(datagram);
@@ -58,6 +58,9 @@ impl<P: Probe> World<P> {
     pub fn credit_streams(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
         let (Machine::Quic(receiver), peer) = (&endpoint.machine, endpoint.peer as usize) else { return };
+        if receiver.is_unreliable() {
+            return self.credit_read_datagrams(index, peer);
+        }
         if receiver.carriers() == 1 {
             let received = receiver.read_of(0);
             return self.endpoints[peer].application.deliver(self.now, received);
@@ -67,6 +70,19 @@ impl<P: Probe> World<P> {
         let Machine::Quic(connection) = &mut sender.machine else { return };
         for (carrier, read) in (0..).zip(read) {
             while let Some(message) = connection.next_delivered(carrier, read) {
+                sender.application.deliver_message(self.now, message);
+            }
+        }
+    }
+
+    /// The same where messages go as datagrams.
+    fn credit_read_datagrams(&mut self, index: usize, peer: usize) {
+        while let Machine::Quic(receiver) = &mut self.endpoints[index].machine
+            && let Some(datagram) = receiver.take_read_datagram()
+        {
+            let sender = &mut self.endpoints[peer];
+            let Machine::Quic(connection) = &mut sender.machine else { return };
+            if let Some(message) = connection.settle_datagram(datagram) {
                 sender.application.deliver_message(self.now, message);
             }
         }

@@ -71,8 +71,9 @@ pub(crate) const HEADERS: [Parameter; 2] = [
     Parameter::new(
         "header",
         Kind::Size(1),
-        "350 B",
-        "bytes of a response's header as HTTP/1.1 writes it; HTTP/2 and 3 compress it to 15 % of that",
+        "500 B",
+        "bytes of a response's header as HTTP/1.1 writes it (15 fields with 303 bytes of values are the mean of the 366 \
+         responses of J. Snell, HTTP 2.0 header stats, 2013); HTTP/2 and 3 compress it to 15 % of that",
     ),
 ];
 

@@ -10,7 +10,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "ladder",
         Kind::Rates,
         "235 kbps, 375 kbps, 560 kbps, 750 kbps, 1050 kbps, 1750 kbps, 2350 kbps, 3 Mbps, 4300 kbps, 5800 kbps",
-        "bit rates of the video, rising (Netflix's ladder of 2015)",
+        "bit rates of the video, rising (Netflix's for all titles, until Aaron et al., Per-title encode optimization, 2015)",
     ),
     Parameter::new("segment", SPAN, "4 s", "how much video a segment holds"),
     Parameter::new("duration", SPAN, "", "how long the video is, in whole segments; without it, until the run ends"),

@@ -126,7 +126,7 @@ pub(super) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
 
 /// The transport parameters that a side offers, or that the other has offered it, which are the same.
 pub(super) fn parameters(config: &Config, owner: &str) -> Value {
-    json!({
+    let mut fields = json!({
         "owner": owner,
         "max_idle_timeout": config.idle_timeout.as_nanos() / 1_000_000,
         "max_ack_delay": config.max_ack_delay.as_nanos() / 1_000_000,
@@ -136,7 +136,11 @@ pub(super) fn parameters(config: &Config, owner: &str) -> Value {
         "initial_max_stream_data_uni": config.stream_window,
         "initial_max_streams_bidi": config.max_streams.max(config.streams),
         "initial_max_streams_uni": config.max_streams.max(config.streams),
-    })
+    });
+    if config.unreliable {
+        fields["max_datagram_frame_size"] = 65_535.into();
+    }
+    fields
 }
 
 /// The constants of loss detection and congestion control (RFC 9002 sections 6 and 7).

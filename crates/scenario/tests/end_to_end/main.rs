@@ -24,6 +24,7 @@ mod subflows;
 mod topologies;
 mod traffic;
 mod unblocking;
+mod unreliable;
 mod video;
 mod web;
 mod wire;

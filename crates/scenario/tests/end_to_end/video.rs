@@ -16,7 +16,7 @@ fn watch(rate: &str, app: &str) -> Outcome {
 
 /// Seconds that a segment of so many bits takes: a round trip, its header and its bits in segments, at `bps`.
 fn fetch(bits: f64, bps: f64) -> f64 {
-    0.001 + (bits + 8.0 * 350.0) * PACKET / MSS / bps
+    0.001 + (bits + 8.0 * 500.0) * PACKET / MSS / bps
 }
 
 /// Bounds: a packet more or less a segment, and ACKs of half a packet's time, are below 1 % of 340 packets.

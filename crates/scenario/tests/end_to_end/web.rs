@@ -136,7 +136,7 @@ fn connections_are_opened_when_there_is_something_to_ask_for() {
 #[test]
 fn a_page_takes_the_time_of_its_bytes() {
     let link = "rate = \"10 Mbps\", delay = \"1 ms\", queue = \"1000 packets\"";
-    for (http, headers) in [("1.1", 350.0), ("2", 9.0 + 53.0 + 2.0 * 9.0)] {
+    for (http, headers) in [("1.1", 500.0), ("2", 9.0 + 75.0 + 2.0 * 9.0)] {
         let app = format!("http = \"{http}\", objects = 100, size = \"20 kB\"");
         let outcome = play(&scenario(link, &app, "kind = \"tcp\""), 1);
         whole(&outcome);

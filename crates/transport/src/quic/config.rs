@@ -195,6 +195,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "urgencies of stream 0, 1, … from 1, the most urgent, on (RFC 9218); without them all have 3",
     ),
     Parameter::new(
+        "unreliable",
+        Kind::Flag,
+        "false",
+        "the application's data goes in DATAGRAM frames (RFC 9221), a message in as few as hold it: congestion is controlled, what is \
+         lost is not sent again, and nothing waits for it",
+    ),
+    Parameter::new(
         "max_streams",
         Kind::Integer(1, 1_000_000),
         "100",
@@ -247,6 +254,8 @@ pub struct Config {
     pub takes_turns: bool,
     /// Their urgencies; the rest have 3.
     pub priorities: Vec<u64>,
+    /// Whether an application's one stream goes as datagrams.
+    pub unreliable: bool,
     /// Of each kind.
     pub max_streams: u64,
     pub stream_window: u64,
@@ -307,6 +316,7 @@ impl Config {
             streams: parameters.integer("streams"),
             takes_turns: parameters.text("scheduler") == "round-robin",
             priorities: parameters.integers("priorities").to_vec(),
+            unreliable: parameters.flag("unreliable"),
             max_streams: parameters.integer("max_streams"),
             stream_window: size("stream_window").min(size("receive_buffer")),
             connection_window: size("connection_window").min(size("receive_buffer")),

@@ -35,6 +35,9 @@ impl Connection {
     /// Opens the streams that carry.
     pub(super) fn begin_carrying(&mut self) {
         self.carrier.count = self.config.streams;
+        if self.config.unreliable {
+            self.datagrams.carry();
+        }
         for index in 0..self.carrier.count {
             let id = index << 2;
             self.admit(id);
@@ -77,9 +80,17 @@ impl Connection {
         })
     }
 
+    /// Nothing more is carried.
+    pub(super) fn finish_carrying(&mut self) {
+        self.carrier.ids().for_each(|id| self.finish_stream(id));
+    }
+
     /// Room in the send buffer.
     fn room(&self) -> u64 {
         let Some(limit) = self.config.send_buffer else { return u64::MAX };
+        if self.datagrams.carries() {
+            return limit.saturating_sub(self.datagrams.unsent());
+        }
         let held = |id: u64| self.streams.map[&id].out.end - self.streams.map[&id].out.acknowledged();
         limit.saturating_sub(self.carrier.ids().map(held).sum())
     }
@@ -105,6 +116,9 @@ impl Connection {
 
 impl Stream for Connection {
     fn begin_message(&mut self, bytes: u64) {
+        if let Some(load) = self.datagrams.load() {
+            return load.begin_message(bytes);
+        }
         let carrier = &mut self.carrier;
         if carrier.count < 2 {
             return;
@@ -125,6 +139,10 @@ impl Stream for Connection {
             return 0;
         }
         let taken = bytes.min(self.room());
+        if let Some(load) = self.datagrams.load() {
+            load.write(taken);
+            return taken;
+        }
         let count = self.carrier.count;
         if !self.carrier.begun.is_empty() {
             self.write_messages(taken);
@@ -138,10 +156,13 @@ impl Stream for Connection {
     }
 
     fn unsent(&self) -> u64 {
-        self.sum(|stream| stream.out.end - stream.out.sent)
+        self.datagrams.unsent() + self.sum(|stream| stream.out.end - stream.out.sent)
     }
 
     fn discard_unsent(&mut self) -> u64 {
+        if let Some(load) = self.datagrams.load() {
+            return load.discard_unsent();
+        }
         if !self.carrier.closed {
             self.carrier.begun.clear();
             for id in self.carrier.ids() {
@@ -158,6 +179,9 @@ impl Stream for Connection {
 
     #[inline]
     fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        if self.datagrams.carries() {
+            return self.datagrams.read();
+        }
         let start = self.carrier.read;
         for id in self.carrier.ids() {
             let left = limit - (self.carrier.read - start);
@@ -173,7 +197,9 @@ impl Stream for Connection {
             return self.abort();
         }
         self.carrier.closed = true;
-        self.carrier.ids().for_each(|id| self.finish_stream(id));
+        if !self.datagrams.carries() {
+            self.finish_carrying();
+        }
     }
 
     fn is_connected(&self) -> bool {

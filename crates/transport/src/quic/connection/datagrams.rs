@@ -1,6 +1,9 @@
-//! Unreliable datagrams (RFC 9221).
+//! Unreliable datagrams (RFC 9221): of an application that sends them itself, or of one that knows a single stream and whose
+//! messages they carry.
 
 use super::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// DATAGRAM frames of a connection.
 #[derive(Clone, Debug, Default)]
@@ -11,20 +14,62 @@ pub(super) struct Datagrams {
     /// Those that came and were not taken, and the numbers of ours that were lost.
     arrived: VecDeque<(u64, u16)>,
     lost: VecDeque<u64>,
+    /// What carries an application's stream, if that is what they are for.
+    load: Option<Box<Load>>,
+}
+
+/// A stream's bytes as datagrams: what belongs to one message is together, and nothing else with it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Load {
+    /// Messages that have begun, and what of each was not written yet.
+    begun: VecDeque<(u32, u64)>,
+    messages: u32,
+    /// What was written and is in no datagram yet: bytes of a message, or of none.
+    backlog: VecDeque<(Option<u32>, u64)>,
+    unsent: u64,
+    written: u64,
+    /// Messages by the number of their first datagram, with the bytes that have not arrived.
+    under_way: BTreeMap<u64, (u32, u64)>,
+    /// Bytes that came and were read, and the datagrams they came in: number and bytes.
+    read: u64,
+    credits: VecDeque<(u64, u16)>,
 }
 
 impl Datagrams {
     pub fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || self.load.as_ref().is_some_and(|load| load.unsent > 0)
     }
     pub fn on_arrived(&mut self, number: u64, length: u16) {
         self.arrived.push_back((number, length));
     }
     pub fn on_lost(&mut self, number: u64) {
-        self.lost.push_back(number);
+        // Who writes a stream asks for none.
+        if self.load.is_none() {
+            self.lost.push_back(number);
+        }
     }
-    /// The next frame, if it fits.
-    pub fn frame(&mut self, room: u32) -> Option<Frame> {
+    pub fn carry(&mut self) {
+        self.load = Some(Box::default());
+    }
+    pub fn carries(&self) -> bool {
+        self.load.is_some()
+    }
+    pub fn load(&mut self) -> Option<&mut Load> {
+        self.load.as_deref_mut()
+    }
+    /// Bytes of the stream that were not sent.
+    pub fn unsent(&self) -> u64 {
+        self.load.as_ref().map_or(0, |load| load.unsent)
+    }
+
+    /// The next frame of at most `most` bytes of data, if it fits.
+    pub fn frame(&mut self, room: u32, most: u64) -> Option<Frame> {
+        if self.waiting.is_empty()
+            && let Some(bytes) = self.load.as_mut().and_then(|load| load.next(self.next, most))
+        {
+            self.waiting.push_back((self.next, bytes));
+            self.next += 1;
+        }
         let &(number, length) = self.waiting.front()?;
         let frame = Frame::Datagram { length, number };
         (frame.bytes() <= room).then(|| {
@@ -32,12 +77,90 @@ impl Datagrams {
             frame
         })
     }
+
+    /// Everything that has arrived, as a place in what was read: bytes that are lost are nowhere.
+    pub fn read(&mut self) -> Option<Range<u64>> {
+        let load = self.load.as_mut()?;
+        let start = load.read;
+        load.read += self.arrived.iter().map(|&(_, length)| u64::from(length)).sum::<u64>();
+        load.credits.append(&mut self.arrived);
+        (load.read > start).then_some(start..load.read)
+    }
+}
+
+impl Load {
+    pub fn begin_message(&mut self, bytes: u64) {
+        self.begun.push_back((self.messages, bytes));
+        self.messages += 1;
+    }
+
+    pub fn write(&mut self, mut bytes: u64) {
+        self.written += bytes;
+        self.unsent += bytes;
+        while bytes > 0 {
+            let (message, part) = match self.begun.front_mut() {
+                Some((message, left)) => {
+                    let part = bytes.min(*left);
+                    *left -= part;
+                    (Some(*message), part)
+                }
+                None => (None, bytes),
+            };
+            bytes -= part;
+            if self.begun.front().is_some_and(|(_, left)| *left == 0) {
+                self.begun.pop_front();
+            }
+            match self.backlog.back_mut() {
+                Some((last, left)) if *last == message => *left += part,
+                _ => self.backlog.push_back((message, part)),
+            }
+        }
+    }
+
+    /// Gives up what was not sent: how many bytes are left of all that was written.
+    pub fn discard_unsent(&mut self) -> u64 {
+        self.begun.clear();
+        self.backlog.clear();
+        self.written -= std::mem::take(&mut self.unsent);
+        self.written
+    }
+
+    /// Bytes of the next datagram, which is to have this number.
+    fn next(&mut self, number: u64, most: u64) -> Option<u16> {
+        let (message, left) = self.backlog.front_mut()?;
+        let part = most.min(*left);
+        *left -= part;
+        self.unsent -= part;
+        if let Some(message) = *message {
+            let is_first = self.under_way.last_entry().is_none_or(|last| last.get().0 != message);
+            if is_first {
+                self.under_way.insert(number, (message, 0));
+            }
+            self.under_way.last_entry().expect("one was just there").get_mut().1 += part;
+        }
+        if self.backlog.front().is_some_and(|(_, left)| *left == 0) {
+            self.backlog.pop_front();
+        }
+        Some(part as u16)
+    }
+
+    /// A datagram has arrived: the message that is whole with it.
+    fn settle(&mut self, number: u64, bytes: u64) -> Option<u32> {
+        let (&first, (message, missing)) = self.under_way.range_mut(..=number).next_back()?;
+        let message = *message;
+        *missing = missing.saturating_sub(bytes);
+        let is_whole = *missing == 0 && self.backlog.front().is_none_or(|(next, _)| *next != Some(message));
+        is_whole.then(|| {
+            self.under_way.remove(&first);
+            message
+        })
+    }
 }
 
 impl Connection {
     /// The most bytes that a datagram can have: a packet's, less its header with the longest number and the frame's own.
     pub fn most_in_datagram(&self) -> u64 {
-        u64::from(self.config.datagram - Kind::OneRtt.overhead(4) - 3)
+        u64::from(self.config.datagram - self.parity_header() - Kind::OneRtt.overhead(4) - 3)
     }
 
     /// Sends a datagram of so many bytes, in the order of calls, as soon as the window lets it: its number. `None`: it is too long.
@@ -58,5 +181,21 @@ impl Connection {
     /// The number of a datagram of ours that was declared lost; it may have arrived all the same.
     pub fn take_lost_datagram(&mut self) -> Option<u64> {
         self.datagrams.lost.pop_front()
+    }
+
+    /// Whether the application's stream goes as datagrams.
+    pub fn is_unreliable(&self) -> bool {
+        self.datagrams.carries()
+    }
+
+    /// Of such a stream the next datagram that was read: its number at the sender, and its bytes.
+    pub fn take_read_datagram(&mut self) -> Option<(u64, u64)> {
+        let (number, bytes) = self.datagrams.load()?.credits.pop_front()?;
+        Some((number, bytes.into()))
+    }
+
+    /// The peer has read a datagram: the message, by its number, that has arrived whole with it.
+    pub fn settle_datagram(&mut self, (number, bytes): (u64, u64)) -> Option<u32> {
+        self.datagrams.load()?.settle(number, bytes)
     }
 }

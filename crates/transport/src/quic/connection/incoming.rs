@@ -232,6 +232,10 @@ impl Connection {
 
     #[cold]
     fn end(&mut self) {
+        if self.datagrams.carries() && !self.datagrams.is_waiting() {
+            // The end of what is unreliable is reliable.
+            self.finish_carrying();
+        }
         if !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {
             self.abort();
         }

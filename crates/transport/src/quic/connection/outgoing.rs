@@ -348,7 +348,9 @@ impl Connection {
             *left -= frame.bytes();
             out.frames.push(frame);
         }
-        while let Some(frame) = self.datagrams.frame(*left) {
+        while self.datagrams.is_waiting()
+            && let Some(frame) = self.datagrams.frame(*left, self.most_in_datagram())
+        {
             *left -= frame.bytes();
             out.frames.push(frame);
         }
