@@ -76,17 +76,20 @@ impl Spread {
 
 impl Connection {
     /// Fills `out` with the next datagram of any path.
-    #[cold]
     pub(super) fn poll_paths(&mut self, now: Time, out: &mut Datagram) -> bool {
         for path in 0..self.paths.len() {
             if self.speaks(&self.paths[path]) && self.poll_path(now, path, out) {
                 return true;
             }
         }
-        if let Some((path, scope)) = self.choose(now)
-            && self.path_datagram(now, path, scope, out)
-        {
-            return true;
+        while let Some((path, scope)) = self.choose(now) {
+            if self.path_datagram(now, path, scope, out) {
+                return true;
+            }
+            // What waited for a path may have arrived by another.
+            if scope != Scope::Queue || !self.paths[path].queue.is_empty() {
+                break;
+            }
         }
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         for path in 0..self.paths.len() {
@@ -318,7 +321,8 @@ impl Connection {
         let path = &mut self.paths[number];
         path.copied = path.copied.max(parts.front().map_or(self.streams.data_sent, |part| part.octet));
         let at = parts.partition_point(|part| part.octet + u64::from(part.frame.length) <= path.copied);
-        let Some(&Part { octet, frame, .. }) = parts.get(at) else { return false };
+        let missing = parts.range(at..).find(|part| !is_done(&self.streams, &part.frame));
+        let Some(&Part { octet, frame, .. }) = missing else { return false };
         path.copied = octet + u64::from(frame.length);
         path.queue.push_back(frame);
         self.stats.copies += 1;
