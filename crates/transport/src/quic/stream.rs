@@ -114,9 +114,15 @@ impl Outgoing {
         skipped
     }
 
-    /// Whether a part has been acknowledged.
-    pub fn has(&self, start: u64, end: u64) -> bool {
-        self.acked.contains(start, end)
+    /// Bytes that were never sent.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.end - self.sent
+    }
+
+    /// Whether a part has been acknowledged, with the end of the stream if that went with it.
+    pub fn has(&self, start: u64, end: u64, fin: bool) -> bool {
+        (start == end || self.acked.contains(start, end)) && (!fin || self.fin_acked)
     }
 
     /// It is all to be sent again, as if nothing had been.

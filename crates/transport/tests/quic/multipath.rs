@@ -1,14 +1,18 @@
 //! Several paths at once (RFC 10069).
 
 use crate::delivery::{exchange, treatment, weather};
+use crate::exchange::{Exchange, Fate};
 use crate::lab::{Lab, Weather, config, over_paths, text};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Raw};
 use vazao_transport::mptcp::SCHEDULERS;
+use vazao_transport::mptcp::scheduler::{Decision, Scheduler, Situation};
 use vazao_transport::quic::Frame;
 
 fn change(ms: u64, what: &'static str, which: u64) -> Change {
@@ -192,4 +196,64 @@ proptest! {
         prop_assert!(lab.is_said(), "{:?}", lab.ends.each_ref().map(|end| end.quic.failure()));
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.quic.failure()), [None; 2]);
     }
+}
+
+/// All interfaces go, and the last takes data with it that is under way; then the first comes back, but that one never.
+#[test]
+fn what_the_last_path_has_taken_goes_by_the_first_that_comes_back() {
+    for sends in [[4 << 20, 0], [0, 4 << 20]] {
+        let changes = vec![change(200, "remove", 1), change(300, "remove", 2), change(1_000, "add", 1)];
+        let mut config = over_paths(config(&[]), "round-robin");
+        (config.changes, config.max_window) = (changes, Some(25_000));
+        // What left just before arrives nowhere, and no probe timeout has told so.
+        let dying = Weather { outages: std::iter::once(310..u64::MAX).collect(), ..Weather::fair(15) };
+        let mut lab = Lab::new(config, sends, Weather::fair(10), 1).with_ways(vec![dying]);
+        let said = overhear(&mut lab);
+        lab.run(20);
+        lab.assert_delivered();
+        // The path that is no more is given up as soon as there is another.
+        assert!(said.borrow().iter().any(|said| said.0 == 0 && matches!(said.2, Frame::PathAbandon { path: 1, .. })));
+    }
+}
+
+/// What a scheduler was told at most to be outstanding; it takes the first path that is available.
+struct Watch(Arc<AtomicU64>);
+
+impl Scheduler for Watch {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision {
+        self.0.fetch_max(situation.outstanding, Ordering::Relaxed);
+        Decision::send(situation.available().map(|(path, _)| path).next())
+    }
+}
+
+/// A stream whose end is acknowledged, but that is still answered, is outstanding no more: schedulers would think that all
+/// windows are full, and what was sent since would never be forgotten.
+#[test]
+fn a_request_that_is_being_answered_is_not_outstanding() {
+    let exchange =
+        |bytes, answer| Exchange { both_ways: true, bytes, answer, urgency: 3, turn: None, fate: Fate::Whole };
+    let most = Arc::new(AtomicU64::new(0));
+    let seen = most.clone();
+    let scheduler = Arc::new(move || Box::new(Watch(seen.clone())) as Box<dyn Scheduler>);
+    let mut config = config(&[]).over_paths(scheduler, Vec::new());
+    config.max_window = Some(100_000);
+    let plan = [vec![exchange(1_000, 8 << 20), exchange(8 << 20, 1_000)], Vec::new()];
+    let mut lab = Lab::talking(config, plan, Weather::fair(10), 1).with_ways(vec![Weather::fair(10)]);
+    lab.run_until(60, Lab::is_said);
+    assert!(lab.is_said());
+    // Each path has a window of 100 kB, which the other may send anew each 20 ms while one waits for a late acknowledgement (25 ms).
+    let most = most.load(Ordering::Relaxed);
+    assert!(most > 50_000 && most <= 500_000, "{most}");
+}
+
+/// An interface that goes and comes all the time uses up the identifiers that paths have; the other carries on.
+#[test]
+fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
+    let changes = (1..160).map(|i| change(100 * i, if i % 2 == 1 { "remove" } else { "add" }, 2)).collect();
+    let mut lab = two_paths("round-robin", [0, 32 << 20], [Weather::fair(10), Weather::fair(15)], changes, Vec::new());
+    lab.ends[0].slow = Some(10_000);
+    lab.run(60);
+    lab.assert_delivered();
+    let bytes: Vec<u64> = lab.server().paths().map(|path| path.stats.bytes).collect();
+    assert_eq!((bytes.len(), bytes.iter().sum()), (64, 32_u64 << 20), "{bytes:?}");
 }

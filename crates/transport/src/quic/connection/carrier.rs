@@ -156,7 +156,7 @@ impl Stream for Connection {
     }
 
     fn unsent(&self) -> u64 {
-        self.datagrams.unsent() + self.sum(|stream| stream.out.end - stream.out.sent)
+        self.datagrams.unsent() + self.sum(|stream| stream.out.unsent())
     }
 
     fn discard_unsent(&mut self) -> u64 {
@@ -167,6 +167,9 @@ impl Stream for Connection {
             self.carrier.begun.clear();
             for id in self.carrier.ids() {
                 let stream = self.streams.map.get_mut(&id).expect("what carries is there");
+                if stream.queued.is_some() {
+                    self.streams.waiting -= stream.out.unsent();
+                }
                 stream.out.end = stream.out.sent;
             }
         }

@@ -169,6 +169,8 @@ impl Connection {
         }
         self.arm(now, number);
         self.take_over();
+        // The last was kept while it was that.
+        self.abandon_lost(now);
     }
 
     /// Nobody answers at the address of a path that is being opened: the client gives it up, and tries again later. The server asks
@@ -209,13 +211,18 @@ impl Connection {
         self.reserve_paths();
     }
 
-    /// One of the client's interfaces goes. The path over it is abandoned, unless there is no other.
+    /// One of the client's interfaces goes.
     pub(super) fn lose_way(&mut self, now: Time, way: u8) {
         self.addresses.set_there(way, false);
+        self.abandon_lost(now);
+    }
+
+    /// Paths over interfaces that are gone are abandoned, unless there is no other.
+    fn abandon_lost(&mut self, now: Time) {
         if self.paths.iter().any(|path| self.is_open(path)) {
             for number in 0..self.paths.len() {
                 let path = &self.paths[number];
-                if path.address.way == way && matches!(path.stage, Stage::Opening | Stage::Open) {
+                if matches!(path.stage, Stage::Opening | Stage::Open) && !self.addresses.is_there(path.address.way) {
                     self.abandon(now, number);
                 }
             }

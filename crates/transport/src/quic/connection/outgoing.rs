@@ -371,12 +371,14 @@ impl Connection {
                 let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
                 says = frame.is_some();
                 if let Some(frame) = frame {
-                    streams.data_sent += stream.out.sent - before;
+                    let first = stream.out.sent - before;
+                    streams.data_sent += first;
+                    streams.waiting -= first;
                     again |= repeats && frame.length > 0;
                     if !repeats {
                         fresh += u64::from(frame.length);
                     }
-                    if let (true, Some(multipath)) = (stream.out.sent > before, &mut self.multipath) {
+                    if let (true, Some(multipath)) = (first > 0, &mut self.multipath) {
                         multipath.spread.on_sent(path, &mut self.paths[path], streams.data_sent, frame);
                     }
                     bytes += u64::from(frame.length);

@@ -246,9 +246,10 @@ impl Connection {
         };
         let Spread { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.spread;
         let streams = &self.streams;
-        let mut ready = streams.ready.iter().filter_map(|turn| streams.map.get(&turn.2)).peekable();
-        let repeats = ready.peek().is_some_and(|first| first.out.is_repeating());
-        let waiting = if repeats { 0 } else { ready.map(|stream| stream.out.end - stream.out.sent).sum() };
+        let first = streams.ready.first().and_then(|turn| streams.map.get(&turn.2));
+        let repeats = first.is_some_and(|first| first.out.is_repeating());
+        debug_assert_eq!(streams.waiting, streams.ready.iter().map(|turn| streams.map[&turn.2].out.unsent()).sum());
+        let waiting = if repeats { 0 } else { streams.waiting };
         let bare = waiting == 0;
         let (sent, window) = (streams.data_sent, streams.peer_limit - streams.data_sent);
         let oldest = parts.front();
@@ -286,6 +287,7 @@ impl Connection {
         let skipped = stream.out.skip(bytes, limit);
         let octet = self.streams.data_sent;
         self.streams.data_sent += skipped;
+        self.streams.waiting -= skipped;
         let Some(multipath) = &mut self.multipath else { return };
         let step = u64::from(self.config.datagram - RESERVE);
         for at in (0..skipped).step_by(step as usize) {
@@ -413,6 +415,6 @@ impl Connection {
 
 /// Whether a part of a stream need not be sent any more.
 fn is_done(streams: &Streams, frame: &StreamFrame) -> bool {
-    let is_done = |stream: &Flow| stream.out.reset.is_some() || stream.out.has(frame.offset, frame.end()) && !frame.fin;
+    let is_done = |stream: &Flow| stream.out.reset.is_some() || stream.out.has(frame.offset, frame.end(), frame.fin);
     streams.map.get(&frame.id).is_none_or(is_done)
 }

@@ -10,6 +10,8 @@ pub(super) struct Streams {
     pub map: Table<Flow>,
     /// Those with something to send.
     pub ready: BTreeSet<Turn>,
+    /// What these have never sent.
+    pub waiting: u64,
     turn: u64,
     /// How many were opened of each kind: the client's and the server's of two ways, and of one (section 2.1).
     opened: [u64; 4],
@@ -40,6 +42,7 @@ impl Streams {
         Streams {
             map: Table::default(),
             ready: BTreeSet::new(),
+            waiting: 0,
             turn: 0,
             opened: [0; 4],
             allowed: [most; 2],
@@ -70,7 +73,9 @@ impl Streams {
             stream.turn_left = stream.quantum;
             let (urgency, quantum) = (stream.urgency, stream.quantum);
             let place = self.place(id, urgency, quantum);
-            self.map.get_mut(&id).expect("it is there").queued = Some(place);
+            let stream = self.map.get_mut(&id).expect("it is there");
+            stream.queued = Some(place);
+            self.waiting += stream.out.unsent();
             self.ready.insert(place);
         }
     }
@@ -87,6 +92,7 @@ impl Streams {
             return;
         }
         stream.queued = None;
+        self.waiting -= stream.out.unsent();
         self.ready.remove(&place);
         if stays {
             self.stir(place.2);
@@ -95,7 +101,9 @@ impl Streams {
 
     /// A stream has nothing to send any more.
     fn withdraw(&mut self, id: u64) {
-        if let Some(place) = self.map.get_mut(&id).and_then(|stream| stream.queued.take()) {
+        let Some(stream) = self.map.get_mut(&id) else { return };
+        if let Some(place) = stream.queued.take() {
+            self.waiting -= stream.out.unsent();
             self.ready.remove(&place);
         }
     }
@@ -149,7 +157,10 @@ impl Connection {
     pub fn write_stream(&mut self, id: u64, bytes: u64) -> u64 {
         let Some(stream) = self.streams.map.get_mut(&id).filter(|stream| !stream.out.closed) else { return 0 };
         stream.out.end += bytes;
-        self.streams.stir(id);
+        match stream.queued {
+            Some(_) => self.streams.waiting += bytes,
+            None => self.streams.stir(id),
+        }
         bytes
     }
 
