@@ -257,3 +257,15 @@ fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
     let bytes: Vec<u64> = lab.server().paths().map(|path| path.stats.bytes).collect();
     assert_eq!((bytes.len(), bytes.iter().sum()), (64, 32_u64 << 20), "{bytes:?}");
 }
+
+/// The first packets of a path leave before its round-trip time is known: those that follow are not kept back at the pace of
+/// a path of 333 ms. (With 25 kB in 40 ms, a round trip and a late acknowledgement in between, there are 150 kB in 250 ms.)
+#[test]
+fn a_new_path_is_not_paced_by_a_round_trip_time_that_nobody_measured() {
+    let mut config = over_paths(config(&[]), "round-robin");
+    config.max_window = Some(25_000);
+    let mut lab = Lab::new(config, [4 << 20, 0], Weather::fair(10), 1).with_ways(vec![Weather::fair(15)]);
+    lab.run_to(350);
+    let bytes: Vec<u64> = lab.client().paths().map(|path| path.stats.bytes).collect();
+    assert!(bytes[1] > 100_000, "{bytes:?}");
+}

@@ -251,6 +251,9 @@ impl Path {
 
     /// So many bytes leave: when the next may.
     pub fn pace(&mut self, now: Time, bytes: u64) {
+        if !self.recovery.is_measured() {
+            return; // The first window, of which no more than its size is known.
+        }
         let rate = match self.rate {
             Some(rate) => rate,
             // Several packets leave for each acknowledgement, and division is slow.
