@@ -1,4 +1,4 @@
-//! Which path takes what: the schedulers of Multipath TCP decide, as RFC 10069 leaves to implementations (section 7.4). Data is
+//! Which path takes what: the schedulers of Multipath TCP decide, as RFC 10069 leaves to implementations (section 5.5). Data is
 //! bound to a path when it leaves; only what a scheduler assigns beforehand, or sends twice, waits in a path's queue.
 
 use super::multipath::Stage;

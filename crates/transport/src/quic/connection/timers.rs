@@ -45,7 +45,7 @@ impl Connection {
             // Once: what is under way keeps it alive as well.
             self.keep_at = Time::NEVER;
             if self.paths.len() > 1 {
-                // Each path by itself (RFC 10069 section 7.8).
+                // Each path by itself (RFC 10069 section 5.9).
                 for path in self.paths.iter_mut().filter(|path| path.stage == Stage::Open) {
                     (path.probe_space, path.probes) = (Space::Data, path.probes.max(1));
                 }
@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// What waits for an answer on a path that is silent goes by others (RFC 10069 section 7.6).
+    /// What waits for an answer on a path that is silent goes by others (RFC 10069 section 5.7).
     fn pass_on(&mut self, number: usize) {
         let frames = self.paths[number].recovery.space(Space::Data).outstanding_frames();
         let queue = std::mem::take(&mut self.paths[number].queue);
