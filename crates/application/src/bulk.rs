@@ -211,7 +211,9 @@ impl Sink {
     }
 
     fn read_slowly(&mut self, now: Time, rate: Rate, stream: &mut impl Stream) -> Option<std::ops::Range<u64>> {
-        if self.closed || !stream.is_connected() || self.next_read.is_some_and(|time| now < time) {
+        // A connection that has ended may have left data to read.
+        let is_early = self.next_read.map_or(!stream.is_connected(), |time| now < time);
+        if self.closed || is_early {
             return None;
         }
         self.next_read = Some(now + Self::READ_INTERVAL);

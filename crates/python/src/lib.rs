@@ -148,8 +148,24 @@ fn files_beside(file: &str) -> Files {
     let directory = std::path::Path::new(file).parent().map(PathBuf::from).unwrap_or_default();
     Files::new(move |name| {
         let path = directory.join(name);
-        std::fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+        read_input(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
     })
+}
+
+/// Bytes of the largest file that a scenario may name.
+const LARGEST_INPUT: u64 = 64 << 20;
+
+/// The text of a file of limited size. Devices and pipes, which may have no end or nothing to say, are none.
+fn read_input(path: &std::path::Path) -> std::io::Result<String> {
+    let refuse = |problem: String| Err(std::io::Error::other(problem));
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() {
+        return refuse("it is not a regular file".into());
+    }
+    if about.len() > LARGEST_INPUT {
+        return refuse(format!("it has {} bytes; the most are {LARGEST_INPUT}", about.len()));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// Everything that has a name, as JSON: registries with their entries and parameters.

@@ -33,7 +33,7 @@ pub(crate) struct Account<'a> {
     pub measure: Cow<'a, FlowMeasure>,
     /// How long each message took that was delivered, if there are such.
     pub messages: Option<&'a Histogram>,
-    /// What a guest's program or a library said when it gave up.
+    /// Why an end gave up, in its own words.
     pub failure: Option<String>,
     /// How many connections it had, if that is its application's choice.
     pub connections: Option<u64>,
@@ -118,9 +118,7 @@ impl<'a> Account<'a> {
             arrivals: Arrivals::of(flow, receiver.map(|receiver| &receiver.machine), ledger),
             messages: sender.zip(receiver).and_then(|(sender, receiver)| message_latency(sender, receiver)),
             measure: Cow::Borrowed(&flow.measure),
-            failure: ledger
-                .and_then(|ledger| ledger.failure.clone())
-                .or_else(|| library_failure(sender, receiver, flow)),
+            failure: ledger.and_then(|ledger| ledger.failure.clone()),
             connections: None,
             viewing: None,
         };
@@ -130,6 +128,10 @@ impl<'a> Account<'a> {
                 account.read_guest(flow, ledger, written, world.guests.protocol(number), sides.is_program());
             }
             (None, None) => unreachable!("a flow without a machine has a ledger"),
+        }
+        // What happens to a connection whose work is done is no failure of the flow.
+        if account.completed != Some(true) && account.failure.is_none() {
+            account.failure = machine_failure(sender, receiver, flow);
         }
         if sides.is_endless() {
             account.completed = None;
@@ -185,9 +187,10 @@ impl<'a> Account<'a> {
         self.conclude(ends);
     }
 
-    /// What a datagram flow loses is lost: it is complete when its end was heard of.
+    /// What a datagram flow loses is lost: it is complete when its end was heard of, and anything of it.
     fn conclude_datagrams(&mut self, ends: Ends) {
-        self.completed = Some(ends.closed && ends.written.is_some());
+        let is_heard = self.app_bytes > 0 || ends.written == Some(0);
+        self.completed = Some(ends.closed && ends.written.is_some() && is_heard);
         self.intact = ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written);
     }
 
@@ -215,14 +218,15 @@ impl<'a> Account<'a> {
     }
 }
 
-/// What a library says of why it gave up, and at which side.
-fn library_failure(sender: Option<&Endpoint>, receiver: Option<&Endpoint>, flow: &Flow) -> Option<String> {
+/// Why ends of ours gave up, and at which side.
+fn machine_failure(sender: Option<&Endpoint>, receiver: Option<&Endpoint>, flow: &Flow) -> Option<String> {
     let ends = if flow.client_sends { [sender, receiver] } else { [receiver, sender] };
-    let said = |end: Option<&Endpoint>| match &end?.machine {
-        Machine::Library(end) => end.failure().map(str::to_owned),
-        _ => None,
-    };
-    ["client", "server"].iter().zip(ends).find_map(|(side, end)| Some(format!("{side}: {}", said(end)?)))
+    let said: Vec<String> = ["client", "server"]
+        .iter()
+        .zip(ends)
+        .filter_map(|(side, end)| Some(format!("{side}: {}", end?.machine.failure()?)))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// Whether every message of a sender's was delivered or reported to be given up, if they may be: what an association has

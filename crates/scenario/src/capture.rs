@@ -87,8 +87,11 @@ impl Capture {
         extra: Option<&Extra>,
     ) {
         let from = if direction == Direction::Outbound { at } else { 1 - at };
-        if let (Body::Tcp(segment), Some(multipath)) = (body, extra.and_then(|extra| extra.multipath)) {
-            return self.subflow(now, (flow, at), direction, segment, extra, &multipath);
+        if let Body::Tcp(segment) = body
+            && let Some(extra) = extra.filter(|_| segment.has_extra)
+            && let Some(multipath) = &extra.multipath
+        {
+            return self.subflow(now, (flow, at), direction, segment, extra, multipath);
         }
         let sockets = &mut self.sockets[flow];
         let (source, target) = (sockets[from].0, sockets[1 - from].0);
@@ -114,7 +117,7 @@ impl Capture {
         (flow, at): (usize, usize),
         direction: Direction,
         segment: &Segment,
-        extra: Option<&Extra>,
+        extra: &Extra,
         multipath: &Multipath,
     ) {
         let from = if direction == Direction::Outbound { at } else { 1 - at };
@@ -133,7 +136,7 @@ impl Capture {
             ),
         };
         self.packet.clear();
-        encode(segment, extra, (place(from), place(1 - from)), contents, &mut self.packet);
+        encode(segment, Some(extra), (place(from), place(1 - from)), contents, &mut self.packet);
         self.bytes_at(now, ends[at].0, direction);
     }
 

@@ -128,7 +128,9 @@ impl Flows<'_> {
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
         settle_http(&app, &mut application, &transport)?;
         let transport = Arc::new(transport);
-        if let Some(problem) = unfit(&sides(&application, first), &application.1, &transport) {
+        let problem = unfit(&sides(&application, first), &application.1, &transport)
+            .or_else(|| unending(context, &application, &transport));
+        if let Some(problem) = problem {
             return Err(app.error(problem));
         }
         for _ in 0..count {
@@ -293,6 +295,19 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
         );
     }
     None
+}
+
+/// Why a flow might never end: its client waits for an answer to what partial reliability has given up.
+fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &TransportSpec) -> Option<&'static str> {
+    let is_partial =
+        transport.entry.build == Protocol::Sctp && transport.parameters.text("partial_reliability") != "none";
+    let asks = match entry.build {
+        Build::Visit(_) => true,
+        _ => entry.name == "requests" || parameters.get("request").is_some(),
+    };
+    (is_partial && asks && context.until.is_none()).then_some(
+        "may wait for ever for an answer to what partial_reliability gives up; give the scenario an end: until = \"60 s\"",
+    )
 }
 
 /// Why an application cannot run over UDP.

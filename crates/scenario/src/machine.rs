@@ -86,15 +86,15 @@ impl Machine {
         }
     }
 
-    /// Whether it was given up.
-    pub fn has_failed(&self) -> bool {
+    /// Why it gave up, if it did.
+    pub fn failure(&self) -> Option<String> {
         match self {
-            Machine::Tcp(connection) => connection.failure().is_some(),
-            Machine::Udp(_) => false,
-            Machine::Sctp(end) => end.association.failure().is_some(),
-            Machine::Mptcp(end) => end.connection.failure().is_some(),
-            Machine::Quic(connection) => connection.failure().is_some(),
-            Machine::Library(end) => end.failure().is_some(),
+            Machine::Tcp(connection) => connection.failure().map(|failure| failure.to_string()),
+            Machine::Udp(_) => None,
+            Machine::Sctp(end) => end.association.failure().map(|failure| failure.to_string()),
+            Machine::Mptcp(end) => end.connection.failure().map(|failure| failure.to_string()),
+            Machine::Quic(connection) => connection.failure().map(|failure| failure.to_string()),
+            Machine::Library(end) => end.failure().map(str::to_owned),
         }
     }
 

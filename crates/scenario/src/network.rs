@@ -51,9 +51,24 @@ fn read_lines(item: Item, files: &Files) -> Result<Vec<Line>> {
     if lines.is_empty() { Err(whole.error(format!("is empty; write {LINES}"))) } else { Ok(lines) }
 }
 
+/// The most letters of a name.
+const LONGEST_NAME: usize = 64;
+
+/// A name of a host, a router or a link. Captures, guests and terminals are given it: it can be no path and no control sequence.
+fn read_name(item: &Item) -> Result<String> {
+    let name = item.text()?;
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !begins_well || !name.chars().all(is_allowed) || name.len() > LONGEST_NAME {
+        let accepted = format!("letters, digits, - _ and ., a letter or a digit first, {LONGEST_NAME} at most");
+        return Err(item.error(format!("{name:?} is not a name; write {accepted}")));
+    }
+    Ok(name.to_owned())
+}
+
 fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
     let names = |item: Option<Item>| -> Result<Vec<String>> {
-        item.map_or(Ok(Vec::new()), |i| i.into_list().iter().map(|n| n.text().map(str::to_owned)).collect())
+        item.map_or(Ok(Vec::new()), |list| list.into_list().iter().map(read_name).collect())
     };
     let hosts = table.require("hosts", "a list of names such as [\"client\", \"server\"]")?;
     let hosts = names(Some(hosts))?;
@@ -65,7 +80,7 @@ fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
         let from = link.require("from", "the name of a host or router")?.text()?.to_owned();
         let to = link.require("to", "the name of a host or router")?.text()?.to_owned();
         let name = match link.take("name") {
-            Some(item) => item.text()?.to_owned(),
+            Some(item) => read_name(&item)?,
             None => format!("{from}-{to}"),
         };
         links.push((name, from, to, read_line_table(link, files)?));

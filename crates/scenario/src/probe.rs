@@ -55,8 +55,10 @@ pub(crate) trait Probe {
     fn on_notification(&mut self, _now: Time, _end: FlowEnd, _what: sctp::Notification) {}
     /// A flow is the first of a page's or a video's, of which more has come whole.
     fn on_progress(&mut self, _now: Time, _flow: usize, _progress: Progress) {}
-    /// It is time to look at the links.
-    fn on_links(&mut self, _now: Time, _network: &mut Network<Body>) {}
+    /// It is time to look at the links. Says whether anything waits in one of their queues.
+    fn on_links(&mut self, _now: Time, _network: &mut Network<Body>) -> bool {
+        false
+    }
     /// Says why the run cannot go on, if it cannot.
     fn check(&mut self) -> Result<(), String> {
         Ok(())

@@ -205,8 +205,8 @@ impl Probe for Recorder<'_> {
     fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
         self.trace.on_progress(now, flow, progress);
     }
-    fn on_links(&mut self, now: Time, network: &mut Network<Body>) {
-        self.trace.on_links(now, network);
+    fn on_links(&mut self, now: Time, network: &mut Network<Body>) -> bool {
+        self.trace.on_links(now, network)
     }
     fn check(&mut self) -> Result<(), String> {
         self.flush(false)

@@ -203,9 +203,12 @@ impl Trace {
         }
     }
 
-    pub fn on_links(&mut self, now: Time, network: &mut Network<Body>) {
+    /// Records the queues that have changed. Says whether anything waits in one.
+    pub fn on_links(&mut self, now: Time, network: &mut Network<Body>) -> bool {
+        let mut is_any_waiting = false;
         for (link, old) in self.queues.iter_mut().enumerate() {
             let bytes = network.queue_bytes(link as u32, now);
+            is_any_waiting |= bytes > 0;
             if bytes != *old {
                 *old = bytes;
                 let sample = Sample {
@@ -219,6 +222,7 @@ impl Trace {
                 self.samples.push(sample);
             }
         }
+        is_any_waiting
     }
 }
 

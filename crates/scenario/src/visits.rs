@@ -149,6 +149,8 @@ pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(us
     whole.messages = Some(visit.latency());
     whole.viewing = visit.viewing(world.now);
     whole.completed = (!visit.is_endless()).then(|| visit.is_complete());
+    let failures = || parts.iter().find_map(|(_, part)| part.failure.clone());
+    whole.failure = if whole.completed == Some(true) { None } else { failures() };
     whole.intact = visit.is_intact() && parts.iter().all(|(_, part)| part.intact);
     whole
 }

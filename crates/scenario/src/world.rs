@@ -159,8 +159,15 @@ pub(crate) struct World<P> {
     pub visits: Vec<Visited>,
     /// How many flows are open, or will be without being called.
     pub open: usize,
-    sampler: Option<(Slot, Duration)>,
+    sampler: Option<Sampler>,
     pub guests: Guests,
+}
+
+/// When the probe looks at the links.
+#[derive(Clone, Copy)]
+struct Sampler {
+    next: Time,
+    interval: Duration,
 }
 
 /// How many events pass between two looks at the request to stop.
@@ -244,11 +251,9 @@ impl<P: Probe> World<P> {
         self.open += usize::from(start < Time::NEVER);
     }
 
-    /// Has the probe look at every link once an `interval`. Call after all flows and guests were added.
+    /// Has the probe look at every link once an `interval`.
     pub fn sample_links(&mut self, interval: Duration) {
-        let slot = self.scheduler.add_slot();
-        self.scheduler.set(slot, Time::ZERO);
-        self.sampler = Some((slot, interval));
+        self.sampler = Some(Sampler { next: Time::ZERO, interval });
     }
 
     /// Adds another way, out and back, to the flow that was added last, whose own are `first`.
@@ -269,18 +274,16 @@ impl<P: Probe> World<P> {
         self.end = end;
         let network_slots = self.network.slots();
         while self.open > 0 {
-            let Some((time, slot)) = self.scheduler.pop() else { break };
+            let next = self.scheduler.pop();
+            if P::ON {
+                let last = until.unwrap_or(self.now);
+                self.sample_until(next.map_or(last, |(time, _)| time.min(end)), stop)?;
+            }
+            let Some((time, slot)) = next else { break };
             if time > end {
                 break;
             }
             self.now = time;
-            if let Some((sampler, _)) = self.sampler
-                && sampler == slot
-            {
-                // Watching is not an event of the run.
-                self.sample();
-                continue;
-            }
             self.events += 1;
             if self.events.is_multiple_of(STOP_CHECK) {
                 if stop.load(Ordering::Relaxed) {
@@ -566,7 +569,7 @@ impl<P: Probe> World<P> {
     fn end(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
         let (flow, side, peer) = (endpoint.flow as usize, usize::from(endpoint.side), endpoint.peer as usize);
-        let failed = endpoint.machine.has_failed();
+        let failed = endpoint.machine.failure().is_some();
         self.close(flow, side, failed);
         let endpoint = &self.endpoints[index];
         if let (Application::Visit(end), true) = (&endpoint.application, failed) {
@@ -591,9 +594,29 @@ impl<P: Probe> World<P> {
         }
     }
 
-    fn sample(&mut self) {
-        let (slot, interval) = self.sampler.expect("a sampler's slot has a sampler");
-        self.probe.on_links(self.now, &mut self.network);
-        self.scheduler.set(slot, self.now + interval);
+    /// Has the probe look at the links as often as it wants to before `time`, that of the next event. Watching is no event of
+    /// its own: it would keep a run going in which nothing else can happen any more.
+    #[inline]
+    fn sample_until(&mut self, time: Time, stop: &AtomicBool) -> Result<(), Stopped> {
+        match self.sampler {
+            Some(sampler) if sampler.next < time => self.sample(sampler, time, stop),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn sample(&mut self, mut sampler: Sampler, time: Time, stop: &AtomicBool) -> Result<(), Stopped> {
+        while sampler.next < time {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Stopped::Cancelled);
+            }
+            let is_any_waiting = self.probe.on_links(sampler.next, &mut self.network);
+            // Queues that are empty stay so until the next event.
+            let (left, interval) = (time.since(sampler.next).as_nanos(), sampler.interval.as_nanos());
+            let intervals = if is_any_waiting { 1 } else { left.div_ceil(interval) };
+            sampler.next = sampler.next.saturating_add(Duration::from_nanos(intervals.saturating_mul(interval)));
+        }
+        self.sampler = Some(sampler);
+        Ok(())
     }
 }

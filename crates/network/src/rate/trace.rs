@@ -27,7 +27,9 @@ impl Opportunities {
                 continue;
             }
             let refuse = |problem: &str| (number + 1, format!("{line:?} {problem}"));
-            let ms: u64 = line.parse().map_err(|_| refuse("is not a whole number of milliseconds"))?;
+            // A file that is no trace may hold anything: none of it is repeated.
+            let no_number = |_| (number + 1, "is not a whole number of milliseconds".to_owned());
+            let ms: u64 = line.parse().map_err(no_number)?;
             if ms > 86_400_000 {
                 return Err(refuse("is more than a day"));
             }

@@ -8,6 +8,7 @@ mod datagrams;
 mod delays;
 mod determinism;
 mod ecn;
+mod endings;
 mod impairments;
 mod lab;
 mod losses;

@@ -249,3 +249,63 @@ fn overrides_are_checked_as_files_are() {
     let changed = Scenario::load(GOOD, "", changes.map(|(k, v)| (k.to_owned(), v)).into(), None).unwrap();
     assert_eq!(changed.json()["transports"][0]["cc"]["low_window"], 20.0);
 }
+
+/// Names go into files' names, guests' plans and terminals: none is a path, a line of its own or a control sequence.
+#[test]
+fn names_are_letters_digits_and_three_signs() {
+    let text = |host: &str, router: &str, link: &str| {
+        let quoted = |name: &str| format!("\"{}\"", name.escape_unicode());
+        let [host, router, link] = [host, router, link].map(quoted);
+        format!(
+            "[network]\ntopology = \"custom\"\nhosts = [\"a\", {host}]\nrouters = [{router}]\n\
+             link = [{{ name = {link}, from = \"a\", to = {router}, rate = \"1 Mbps\" }},\n\
+             {{ from = {router}, to = {host}, rate = \"1 Mbps\" }}]\n\
+             [[flow]]\nclient = \"a\"\nserver = {host}\napp = {{ kind = \"upload\", size = \"1 B\" }}"
+        )
+        .replace("\\u{", "\\U{")
+    };
+    // TOML writes a character's number with eight digits.
+    let toml = |text: String| {
+        let mut parts = text.split("\\U{");
+        let first = parts.next().expect("a part").to_owned();
+        parts.fold(first, |done, part| {
+            let (digits, rest) = part.split_once('}').expect("an end");
+            format!("{done}\\U{digits:0>8}{rest}")
+        })
+    };
+    Scenario::load(&toml(text("b-1_x.y", "R1", "a.b")), "", Vec::new(), None).unwrap();
+    let long = "x".repeat(65);
+    let bad = [
+        "",
+        ".",
+        "..",
+        "../x",
+        "/tmp/x",
+        "a/b",
+        "a b",
+        "a\nsysctl x",
+        "\u{1b}[2J",
+        "a\0",
+        "-rf",
+        "\u{202e}b",
+        "ü",
+        "a\\b",
+        "a\"b",
+        "$(id)",
+        "a;b",
+        &long,
+    ];
+    for name in bad {
+        for (text, key) in [
+            (text(name, "R1", "l"), "network.hosts.1"),
+            (text("b", name, "l"), "network.routers.0"),
+            (text("b", "R1", name), "network.link.0.name"),
+        ] {
+            // What an empty name would be called by: the list it is in.
+            let error = error(&toml(text));
+            assert!(error.key == key || error.key == "network.routers", "{name:?}: {error}");
+            assert!(error.problem.contains("is not a name; write letters"), "{name:?}: {error}");
+            assert!(!error.to_string().contains(char::is_control), "{name:?}: {error:?}");
+        }
+    }
+}

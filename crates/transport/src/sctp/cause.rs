@@ -1,5 +1,7 @@
 //! Error causes: what was wrong, as ABORT and ERROR chunks say it (RFC 9260 section 3.3.10).
 
+use std::fmt;
+
 /// A cause that our endpoints give or understand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -23,6 +25,24 @@ pub enum Cause {
     UserInitiated,
     /// The peer did what no endpoint may do.
     ProtocolViolation,
+}
+
+/// The names of RFC 9260 section 3.3.10.
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::InvalidStream(stream) => write!(f, "invalid stream identifier {stream}"),
+            Cause::StaleCookie(late) => write!(f, "stale cookie, {late} us late"),
+            Cause::OutOfResource => write!(f, "out of resource"),
+            Cause::UnrecognisedChunk(kind) => write!(f, "unrecognized chunk type {kind}"),
+            Cause::InvalidParameter => write!(f, "invalid mandatory parameter"),
+            Cause::NoUserData(tsn) => write!(f, "no user data in TSN {tsn}"),
+            Cause::CookieWhileShuttingDown => write!(f, "cookie received while shutting down"),
+            Cause::NewAddresses => write!(f, "restart of an association with new addresses"),
+            Cause::UserInitiated => write!(f, "user-initiated abort"),
+            Cause::ProtocolViolation => write!(f, "protocol violation"),
+        }
+    }
 }
 
 impl Cause {

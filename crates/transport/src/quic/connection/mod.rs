@@ -35,6 +35,7 @@ use path::Path;
 pub use path::{PathStats, PathView};
 use schedule::Spread;
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use streams::Streams;
@@ -59,6 +60,17 @@ pub enum Failure {
     FlowControl,
     /// The peer opened more streams than it was allowed (section 4.6).
     StreamLimit,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Idle => "the connection timed out: nothing was heard for the idle timeout",
+            Failure::Closed => "the peer gave the connection up",
+            Failure::FlowControl => "the peer broke flow control",
+            Failure::StreamLimit => "the peer opened more streams than it may",
+        })
+    }
 }
 
 /// What an endpoint counts, as a sender unless said otherwise.

@@ -14,6 +14,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::{PathStats, Stats};
 use crate::{RangeSet, RtoFloor, RttEstimator, Stream};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::{Duration, Time};
@@ -41,6 +42,16 @@ pub enum Failure {
     TimedOut,
     /// We aborted it, for what the peer did.
     Refused(Cause),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Aborted => write!(f, "the association was aborted by its peer"),
+            Failure::TimedOut => write!(f, "the association timed out"),
+            Failure::Refused(cause) => write!(f, "the association was aborted: {cause}"),
+        }
+    }
 }
 
 /// One end of an association.
@@ -142,9 +153,10 @@ impl Association {
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// Whether all is done: it was shut down, or it failed.
+    /// Whether all is done: it was shut down and everything that arrived was read, or it failed.
     pub fn is_over(&self) -> bool {
-        self.state == State::Closed && (self.was_open || self.failure.is_some() || self.closing)
+        let is_shut = (self.was_open || self.closing) && self.rx.unread() == 0;
+        self.state == State::Closed && (self.failure.is_some() || is_shut)
     }
     /// What it counted.
     pub fn stats(&self) -> &Stats {

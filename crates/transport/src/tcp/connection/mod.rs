@@ -11,6 +11,7 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
 use crate::{RtoFloor, RttEstimator, Stream};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_congestion::CongestionControl;
@@ -40,6 +41,15 @@ pub enum Failure {
     Reset,
     /// Nothing was acknowledged however often it was sent again.
     TimedOut,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Reset => "the connection was reset",
+            Failure::TimedOut => "the connection timed out",
+        })
+    }
 }
 
 /// Twice RFC 9293's maximum segment lifetime of two minutes, as implementations shorten it: one minute in all.

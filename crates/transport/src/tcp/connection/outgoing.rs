@@ -186,7 +186,7 @@ impl Connection {
         let has_extra = self.agreed.sack && blocks > 0 && self.rx.has_blocks();
         if has_extra {
             let irs = self.irs;
-            extra.syn = None;
+            (extra.syn, extra.multipath) = (None, None);
             extra.sack = self.rx.blocks(usize::from(blocks), |octet| irs.wrapping_add(octet as u32));
         }
         Segment {
