@@ -40,6 +40,16 @@ impl<'g> Routing<'g> {
         Routing { graph, hosts, interfaces, onward }
     }
 
+    /// The graph that was looked at.
+    pub fn graph(&self) -> &'g Graph {
+        self.graph
+    }
+
+    /// The links at `node`: for a host, its interfaces in order.
+    pub fn interfaces(&self, node: usize) -> &[usize] {
+        &self.interfaces[node]
+    }
+
     /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface.
     ///
     /// # Errors

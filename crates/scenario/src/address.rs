@@ -78,7 +78,7 @@ impl Addresses {
             let uses_all = flow.transport.has_guest() || flow.transport.is_multipath() || leaves_by_several(flow);
             let mut end = |address: &str, route: &[Step], port, iss| {
                 let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
-                let links = scenario.graph.interfaces(node);
+                let links = routing.interfaces(node);
                 let used = links.iter().position(|&l| l == route[0].0).expect("a route leaves here");
                 let interface = all.interface(&scenario.graph.nodes[node].name, node, used);
                 if uses_all {
@@ -92,24 +92,23 @@ impl Addresses {
             let client = end(&flow.client, &flow.routes.out, CLIENT_PORT + (number % 16_384) as u16, iss[0]);
             let server = end(&flow.server, &flow.routes.back, SERVER_PORT + (number % 44_000) as u16, iss[1]);
             all.sockets.push([client, server]);
-            let paths = all.paths(scenario, flow);
+            let paths = all.paths(&routing, flow);
             all.paths.push(paths);
         }
         all
     }
 
     /// The interfaces at the ends of a flow's paths.
-    fn paths(&self, scenario: &Scenario, flow: &FlowSpec) -> Vec<[usize; 2]> {
-        let graph = &scenario.graph;
+    fn paths(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<[usize; 2]> {
         let sockets = self.sockets.last().expect("the flow's were added");
         let end = |side: usize, link: usize| {
             let node = self.interfaces[sockets[side].interface].node;
-            let number = graph.interfaces(node).iter().position(|&l| l == link).expect("a way leaves here");
+            let number = routing.interfaces(node).iter().position(|&l| l == link).expect("a way leaves here");
             self.at(node, number).expect("all interfaces of its hosts have addresses")
         };
         match flow.transport.entry.build {
             Protocol::Sctp => {
-                let ways = association_ways(graph, flow);
+                let ways = association_ways(routing, flow);
                 ways.iter().map(|way| [end(0, way.out[0].0), end(1, way.back[0].0)]).collect()
             }
             Protocol::Mptcp => {
@@ -117,10 +116,13 @@ impl Addresses {
                 let place = |side: usize, number: u8| {
                     self.at(node(side), usize::from(number)).expect("all interfaces of its hosts have addresses")
                 };
-                subflow_ways(graph, flow).iter().map(|(way, _)| [place(0, way.client), place(1, way.server)]).collect()
+                subflow_ways(routing, flow)
+                    .iter()
+                    .map(|(way, _)| [place(0, way.client), place(1, way.server)])
+                    .collect()
             }
             Protocol::Quic => {
-                let ways = client_ways(graph, flow);
+                let ways = client_ways(routing, flow);
                 ways.iter().map(|way| [end(0, way.out[0].0), end(1, way.back[0].0)]).collect()
             }
             Protocol::Tcp | Protocol::Udp => Vec::new(),

@@ -85,8 +85,9 @@ impl<T> Shared<T> {
 /// Builds the world of a scenario around a probe. Its guests are still to be started and added.
 pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: Libraries, probe: P) -> World<P> {
     let graph = &scenario.graph;
+    let routing = Routing::new(graph);
     let mut scheduler = Wheel::default();
-    let mut network = build_network(scenario, &mut scheduler);
+    let mut network = build_network(scenario, &routing, &mut scheduler);
     let mut route_ids: BTreeMap<(&str, &str), RouteId> = BTreeMap::new();
     let mut ids = Vec::new();
     for flow in &scenario.flows {
@@ -97,7 +98,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
             add(&flow.server, &flow.client, &flow.routes.back),
         ]);
     }
-    let guests = build_guests(scenario, cast, &mut network);
+    let guests = build_guests(&routing, cast, &mut network);
     let mut world = World::new(network, scheduler, probe);
     world.guests = guests;
     // Flows described together share their settings, as 10 000 copies would be most of a run's memory.
@@ -136,7 +137,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
                 return Side::Machine(Box::new(udp_machine(spec, paced)), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Sctp {
-                let machine = associations.machine(scenario, number, side, &mut world.network);
+                let machine = associations.machine(scenario, &routing, (number, side), &mut world.network);
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Quic {
@@ -144,12 +145,12 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
                 let open = if side == 0 { quic::Connection::connect } else { quic::Connection::listen };
                 let seed = u64::from(initial_sequences(scenario.seed, number)[side]);
                 let mut connection = open(config, seed);
-                connection.use_ways(client_ways(graph, flow).len() as u8);
+                connection.use_ways(client_ways(&routing, flow).len() as u8);
                 let machine = Machine::Quic(Box::new(connection));
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             if spec.entry.build == Protocol::Mptcp {
-                let machine = bundles.machine(scenario, cast, number, side, &mut world.network);
+                let machine = bundles.machine(scenario, (cast, &routing), (number, side), &mut world.network);
                 return Side::Machine(Box::new(machine), application, None, ids[number][side]);
             }
             let config = configs.of(spec, || Config::new(&spec.parameters, control_factory(spec)));
@@ -165,7 +166,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
         let ends = [machine(0, sides.client), machine(1, sides.server)];
         world.add_flow(start, sides.client_sends, ends, measure);
         if spec.entry.build == Protocol::Quic {
-            for routes in client_ways(graph, flow).iter().skip(1) {
+            for routes in client_ways(&routing, flow).iter().skip(1) {
                 let added = [&routes.out, &routes.back].map(|steps| add_route(&mut world.network, steps));
                 world.add_way(ids[number], added);
             }
@@ -196,7 +197,13 @@ struct Associations(Vec<(*const TransportSpec, Arc<sctp::Config>)>);
 
 impl Associations {
     /// One side of a flow.
-    fn machine(&mut self, scenario: &Scenario, number: usize, side: usize, network: &mut Network<Body>) -> Machine {
+    fn machine(
+        &mut self,
+        scenario: &Scenario,
+        routing: &Routing<'_>,
+        (number, side): (usize, usize),
+        network: &mut Network<Body>,
+    ) -> Machine {
         let flow = &scenario.flows[number];
         let spec = &flow.transport;
         let config = match self.0.last() {
@@ -209,7 +216,7 @@ impl Associations {
                 config
             }
         };
-        let ways: Vec<_> = association_ways(&scenario.graph, flow)
+        let ways: Vec<_> = association_ways(routing, flow)
             .iter()
             .map(|routes| add_route(network, if side == 0 { &routes.out } else { &routes.back }))
             .collect();
@@ -229,9 +236,8 @@ impl Bundles {
     fn machine(
         &mut self,
         scenario: &Scenario,
-        cast: &Cast,
-        number: usize,
-        side: usize,
+        (cast, routing): (&Cast, &Routing<'_>),
+        (number, side): (usize, usize),
         network: &mut Network<Body>,
     ) -> Machine {
         let flow = &scenario.flows[number];
@@ -244,7 +250,7 @@ impl Bundles {
                 config
             }
         };
-        let known = subflow_ways(&scenario.graph, flow);
+        let known = subflow_ways(routing, flow);
         let route = |routes: &Routes| if side == 0 { routes.out.clone() } else { routes.back.clone() };
         let routes = known.iter().map(|(_, routes)| add_route(network, &route(routes))).collect();
         let mut keys = Stream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
@@ -300,8 +306,7 @@ fn add_route<B: Copy>(network: &mut Network<B>, steps: &[Step]) -> RouteId {
 }
 
 /// The ways of guests' packets: from each of their interfaces to every address that it can reach.
-fn build_guests<B: Copy>(scenario: &Scenario, cast: &Cast, network: &mut Network<B>) -> Guests {
-    let routing = Routing::new(&scenario.graph);
+fn build_guests<B: Copy>(routing: &Routing<'_>, cast: &Cast, network: &mut Network<B>) -> Guests {
     let interfaces = &cast.addresses.interfaces;
     let mut ways = BTreeMap::new();
     for (index, from) in interfaces.iter().enumerate() {
@@ -318,12 +323,12 @@ fn build_guests<B: Copy>(scenario: &Scenario, cast: &Cast, network: &mut Network
     Guests::new(cast.addresses.clone(), ways)
 }
 
-fn build_network<B: Copy>(scenario: &Scenario, scheduler: &mut Wheel) -> Network<B> {
+fn build_network<B: Copy>(scenario: &Scenario, routing: &Routing<'_>, scheduler: &mut Wheel) -> Network<B> {
     let graph = &scenario.graph;
     // A queue of so many BDPs counts the longest round trip among the flows that cross the link.
     let mut base_rtt = vec![Duration::ZERO; 2 * graph.links.len()];
     let every = scenario.flows.iter().filter(|flow| flow.transport.is_multipath());
-    let others: Vec<Routes> = every.flat_map(|flow| every_way(graph, flow)).collect();
+    let others: Vec<Routes> = every.flat_map(|flow| every_way(routing, flow)).collect();
     for routes in scenario.flows.iter().map(|flow| &flow.routes).chain(&others) {
         let rtt = routes.base_rtt(graph);
         for &step in routes.out.iter().chain(&routes.back) {

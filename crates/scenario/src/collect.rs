@@ -13,7 +13,7 @@ use crate::transport::Protocol;
 use crate::visits::{accounts, whole};
 use crate::world::{End, World};
 use vazao_engine::{Duration, Histogram, Time};
-use vazao_network::LinkReport;
+use vazao_network::{LinkReport, Routing};
 use vazao_transport::mptcp;
 use vazao_transport::sctp::Notification;
 
@@ -49,6 +49,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
     let wholes: Vec<_> = rows.iter().zip(&parts).map(|(row, parts)| whole(world, row, parts)).collect();
     let starts = rows.iter().map(|row| world.flows[row.start].start);
     let shares: Vec<f64> = starts.zip(&wholes).map(|(start, whole)| whole.share(start, world.now)).collect();
+    let routing = Routing::new(&scenario.graph);
     let mut paths = Vec::new();
     // Where each flow of the world stands in results: as a flow, and its first path there.
     let mut places = vec![(0, 0); scenario.flows.len()];
@@ -56,7 +57,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         let before = paths.len();
         for (flow, account) in parts {
             places[*flow] = (row, paths.len() - before);
-            paths.extend(path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &scenario.graph, account, world));
+            paths.extend(path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &routing, account, world));
         }
     }
     let kernels = kernels(scenario);

@@ -145,7 +145,7 @@ impl Flows<'_> {
             let application = application.clone();
             let transport = transport.clone();
             let flow = FlowSpec { group, client, server, start, application, streams, transport, routes, part: 0 };
-            if let Some(problem) = ways::misnamed(context.graph, &context.routing, &flow) {
+            if let Some(problem) = ways::misnamed(&context.routing, &flow) {
                 return Err(described.error(problem));
             }
             let connections = flow.visit().map_or(1, |visit| visit.most_connections());

@@ -10,7 +10,7 @@ use crate::table::Cell;
 use crate::ways::{association_ways, client_ways, subflow_ways};
 use crate::world::{End, World};
 use vazao_engine::Duration;
-use vazao_network::{Graph, Step};
+use vazao_network::{Routing, Step};
 use vazao_transport::mptcp::{Subflow, Way};
 use vazao_transport::quic;
 
@@ -64,33 +64,34 @@ struct Place {
 }
 
 impl Place {
-    fn new(graph: &Graph, routes: &Routes) -> Place {
-        let names: Vec<_> = routes.out.iter().map(|&(link, _)| graph.links[link].name.as_str()).collect();
+    fn new(routing: &Routing<'_>, routes: &Routes) -> Place {
+        let names: Vec<_> = routes.out.iter().map(|&(link, _)| routing.graph().links[link].name.as_str()).collect();
         Place {
-            client: Some(interface(graph, routes.out[0])),
-            server: Some(interface(graph, routes.back[0])),
+            client: Some(interface(routing, routes.out[0])),
+            server: Some(interface(routing, routes.back[0])),
             route: Some(names.join(" ")),
         }
     }
 
     /// A subflow's ends are its addresses, whatever interfaces its packets come by.
-    fn of_subflow(graph: &Graph, (way, routes): &(Way, Routes)) -> Place {
-        let name = |first: Step, number: u8| format!("{}.{}", graph.nodes[start(graph, first)].name, number + 1);
+    fn of_subflow(routing: &Routing<'_>, (way, routes): &(Way, Routes)) -> Place {
+        let name =
+            |first: Step, number: u8| format!("{}.{}", routing.graph().nodes[start(routing, first)].name, number + 1);
         let (client, server) = (name(routes.out[0], way.client), name(routes.back[0], way.server));
-        Place { client: Some(client), server: Some(server), ..Place::new(graph, routes) }
+        Place { client: Some(client), server: Some(server), ..Place::new(routing, routes) }
     }
 }
 
 /// The node that a step leaves.
-fn start(graph: &Graph, (link, forward): Step) -> usize {
-    if forward { graph.links[link].source } else { graph.links[link].target }
+fn start(routing: &Routing<'_>, (link, forward): Step) -> usize {
+    if forward { routing.graph().links[link].source } else { routing.graph().links[link].target }
 }
 
 /// The interface by which a route leaves, as in `a.2`.
-fn interface(graph: &Graph, first: Step) -> String {
-    let node = start(graph, first);
-    let number = graph.interfaces(node).iter().position(|&link| link == first.0).expect("a route leaves its host");
-    format!("{}.{}", graph.nodes[node].name, number + 1)
+fn interface(routing: &Routing<'_>, first: Step) -> String {
+    let node = start(routing, first);
+    let number = routing.interfaces(node).iter().position(|&link| link == first.0).expect("a route leaves its host");
+    format!("{}.{}", routing.graph().nodes[node].name, number + 1)
 }
 
 /// A row for each path of an association, or each subflow, one for every other flow: flow `number` of the world, of which
@@ -100,7 +101,7 @@ pub(crate) fn path_rows<P>(
     place: (usize, usize),
     number: usize,
     spec: &FlowSpec,
-    graph: &Graph,
+    routing: &Routing<'_>,
     account: &Account<'_>,
     world: &World<P>,
 ) -> Vec<Row> {
@@ -112,20 +113,20 @@ pub(crate) fn path_rows<P>(
     let span = watched(account.sender.is_over, flow.measure.last_event(), world.now, flow.start);
     let reports = match (machine(flow.sender()), machine(flow.receiver())) {
         (Some(Machine::Sctp(sender)), Some(Machine::Sctp(receiver))) => {
-            association(sender, receiver, span, &association_ways(graph, spec), graph)
+            association(sender, receiver, span, &association_ways(routing, spec), routing)
         }
         (Some(Machine::Mptcp(sender)), receiver) => {
             let receiver = if let Some(Machine::Mptcp(receiver)) = receiver { Some(&**receiver) } else { None };
-            subflows(sender, receiver, span, &subflow_ways(graph, spec), graph)
+            subflows(sender, receiver, span, &subflow_ways(routing, spec), routing)
         }
         (Some(Machine::Quic(sender)), _) if spec.transport.is_multipath() => {
-            connection(sender, &client_ways(graph, spec), graph)
+            connection(sender, &client_ways(routing, spec), routing)
         }
         _ => guest(number, account, world).unwrap_or_else(|| vec![whole(number, account, world)]),
     };
     // Which ways a guest's packets take, its kernel decides.
     let is_known = !(spec.transport.is_multipath() && spec.transport.has_guest());
-    let own = is_known.then(|| Place::new(graph, &spec.routes));
+    let own = is_known.then(|| Place::new(routing, &spec.routes));
     let placed = |report: PathReport| PathReport { place: report.place.or_else(|| own.clone()), ..report };
     let (flow, first) = place;
     reports.into_iter().enumerate().map(|(i, report)| placed(report).row(id, (flow, first + i))).collect()
@@ -137,10 +138,10 @@ fn association(
     receiver: &Multihomed,
     span: Duration,
     ways: &[Routes],
-    graph: &Graph,
+    routing: &Routing<'_>,
 ) -> Vec<PathReport> {
     let report = |(i, path): (usize, PathView)| PathReport {
-        place: ways.get(i).map(|routes| Place::new(graph, routes)),
+        place: ways.get(i).map(|routes| Place::new(routing, routes)),
         bytes: Some(path.stats.bytes),
         packets_sent: Some(path.stats.packets),
         packets_lost: Some(receiver.lost[i]),
@@ -160,13 +161,13 @@ fn subflows(
     receiver: Option<&Bundle>,
     span: Duration,
     ways: &[(Way, Routes)],
-    graph: &Graph,
+    routing: &Routing<'_>,
 ) -> Vec<PathReport> {
     let means = sender.mean_windows(span).chain(std::iter::repeat(None));
     let report = |(subflow, cwnd_mean): (&Subflow, Option<f64>)| {
         let (stats, srtt) = (subflow.tcp().stats(), subflow.tcp().rtt().srtt());
         PathReport {
-            place: ways.get(usize::from(subflow.tuple().way)).map(|way| Place::of_subflow(graph, way)),
+            place: ways.get(usize::from(subflow.tuple().way)).map(|way| Place::of_subflow(routing, way)),
             bytes: Some(stats.bytes),
             packets_sent: Some(stats.segments),
             packets_lost: receiver.map(|receiver| receiver.lost(subflow)),
@@ -182,9 +183,9 @@ fn subflows(
 }
 
 /// The paths of a QUIC connection.
-fn connection(sender: &quic::Connection, ways: &[Routes], graph: &Graph) -> Vec<PathReport> {
+fn connection(sender: &quic::Connection, ways: &[Routes], routing: &Routing<'_>) -> Vec<PathReport> {
     let report = |path: quic::PathView| PathReport {
-        place: ways.get(usize::from(path.way)).map(|routes| Place::new(graph, routes)),
+        place: ways.get(usize::from(path.way)).map(|routes| Place::new(routing, routes)),
         bytes: Some(path.stats.bytes),
         packets_sent: Some(path.stats.packets),
         retransmissions: Some(path.stats.retransmissions),

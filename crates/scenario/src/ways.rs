@@ -4,7 +4,7 @@ use crate::flow::{FlowSpec, Routes};
 use crate::stack::Stack;
 use crate::transport::Protocol;
 use vazao_engine::registry;
-use vazao_network::{Graph, NodeKind, Routing, Step};
+use vazao_network::{NodeKind, Routing, Step};
 use vazao_transport::mptcp::Way;
 
 /// Paths of an association at most.
@@ -15,8 +15,8 @@ const MOST_ADDRESSES: usize = 64;
 
 /// The paths of an association: pairs of interfaces that reach each other, each interface in one of them. The first is
 /// the flow's own route.
-pub(crate) fn association_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    if flow.transport.parameters.flag("multihomed") { paired_ways(graph, flow) } else { vec![flow.routes.clone()] }
+pub(crate) fn association_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
+    if flow.transport.parameters.flag("multihomed") { paired_ways(routing, flow) } else { vec![flow.routes.clone()] }
 }
 
 /// Whether the client of a flow may use others of its interfaces than the one of its route.
@@ -28,13 +28,13 @@ pub(crate) fn leaves_by_several(flow: &FlowSpec) -> bool {
 
 /// The ways of a QUIC connection: from each of the client's interfaces to the server's address that it knows, or to the first
 /// that it can reach from there; the flow's own first.
-pub(crate) fn client_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+pub(crate) fn client_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
     if !leaves_by_several(flow) {
         return ways;
     }
     let known = last(&flow.routes.out);
-    let mut others = ways_between(graph, flow);
+    let mut others = ways_between(routing, flow);
     others.sort_by_key(|way| last(&way.out) != known);
     for way in others {
         let leaves = way.out[0].0;
@@ -47,9 +47,9 @@ pub(crate) fn client_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
     ways
 }
 
-fn paired_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+fn paired_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
-    for way in ways_between(graph, flow) {
+    for way in ways_between(routing, flow) {
         let ends = |routes: &Routes| [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)];
         let [leaves, arrives, answers, returns] = ends(&way);
         let is_pair = leaves == returns && arrives == answers;
@@ -62,20 +62,19 @@ fn paired_ways(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 }
 
 /// The ways that packets of a flow which may use all interfaces of its hosts can take.
-pub(crate) fn every_way(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
+pub(crate) fn every_way(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     match flow.transport.entry.build {
-        Protocol::Mptcp => subflow_ways(graph, flow).into_iter().map(|(_, routes)| routes).collect(),
-        Protocol::Quic => client_ways(graph, flow),
-        _ => ways_between(graph, flow),
+        Protocol::Mptcp => subflow_ways(routing, flow).into_iter().map(|(_, routes)| routes).collect(),
+        Protocol::Quic => client_ways(routing, flow),
+        _ => ways_between(routing, flow),
     }
 }
 
 /// The ways from each interface of a flow's hosts to each of the other's.
-fn ways_between(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
-    let routing = Routing::new(graph);
+fn ways_between(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = Vec::new();
-    for client in interfaces(graph, &routing, &flow.client) {
-        for server in interfaces(graph, &routing, &flow.server) {
+    for client in interfaces(routing, &flow.client) {
+        for server in interfaces(routing, &flow.server) {
             if let (Some((out, _)), Some((back, _))) = (routing.way(client, server), routing.way(server, client)) {
                 ways.push(Routes { out, back });
             }
@@ -89,19 +88,18 @@ fn ways_between(graph: &Graph, flow: &FlowSpec) -> Vec<Routes> {
 ///
 /// A guest answers by the interface whose address it answers from, though: a single mesh to a guest has each of its addresses
 /// only where the way there leads to that interface, or all data that it sends would leave by the first.
-pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)> {
-    let routing = Routing::new(graph);
-    let (client, server) = (node_of(&routing, &flow.client), node_of(&routing, &flow.server));
+pub(crate) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Way, Routes)> {
+    let (client, server) = (node_of(routing, &flow.client), node_of(routing, &flow.server));
     let number = |node: usize, link: usize| {
-        graph.interfaces(node).iter().position(|&known| known == link).expect("a route ends at its host") as u8
+        routing.interfaces(node).iter().position(|&known| known == link).expect("a route ends at its host") as u8
     };
     let own =
         Way { client: number(client, flow.routes.out[0].0), server: number(server, last(&flow.routes.out)), relay: 0 };
     let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.is_managed_by("single-mesh"));
     let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
     let mut ways = vec![(own, flow.routes.clone())];
-    for from in interfaces(graph, &routing, &flow.client) {
-        for to in interfaces(graph, &routing, &flow.server) {
+    for from in interfaces(routing, &flow.client) {
+        for to in interfaces(routing, &flow.server) {
             let way = Way { client: from.1 as u8, server: to.1 as u8, relay: 0 };
             let is_apart = |&(_, arrives): &(_, usize)| way != own && (arrives == to.1 || !keeps_to_interfaces);
             let Some((out, arrives)) = routing.way(from, to).filter(is_apart) else { continue };
@@ -122,9 +120,9 @@ pub(crate) fn subflow_ways(graph: &Graph, flow: &FlowSpec) -> Vec<(Way, Routes)>
 }
 
 /// What of the interfaces and relays that a Multipath TCP flow names is not there.
-pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+pub(crate) fn misnamed(routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
     if flow.transport.entry.build == Protocol::Quic {
-        let count = client_ways(graph, flow).len() as u64;
+        let count = client_ways(routing, flow).len() as u64;
         let parameters = &flow.transport.parameters;
         let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
         let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
@@ -135,7 +133,7 @@ pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) ->
     let parameters = &flow.transport.parameters;
     let relays = parameters.names("relays");
     if let Some(unknown) = relays.iter().find(|relay| routing.router(relay).is_none()) {
-        let routers = graph.nodes.iter().filter(|node| node.kind == NodeKind::Router);
+        let routers = routing.graph().nodes.iter().filter(|node| node.kind == NodeKind::Router);
         let known = routers.map(|node| node.name.as_str());
         return Some(format!("relays: {}", registry::unknown("router", unknown, known)));
     }
@@ -143,14 +141,14 @@ pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) ->
         return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
     }
     for host in [&flow.client, &flow.server] {
-        let count = graph.interfaces(node_of(routing, host)).len();
+        let count = routing.interfaces(node_of(routing, host)).len();
         if count > MOST_ADDRESSES {
             return Some(format!(
                 "{host} has {count} interfaces; over Multipath TCP a host has {MOST_ADDRESSES} at most"
             ));
         }
     }
-    let count = graph.interfaces(node_of(routing, &flow.client)).len() as u64;
+    let count = routing.interfaces(node_of(routing, &flow.client)).len() as u64;
     let changed = parameters.schedule("changes").iter().map(|change| change.which);
     let (key, number) = (parameters.integers("backups").iter().map(|&number| ("backups", number)))
         .chain(changed.map(|number| ("changes", number)))
@@ -159,13 +157,9 @@ pub(crate) fn misnamed(graph: &Graph, routing: &Routing<'_>, flow: &FlowSpec) ->
 }
 
 /// A host's interfaces: its node and their numbers from 0.
-fn interfaces<'a>(
-    graph: &'a Graph,
-    routing: &Routing<'_>,
-    address: &str,
-) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+fn interfaces(routing: &Routing<'_>, address: &str) -> impl Iterator<Item = (usize, usize)> + use<> {
     let node = node_of(routing, address);
-    (0..graph.interfaces(node).len()).map(move |number| (node, number))
+    (0..routing.interfaces(node).len()).map(move |number| (node, number))
 }
 
 /// The node of an address.
