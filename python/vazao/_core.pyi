@@ -246,5 +246,6 @@ def packets(path: str) -> Any:
     Raises `OSError` and `ScenarioError`.
     """
 
+def memory_left() -> int | None: ...
 def registry() -> str:
     """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""

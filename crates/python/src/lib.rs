@@ -8,6 +8,7 @@ mod control;
 mod convert;
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
 mod guests;
+mod memory;
 mod packets;
 mod registries;
 mod runner;
@@ -123,6 +124,7 @@ fn load(
             .map(|(name, path, version, config, digest, hz)| (name, Kernel { path, version, config, digest, hz }))
             .collect(),
         files: files_beside(file),
+        memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
     for (key, name, class, fingerprint) in plugins {
@@ -196,6 +198,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::memory_left, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run_many, module)?)?;
     Ok(())

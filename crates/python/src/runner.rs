@@ -1,6 +1,7 @@
 //! Running scenarios on threads, with Python free to run, report and interrupt.
 
 use crate::arrow::PyTable;
+use crate::memory::Limit;
 use crate::user::UserError;
 use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
@@ -194,6 +195,7 @@ fn attend(
     py: Python<'_>,
     messages: &Mutex<mpsc::Receiver<Message>>,
     stop: &AtomicBool,
+    limit: Limit,
     mut on_message: impl FnMut(usize, PyOutcome) -> PyResult<()>,
     mut on_tick: impl FnMut() -> PyResult<()>,
 ) -> PyResult<()> {
@@ -209,7 +211,7 @@ fn attend(
             Ok((_, Err(reason))) => Err(stopped(reason)),
         };
         if ended.is_ok() {
-            ended = step.and_then(|()| on_tick()).and_then(|()| py.check_signals());
+            ended = step.and_then(|()| on_tick()).and_then(|()| py.check_signals()).and_then(|()| limit.check());
             if ended.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -228,6 +230,7 @@ pub fn run(
     qlog: Option<PathBuf>,
 ) -> PyResult<PyOutcome> {
     let directories = Directories { pcap, qlog };
+    let limit = Limit::now()?;
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
@@ -241,6 +244,7 @@ pub fn run(
         py,
         &receiver,
         &stop,
+        limit,
         |_, outcome| {
             result = Some(outcome);
             Ok(())
@@ -263,6 +267,7 @@ pub fn run_many(
     on_outcome: Bound<'_, PyAny>,
     on_tick: Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    let limit = Limit::now()?;
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
@@ -289,6 +294,7 @@ pub fn run_many(
         py,
         &receiver,
         &stop,
+        limit,
         |index, outcome| on_outcome.call1((index, outcome)).map(drop),
         || on_tick.call0().map(drop),
     );

@@ -1,6 +1,7 @@
 //! The `flow` tables: who sends what to whom, over which transport.
 
 use crate::document::ScenarioError;
+use crate::memory::{self, Budget};
 use crate::reader::{Item, LONGEST, Table, duration};
 use crate::stack::Stack;
 use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, read_transport};
@@ -89,6 +90,7 @@ pub(crate) struct Context<'a> {
     pub until: Option<Time>,
     pub seed: u64,
     pub extensions: &'a Extensions,
+    pub budget: &'a Budget,
 }
 
 pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSpec>> {
@@ -97,6 +99,8 @@ pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSp
     for (group, item) in item.into_list().into_iter().enumerate() {
         flows.read(group, item.into_table()?)?;
     }
+    let (guests, bytes) = memory::of_guests(&flows.all);
+    context.budget.take(guests, "hosts that are guests", bytes).map_err(|problem| whole.error(problem))?;
     if flows.all.is_empty() {
         return Err(whole.error("is empty; write one [[flow]] table for each flow, and let one arrive before the end"));
     }
@@ -115,7 +119,8 @@ impl Flows<'_> {
     /// Reads the flows of one table.
     fn read(&mut self, group: usize, mut table: Table) -> Result<()> {
         let context = self.context;
-        let count = table.take("count").map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
+        let number = table.take("count");
+        let count = number.as_ref().map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
         let named = [table.take("client"), table.take("server")];
         let start = table.take("start").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
         let spread =
@@ -132,6 +137,15 @@ impl Flows<'_> {
             .or_else(|| unending(context, &application, &transport));
         if let Some(problem) = problem {
             return Err(app.error(problem));
+        }
+        let each = memory::of_flow(&transport);
+        let take = |flows: u64| {
+            let told = number.as_ref().unwrap_or(&app);
+            context.budget.take(flows, &format!("flows over {}", transport.entry.name), each).map_err(|e| told.error(e))
+        };
+        if arrivals.is_none() {
+            let connections = visit(&application, first).map_or(1, |visit| visit.most_connections()) as u64;
+            take(count.saturating_mul(connections))?;
         }
         for _ in 0..count {
             let streams = Streams { seed: context.seed, flow: self.described };
@@ -151,7 +165,11 @@ impl Flows<'_> {
             let connections = flow.visit().map_or(1, |visit| visit.most_connections());
             match &arrivals {
                 None => self.all.extend((0..connections as u32).map(|part| FlowSpec { part, ..flow.clone() })),
-                Some(process) => self.all.extend(expand(process, flow, context, &app)?),
+                Some(process) => {
+                    let arriving = expand(process, flow, context, &app)?;
+                    take(arriving.len() as u64)?;
+                    self.all.extend(arriving);
+                }
             }
         }
         table.finish()

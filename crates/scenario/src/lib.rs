@@ -19,6 +19,7 @@ mod library;
 mod link;
 mod machine;
 mod measure;
+mod memory;
 mod meter;
 mod middlebox;
 mod multihomed;

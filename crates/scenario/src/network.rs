@@ -3,6 +3,7 @@
 use crate::document::ScenarioError;
 use crate::files::Files;
 use crate::link::{direction_json, read_line, read_line_table};
+use crate::memory::{self, Budget};
 use crate::reader::{Item, Table};
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::Kind;
@@ -11,7 +12,7 @@ use vazao_network::{Graph, Node, NodeKind};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-pub(crate) fn read_network(mut table: Table, files: &Files) -> Result<Graph> {
+pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> Result<Graph> {
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
     let item = table.require("topology", &format!("one of {}", names.join(", ")))?;
     let entry = vazao_engine::registry::find("topology", TOPOLOGIES, item.text()?).map_err(|e| item.error(e))?;
@@ -20,7 +21,10 @@ pub(crate) fn read_network(mut table: Table, files: &Files) -> Result<Graph> {
         "path" => topology::path(&read_lines(table.require("link", LINES)?, files)?),
         "multipath" => topology::multipath(&read_lines(table.require("path", LINES)?, files)?),
         "dumbbell" => {
-            let pairs = table.take("pairs").map_or(Ok(1), |i| i.whole(Kind::Integer(1, 100_000)))? as usize;
+            let number = table.take("pairs");
+            let pairs = number.as_ref().map_or(Ok(1), |i| i.whole(Kind::Integer(1, 100_000)))? as usize;
+            let told = number.unwrap_or_else(|| item.clone());
+            budget.take(2 * pairs as u64, "access links", memory::LINK).map_err(|problem| told.error(problem))?;
             let bottleneck = read_line(table.require("bottleneck", LINE)?, files)?;
             let item = table.require("access", LINE)?;
             let access = read_lines(item.clone(), files)?;

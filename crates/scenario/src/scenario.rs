@@ -2,6 +2,7 @@
 
 use crate::document::{self, Node, ScenarioError, Value};
 use crate::flow::{Context, FlowSpec, flow_json, read_flows};
+use crate::memory::Budget;
 use crate::network::read_network;
 use crate::reader::{Item, LONGEST, duration};
 use crate::transport::{Extensions, TransportSpec, transport_json};
@@ -109,10 +110,13 @@ impl Scenario {
             None => None,
         };
         let network = table.require("network", "a table with topology and links")?;
-        let graph = read_network(network.into_table()?, &extensions.files)?;
+        let budget = Budget::new(extensions.memory);
+        let graph = read_network(network.into_table()?, &extensions.files, &budget)?;
         let flows = table.require("flow", "one [[flow]] table for each flow")?;
-        let flows =
-            read_flows(flows, &Context { graph: &graph, routing: Routing::new(&graph), until, seed, extensions })?;
+        let flows = read_flows(
+            flows,
+            &Context { graph: &graph, routing: Routing::new(&graph), until, seed, extensions, budget: &budget },
+        )?;
         let trace = match table.take("trace") {
             Some(item) => read_trace(item)?,
             None => TraceSpec::default(),

@@ -98,6 +98,8 @@ pub struct Extensions {
     pub kernels: Kernels,
     /// Files that it names.
     pub files: Files,
+    /// Bytes of memory that its run may take; without a number, whatever there is.
+    pub memory: Option<u64>,
 }
 
 /// Linux's congestion controls: our name, the kernel's. Linux's Westwood is what is called Westwood+ elsewhere.

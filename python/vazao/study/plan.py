@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import polars as pl
@@ -25,6 +26,10 @@ GUEST_PACKETS_PER_CORE_SECOND = 20e3
 def seconds(scenario: _core.Scenario) -> float:
     """An estimate of the time a run takes on one core."""
     return scenario.hops() / HOPS_PER_CORE_SECOND + scenario.guest_packets() / GUEST_PACKETS_PER_CORE_SECOND
+
+
+PLANNED_BYTES = 20_000
+"""Memory of a run that is planned, the scenario of an ordinary one with it."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +107,24 @@ def plan(study: Study, size: Size) -> Plan:
 
     Raises `StudyError` where a combination of levels makes no valid scenario, naming part and levels.
     """
+    _check_room(study, size)
     runs = [run for part in study.parts for run in _part_runs(study, part, size)]
     return Plan(study, size, runs)
+
+
+def _check_room(study: Study, size: Size) -> None:
+    """Whether there is memory for the plan, before it is made. Raises `StudyError`."""
+    left = _core.memory_left()
+    for part in study.parts:
+        levels = (len(factor.at(size)) for factor in part.factors)
+        combinations = len(part.runs) if part.design == "list" else prod(levels)
+        replications = getattr(part.replications, size)
+        runs = combinations * replications
+        if left is not None and runs * PLANNED_BYTES > left:
+            told = f"{combinations} combinations, each {replications} times"
+            most = f"{left // PLANNED_BYTES} runs fit into the memory that may be taken"
+            raise StudyError(f"{study.file}: part {part.name!r} has {told}, but {most}; write fewer replications")
+        left = None if left is None else left - runs * PLANNED_BYTES
 
 
 def design_columns(study: Study) -> dict[str, pl.DataType]:

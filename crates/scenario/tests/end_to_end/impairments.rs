@@ -129,7 +129,7 @@ fn traces_are_read_where_the_scenario_is() {
     assert_eq!(steady.graph.links[0].forward.rate.as_bps(), 12_000_000);
     let message = |rate: &str| load(rate).unwrap_err().to_string();
     for (rate, parts) in [
-        (r#"{ trace = "bad.trace" }"#, ["network.link.rate", "bad.trace:3: \"x\" is not a whole number"]),
+        (r#"{ trace = "bad.trace" }"#, ["network.link.rate", "bad.trace:3: is not a whole number"]),
         (r#"{ trace = "none.trace" }"#, ["network.link.rate", "\"none.trace\": cannot be read"]),
         (r#"{ repeat = "1 s" }"#, ["network.link.rate", "write \"10 Mbps\""]),
         ("[]", ["network.link.rate", "is empty"]),

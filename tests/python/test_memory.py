@@ -1,0 +1,116 @@
+"""Memory is estimated and refused before it is taken, and watched while a run goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command import vazao
+
+FLOWS = """
+until = "1 s"
+[network]
+topology = "dumbbell"
+pairs = {pairs}
+access = {{ rate = "100 Mbps", delay = "5 ms" }}
+bottleneck = {{ rate = "10 Gbps", delay = "20 ms" }}
+[[flow]]
+count = {count}
+app = {{ kind = "upload", size = "10 MB" }}
+transport = {transport}
+"""
+
+MEASURE = """
+import sys, resource
+from vazao import _core
+def peak():
+    status = open("/proc/self/status").read()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+before = peak()
+_core.run(_core.load(sys.stdin.read()))
+print(peak() - before)
+"""
+
+
+def taken(text: str) -> int:
+    """Bytes that reading and running a scenario takes."""
+    done = subprocess.run([sys.executable, "-c", MEASURE], input=text, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+TRANSPORTS = ["tcp", "udp", "sctp", "mptcp", "quic"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_estimate_is_no_less_than_what_is_taken(tmp_path: Path, transport: str) -> None:
+    named = '{ kind = "udp", rate = "1 Mbps" }' if transport == "udp" else f'"{transport}"'
+    text = FLOWS.format(pairs=1000, count=1000, transport=named)
+    bytes_taken = taken(text)
+    path = tmp_path / "scenario.toml"
+    path.write_text(text)
+    # What an idle process has comes on top, so that a limit of what was taken alone is too little.
+    done = vazao("check", path, VAZAO_MEMORY=f"{bytes_taken} B")
+    assert done.code == 2, done
+    assert "of memory" in done.err
+    assert vazao("check", path, VAZAO_MEMORY="2 GB").code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ("flow.0.count=300000", "flow.0.count"),
+        ("network.pairs=100000", "network.pairs"),
+        ('flow.0.transport={ kind = "quic", streams = 10000 }', "flow.0.count"),
+        ('flow.0.transport={ kind = "sctp", streams = 65535 }', "flow.0.count"),
+        ('flow.0.app={ kind = "arrivals", interval = "1 us", count = 900000, sizes = "10 kB" }', "flow.0.count"),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_once(tmp_path: Path, change: str, key: str) -> None:
+    path = tmp_path / "scenario.toml"
+    text = FLOWS.format(pairs=2, count=1000, transport='"tcp"')
+    path.write_text(text.replace(', size = "10 MB"', "") if "arrivals" in change else text)
+    done = vazao("run", path, "--set", change, VAZAO_MEMORY="1 GB")
+    assert done.code == 2, done
+    assert f"{key}: " in done.err
+    assert "of memory" in done.err
+
+
+def test_replications_that_cannot_be_planned_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    scenario = FLOWS.format(pairs=1, count=1, transport='"tcp"').replace("[[flow]]", "[[scenario.flow]]")
+    scenario = scenario.replace("[network]", "[scenario.network]").replace('until = "1 s"', "")
+    design = '[study]\nname = "many"\ntitle = "Many"\n[design]\nkind = "factorial"\nreplications = 1000000000\n'
+    path.write_text(design + scenario)
+    for command in (["check", path], ["run", path, "--out", tmp_path / "out"]):
+        done = vazao(*command)
+        assert done.code == 2, done
+        assert "each 1000000000 times" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_grows_beyond_the_limit_is_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text("""
+    until = "1000 s"
+    [network]
+    topology = "point-to-point"
+    link = { rate = "1 kbps", delay = "10 ms", queue = "1000 GB" }
+    [[flow]]
+    app = "upload"
+    transport = { kind = "udp", rate = "10 Gbps" }
+    """)
+    done = vazao("run", path, "--json", VAZAO_MEMORY="500 MB")
+    assert done.code == 1, done
+    assert "VAZAO_MEMORY" in done.err
+    assert not done.out
+
+
+def test_a_limit_that_is_no_size_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text(FLOWS.format(pairs=1, count=1, transport='"tcp"'))
+    done = vazao("run", path, VAZAO_MEMORY="much")
+    assert done.code == 2
+    assert 'VAZAO_MEMORY: "much" is not a size' in done.err
