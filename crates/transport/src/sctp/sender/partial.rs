@@ -20,6 +20,9 @@ pub(in crate::sctp) struct Partial {
     /// What the last FORWARD TSN said, and when; and whether one is to leave.
     told: (u64, Time),
     due: bool,
+    /// The highest number given up before `advanced` in each stream, ordered and unordered apart, and its TSN. Those that are
+    /// acknowledged stay until the next FORWARD TSN.
+    skips: BTreeMap<(u16, bool), (u64, u64)>,
     /// The messages, by their numbers among all.
     pub abandoned: RangeSet,
     /// Those of which the peer will deliver nothing any more, until someone asks.
@@ -222,7 +225,13 @@ impl Sender {
     pub(super) fn advance_point(&mut self, now: Time) {
         let Some(partial) = &mut self.partial else { return };
         partial.advanced = partial.advanced.max(self.records.first);
-        while partial.advanced < self.records.next() && self.records.get(partial.advanced).place == Place::Abandoned {
+        while partial.advanced < self.records.next()
+            && let record = self.records.get(partial.advanced)
+            && record.place == Place::Abandoned
+        {
+            if let Some(key) = skipped(record, self.interleaved) {
+                partial.skips.insert(key, (record.number, partial.advanced));
+            }
             partial.advanced += 1;
         }
         let (told, when) = partial.told;
@@ -250,28 +259,36 @@ impl Sender {
         let Some(partial) = self.partial.as_mut().filter(|partial| partial.due) else { return 0 };
         partial.due = false;
         // Step C4: the highest number of each stream, as many as fit.
-        let mut highest: BTreeMap<(u16, bool), u64> = BTreeMap::new();
-        for tsn in self.records.first..partial.advanced {
-            let record = self.records.get(tsn);
-            let unordered = record.flags.has(DataFlags::UNORDERED);
-            if unordered && !self.interleaved {
-                continue;
+        partial.skips.retain(|_, (_, tsn)| *tsn >= self.records.first);
+        if forward_bytes(partial.skips.len(), self.interleaved) > room {
+            partial.skips.clear();
+            for tsn in self.records.first..partial.advanced {
+                let record = self.records.get(tsn);
+                let Some(key) = skipped(record, self.interleaved) else { continue };
+                let is_new = !partial.skips.contains_key(&key);
+                if is_new && forward_bytes(partial.skips.len() + 1, self.interleaved) > room {
+                    partial.advanced = tsn;
+                    break;
+                }
+                partial.skips.insert(key, (record.number, tsn));
             }
-            let key = (record.stream, unordered);
-            if !highest.contains_key(&key) && forward_bytes(highest.len() + 1, self.interleaved) > room {
-                partial.advanced = tsn;
-                break;
-            }
-            highest.insert(key, record.number);
         }
         partial.told = (partial.advanced, now);
         out.forward = Some(self.initial.wrapping_add(partial.advanced as u32).wrapping_sub(1));
-        let skip =
-            |((stream, unordered), number): ((u16, bool), u64)| Skip { stream, unordered, number: number as u32 };
-        out.skips.extend(highest.into_iter().map(skip));
+        let skip = |(&(stream, unordered), &(number, _)): (&(u16, bool), &(u64, u64))| {
+            let number = number as u32;
+            Skip { stream, unordered, number }
+        };
+        out.skips.extend(partial.skips.iter().map(skip));
         out.interleaved = self.interleaved;
         forward_bytes(out.skips.len(), self.interleaved)
     }
+}
+
+/// What a FORWARD TSN names a chunk by, if it does: ordered messages by their streams, with I-DATA unordered ones as well.
+fn skipped(record: &Record, interleaved: bool) -> Option<(u16, bool)> {
+    let unordered = record.flags.has(DataFlags::UNORDERED);
+    (interleaved || !unordered).then_some((record.stream, unordered))
 }
 
 #[cfg(test)]
