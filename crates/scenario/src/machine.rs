@@ -86,6 +86,16 @@ impl Machine {
         }
     }
 
+    /// Gives back memory that it needs only while it is busy.
+    pub fn shrink(&mut self) {
+        match self {
+            Machine::Tcp(connection) => connection.shrink(),
+            Machine::Sctp(end) => end.association.shrink(),
+            Machine::Quic(connection) => connection.shrink(),
+            Machine::Udp(_) | Machine::Mptcp(_) | Machine::Library(_) => {}
+        }
+    }
+
     /// Why it gave up, if it did.
     pub fn failure(&self) -> Option<String> {
         match self {

@@ -567,7 +567,8 @@ impl<P: Probe> World<P> {
     /// One of our machines is done.
     #[cold]
     fn end(&mut self, index: usize) {
-        let endpoint = &self.endpoints[index];
+        let endpoint = &mut self.endpoints[index];
+        endpoint.machine.shrink();
         let (flow, side, peer) = (endpoint.flow as usize, usize::from(endpoint.side), endpoint.peer as usize);
         let failed = endpoint.machine.failure().is_some();
         self.close(flow, side, failed);

@@ -5,6 +5,10 @@
 pub struct RangeSet(Vec<(u64, u64)>);
 
 impl RangeSet {
+    /// Gives back memory that the ranges do not need.
+    pub fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
     /// Adds `start..end` and reports each part of it that was not in the set before, in ascending order. The cost grows
     /// with what is new, not with what is stored (but for one binary search).
     #[inline]

@@ -82,6 +82,14 @@ pub(crate) struct SentPackets {
 }
 
 impl SentPackets {
+    /// Gives back memory that nothing uses any more.
+    pub fn shrink(&mut self) {
+        self.packets.shrink_to_fit();
+        self.acked.shrink();
+        if let Some(rates) = &mut self.rates {
+            rates.1.shrink_to_fit();
+        }
+    }
     /// Measures delivery rates from now on.
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());

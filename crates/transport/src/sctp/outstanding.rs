@@ -89,6 +89,10 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
+    /// Gives back memory that nothing uses any more.
+    pub fn shrink(&mut self) {
+        self.records.shrink_to_fit();
+    }
     pub fn next(&self) -> u64 {
         self.first + self.records.len() as u64
     }

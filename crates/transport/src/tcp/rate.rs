@@ -19,6 +19,10 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
+    /// Gives back memory that nothing uses any more.
+    pub fn shrink(&mut self) {
+        self.packets.shrink_to_fit();
+    }
     /// A segment is sent for the first time: see [`DeliveryRate::on_sent`].
     pub fn push(&mut self, now: Time, outstanding: u64, in_flight: u64) {
         let packet = self.sampler.on_sent(now, outstanding, in_flight);

@@ -128,6 +128,15 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Gives back memory that nothing uses any more.
+    pub fn shrink(&mut self) {
+        self.segments.shrink_to_fit();
+        self.ranges.shrink();
+        self.fresh = Vec::new();
+        if let Some(rates) = &mut self.rates {
+            rates.shrink();
+        }
+    }
     #[inline]
     pub fn push(&mut self, start: u64, span: u32, now: Time) {
         self.segments.push_back(Sent { start, at: now, span, state: Mark::default() });

@@ -22,6 +22,7 @@ use super::ecn::Marking;
 use super::event::{Drop, Event, Phase};
 use super::frame::Frame;
 use super::packet::{Address, Kind, Space};
+use super::sent::SentPackets;
 use super::stream::{Stream as Flow, Window};
 use crate::{Bucket, RttEstimator};
 use carrier::Carrier;
@@ -230,6 +231,11 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         self.life != Life::Open
             && (self.failure.is_some() || self.streams.map.values().all(|stream| stream.inc.is_read()))
+    }
+    /// Gives back memory that a connection needs only while it is busy.
+    pub fn shrink(&mut self) {
+        let recoveries = self.paths.iter_mut().map(|path| &mut path.recovery);
+        recoveries.flat_map(|recovery| &mut recovery.spaces).for_each(SentPackets::shrink);
     }
     /// Its congestion windows in bytes, of all paths that are open.
     pub fn cwnd(&self) -> u64 {

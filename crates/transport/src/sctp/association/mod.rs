@@ -158,6 +158,10 @@ impl Association {
         let is_shut = (self.was_open || self.closing) && self.rx.unread() == 0;
         self.state == State::Closed && (self.failure.is_some() || is_shut)
     }
+    /// Gives back memory that an association needs only while it is busy.
+    pub fn shrink(&mut self) {
+        self.tx.records.shrink();
+    }
     /// What it counted.
     pub fn stats(&self) -> &Stats {
         &self.tx.stats

@@ -176,6 +176,10 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Closed | State::TimeWait)
     }
+    /// Gives back memory that a connection needs only while it is busy.
+    pub fn shrink(&mut self) {
+        self.tx.board.shrink();
+    }
     /// What it counted.
     pub fn stats(&self) -> &Stats {
         &self.tx.stats
