@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from vazao import _core, findings
+from vazao import _core, findings, inputs
 from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.result import table
 from vazao.statistics import two_level_effects
@@ -166,17 +166,19 @@ def run(
     rehearse(study)
     directory = Path(out) if out is not None else default_directory(study.name)
     begun = read_manifest(directory) or {}
-    planned = plan(study, size or begun.get("size", "quick"))
+    planned = plan(study.with_inputs(inputs.kept(directory, begun)), size or begun.get("size", "quick"))
     manifest = manifest_of(planned)
     if there := check_usable(directory, manifest):
         # A kernel that made rows stays theirs, although it may be gone.
         kernels = manifest["kernels"] | {name: sha for name, sha in there.get("kernels", {}).items() if sha}
-        noted = {"kernels": kernels, "not_run": there.get("not_run", {})}
+        digests = there.get("inputs", {}) | manifest["inputs"]
+        noted = {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
         # A quick study asked of a directory that was begun as full is a part of what belongs there.
         manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
     with writing(directory, manifest, study.text) as writer:
+        inputs.keep(directory, planned.inputs)
         started = _run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
-    campaign = Campaign(study, directory, started)
+    campaign = Campaign(planned.study, directory, started)
     findings.write(campaign.findings, directory)
     return campaign
 
@@ -189,7 +191,8 @@ def open_campaign(directory: str | Path) -> Campaign:
         raise ResultsError(f"{directory}: holds the results of a scenario, not of a study")
     path = directory / STUDY
     study = parse_study(read_text(path), str(path))
-    return Campaign(study.changed(store.manifest["overrides"], store.manifest["seed"]), directory)
+    study = study.changed(store.manifest["overrides"], store.manifest["seed"])
+    return Campaign(study.with_inputs(inputs.kept(directory, store.manifest)), directory)
 
 
 def manifest_of(planned: Plan) -> dict[str, Any]:
@@ -221,6 +224,7 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "order": _order(planned),
         "versions": versions(),
         "kernels": planned.kernels,
+        "inputs": inputs.digests(planned.inputs),
         "not_run": {},
     }
 

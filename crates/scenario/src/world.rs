@@ -8,7 +8,7 @@ use crate::multihomed::Parcel;
 use crate::pool::Pool;
 use crate::probe::{FlowEnd, Probe};
 use crate::visits::Visited;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
@@ -262,9 +262,10 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`.
+    /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`; who shows how far
+    /// the run is finds the time in nanoseconds in `clock`.
     #[inline(never)]
-    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool) -> Result<(), Stopped> {
+    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
         let network_slots = self.network.slots();
@@ -285,6 +286,9 @@ impl<P: Probe> World<P> {
             if self.events.is_multiple_of(STOP_CHECK) {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Stopped::Cancelled);
+                }
+                if let Some(clock) = clock {
+                    clock.store(time.as_nanos(), Ordering::Relaxed);
                 }
                 self.probe.check().map_err(Stopped::Probe)?;
             }

@@ -10,6 +10,7 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
+from vazao.inputs import Input, inputs_of
 from vazao.loading import load
 from vazao.study.design import Combination, combinations
 from vazao.study.guests import kernels, lacking
@@ -24,7 +25,8 @@ GUEST_PACKETS_PER_CORE_SECOND = 20e3
 
 def seconds(scenario: _core.Scenario) -> float:
     """An estimate of the time a run takes on one core."""
-    return scenario.hops() / HOPS_PER_CORE_SECOND + scenario.guest_packets() / GUEST_PACKETS_PER_CORE_SECOND
+    hops, packets, guests, _ = scenario.work()
+    return hops / HOPS_PER_CORE_SECOND + packets / GUEST_PACKETS_PER_CORE_SECOND
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Plan:
     @property
     def hops(self) -> float:
         """An estimate of the packet-hops of all runs that can be run here."""
-        return sum(scenario.hops() for scenario in self.runnable)
+        return sum(scenario.work()[0] for scenario in self.runnable)
 
     @cached_property
     def scenarios(self) -> list[_core.Scenario]:
@@ -91,6 +93,11 @@ class Plan:
     def kernels(self) -> dict[str, str | None]:
         """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
         return {name: digest for scenario in self.scenarios for name, digest in kernels(scenario).items()}
+
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """The files that its scenarios name, by these names."""
+        return inputs_of(self.scenarios)
 
     def seconds(self, jobs: int) -> float:
         """An estimate of the time that the runs that can be run take on `jobs` cores."""
@@ -138,7 +145,7 @@ def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> 
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
     try:
-        return load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed)
+        return load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed, inputs=study.inputs)
     except ScenarioError as error:
         raise StudyError(f"{_where(study, part, combination)}: {error}") from None
 

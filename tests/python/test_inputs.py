@@ -1,0 +1,149 @@
+"""Files that scenarios name: one that changed is another run, and copies stay with the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command import Vazao, caller
+from vazao import campaign
+from vazao.errors import ResultsError
+from vazao.loading import load
+from vazao.store import Store
+from vazao.study import load_study
+
+STUDY = """
+[study]
+name = "traced"
+title = "Over a recorded link"
+[scenario]
+name = "traced"
+[scenario.network]
+topology = "point-to-point"
+link = { rate = { trace = "uplink.trace" }, delay = "5 ms" }
+[[scenario.flow]]
+app = { kind = "upload", size = "100 kB" }
+[[part]]
+name = "main"
+replications = { quick = 1, full = 2 }
+[[part.factor]]
+name = "delay"
+sets = "network.link.delay"
+levels = ["5 ms", "10 ms"]
+"""
+SLOW, FAST = "4\n8\n12\n", "1\n2\n3\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a study and a scenario beside their trace."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "traced.toml").write_text(STUDY)
+    (folder / "one.toml").write_text(STUDY.partition("[scenario]")[2].partition("[[part]]")[0].replace("scenario.", ""))
+    (folder / "uplink.trace").write_text(SLOW)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
+    return caller(monkeypatch, capsys)
+
+
+def test_another_content_is_another_run(here: Path) -> None:
+    def loaded() -> tuple[str, list[tuple[str, Path, str]]]:
+        scenario = load((here / "one.toml").read_text(), file=str(here / "one.toml"))
+        return scenario.run_id, scenario.inputs
+
+    slow, inputs = loaded()
+    assert inputs == [("uplink.trace", here / "uplink.trace", hashlib.sha256(SLOW.encode()).hexdigest())]
+    (here / "uplink.trace").write_text(FAST)
+    assert loaded()[0] != slow
+    (here / "uplink.trace").write_text(SLOW)
+    assert loaded()[0] == slow
+
+
+@pytest.mark.parametrize(("name", "size"), [("traced.toml", "--quick"), ("traced.toml", "--full"), ("one.toml", None)])
+def test_a_changed_trace_is_refused_by_its_name(name: str, size: str | None, here: Path, vazao: Vazao) -> None:
+    again = ("run", str(here / name), "--out", "r", *([size] if size and size != "--quick" else []))
+    assert vazao("run", str(here / name), "--out", "r").code == 0
+    before = {path: path.read_bytes() for path in Path("r").rglob("*.parquet")}
+    (here / "uplink.trace").write_text(FAST)
+    answer = vazao(*again)
+    assert answer.code == 2
+    assert "holds results of another input uplink.trace (sha256 " in answer.err
+    assert {path: path.read_bytes() for path in Path("r").rglob("*.parquet")} == before
+    (here / "uplink.trace").write_text(SLOW)
+    assert vazao(*again).code == 0
+
+
+@pytest.mark.parametrize("name", ["traced.toml", "one.toml"])
+def test_inputs_are_kept_and_gone_on_from(name: str, here: Path, tmp_path: Path, vazao: Vazao) -> None:
+    assert vazao("run", str(here / name), "--out", "r").code == 0
+    digest = hashlib.sha256(SLOW.encode()).hexdigest()
+    assert json.loads(Path("r/manifest.json").read_text())["inputs"] == {"uplink.trace": digest}
+    assert Path("r/inputs", digest).read_text() == SLOW
+    # Only the description and the results reach another machine.
+    (tmp_path / "there").mkdir()
+    shutil.copy(here / name, tmp_path / "there")
+    shutil.move("r", tmp_path / "there")
+    shutil.rmtree(here)
+    full = ["--full"] if name == "traced.toml" else []
+    assert vazao("run", f"there/{name}", "--out", "there/r", *full).code == 0
+    assert vazao("run", f"there/{name}", "--out", "there/other").code == 2
+    if full:
+        assert Store("there/r").read("runs").height == 4
+        assert vazao("report", "there/r").code == 0
+        assert vazao("run", "there/r/study.toml", "--out", "there/r").code == 0
+
+
+def test_a_manifest_leads_to_no_other_file(here: Path) -> None:
+    done = campaign.run(load_study(here / "traced.toml"), out="r")
+    manifest = json.loads(Path("r/manifest.json").read_text())
+    for elsewhere in ("../../here/uplink.trace", str(here / "uplink.trace"), 5):
+        manifest["inputs"] = {"uplink.trace": elsewhere}
+        Path("r/manifest.json").write_text(json.dumps(manifest))
+        assert campaign.open_campaign("r").study.inputs == {}
+    assert done.study.inputs == {}
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "design": {"old": '"10 ms"]', "new": '"20 ms"]'},
+    "seed": {"seed": 9},
+    "set of --set changes": {"overrides": [("network.link.queue", "9 packets")]},
+    "input uplink.trace": {"trace": FAST},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_parts_of_another_design_are_refused(what: str, here: Path, vazao: Vazao) -> None:
+    campaign.run(load_study(here / "traced.toml"), out="r")
+    how = OTHERS[what]
+    (here / "uplink.trace").write_text(how.get("trace", SLOW))
+    (here / "other.toml").write_text(STUDY.replace(how.get("old", ""), how.get("new", "")))
+    other = load_study(here / "other.toml").changed(how.get("overrides", ()), how.get("seed"))
+    campaign.run(other, out="other")
+    (here / "uplink.trace").write_text(SLOW)
+    for part in Path("other").glob("*/*.parquet"):
+        shutil.copy(part, Path("r", part.parent.name, "000777.parquet"))
+    for command in (("show", "r"), ("run", str(here / "traced.toml"), "--out", "r"), ("report", "r")):
+        answer = vazao(*command)
+        assert answer.code == 2, (command, answer.out)
+        assert f"000777.parquet: is of another {what}" in answer.err
+    for part in Path("r").glob("*/000777.parquet"):
+        part.unlink()
+    assert vazao("show", "r").code == 0
+
+
+def test_parts_of_quick_belong_to_full(here: Path) -> None:
+    study = load_study(here / "traced.toml")
+    campaign.run(study, out="r")
+    assert campaign.run(study, size="full", out="r").runs.height == 4
+    with pytest.raises(ResultsError, match="another seed"):
+        campaign.run(study.changed(seed=3), out="r")
