@@ -15,10 +15,11 @@ import polars as pl
 
 from vazao import _core, findings, inputs
 from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.pace import Pace
 from vazao.result import table
 from vazao.statistics import two_level_effects
 from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
-from vazao.study import Plan, PlannedRun, Size, Study, design_columns, lacking, parse_study, plan, seconds
+from vazao.study import Plan, PlannedRun, Size, Study, design_columns, lacking, parse_study, plan
 from vazao.study.source import read_text
 from vazao.version import __version__
 
@@ -316,7 +317,7 @@ def _run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -
     batch = _Batch(planned, writer, rows_of)
     batch.not_run = {scenario.run_id: reason for scenario in missing if (reason := lacking(scenario))}
     # The longest first, so that no core waits for another at the end.
-    able = sorted((s for s in missing if s.run_id not in batch.not_run), key=seconds, reverse=True)
+    able = sorted((s for s in missing if s.run_id not in batch.not_run), key=Pace().seconds, reverse=True)
     progress.start(len(rows_of) - len(batch.not_run), len(rows_of) - len(missing))
     try:
         if able:
@@ -359,7 +360,7 @@ def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: 
 
 
 def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
-    work = [seconds(scenario) for scenario in scenarios]
+    work = [Pace().seconds(scenario) for scenario in scenarios]
     total = sum(work) or 1.0
     ended = 0.0
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from vazao import _core, campaign, catalogue, findings, inputs, terminal
+from vazao import _core, campaign, catalogue, findings, inputs, pace, terminal
 from vazao.campaign import Campaign
 from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
 from vazao.files import explained
@@ -29,7 +29,7 @@ from vazao.kernel.commands import app as kernel_app
 from vazao.loading import load
 from vazao.result import Result, run_scenario
 from vazao.store import Store, check_usable, read_manifest, writing
-from vazao.study import Size, Study, find, is_study, kernels, lacking, parse_study, plan, seconds
+from vazao.study import Size, Study, find, is_study, kernels, lacking, parse_study, plan
 from vazao.study.source import read_text
 from vazao.terminal import err, out
 from vazao.version import __version__
@@ -352,7 +352,7 @@ def check(
     cores = os.cpu_count() or 1
     if not is_study(text):
         scenario = load(text, file=str(path), overrides=overrides, seed=seed)
-        print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.work()[0], seconds(scenario))}")
+        print(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
         for line in _guests([scenario]):
             print(f"    {line}")
         return
@@ -363,7 +363,7 @@ def check(
     sizes: tuple[Size, ...] = ("quick", "full")
     for size in sizes:
         planned = plan(study, size)
-        estimate = _estimate(planned.hops, planned.seconds(cores))
+        estimate = _estimate(planned.runnable, cores)
         print(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
         for part in study.parts:
             count = sum(run.part == part.name for run in planned.runs)
@@ -386,8 +386,12 @@ def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
             yield f"{runs} cannot be run here and {left} left out: {reason}"
 
 
-def _estimate(hops: float, seconds: float) -> str:
-    return f"{terminal.quantity(hops, 'packet-hops')}, {terminal.duration(seconds)}"
+def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:
+    """What runs take, at the pace of this machine."""
+    hops = sum(scenario.work()[0] for scenario in scenarios)
+    seconds = pace.measured(scenarios).total(scenarios, cores)
+    known = " at least (nobody knows what programs do)" if any(scenario.work()[3] for scenario in scenarios) else ""
+    return f"{terminal.quantity(hops, 'packet-hops')}, {terminal.duration(seconds)}{known}"
 
 
 @app.command("list")

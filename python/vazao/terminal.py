@@ -337,11 +337,13 @@ class Clock:
             SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), console=err, transient=True
         )
         self._task = self._progress.add_task("", total=until_s)
+        self._shown = False
 
     def __call__(self, now_s: float) -> None:
         """So many seconds are simulated."""
         elapsed = time.monotonic() - self._began
         if err.is_terminal and elapsed > PATIENCE_SECONDS:
+            self._shown = True
             self._progress.start()
             self._progress.update(self._task, completed=now_s, description=self._told(now_s, elapsed))
 
@@ -356,7 +358,8 @@ class Clock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self._shown:
+            self._progress.stop()
 
 
 def progress() -> Bar | Lines:

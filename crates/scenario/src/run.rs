@@ -61,6 +61,8 @@ pub struct Options<'a> {
 /// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, qlog, start, connect, clock } = options;
+    let unwatched = AtomicU64::default();
+    let clock = clock.unwrap_or(&unwatched);
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
     if qlog.is_some() && !scenario.flows.iter().any(|flow| flow.transport.entry.build == Protocol::Quic) {
         let problem = "there is nothing to log for --qlog: no flow is a QUIC connection";

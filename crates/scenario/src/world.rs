@@ -262,10 +262,9 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`; who shows how far
-    /// the run is finds the time in nanoseconds in `clock`.
+    /// Runs until every flow is over, or until `until`; then it is the last event's time, or `until`. `clock` has it on the way.
     #[inline(never)]
-    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), Stopped> {
+    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &AtomicU64) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
         let network_slots = self.network.slots();
@@ -287,9 +286,7 @@ impl<P: Probe> World<P> {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Stopped::Cancelled);
                 }
-                if let Some(clock) = clock {
-                    clock.store(time.as_nanos(), Ordering::Relaxed);
-                }
+                clock.store(time.as_nanos(), Ordering::Relaxed);
                 self.probe.check().map_err(Stopped::Probe)?;
             }
             if slot < network_slots {

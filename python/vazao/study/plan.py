@@ -16,18 +16,6 @@ from vazao.study.design import Combination, combinations
 from vazao.study.guests import kernels, lacking
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
-HOPS_PER_CORE_SECOND = 20e6
-"""Packet-hops a core of an ordinary machine simulates in a second: for estimates of how long a study takes."""
-
-GUEST_PACKETS_PER_CORE_SECOND = 20e3
-"""Packets that guests send and receive in a second of one core: each wakes a kernel, which is another process."""
-
-
-def seconds(scenario: _core.Scenario) -> float:
-    """An estimate of the time a run takes on one core."""
-    hops, packets, guests, _ = scenario.work()
-    return hops / HOPS_PER_CORE_SECOND + packets / GUEST_PACKETS_PER_CORE_SECOND
-
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -74,11 +62,6 @@ class Plan:
                 row[f"{name}_{number[0]}"] = number[1]
         return row
 
-    @property
-    def hops(self) -> float:
-        """An estimate of the packet-hops of all runs that can be run here."""
-        return sum(scenario.work()[0] for scenario in self.runnable)
-
     @cached_property
     def scenarios(self) -> list[_core.Scenario]:
         """The distinct scenarios: one that several parts share is run once."""
@@ -98,10 +81,6 @@ class Plan:
     def inputs(self) -> dict[str, Input]:
         """The files that its scenarios name, by these names."""
         return inputs_of(self.scenarios)
-
-    def seconds(self, jobs: int) -> float:
-        """An estimate of the time that the runs that can be run take on `jobs` cores."""
-        return sum(map(seconds, self.runnable)) / max(1, min(jobs, len(self.runnable)))
 
 
 def plan(study: Study, size: Size) -> Plan:
