@@ -108,6 +108,7 @@ class Store:
                 _check_origin(files, self.manifest)
                 # Samples may be many and are often not asked for: they stay on disk.
                 database.add_table(connection, table, files, self._order(table), lazily=table == "samples")
+        _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
         if not self.files("samples"):
             connection.register("no_samples", _SAMPLES.to_frame().to_arrow())
             connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
@@ -262,6 +263,17 @@ def _check_origin(files: Iterable[Path], manifest: Mapping[str, Any]) -> None:
         if said and (difference := _difference(said, manifest)):
             problem = f"is of another {difference.replace(' there', ' in it').replace(' now', ' here')}"
             raise ResultsError(f"{file}: {problem}; remove it, and those of its name in the folders beside it")
+
+
+def _check_once(directory: Path, connection: duckdb.DuckDBPyConnection, key: list[str]) -> None:
+    """Refuse rows of runs that are there twice: parts that were copied. Raises `ResultsError`."""
+    if not _batches(directory):
+        return
+    rows = connection.sql("SELECT * FROM runs").pl()
+    twice = rows.height - rows.unique([name for name in dict.fromkeys(key) if name in rows.columns]).height
+    if twice:
+        problem = f"{twice} of {rows.height} rows are there twice"
+        raise ResultsError(f"{directory / 'runs'}: {problem}; remove the parts that were copied, from all folders")
 
 
 def _said(file: Path) -> dict[str, Any]:

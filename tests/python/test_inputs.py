@@ -141,6 +141,16 @@ def test_parts_of_another_design_are_refused(what: str, here: Path, vazao: Vazao
     assert vazao("show", "r").code == 0
 
 
+def test_parts_that_are_there_twice_are_refused(here: Path, vazao: Vazao) -> None:
+    campaign.run(load_study(here / "traced.toml"), out="r")
+    for part in Path("r").glob("*/000001.parquet"):
+        shutil.copy(part, part.with_name("000777.parquet"))
+    answer = vazao("show", "r")
+    assert answer.code == 2
+    assert "r/runs: " in answer.err
+    assert "of 4 rows are there twice" in answer.err
+
+
 def test_parts_of_quick_belong_to_full(here: Path) -> None:
     study = load_study(here / "traced.toml")
     campaign.run(study, out="r")
