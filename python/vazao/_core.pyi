@@ -1,6 +1,7 @@
 """The simulator: scenarios in, Arrow tables out. Written in Rust; this file is its face."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, SupportsIndex, final
 
 ENGINE_VERSION: str
@@ -29,14 +30,18 @@ class Scenario:
         """16 hexadecimal digits: a hash of `json` and the engine's version."""
     @property
     def seed(self) -> int: ...
+    @property
+    def until_s(self) -> float | None:
+        """When the run ends at the latest."""
+    @property
+    def inputs(self) -> list[tuple[str, Path, str]]:
+        """The files that it names: name, path, and the SHA-256 of what they held."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
         """The same scenario, recording time series of `measures` (at every change, or every `every_s` seconds)."""
     def graph(self) -> dict[str, Any]:
         """Nodes, links and flows, for drawing."""
-    def hops(self) -> float:
-        """A rough estimate of the packet-hops a run takes."""
-    def guest_packets(self) -> float:
-        """A rough estimate of how many packets its guests send and receive; 0 without guests."""
+    def work(self) -> tuple[float, float, int, bool]:
+        """Roughly what a run takes: packet-hops, packets of guests, how many guests, whether they run programs."""
 
 @final
 class Ack:
@@ -203,18 +208,28 @@ def load(
     seed: int | None = None,
     plugins: Sequence[tuple[str, str, type, str]] = (),
     kernels: Sequence[tuple[str, str, str, str, str, int]] = (),
+    inputs: Mapping[str, Path] = ...,
 ) -> Scenario:
     """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
 
     `plugins` are algorithms of the user's own: what each stands for ("cc", "scheduler"), its name, its class, a digest
     of its code. `kernels` are those that guests can have: name, path, version, digest of the configuration, of the
-    executable, timer frequency.
+    executable, timer frequency. `inputs` are files, by the names that a scenario calls them, for want of any beside it.
 
     Raises `ScenarioError`.
     """
 
-def run(scenario: Scenario, *, pcap: str | None = None, qlog: str | None = None) -> Outcome:
-    """Run a scenario; `pcap` names a directory for one capture per host interface, `qlog` one for logs of QUIC."""
+def run(
+    scenario: Scenario,
+    *,
+    pcap: str | None = None,
+    qlog: str | None = None,
+    on_tick: Callable[[float], None] | None = None,
+) -> Outcome:
+    """Run a scenario; `pcap` names a directory for one capture per host interface, `qlog` one for logs of QUIC.
+
+    `on_tick` is called in the calling thread every 50 ms, with the seconds that are simulated so far.
+    """
 
 def run_many(
     scenarios: Sequence[Scenario],

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from vazao import _core, findings
+from vazao import _core, findings, inputs
 from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.pace import Pace
 from vazao.result import table
 from vazao.statistics import two_level_effects
 from vazao.store import STUDY, Store, Writer, check_usable, read_manifest, writing
-from vazao.study import Plan, PlannedRun, Size, Study, design_columns, lacking, parse_study, plan, seconds
+from vazao.study import Plan, PlannedRun, Size, Study, design_columns, lacking, parse_study, plan
 from vazao.study.source import read_text
 from vazao.version import __version__
 
@@ -166,17 +167,19 @@ def run(
     rehearse(study)
     directory = Path(out) if out is not None else default_directory(study.name)
     begun = read_manifest(directory) or {}
-    planned = plan(study, size or begun.get("size", "quick"))
+    planned = plan(study.with_inputs(inputs.kept(directory, begun)), size or begun.get("size", "quick"))
     manifest = manifest_of(planned)
     if there := check_usable(directory, manifest):
         # A kernel that made rows stays theirs, although it may be gone.
         kernels = manifest["kernels"] | {name: sha for name, sha in there.get("kernels", {}).items() if sha}
-        noted = {"kernels": kernels, "not_run": there.get("not_run", {})}
+        digests = there.get("inputs", {}) | manifest["inputs"]
+        noted = {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
         # A quick study asked of a directory that was begun as full is a part of what belongs there.
         manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
     with writing(directory, manifest, study.text) as writer:
+        inputs.keep(directory, planned.inputs)
         started = _run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
-    campaign = Campaign(study, directory, started)
+    campaign = Campaign(planned.study, directory, started)
     findings.write(campaign.findings, directory)
     return campaign
 
@@ -189,7 +192,8 @@ def open_campaign(directory: str | Path) -> Campaign:
         raise ResultsError(f"{directory}: holds the results of a scenario, not of a study")
     path = directory / STUDY
     study = parse_study(read_text(path), str(path))
-    return Campaign(study.changed(store.manifest["overrides"], store.manifest["seed"]), directory)
+    study = study.changed(store.manifest["overrides"], store.manifest["seed"])
+    return Campaign(study.with_inputs(inputs.kept(directory, store.manifest)), directory)
 
 
 def manifest_of(planned: Plan) -> dict[str, Any]:
@@ -221,6 +225,7 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "order": _order(planned),
         "versions": versions(),
         "kernels": planned.kernels,
+        "inputs": inputs.digests(planned.inputs),
         "not_run": {},
     }
 
@@ -312,7 +317,7 @@ def _run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -
     batch = _Batch(planned, writer, rows_of)
     batch.not_run = {scenario.run_id: reason for scenario in missing if (reason := lacking(scenario))}
     # The longest first, so that no core waits for another at the end.
-    able = sorted((s for s in missing if s.run_id not in batch.not_run), key=seconds, reverse=True)
+    able = sorted((s for s in missing if s.run_id not in batch.not_run), key=Pace().seconds, reverse=True)
     progress.start(len(rows_of) - len(batch.not_run), len(rows_of) - len(missing))
     try:
         if able:
@@ -355,7 +360,7 @@ def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: 
 
 
 def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
-    work = [seconds(scenario) for scenario in scenarios]
+    work = [Pace().seconds(scenario) for scenario in scenarios]
     total = sum(work) or 1.0
     ended = 0.0
 

@@ -1,4 +1,4 @@
-"""The command `vazao`. Exit codes: 0 done, 1 a run failed, 2 the input is wrong, 130 interrupted."""
+"""The command `vazao`. Exit codes: 0 done, 1 a run failed, 2 the input is wrong, 130 interrupted, 143 terminated."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import tomllib
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -19,15 +21,15 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from vazao import _core, campaign, catalogue, findings, terminal
+from vazao import _core, campaign, catalogue, findings, inputs, pace, terminal
 from vazao.campaign import Campaign
 from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
 from vazao.files import explained
 from vazao.kernel.commands import app as kernel_app
 from vazao.loading import load
 from vazao.result import Result, run_scenario
-from vazao.store import Store, check_usable, writing
-from vazao.study import Size, Study, find, is_study, kernels, lacking, parse_study, plan, seconds
+from vazao.store import Store, check_usable, read_manifest, writing
+from vazao.study import Size, Study, find, is_study, kernels, lacking, parse_study, plan
 from vazao.study.source import read_text
 from vazao.terminal import err, out
 from vazao.version import __version__
@@ -53,6 +55,8 @@ def main() -> None:
     """Run the command; whatever a user typed ends in one clear message and an exit code."""
     try:
         app()
+    except Terminated:
+        _fail("terminated; finished runs of a study are kept, and the same command goes on from there", 143)
     except RunError as error:
         _fail(str(error), 1)
     except VazaoError as error:
@@ -66,6 +70,24 @@ def main() -> None:
             traceback.print_exc()
         kind = type(error).__name__
         _fail(f"this is a defect of Vazão ({kind}: {error}); VAZAO_TRACEBACK=1 shows where", 1)
+
+
+class Terminated(BaseException):
+    """SIGTERM has come."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """In here SIGTERM is an exception, as Ctrl-C is: what has finished is stored."""
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(message: str, code: int) -> None:
@@ -89,6 +111,7 @@ def _options(
 
 
 @app.command()
+@_terminable()
 def run(
     name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.")],
     changes: Changes = None,
@@ -116,7 +139,8 @@ def run(
     if not is_study(text):
         if full is not None:
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
-        scenario = load(text, file=str(path), overrides=overrides, seed=seed)
+        kept = inputs.kept(directory, read_manifest(directory) or {}) if directory else {}
+        scenario = load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
         _run_scenario(scenario, trace, pcap, qlog, directory, as_json)
         return
     if trace or pcap or qlog:
@@ -148,6 +172,7 @@ def _run_scenario(
 ) -> None:
     if trace:
         scenario = scenario.with_trace([measure.strip() for measure in trace.split(",")])
+    named = inputs.inputs_of([scenario])
     manifest = {
         "kind": "scenario",
         "name": scenario.name,
@@ -156,22 +181,29 @@ def _run_scenario(
         "runs": 1,
         "order": [],
         "versions": campaign.versions(),
+        "inputs": inputs.digests(named),
     }
     if directory:
         check_usable(directory, manifest)
-    result = run_scenario(scenario, pcap=pcap, qlog=qlog)
+    with terminal.Clock(scenario.until_s) as clock:
+        result = run_scenario(scenario, pcap=pcap, qlog=qlog, on_tick=clock)
     if directory:
-        _keep(result, directory, manifest)
+        _keep(result, directory, manifest, named)
     if as_json:
         print(json.dumps(_as_json(result), allow_nan=False))
     else:
         terminal.show_run(scenario.name, scenario.run_id, result.tables())
+    failed = result.flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
+    if failed:
+        flow, failure = failed[0]
+        raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
 
 
-def _keep(result: Result, directory: Path, manifest: Mapping[str, Any]) -> None:
+def _keep(result: Result, directory: Path, manifest: Mapping[str, Any], named: Mapping[str, inputs.Input]) -> None:
     """Store a single run as a study's are, so that `vazao sql` can ask it."""
     evidence = pl.DataFrame({"run_id": [result.scenario.run_id], "scenario": [result.scenario.json]})
     with writing(directory, manifest) as writer:
+        inputs.keep(directory, named)
         if not Store(directory).batches():
             writer.commit(result.tables() | {"scenarios": evidence})
 
@@ -320,7 +352,7 @@ def check(
     cores = os.cpu_count() or 1
     if not is_study(text):
         scenario = load(text, file=str(path), overrides=overrides, seed=seed)
-        print(f"{path}: a valid scenario: 1 run, about {_estimate(scenario.hops(), seconds(scenario))}")
+        print(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
         for line in _guests([scenario]):
             print(f"    {line}")
         return
@@ -331,7 +363,7 @@ def check(
     sizes: tuple[Size, ...] = ("quick", "full")
     for size in sizes:
         planned = plan(study, size)
-        estimate = _estimate(planned.hops, planned.seconds(cores))
+        estimate = _estimate(planned.runnable, cores)
         print(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
         for part in study.parts:
             count = sum(run.part == part.name for run in planned.runs)
@@ -354,8 +386,12 @@ def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
             yield f"{runs} cannot be run here and {left} left out: {reason}"
 
 
-def _estimate(hops: float, seconds: float) -> str:
-    return f"{terminal.quantity(hops, 'packet-hops')}, {terminal.duration(seconds)}"
+def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:
+    """What runs take, at the pace of this machine."""
+    hops = sum(scenario.work()[0] for scenario in scenarios)
+    seconds = pace.measured(scenarios).total(scenarios, cores)
+    known = " at least (nobody knows what programs do)" if any(scenario.work()[3] for scenario in scenarios) else ""
+    return f"{terminal.quantity(hops, 'packet-hops')}, {terminal.duration(seconds)}{known}"
 
 
 @app.command("list")

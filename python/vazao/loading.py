@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from vazao import _core, kernel
 
@@ -16,12 +18,14 @@ def load(
     overrides: Sequence[tuple[str, object]] = (),
     seed: int | None = None,
     plugins: Sequence[tuple[str, str, type, str]] = (),
+    inputs: Mapping[str, Path] | None = None,
 ) -> _core.Scenario:
     """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`."""
     # Finding kernels reads their files: not for scenarios that have no guests.
     guests = "linux" in text or any("linux" in repr(override) for override in overrides)
     kernels = _kernels() if guests else []
-    return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, plugins=plugins, kernels=kernels)
+    more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "inputs": dict(inputs or {})}
+    return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, **more)
 
 
 @cache

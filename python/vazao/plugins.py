@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import CodeType, FunctionType
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from vazao.congestion import CongestionControl
@@ -52,17 +55,34 @@ class Plugins:
 def fingerprint(algorithm: type) -> str:
     """A digest of a class's code: another code is another run.
 
-    It covers the classes that it builds on, and the functions and values of its module that it uses. Code whose source
-    cannot be read (typed at a prompt, say) is known by its compiled form.
+    It covers the classes that it builds on, and the functions, classes and plain values that it uses, of its module and
+    of modules that are imported from beside it; not what installed packages hold. Code whose source cannot be read
+    (typed at a prompt, say) is known by its compiled form.
     """
     digest = hashlib.sha256()
-    seen: set[int] = set()
+    _class(algorithm, digest, set())
+    return digest.hexdigest()[:16]
+
+
+def _class(algorithm: type, digest: hashlib._Hash, seen: set[int]) -> None:
+    seen.add(id(algorithm))
     for base in algorithm.__mro__[:-1]:
         _source(base, digest)
         for name, member in sorted(vars(base).items()):
             digest.update(name.encode())
             _value(member, digest, seen)
-    return digest.hexdigest()[:16]
+
+
+def _is_own(module: ModuleType | None) -> bool:
+    """Whether a module is the user's: not the language's, not an installed package."""
+    file = getattr(module, "__file__", None)
+    typed = module is not None and module.__name__ == "__main__"
+    return typed if file is None else not any(Path(file).is_relative_to(place) for place in _INSTALLED)
+
+
+_INSTALLED = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {
+    Path(__file__).parent
+}
 
 
 def _source(thing: object, digest: hashlib._Hash) -> None:
@@ -79,8 +99,24 @@ def _value(value: object, digest: hashlib._Hash, seen: set[int]) -> None:
             _code(value.__code__, value.__globals__, digest, seen)
             for cell in value.__closure__ or ():
                 _value(cell.cell_contents, digest, seen)
+    elif isinstance(value, staticmethod | classmethod):
+        _value(value.__func__, digest, seen)
+    elif isinstance(value, property):
+        _value(value.fget, digest, seen)
+    elif isinstance(value, type):
+        if id(value) not in seen and _is_own(sys.modules.get(value.__module__)):
+            _class(value, digest, seen)
+    elif isinstance(value, list | dict | set) and all(isinstance(each, _PLAIN) for each in _inside(value)):
+        digest.update(repr(sorted(value) if isinstance(value, set) else value).encode())
     elif isinstance(value, bool | int | float | str | bytes | tuple | frozenset | None):
         digest.update(repr(value).encode())
+
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+def _inside(value: list[object] | dict[object, object] | set[object]) -> list[object]:
+    return [*value, *value.values()] if isinstance(value, dict) else list(value)
 
 
 def _code(code: CodeType, names: dict[str, object], digest: hashlib._Hash, seen: set[int]) -> None:
@@ -93,3 +129,6 @@ def _code(code: CodeType, names: dict[str, object], digest: hashlib._Hash, seen:
     for name in code.co_names:
         digest.update(name.encode())
         _value(names.get(name), digest, seen)
+    for module in [value for name in code.co_names if isinstance(value := names.get(name), ModuleType)]:
+        for name in code.co_names if _is_own(module) else ():
+            _value(vars(module).get(name), digest, seen)

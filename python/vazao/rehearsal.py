@@ -10,19 +10,11 @@ import polars as pl
 from vazao import _core, database, findings
 from vazao.errors import ResultsError, StudyError
 from vazao.figures.rows import query
+from vazao.pace import SMALLEST
 from vazao.result import table
 from vazao.store import TABLES
 from vazao.study import Study
 from vazao.study.plan import design_columns
-
-_SMALLEST = """
-[network]
-topology = "point-to-point"
-link = { rate = "1 Gbps" }
-[[flow]]
-app = { kind = "upload", size = "1 B" }
-"""
-"""A run for its columns: it takes less than a millisecond."""
 
 
 def rehearse(study: Study) -> None:
@@ -45,7 +37,7 @@ class Stage:
     """Where a study's queries find the tables that its runs will fill."""
 
     def __init__(self, study: Study) -> None:
-        outcome = _core.run(_core.load(_SMALLEST))
+        outcome = _core.run(_core.load(SMALLEST))
         self._database = database.connect()
         for name in TABLES:
             if name == "scenarios":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,9 +126,10 @@ def run_scenario(
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
     qlog: str | Path | None = None,
+    on_tick: Callable[[float], None] | None = None,
 ) -> Result:
-    """Run a loaded scenario. Raises `RunError`."""
+    """Run a loaded scenario; `on_tick` is told now and then how many seconds are simulated. Raises `RunError`."""
     if trace:
         scenario = scenario.with_trace(list(trace), trace_every_s)
     directories = {name: None if path is None else str(path) for name, path in [("pcap", pcap), ("qlog", qlog)]}
-    return Result(scenario, _core.run(scenario, **directories))
+    return Result(scenario, _core.run(scenario, on_tick=on_tick, **directories))

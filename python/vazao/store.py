@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -39,6 +39,9 @@ IDENTITY = {
     "versions.engine": "version of the engine",
 }
 """What the manifests of results that may stand in one directory agree in, and what a message calls it."""
+
+DIGESTS = {"inputs": "input", "kernels": "kernel"}
+"""What else they agree in as far as both have it, by names: files by their digests."""
 
 _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
@@ -102,8 +105,10 @@ class Store:
         weakref.finalize(self, connection.close)
         for table in TABLES:
             if files := self.files(table):
+                _check_origin(files, self.manifest)
                 # Samples may be many and are often not asked for: they stay on disk.
                 database.add_table(connection, table, files, self._order(table), lazily=table == "samples")
+        _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
         if not self.files("samples"):
             connection.register("no_samples", _SAMPLES.to_frame().to_arrow())
             connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
@@ -133,6 +138,7 @@ class Writer:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._origin = {"vazao": json.dumps(_origin(read_manifest(directory) or {}))}
         batches = _batches(directory)
         self._next = 1 + max((int(batch) for batch in batches), default=0)
 
@@ -142,7 +148,7 @@ class Writer:
         for table in TABLES:
             if table in tables and (tables[table].height or table == "runs"):
                 content = BytesIO()
-                tables[table].write_parquet(content, compression="zstd")
+                tables[table].write_parquet(content, compression="zstd", metadata=self._origin)
                 write_atomically(_part(self.directory, table, batch), content.getbuffer())
         self._next += 1
 
@@ -173,9 +179,9 @@ def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None
         for table in TABLES:
             make_directory(directory / table)
         _sweep(directory)
-        writer = Writer(directory)
         if read_manifest(directory) != manifest:
             write_json(directory / MANIFEST, manifest)
+        writer = Writer(directory)
         if study_text is not None:
             write_atomically(directory / STUDY, study_text.encode())
         yield writer
@@ -196,17 +202,24 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
         if any(not name.startswith(".") for name in names - set(TABLES)):
             raise ResultsError(f"{directory}: holds other files and no results; choose another --out")
         return None
-    for key, what in IDENTITY.items():
-        old, new = _entry(there, key), _entry(manifest, key)
-        if old != new:
-            differs = f"{str(old)[:40]} there, {str(new)[:40]} now"
-            raise ResultsError(f"{directory}: holds results of another {what} ({differs}); choose another --out")
-    for name, digest in manifest.get("kernels", {}).items():
-        old = there.get("kernels", {}).get(name)
-        if old and digest and old != digest:
-            differs = f"sha256 {old[:12]} there, {digest[:12]} now"
-            raise ResultsError(f"{directory}: holds results of another kernel {name} ({differs}); choose another --out")
+    if difference := _difference(there, manifest):
+        raise ResultsError(f"{directory}: holds results of another {difference}; choose another --out")
     return there
+
+
+def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """What keeps two manifests' results apart, in words."""
+    # What has a name comes first: a scenario's design differs too when a file of its does.
+    for key, what in DIGESTS.items():
+        for name, digest in now.get(key, {}).items():
+            old = there.get(key, {}).get(name)
+            if old and digest and old != digest:
+                return f"{what} {name} (sha256 {old[:12]} there, {digest[:12]} now)"
+    for key, what in IDENTITY.items():
+        old, new = _entry(there, key), _entry(now, key)
+        if old != new:
+            return f"{what} ({str(old)[:40]} there, {str(new)[:40]} now)"
+    return None
 
 
 def read_manifest(directory: Path) -> dict[str, Any] | None:
@@ -235,6 +248,40 @@ def _entry(manifest: Mapping[str, Any], dotted: str) -> Any:
     for key in dotted.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
+
+
+def _origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a part says of the results that it belongs to: what of a manifest keeps results apart."""
+    whole = {name.partition(".")[0] for name in (*IDENTITY, *DIGESTS)}
+    return {key: manifest[key] for key in sorted(whole) if key in manifest}
+
+
+def _check_origin(files: Iterable[Path], manifest: Mapping[str, Any]) -> None:
+    """Refuse parts that were made for another directory's results. Raises `ResultsError`."""
+    for file in files:
+        said = _said(file)
+        if said and (difference := _difference(said, manifest)):
+            problem = f"is of another {difference.replace(' there', ' in it').replace(' now', ' here')}"
+            raise ResultsError(f"{file}: {problem}; remove it, and those of its name in the folders beside it")
+
+
+def _check_once(directory: Path, connection: duckdb.DuckDBPyConnection, key: list[str]) -> None:
+    """Refuse rows of runs that are there twice: parts that were copied. Raises `ResultsError`."""
+    if not _batches(directory):
+        return
+    rows = connection.sql("SELECT * FROM runs").pl()
+    twice = rows.height - rows.unique([name for name in dict.fromkeys(key) if name in rows.columns]).height
+    if twice:
+        problem = f"{twice} of {rows.height} rows are there twice"
+        raise ResultsError(f"{directory / 'runs'}: {problem}; remove the parts that were copied, from all folders")
+
+
+def _said(file: Path) -> dict[str, Any]:
+    """What a part says of itself; nothing if it cannot be read, which whoever reads its rows will find."""
+    try:
+        return dict(json.loads(pl.read_parquet_metadata(file).get("vazao", "{}")))
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
+        return {}
 
 
 def _part(directory: Path, table: str, batch: str) -> Path:

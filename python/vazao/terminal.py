@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 from rich.console import Console, JustifyMethod
@@ -153,11 +153,18 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
         out.print(_narrowed(rows.head(MOST_ROWS), f"\n{each}"))
         if rows.height > MOST_ROWS:
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
-    for flow, failure in tables["flows"].filter(pl.col("failure").is_not_null()).select("flow", "failure").iter_rows():
-        out.print(f" flow {flow}: {failure}", markup=False)
+    for flow, problem in problems(tables["flows"]):
+        out.print(f" flow {flow}: {problem}", markup=False)
     _show_output(tables["flows"])
     columns = [*RUN, KERNEL] if tables["runs"]["kernel"].is_not_null().any() else RUN
     out.print(table(tables["runs"].select(columns), title="\nrun"))
+
+
+def problems(flows: pl.DataFrame) -> list[tuple[int, str]]:
+    """The flows that failed or had not done what they were to do when the run ended, each with what is to be said."""
+    unfinished = pl.lit("had not completed when the run ended")
+    told = flows.select("flow", problem=pl.coalesce("failure", pl.when(~pl.col("completed")).then(unfinished)))
+    return [(flow, problem) for flow, problem in told.drop_nulls().iter_rows()]
 
 
 MOST_LINES = 30
@@ -313,6 +320,46 @@ class Lines:
         if self._ended:
             took = time.monotonic() - self._began
             err.print(f"{self._stored + self._ended}/{self._total} runs, {self._ended / max(took, 1e-9):.3g} runs/s")
+
+
+PATIENCE_SECONDS = 1.0
+"""A single run that takes no longer shows no progress."""
+
+
+class Clock:
+    """How far a single run is, as a moving line; nothing where there is no terminal to draw in."""
+
+    def __init__(self, until_s: float | None) -> None:
+        """`until_s`: when the run ends at the latest."""
+        self._until = until_s
+        self._began = time.monotonic()
+        self._progress = Progress(
+            SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), console=err, transient=True
+        )
+        self._task = self._progress.add_task("", total=until_s)
+        self._shown = False
+
+    def __call__(self, now_s: float) -> None:
+        """So many seconds are simulated."""
+        elapsed = time.monotonic() - self._began
+        if err.is_terminal and elapsed > PATIENCE_SECONDS:
+            self._shown = True
+            self._progress.start()
+            self._progress.update(self._task, completed=now_s, description=self._told(now_s, elapsed))
+
+    def _told(self, now_s: float, elapsed: float) -> str:
+        told = f"{quantity(now_s, 's')} simulated"
+        if self._until is None:
+            return told
+        left = f", {duration(elapsed * (self._until - now_s) / now_s)} left" if now_s else ""
+        return f"{told} of {quantity(self._until, 's')} at most{left}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._progress.stop()
 
 
 def progress() -> Bar | Lines:

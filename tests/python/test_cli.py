@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import json
+import re
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from command import Vazao, caller
-from vazao import study, terminal
+from vazao import campaign, pace, study, terminal
 from vazao.loading import load
-from vazao.result import run_scenario
+from vazao.result import Result, run_scenario
+from vazao.store import Store
 
 SCENARIO = """
 name = "small"
@@ -98,10 +102,10 @@ def test_check_says_what_would_run(vazao: Vazao, toy_file: Path) -> None:
     assert "grid: 18 runs, factorial: bandwidth (3) × variant (2)" in answer.out
     assert "a valid scenario: 1 run" in vazao("check", "small.toml").out
     # A hundred times as many bytes are as many packet-hops.
-    sizes = ("100 kB", "10 MB")
+    sizes = ("10 MB", "1 GB")
     told = [vazao("check", "small.toml", "--set", f"flow.0.app.size={size}").out for size in sizes]
     few, many = (text.partition("about ")[2].split()[0] for text in told)
-    assert float(many) / float(few) == pytest.approx(0.1, rel=0.01), "the second in thousands"
+    assert float(many) / float(few) == pytest.approx(0.1, rel=0.01), "the second in millions, the first in thousands"
     assert vazao("check", "small.toml", "--set", "flow.0.app.size=10 XB").code == 2
     assert vazao("check", str(toy_file), "--set", "scenario.network.bottleneck.delay=1 ms").code == 2
     assert vazao("check", str(toy_file), "--set", "network.bottleneck.delay=1 ms").code == 0
@@ -234,10 +238,12 @@ def test_without_a_kernel_a_scenario_with_guests_fails_and_check_says_why(vazao:
 def test_guests_cost_more_than_hops(vazao: Vazao) -> None:
     Path("guest.toml").write_text(GUEST.replace("100 kB", "100 MB"))
     Path("ours.toml").write_text(SCENARIO.replace("100 kB", "100 MB"))
-    seconds = [study.seconds(load(Path(name).read_text(), file=name)) for name in ("ours.toml", "guest.toml")]
-    # 69 000 segments and half as many acknowledgements over three links; each passes two guests.
-    assert seconds[0] == pytest.approx(69e3 * 1.5 * 3 / 20e6, rel=0.01)
-    assert seconds[1] - seconds[0] == pytest.approx(69e3 * 1.5 * 2 / 20e3, rel=0.01)
+    seconds = [pace.Pace().seconds(load(Path(name).read_text(), file=name)) for name in ("ours.toml", "guest.toml")]
+    # 69 000 segments and half as many acknowledgements over three links; each passes two guests,
+    # which are to be started.
+    ordinary = pace.Pace()
+    assert seconds[0] - ordinary.run == pytest.approx(69e3 * 1.5 * 3 / 20e6, rel=0.01)
+    assert seconds[1] - seconds[0] - 2 * ordinary.guest == pytest.approx(69e3 * 1.5 * 2 / 20e3, rel=0.01)
 
 
 def test_a_table_of_flows_names_the_stack_and_why_a_flow_failed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,3 +260,57 @@ def test_a_table_of_flows_names_the_stack_and_why_a_flow_failed(capsys: pytest.C
     terminal.show_run("x", "id", tables)
     assert "·" not in (told := capsys.readouterr().out)
     assert "Linux" not in told
+
+
+def test_a_flow_that_failed_is_exit_code_1(vazao: Vazao, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: object, **how: object) -> Result:
+        made = run_scenario(*given, **how)  # type: ignore[arg-type]
+        made.flows = made.flows.with_columns(failure=pl.lit("ECONNREFUSED connect\nand more"))
+        return made
+
+    monkeypatch.setattr("vazao.cli.run_scenario", refused)
+    answer = vazao("run", "small.toml", "--out", "kept")
+    assert answer.code == 1
+    assert answer.err == "error: 1 of 1 flows failed; flow 0: ECONNREFUSED connect\n"
+    assert " flow 0: ECONNREFUSED connect" in answer.out
+    told = vazao("run", "small.toml", "--json")
+    assert (told.code, json.loads(told.out)["flows"][0]["failure"][:12]) == (1, "ECONNREFUSED")
+    assert Store(tmp_path / "kept").read("flows").height == 1
+
+
+def test_a_flow_that_had_not_completed_is_named(vazao: Vazao) -> None:
+    answer = vazao("run", "small.toml", "--set", "until=50 ms")
+    assert answer.code == 0
+    assert " flow 0: had not completed when the run ended" in answer.out
+    assert "had not completed" not in vazao("run", "small.toml").out
+    # One without an end of its own has nothing to complete.
+    endless = 'flow.0.app={ kind = "upload" }'
+    assert "had not completed" not in vazao("run", "small.toml", "--set", "until=1 s", "--set", endless).out
+
+
+def test_a_long_run_shows_how_far_it_is_in_a_terminal_alone(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
+    sizes = ["--set", "until=300 s", "--set", "flow.0.app.size=9 TB", "--set", "network.bottleneck.rate=1 Gbps"]
+    assert vazao("run", "small.toml", *sizes).err == ""
+    screen = Console(stderr=True, force_terminal=True, width=150)
+    monkeypatch.setattr(terminal, "err", screen)
+    told = re.findall(r"([\d.]+) s simulated of 300 s at most, \d+ s left", vazao("run", "small.toml", *sizes).err)
+    seconds = [float(second) for second in told]
+    assert len(set(seconds)) > 1
+    assert seconds == sorted(seconds)
+    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 1000.0)
+    assert "simulated" not in vazao("run", "small.toml").err
+
+
+def test_many_short_runs_take_about_as_long_as_check_says(toy_file: Path, tmp_path: Path) -> None:
+    toy_file.write_text(toy_file.read_text().replace("full = 3 }", "full = 100 }").replace("200 kB", "10 kB"))
+    toy = study.load_study(toy_file)
+    planned = study.plan(toy, "full")
+    expected = pace.measured(planned.scenarios).total(planned.scenarios, 2)
+    began = time.perf_counter()
+    campaign.run(toy, size="full", jobs=2, out=tmp_path / "r")
+    # What is not of any run, as rehearsing and planning, is what a second call takes.
+    again = time.perf_counter()
+    campaign.run(toy, size="full", jobs=2, out=tmp_path / "r")
+    took = (again - began) - (time.perf_counter() - again)
+    assert took / 3 < expected < took * 3

@@ -276,3 +276,36 @@ def test_ours_beside_linux(here: Path, compare: Vazao) -> None:
     (traces,) = found["traces"]
     # The handshake and the initial window of ten segments are the same on both.
     assert traces["data"]["same"] >= 10
+
+
+BESIDE = """
+[network]
+topology = "dumbbell"
+pairs = 2
+access = { rate = "1 Gbps", delay = "1 ms" }
+bottleneck = { rate = { trace = "uplink.trace" }, delay = "5 ms" }
+[[flow]]
+client = "left1"
+server = "right1"
+app = { kind = "upload", size = "50 kB" }
+[[flow]]
+client = "left2"
+server = "right2"
+app = { kind = "page", objects = 3, size = "10 kB" }
+"""
+
+
+@needs_kernel
+def test_a_stack_has_no_column_for_a_flow_that_it_does_not_play(here: Path, compare: Vazao) -> None:
+    (here / "sub").mkdir()
+    (here / "sub" / "beside.toml").write_text(BESIDE)
+    (here / "sub" / "uplink.trace").write_text("1\n2\n")
+    answer = compare("sub/beside.toml", "--out", "there")
+    assert answer.code == 0, answer.err
+    upload, page = answer.out.split("flow 1: left2")
+    assert "vazao against linux" in upload
+    assert "against" not in page.partition("Traces are compared")[0]
+    assert "linux does not play it" in page
+    found = json.loads(compare("sub/beside.toml", "--json", "--out", "there").out)
+    assert {(row["flow"], row["run"]) for row in found["differences"]} == {(0, "vazao"), (0, "linux"), (1, "vazao")}
+    assert {trace["flow"] for trace in found["traces"]} <= {0}

@@ -1,5 +1,10 @@
 """Congestion controls written in Python: Reno written there is Reno, and mistakes are told as the user's."""
 
+import importlib
+import linecache
+import sys
+from pathlib import Path
+
 import pytest
 
 import vazao as vz
@@ -53,6 +58,29 @@ def test_a_constant_or_a_helper_of_its_module_is_part_of_a_control() -> None:
     texts = [gain + base, gain + base.replace("0.1", "3.0"), gain.replace("= 2", "= 4") + base]
     assert len({fingerprint(made(text)) for text in texts}) == 3
     assert fingerprint(made(texts[0])) == fingerprint(made(texts[0]))
+
+
+def test_what_a_control_imports_from_beside_it_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = "import vazao as vz\nimport beside\n\nclass Own(vz.CongestionControl):\n    def on_ack(self, ack):\n"
+    own += "        self.cwnd += beside.Filter().gain(ack) + beside.table()\n"
+    helper = (
+        "GAINS = [1, 2]\nclass Filter:\n    def gain(self, ack):\n        return 2\ndef table():\n    return GAINS[0]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def made(text: str) -> str:
+        (tmp_path / "own.py").write_text(own)
+        (tmp_path / "beside.py").write_text(text)
+        for name in ("own", "beside"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        linecache.checkcache()
+        return fingerprint(importlib.import_module("own").Own)
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    changed = [helper, helper.replace("return 2", "return 3"), helper.replace("[1, 2]", "[5, 2]")]
+    assert len({made(text) for text in changed}) == 3
+    assert made(helper) == made(helper)
 
 
 def test_what_a_control_does_wrong_is_a_run_error_that_names_it() -> None:

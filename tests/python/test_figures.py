@@ -317,6 +317,17 @@ def test_a_trace_is_drawn_by_flow() -> None:
         figures.trace_chart(samples, "rtt")
 
 
+@pytest.mark.parametrize(("values", "shown"), [([0, 0, 5e3, 0], {"b forward"}), ([0] * 4, {"a forward", "b forward"})])
+def test_links_that_stay_empty_are_no_part_of_a_chart_of_queues(values: list[float], shown: set[str]) -> None:
+    samples = pl.DataFrame({
+        "time_s": [0.0, 1.0] * 2, "link": ["a", "a", "b", "b"], "direction": ["forward"] * 4, "measure": ["queue"] * 4,
+        "value": [float(value) for value in values],
+    })  # fmt: skip
+    chart = figures.trace_chart(samples, "queue").to_dict()
+    assert {row["series"] for row in chart["datasets"]["rows"]} == shown
+    assert ("a forward" in json.dumps(chart)) == ("a forward" in shown)
+
+
 def test_labels_of_categories_use_the_room_they_have() -> None:
     four = ["segments of 1448 bytes", "initial window of ten", "buffers that grow", "quick acknowledgements"]
     assert in_lines(four, 580)["segments of 1448 bytes"] == ["segments of", "1448\xa0bytes"]

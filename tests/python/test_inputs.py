@@ -1,60 +1,159 @@
-"""Files that a scenario names: regular ones of limited size, whoever wrote the scenario."""
+"""Files that scenarios name: one that changed is another run, and copies stay with the results."""
 
-import os
-import stat
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from command import vazao
+from command import Vazao, caller
+from vazao import campaign
+from vazao.errors import ResultsError
+from vazao.loading import load
+from vazao.store import Store
+from vazao.study import load_study
 
-SCENARIO = """
-[network]
+STUDY = """
+[study]
+name = "traced"
+title = "Over a recorded link"
+[scenario]
+name = "traced"
+[scenario.network]
 topology = "point-to-point"
-link = {{ rate = {{ trace = "{trace}" }}, delay = "10 ms" }}
-[[flow]]
-app = {{ kind = "upload", size = "10 kB" }}
+link = { rate = { trace = "uplink.trace" }, delay = "5 ms" }
+[[scenario.flow]]
+app = { kind = "upload", size = "100 kB" }
+[[part]]
+name = "main"
+replications = { quick = 1, full = 2 }
+[[part.factor]]
+name = "delay"
+sets = "network.link.delay"
+levels = ["5 ms", "10 ms"]
 """
+SLOW, FAST = "4\n8\n12\n", "1\n2\n3\n"
 
 
-def checked(directory: Path, trace: str) -> str:
-    """What `vazao check` says of a scenario with this trace, which it refuses at once."""
-    path = directory / "scenario.toml"
-    path.write_text(SCENARIO.format(trace=trace))
-    done = vazao("check", path)
-    assert done.code == 2, done
-    assert "network.link.rate.trace" in done.err
-    assert "Traceback" not in done.err
-    return done.err
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a study and a scenario beside their trace."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "traced.toml").write_text(STUDY)
+    (folder / "one.toml").write_text(STUDY.partition("[scenario]")[2].partition("[[part]]")[0].replace("scenario.", ""))
+    (folder / "uplink.trace").write_text(SLOW)
+    monkeypatch.chdir(tmp_path)
+    return folder
 
 
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/random", "/dev/stdin", "/dev/tty"])
-def test_a_device_is_no_trace(tmp_path: Path, device: str) -> None:
-    assert device in checked(tmp_path, device)
+@pytest.fixture
+def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
+    return caller(monkeypatch, capsys)
 
 
-def test_a_pipe_is_no_trace(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    assert "not a regular file" in checked(tmp_path, "pipe")
+def test_another_content_is_another_run(here: Path) -> None:
+    def loaded() -> tuple[str, list[tuple[str, Path, str]]]:
+        scenario = load((here / "one.toml").read_text(), file=str(here / "one.toml"))
+        return scenario.run_id, scenario.inputs
+
+    slow, inputs = loaded()
+    assert inputs == [("uplink.trace", here / "uplink.trace", hashlib.sha256(SLOW.encode()).hexdigest())]
+    (here / "uplink.trace").write_text(FAST)
+    assert loaded()[0] != slow
+    (here / "uplink.trace").write_text(SLOW)
+    assert loaded()[0] == slow
 
 
-def test_a_link_to_a_device_is_no_trace(tmp_path: Path) -> None:
-    (tmp_path / "trace").symlink_to("/dev/zero")
-    assert "not a regular file" in checked(tmp_path, "trace")
+@pytest.mark.parametrize(("name", "size"), [("traced.toml", "--quick"), ("traced.toml", "--full"), ("one.toml", None)])
+def test_a_changed_trace_is_refused_by_its_name(name: str, size: str | None, here: Path, vazao: Vazao) -> None:
+    again = ("run", str(here / name), "--out", "r", *([size] if size and size != "--quick" else []))
+    assert vazao("run", str(here / name), "--out", "r").code == 0
+    before = {path: path.read_bytes() for path in Path("r").rglob("*.parquet")}
+    (here / "uplink.trace").write_text(FAST)
+    answer = vazao(*again)
+    assert answer.code == 2
+    assert "holds results of another input uplink.trace (sha256 " in answer.err
+    assert {path: path.read_bytes() for path in Path("r").rglob("*.parquet")} == before
+    (here / "uplink.trace").write_text(SLOW)
+    assert vazao(*again).code == 0
 
 
-def test_a_directory_is_no_trace(tmp_path: Path) -> None:
-    assert "not a regular file" in checked(tmp_path, ".")
+@pytest.mark.parametrize("name", ["traced.toml", "one.toml"])
+def test_inputs_are_kept_and_gone_on_from(name: str, here: Path, tmp_path: Path, vazao: Vazao) -> None:
+    assert vazao("run", str(here / name), "--out", "r").code == 0
+    digest = hashlib.sha256(SLOW.encode()).hexdigest()
+    assert json.loads(Path("r/manifest.json").read_text())["inputs"] == {"uplink.trace": digest}
+    assert Path("r/inputs", digest).read_text() == SLOW
+    # Only the description and the results reach another machine.
+    (tmp_path / "there").mkdir()
+    shutil.copy(here / name, tmp_path / "there")
+    shutil.move("r", tmp_path / "there")
+    shutil.rmtree(here)
+    full = ["--full"] if name == "traced.toml" else []
+    assert vazao("run", f"there/{name}", "--out", "there/r", *full).code == 0
+    assert vazao("run", f"there/{name}", "--out", "there/other").code == 2
+    if full:
+        assert Store("there/r").read("runs").height == 4
+        assert vazao("report", "there/r").code == 0
+        assert vazao("run", "there/r/study.toml", "--out", "there/r").code == 0
 
 
-def test_a_trace_has_a_largest_size(tmp_path: Path) -> None:
-    with (tmp_path / "trace").open("wb") as file:
-        file.truncate(1 << 40)
-    assert "the most are 67108864" in checked(tmp_path, "trace")
+def test_a_manifest_leads_to_no_other_file(here: Path) -> None:
+    done = campaign.run(load_study(here / "traced.toml"), out="r")
+    manifest = json.loads(Path("r/manifest.json").read_text())
+    for elsewhere in ("../../here/uplink.trace", str(here / "uplink.trace"), 5):
+        manifest["inputs"] = {"uplink.trace": elsewhere}
+        Path("r/manifest.json").write_text(json.dumps(manifest))
+        assert campaign.open_campaign("r").study.inputs == {}
+    assert done.study.inputs == {}
 
 
-def test_what_a_file_says_that_is_no_trace_is_not_repeated(tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("hunter2-is-my-password\n")
-    secret.chmod(stat.S_IRUSR)
-    assert "hunter2" not in checked(tmp_path, "secret")
+OTHERS: dict[str, dict[str, Any]] = {
+    "design": {"old": '"10 ms"]', "new": '"20 ms"]'},
+    "seed": {"seed": 9},
+    "set of --set changes": {"overrides": [("network.link.queue", "9 packets")]},
+    "input uplink.trace": {"trace": FAST},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_parts_of_another_design_are_refused(what: str, here: Path, vazao: Vazao) -> None:
+    campaign.run(load_study(here / "traced.toml"), out="r")
+    how = OTHERS[what]
+    (here / "uplink.trace").write_text(how.get("trace", SLOW))
+    (here / "other.toml").write_text(STUDY.replace(how.get("old", ""), how.get("new", "")))
+    other = load_study(here / "other.toml").changed(how.get("overrides", ()), how.get("seed"))
+    campaign.run(other, out="other")
+    (here / "uplink.trace").write_text(SLOW)
+    for part in Path("other").glob("*/*.parquet"):
+        shutil.copy(part, Path("r", part.parent.name, "000777.parquet"))
+    for command in (("show", "r"), ("run", str(here / "traced.toml"), "--out", "r"), ("report", "r")):
+        answer = vazao(*command)
+        assert answer.code == 2, (command, answer.out)
+        assert f"000777.parquet: is of another {what}" in answer.err
+    for part in Path("r").glob("*/000777.parquet"):
+        part.unlink()
+    assert vazao("show", "r").code == 0
+
+
+def test_parts_that_are_there_twice_are_refused(here: Path, vazao: Vazao) -> None:
+    campaign.run(load_study(here / "traced.toml"), out="r")
+    for part in Path("r").glob("*/000001.parquet"):
+        shutil.copy(part, part.with_name("000777.parquet"))
+    answer = vazao("show", "r")
+    assert answer.code == 2
+    assert "r/runs: " in answer.err
+    assert "of 4 rows are there twice" in answer.err
+
+
+def test_parts_of_quick_belong_to_full(here: Path) -> None:
+    study = load_study(here / "traced.toml")
+    campaign.run(study, out="r")
+    assert campaign.run(study, size="full", out="r").runs.height == 4
+    with pytest.raises(ResultsError, match="another seed"):
+        campaign.run(study.changed(seed=3), out="r")

@@ -19,7 +19,10 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use vazao_engine::Duration;
 use vazao_scenario::{Extensions, Files, Kernel, MEASURES, ScenarioError, TraceSpec};
 
@@ -33,11 +36,15 @@ pub struct PyScenario {
     inner: vazao_scenario::Scenario,
     json: String,
     run_id: String,
+    inputs: Vec<Input>,
 }
 
+/// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
+type Input = (String, PathBuf, String);
+
 impl PyScenario {
-    fn new(inner: vazao_scenario::Scenario) -> Self {
-        PyScenario { json: inner.json().to_string(), run_id: inner.run_id(), inner }
+    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>) -> Self {
+        PyScenario { json: inner.json().to_string(), run_id: inner.run_id(), inner, inputs }
     }
 }
 
@@ -54,6 +61,14 @@ impl PyScenario {
     #[getter]
     fn json(&self) -> &str {
         &self.json
+    }
+    #[getter]
+    fn until_s(&self) -> Option<f64> {
+        self.inner.until.map(|until| until.as_secs())
+    }
+    #[getter]
+    fn inputs(&self) -> Vec<Input> {
+        self.inputs.clone()
     }
     #[getter]
     fn run_id(&self) -> &str {
@@ -76,7 +91,8 @@ impl PyScenario {
             return Err(InputError::new_err("trace: the interval must be from 1 us to 1e9 s"));
         }
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
-        Ok(PyScenario::new(vazao_scenario::Scenario { trace, ..self.inner.clone() }))
+        let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
+        Ok(PyScenario::new(inner, self.inputs.clone()))
     }
 
     /// Nodes, links and flows, for drawing.
@@ -84,14 +100,11 @@ impl PyScenario {
         convert::from_json(py, &registries::graph(&self.inner).to_string())
     }
 
-    /// Roughly how many packet-hops the run takes.
-    fn hops(&self) -> f64 {
-        vazao_scenario::estimate(&self.inner).hops
-    }
-
-    /// Roughly how many packets its guests send and receive.
-    fn guest_packets(&self) -> f64 {
-        vazao_scenario::estimate(&self.inner).guest_packets
+    /// Roughly what the run takes: packet-hops, packets that guests send and receive, how many guests, and whether programs run
+    /// in them.
+    fn work(&self) -> (f64, f64, usize, bool) {
+        let work = vazao_scenario::estimate(&self.inner);
+        (work.hops, work.guest_packets, work.guests, work.has_programs)
     }
 
     fn __repr__(&self) -> String {
@@ -105,10 +118,13 @@ type Own = (String, String, Py<PyType>, String);
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
 /// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
 /// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
+/// `inputs` are files, by the names that a scenario calls them, to be read where there is none beside it.
 #[pyfunction]
 #[pyo3(signature = (
-    text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new()
+    text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new(),
+    inputs = BTreeMap::new()
 ))]
+#[allow(clippy::too_many_arguments)]
 fn load(
     text: &str,
     file: &str,
@@ -117,13 +133,15 @@ fn load(
     seed: Option<u64>,
     plugins: Vec<Own>,
     kernels: Vec<(String, PathBuf, String, String, String, u32)>,
+    inputs: BTreeMap<String, PathBuf>,
 ) -> PyResult<PyScenario> {
+    let read = Arc::new(Mutex::new(Vec::new()));
     let mut extensions = Extensions {
         kernels: kernels
             .into_iter()
             .map(|(name, path, version, config, digest, hz)| (name, Kernel { path, version, config, digest, hz }))
             .collect(),
-        files: files_beside(file),
+        files: files_beside(file, inputs, read.clone()),
         memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
@@ -141,16 +159,24 @@ fn load(
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
     vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
-        .map(PyScenario::new)
+        .map(|inner| PyScenario::new(inner, std::mem::take(&mut read.lock().expect("one reader"))))
         .map_err(|e| InputError::new_err(ScenarioError { file: file.into(), ..e }.to_string()))
 }
 
-/// Text files by their path from the directory of a scenario's file; of one that has none, from the working directory.
-fn files_beside(file: &str) -> Files {
+/// Text files by their path from the directory of a scenario's file; of one that has none, from the working directory. One that
+/// is not there may be among those `kept`. Those that were read are noted.
+fn files_beside(file: &str, kept: BTreeMap<String, PathBuf>, noted: Arc<Mutex<Vec<Input>>>) -> Files {
     let directory = std::path::Path::new(file).parent().map(PathBuf::from).unwrap_or_default();
     Files::new(move |name| {
-        let path = directory.join(name);
-        read_input(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+        let beside = directory.join(name);
+        let path = if beside.exists() { beside } else { kept.get(name).cloned().unwrap_or(beside) };
+        let text = read_input(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+        let digest = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut noted = noted.lock().expect("one reader");
+        if !noted.iter().any(|(known, ..): &Input| known == name) {
+            noted.push((name.to_owned(), path, digest));
+        }
+        Ok(text)
     })
 }
 

@@ -2,16 +2,15 @@
 
 use crate::arrow::PyTable;
 use crate::memory::Limit;
-use crate::user::UserError;
+use crate::user::{Threads, UserError};
 use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Stopped, Table};
@@ -96,29 +95,37 @@ impl Files {
     }
 }
 
-/// What `run` comes to, or its panic. Python knows this thread from the first to the last of a user's calls: to be made known
-/// anew for each would cost more than most of them do.
-fn staying_known<T: Send>(run: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
-    Python::attach(|py| py.detach(|| catch_unwind(AssertUnwindSafe(run))))
+/// What the threads that run share with the one that waits.
+#[derive(Default)]
+struct Desk {
+    /// That all shall end.
+    stop: Arc<AtomicBool>,
+    /// The time of a run that is alone, in nanoseconds.
+    clock: AtomicU64,
+    /// Where a user's code may be.
+    threads: Threads,
+}
+
+impl Desk {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// Runs one scenario; a panic inside is a bug and becomes the outcome's failure.
-fn run_one(
-    scenario: &Scenario,
-    run_id: &str,
-    stop: &Arc<AtomicBool>,
-    directories: &Directories,
-) -> Result<PyOutcome, Stopped> {
+fn run_one(scenario: &Scenario, run_id: &str, desk: &Desk, directories: &Directories) -> Result<PyOutcome, Stopped> {
+    let Desk { stop, clock, threads } = desk;
     let started = Instant::now();
     let mut captures = Files::new(&directories.pcap, "pcapng");
     let mut logs = Files::new(&directories.qlog, "sqlog");
-    let result = staying_known(|| {
+    let result = threads.staying_known(|| {
         let start = |plan: &HostPlan| start_guest(plan, stop);
         let mut capture = captures.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
         let mut qlog = logs.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
         let capture = capture.as_mut().map(|write| write as Output<'_>);
         let qlog = qlog.as_mut().map(|write| write as Output<'_>);
-        let options = Options { id: Some(run_id), capture, qlog, start: Some(&start), connect: CONNECT };
+        let clock = Some(clock);
+        let options = Options { id: Some(run_id), capture, qlog, start: Some(&start), connect: CONNECT, clock };
         vazao_scenario::run(scenario, stop, options)
     });
     for files in [captures, logs].into_iter().flatten() {
@@ -132,6 +139,7 @@ fn run_one(
         Ok(Err(Stopped::Guest(problem))) => (Outcome::default(), Some(problem), None),
         Ok(Err(Stopped::NotRun(problem))) => (Outcome::default(), None, Some(problem)),
         Ok(Err(stopped)) => return Err(stopped),
+        Err(_) if desk.is_stopped() => return Err(Stopped::Cancelled),
         Err(panic) => (Outcome::default(), Some(failure(run_id, &*panic)), None),
     };
     add_wall_time(&mut tables.runs, started.elapsed().as_secs_f64());
@@ -194,7 +202,7 @@ const TICK: Duration = Duration::from_millis(50);
 fn attend(
     py: Python<'_>,
     messages: &Mutex<mpsc::Receiver<Message>>,
-    stop: &AtomicBool,
+    desk: &Desk,
     limit: Limit,
     mut on_message: impl FnMut(usize, PyOutcome) -> PyResult<()>,
     mut on_tick: impl FnMut() -> PyResult<()>,
@@ -212,44 +220,50 @@ fn attend(
         };
         if ended.is_ok() {
             ended = step.and_then(|()| on_tick()).and_then(|()| py.check_signals()).and_then(|()| limit.check());
-            if ended.is_err() {
-                stop.store(true, Ordering::Relaxed);
-            }
+        }
+        if ended.is_err() {
+            desk.stop.store(true, Ordering::Relaxed);
+            desk.threads.interrupt(py);
         }
     }
 }
 
 /// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory; with `qlog`, a log of each side
-/// of each QUIC connection.
+/// of each QUIC connection. `on_tick(seconds)` is told how far the run is, at least every 50 ms; an exception in it, or Ctrl-C,
+/// ends the run and propagates.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, pcap = None, qlog = None))]
+#[pyo3(signature = (scenario, *, pcap = None, qlog = None, on_tick = None))]
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyScenario>,
     pcap: Option<PathBuf>,
     qlog: Option<PathBuf>,
+    on_tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyOutcome> {
     let directories = Directories { pcap, qlog };
     let limit = Limit::now()?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let desk = Arc::new(Desk::default());
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let job = scenario.get();
-    let (inner, run_id, flag) = (job.inner.clone(), job.run_id.clone(), stop.clone());
+    let (inner, run_id, shared) = (job.inner.clone(), job.run_id.clone(), desk.clone());
     let worker = std::thread::spawn(move || {
-        let _ = sender.send((0, run_one(&inner, &run_id, &flag, &directories)));
+        let _ = sender.send((0, run_one(&inner, &run_id, &shared, &directories)));
     });
     let mut result = None;
     let ended = attend(
         py,
         &receiver,
-        &stop,
+        &desk,
         limit,
         |_, outcome| {
             result = Some(outcome);
             Ok(())
         },
-        || Ok(()),
+        || {
+            let seconds = Duration::from_nanos(desk.clock.load(Ordering::Relaxed)).as_secs_f64();
+            on_tick.as_ref().map_or(Ok(()), |tell| tell.call1((seconds,)).map(drop))
+        },
     );
     py.detach(|| worker.join()).map_err(|_| RunError::new_err("the run's thread died"))?;
     ended?;
@@ -268,7 +282,7 @@ pub fn run_many(
     on_tick: Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let limit = Limit::now()?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let desk = Arc::new(Desk::default());
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let work: Vec<(usize, Scenario, String)> =
@@ -277,14 +291,14 @@ pub fn run_many(
         .num_threads(jobs.max(1))
         .build()
         .map_err(|e| RunError::new_err(format!("{jobs} threads cannot be started: {e}")))?;
-    let flag = stop.clone();
+    let shared = desk.clone();
     let worker = std::thread::spawn(move || {
         pool.scope_fifo(|scope| {
             for (index, scenario, run_id) in &work {
-                let (sender, flag) = (sender.clone(), &flag);
+                let (sender, desk) = (sender.clone(), &shared);
                 scope.spawn_fifo(move |_| {
-                    if !flag.load(Ordering::Relaxed) {
-                        let _ = sender.send((*index, run_one(scenario, run_id, flag, &Directories::default())));
+                    if !desk.is_stopped() {
+                        let _ = sender.send((*index, run_one(scenario, run_id, desk, &Directories::default())));
                     }
                 });
             }
@@ -293,7 +307,7 @@ pub fn run_many(
     let ended = attend(
         py,
         &receiver,
-        &stop,
+        &desk,
         limit,
         |index, outcome| on_outcome.call1((index, outcome)).map(drop),
         || on_tick.call0().map(drop),

@@ -401,7 +401,14 @@ pub struct Work {
     pub hops: f64,
     /// Times a guest sends or receives a packet: each takes a thousand times as long as a hop.
     pub guest_packets: f64,
+    /// How many guests are started for it.
+    pub guests: usize,
+    /// Whether programs run in it: nobody can tell beforehand what they do.
+    pub has_programs: bool,
 }
+
+/// Packets that open and close a connection.
+const AROUND: f64 = 7.0;
 
 /// What part of the time that a Linux guest takes for a packet a stack takes.
 fn effort(stack: Stack) -> f64 {
@@ -416,7 +423,8 @@ fn effort(stack: Stack) -> f64 {
 pub fn estimate(scenario: &Scenario) -> Work {
     let graph = &scenario.graph;
     let mut offered = vec![0.0; graph.links.len()];
-    let mut work = Work::default();
+    let guests = Cast::new(scenario, false).map_or(0, |cast| cast.guests.len());
+    let mut work = Work { guests, ..Work::default() };
     for flow in &scenario.flows {
         // The first connection of a visit counts for all.
         if flow.part > 0 {
@@ -429,8 +437,8 @@ pub fn estimate(scenario: &Scenario) -> Work {
             Some(visit) => (visit.duration(), visit.volume()),
             None => (sides.duration(), sides.volume()),
         };
-        // What programs will send is theirs to know: nothing is said of it.
         if sides.is_program() {
+            work.has_programs = true;
             continue;
         }
         let rate = routes.out.iter().map(|&s| graph.direction(s).rate.as_bps()).min().unwrap_or(0) as f64 / 8.0;
@@ -451,7 +459,7 @@ pub fn estimate(scenario: &Scenario) -> Work {
         let room = scenario.until.map_or(f64::INFINITY, |until| until.since(Time::ZERO).as_secs() * rate);
         let bytes = bytes.min((room - offered[narrow]).max(0.0));
         offered[narrow] += bytes;
-        let packets = bytes / mss * (1.0 + acks);
+        let packets = bytes / mss * (1.0 + acks) + AROUND;
         let guests: f64 = flow.transport.stacks.iter().map(|stack| effort(*stack)).sum();
         work.hops += packets * routes.out.len() as f64;
         work.guest_packets += packets * guests;

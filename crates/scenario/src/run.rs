@@ -14,7 +14,7 @@ use crate::trace::Trace;
 use crate::transport::Protocol;
 use crate::world::{Body, Stopped, World};
 use sha2::{Digest, Sha256};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Progress;
 use vazao_engine::{Ecn, Time};
 use vazao_network::{Host, Network};
@@ -51,6 +51,8 @@ pub struct Options<'a> {
     pub start: Option<Start<'a>>,
     /// Makes the ends that a library plays; without it there are none to be had.
     pub connect: Option<Connect<'a>>,
+    /// Where the time of the run, in nanoseconds, is told while it goes on.
+    pub clock: Option<&'a AtomicU64>,
 }
 
 /// Runs a scenario.
@@ -58,7 +60,9 @@ pub struct Options<'a> {
 /// # Errors
 /// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
-    let Options { id, capture, qlog, start, connect } = options;
+    let Options { id, capture, qlog, start, connect, clock } = options;
+    let unwatched = AtomicU64::default();
+    let clock = clock.unwrap_or(&unwatched);
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
     if qlog.is_some() && !scenario.flows.iter().any(|flow| flow.transport.entry.build == Protocol::Quic) {
         let problem = "there is nothing to log for --qlog: no flow is a QUIC connection";
@@ -74,7 +78,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if scenario.trace.measures.is_empty() && capture.is_none() && qlog.is_none() {
         let mut world = build(scenario, &cast, libraries, Silent);
         add_guests(&mut world, &cast, start, stop)?;
-        world.run(scenario.until, stop)?;
+        world.run(scenario.until, stop, clock)?;
         return Ok(collect(&id, scenario, &mut world, &[]));
     }
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
@@ -86,7 +90,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
-    world.run(scenario.until, stop)?;
+    world.run(scenario.until, stop, clock)?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);

@@ -8,7 +8,7 @@ use crate::multihomed::Parcel;
 use crate::pool::Pool;
 use crate::probe::{FlowEnd, Probe};
 use crate::visits::Visited;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Application;
 use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
 use vazao_network::{Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
@@ -267,9 +267,9 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Runs until every flow is over, or until `until`. The clock then stands at the last event, or at `until`.
+    /// Runs until every flow is over, or until `until`; then it is the last event's time, or `until`. `clock` has it on the way.
     #[inline(never)]
-    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool) -> Result<(), Stopped> {
+    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &AtomicU64) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
         let network_slots = self.network.slots();
@@ -289,6 +289,7 @@ impl<P: Probe> World<P> {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Stopped::Cancelled);
                 }
+                clock.store(time.as_nanos(), Ordering::Relaxed);
                 self.probe.check().map_err(Stopped::Probe)?;
             }
             if slot < network_slots {

@@ -14,7 +14,7 @@ import polars as pl
 from vazao import _core
 from vazao.compare.drawing import draw
 from vazao.compare.traces import TOLERANCE_S, Parting, of_flow, packets, parting
-from vazao.compare.variants import STACKS, Variant, variants
+from vazao.compare.variants import STACKS, Variant, plays, variants
 from vazao.errors import RunError
 from vazao.files import make_directory, remove
 from vazao.result import Result, run_scenario
@@ -84,25 +84,33 @@ class Comparison:
         """The run that the others are measured against."""
         return list(self.results)[-1]
 
+    def played(self, flow: int) -> dict[str, Result]:
+        """The runs, by name, in which the stack that they are called after plays a flow."""
+        return {name: made for name, made in self.results.items() if plays(name, made.flows["stack"][flow])}
+
     @cached_property
     def differences(self) -> pl.DataFrame:
-        """One row for each flow, measure and run.
+        """One row for each flow, measure and run that played it.
 
-        Columns: flow, measure, run, value; `difference` from the yardstick's value, `relative` to that value.
+        Columns: flow, measure, run, value; `difference` from the value of the last of them, `relative` to that value.
         """
         rows = [
             (flow, measure, name, None if (value := result.flows[measure][flow]) is None else float(value))
-            for name, result in self.results.items()
-            for flow in range(result.flows.height)
+            for flow in range(self._flows)
+            for name, result in self.played(flow).items()
             for measure in MEASURES
         ]
         schema = {"flow": pl.Int64, "measure": pl.String, "run": pl.String, "value": pl.Float64}
         frame = pl.DataFrame(rows, schema=schema, orient="row")
-        standard = frame.filter(pl.col("run") == self.yardstick).select("flow", "measure", standard="value")
+        standard = frame.group_by("flow", "measure").agg(standard=pl.col("value").last())
         difference = pl.col("value") - pl.col("standard")
         relative = pl.when(pl.col("standard") != 0).then(difference / pl.col("standard"))
         joined = frame.join(standard, on=["flow", "measure"], how="left", maintain_order="left")
         return joined.with_columns(difference=difference, relative=relative).drop("standard")
+
+    @property
+    def _flows(self) -> int:
+        return next(iter(self.results.values())).flows.height
 
     @cached_property
     def partings(self) -> list[Parted]:
@@ -112,11 +120,10 @@ class Comparison:
         """
         captures = {trial.name: trial.captures for trial in self.trials}
         found = []
-        flows = next(iter(self.results.values())).flows
-        for flow in range(flows.height):
+        for flow in range(self._flows):
             traces = {
                 name: of_flow(captures[name], result.flows.row(flow, named=True))
-                for name, result in self.results.items()
+                for name, result in self.played(flow).items()
             }
             for one, other in pairwise(traces):
                 if traces[one].height and traces[other].height:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from vazao.compare.variants import plays
 from vazao.figures import Drawing, files
 from vazao.figures.chart import Face, Plot
 from vazao.figures.rows import Rows, thin
@@ -26,7 +27,9 @@ def windows(results: Mapping[str, Result]) -> pl.DataFrame:
     """
     frames = []
     for name, result in results.items():
-        cwnd = result.samples.filter(pl.col("measure") == "cwnd").select("time_s", "value", "flow", "path")
+        own = [flow for flow, stack in result.flows.select("flow", "stack").iter_rows() if plays(name, stack)]
+        chosen = (pl.col("measure") == "cwnd") & pl.col("flow").is_in(own)
+        cwnd = result.samples.filter(chosen).select("time_s", "value", "flow", "path")
         ends = result.flows.select(pl.col("flow").cast(cwnd.schema["flow"]), time_s="last_byte_s").drop_nulls()
         last = cwnd.group_by("flow", "path", maintain_order=True).last().drop("time_s").join(ends, on="flow")
         paths = cwnd["path"].n_unique() > 1

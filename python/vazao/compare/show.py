@@ -59,7 +59,8 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
     title = f"flow {flow}: {row['client']} → {row['server']}, {row['app']} over {row['transport']}{control}"
     out.print()
     out.print(Text(title, style="bold"))
-    out.print(_differences(made, flow))
+    if made.played(flow):
+        out.print(_differences(made, flow))
     if lines := list(_sparklines(made, flow)):
         out.print(Text("\n  congestion window"))
         for line in lines:
@@ -69,20 +70,22 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
         _show_parting(*parted.runs, parted.packets, "the traces")
         if parted.data.first != parted.packets.first:
             _show_parting(*parted.runs, parted.data, "of the packets with data alone, the traces")
-    if not found and len(made.results) > 1:
+    for name in [name for name in made.results if name not in made.played(flow)]:
+        out.print(f"\n  {name} does not play it")
+    if not found and len(made.played(flow)) > 1:
         out.print("\n  its packets cannot be told apart in captures: no traces to compare")
 
 
 def _differences(made: Comparison, flow: int) -> Table:
     """A line for each measure: every run's value, and how far it is from the yardstick's."""
     rows = made.differences.filter(pl.col("flow") == flow)
-    others = [name for name in made.results if name != made.yardstick]
+    *others, yardstick = made.played(flow)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("")
-    for name in made.results:
+    for name in (*others, yardstick):
         table.add_column(name, justify="right")
     for name in others:
-        table.add_column(f"{name} against {made.yardstick}", justify="right")
+        table.add_column(f"{name} against {yardstick}", justify="right")
     for measure in MEASURES:
         of = {row["run"]: row for row in rows.filter(pl.col("measure") == measure).iter_rows(named=True)}
         values = [_value(measure, row["value"]) for row in of.values()]

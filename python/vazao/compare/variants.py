@@ -49,14 +49,19 @@ def variants(
     for key, value in overrides:
         _set(document, key.split("."), value)
     quic = any(_table(flow.get("transport", "tcp")).get("kind", "tcp") == "quic" for flow in document["flow"])
-    made = [_variant(document, stack, seed) for stack in STACKS if quic or stack != _QUIC_ONLY]
+    made = [_variant(document, stack, seed, file) for stack in STACKS if quic or stack != _QUIC_ONLY]
     if sum(variant.scenario is not None for variant in made) < 2:
         reasons = "; ".join(note for variant in made if variant.scenario is None for note in variant.notes)
         raise ScenarioError(f"{file}: there is nothing to compare, since one stack alone can play this: {reasons}")
     return made
 
 
-def _variant(document: dict[str, Any], stack: str, seed: int | None) -> Variant:
+def plays(run: str, stack: str) -> bool:
+    """Whether a run called after a stack has a flow played by it (column `stack`), not one that kept its own."""
+    return run not in STACKS or run in stack.split("-")
+
+
+def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) -> Variant:
     """The document with every flow on `stack`; what the loader refuses gives way, one thing at a time."""
     changed = deepcopy(document)
     for flow in changed["flow"]:
@@ -65,12 +70,13 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None) -> Variant:
     kept: set[int] = set()
     while len(kept) < len(changed["flow"]):
         try:
-            scenario = load("", overrides=list(changed.items()), seed=seed)
+            scenario = load("", file=file, overrides=list(changed.items()), seed=seed)
             return Variant(stack, scenario, tuple(notes))
         except ScenarioError as error:
-            refused = _REFUSED.match(str(error))
+            problem = str(error).removeprefix(f"{file}: ")
+            refused = _REFUSED.match(problem)
             if not refused or int(refused[1]) in kept:
-                return Variant(stack, None, (str(error),))
+                return Variant(stack, None, (problem,))
             number, key, reason = int(refused[1]), refused[2], _clause(refused[3])
             if key and key not in _MEANT and _remove(changed["flow"][number]["transport"], key.split(".")):
                 notes.append(f"flow {number}: {key} is left out ({reason})")

@@ -182,6 +182,9 @@ def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
         raise ResultsError(f"no samples of {measure!r} were traced{hint}")
     title, unit = TRACES.get(measure, (measure.capitalize(), ""))
     frame = chosen.select("time_s", "value", series=_series(chosen)).sort("series", "time_s", maintain_order=True)
+    # Of many links few have a queue; where none has, all are shown.
+    queued = frame.filter((pl.col("value") > 0).any().over("series")) if measure == "queue" else frame
+    frame = frame if queued.is_empty() else queued
     order = frame["series"].unique(maintain_order=True).to_list()
     figure = Figure(
         id=measure, title=title, sql="samples", kind="step", x="time_s", y="value", x_title="Time", y_title=title,

@@ -173,7 +173,9 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
         levels = [override for level in choice.values() for override in level.overrides]
         overrides = [*study.overrides, *part.scenario.items(), *levels]
         try:
-            scenario = load(study.text, file=study.file, table="scenario", overrides=overrides, seed=study.seed)
+            scenario = load(
+                study.text, file=study.file, table="scenario", overrides=overrides, seed=study.seed, inputs=study.inputs
+            )
         except ScenarioError:  # a combination that the design leaves out need not be possible
             continue
         graphs.append(scenario.graph())

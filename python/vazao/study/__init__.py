@@ -4,7 +4,7 @@ from vazao.study.design import combinations
 from vazao.study.guests import kernels, lacking
 from vazao.study.load import built_in_scenarios, built_in_studies, find, is_study, load_study, parse_study
 from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary, View
-from vazao.study.plan import Plan, PlannedRun, design_columns, plan, seconds
+from vazao.study.plan import Plan, PlannedRun, design_columns, plan
 
 __all__ = [
     "Factor",
@@ -30,5 +30,4 @@ __all__ = [
     "load_study",
     "parse_study",
     "plan",
-    "seconds",
 ]

@@ -23,7 +23,7 @@ from vazao.errors import StudyError, did_you_mean
 from vazao.study.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from vazao.campaign import Campaign
@@ -329,6 +329,7 @@ class Study(Table):
 
     _file: Source = PrivateAttr()
     _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
+    _inputs: dict[str, Path] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -380,6 +381,17 @@ class Study(Table):
     def overrides(self) -> list[tuple[str, Any]]:
         """What the user changed in the scenario template, as (dotted key, value)."""
         return list(self._overrides)
+
+    @property
+    def inputs(self) -> Mapping[str, Path]:
+        """Where files that its scenarios name are to be had if there are none beside the study."""
+        return self._inputs
+
+    def with_inputs(self, inputs: Mapping[str, Path]) -> Study:
+        """The study with files, by the names that its scenarios call them, in place of those that are not there."""
+        study = self.model_copy()
+        study._inputs = dict(inputs)
+        return study
 
     def part(self, name: str) -> Part:
         """The part called `name`."""

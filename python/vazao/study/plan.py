@@ -11,21 +11,11 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
+from vazao.inputs import Input, inputs_of
 from vazao.loading import load
 from vazao.study.design import Combination, combinations
 from vazao.study.guests import kernels, lacking
 from vazao.study.model import RESERVED, Label, Part, Size, Study
-
-HOPS_PER_CORE_SECOND = 20e6
-"""Packet-hops a core of an ordinary machine simulates in a second: for estimates of how long a study takes."""
-
-GUEST_PACKETS_PER_CORE_SECOND = 20e3
-"""Packets that guests send and receive in a second of one core: each wakes a kernel, which is another process."""
-
-
-def seconds(scenario: _core.Scenario) -> float:
-    """An estimate of the time a run takes on one core."""
-    return scenario.hops() / HOPS_PER_CORE_SECOND + scenario.guest_packets() / GUEST_PACKETS_PER_CORE_SECOND
 
 
 PLANNED_BYTES = 20_000
@@ -77,11 +67,6 @@ class Plan:
                 row[f"{name}_{number[0]}"] = number[1]
         return row
 
-    @property
-    def hops(self) -> float:
-        """An estimate of the packet-hops of all runs that can be run here."""
-        return sum(scenario.hops() for scenario in self.runnable)
-
     @cached_property
     def scenarios(self) -> list[_core.Scenario]:
         """The distinct scenarios: one that several parts share is run once."""
@@ -97,9 +82,10 @@ class Plan:
         """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
         return {name: digest for scenario in self.scenarios for name, digest in kernels(scenario).items()}
 
-    def seconds(self, jobs: int) -> float:
-        """An estimate of the time that the runs that can be run take on `jobs` cores."""
-        return sum(map(seconds, self.runnable)) / max(1, min(jobs, len(self.runnable)))
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """The files that its scenarios name, by these names."""
+        return inputs_of(self.scenarios)
 
 
 def plan(study: Study, size: Size) -> Plan:
@@ -159,7 +145,7 @@ def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> 
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
     try:
-        return load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed)
+        return load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed, inputs=study.inputs)
     except ScenarioError as error:
         raise StudyError(f"{_where(study, part, combination)}: {error}") from None
 

@@ -1,0 +1,62 @@
+"""The files that scenarios name, kept with the results that were made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vazao import _core
+from vazao.errors import ResultsError, ScenarioError
+from vazao.files import explained, make_directory, write_atomically
+
+INPUTS = "inputs"
+"""The folder of a results directory that has them, each under the SHA-256 of what it holds."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that a scenario names."""
+
+    path: Path
+    digest: str
+    """SHA-256 of what it held when it was read, hexadecimal."""
+
+
+def inputs_of(scenarios: Iterable[_core.Scenario]) -> dict[str, Input]:
+    """The files of scenarios by the names that these call them. Raises `ScenarioError` for one that just changed."""
+    found: dict[str, Input] = {}
+    for name, path, digest in dict.fromkeys(each for scenario in scenarios for each in scenario.inputs):
+        if found.setdefault(name, Input(path, digest)).digest != digest:
+            raise ScenarioError(f"{path}: changed while it was read; run again when it is whole")
+    return found
+
+
+def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
+    """What a manifest says of them."""
+    return {name: inputs[name].digest for name in sorted(inputs)}
+
+
+def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
+    """Keep copies in a results directory. Raises `ResultsError` for one that has changed since it was read."""
+    for each in inputs.values():
+        copy = directory / INPUTS / each.digest
+        if copy.exists():
+            continue
+        with explained(each.path, "read"):
+            content = each.path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != each.digest:
+            raise ResultsError(f"{each.path}: changed while it was read; run again when it is whole")
+        make_directory(copy.parent)
+        write_atomically(copy, content)
+
+
+def kept(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
+    """The copies that a results directory has, by the names that its scenarios call them."""
+    named = manifest.get("inputs", {})
+    listed = named.items() if isinstance(named, dict) else ()
+    # A manifest may be a stranger's: it leads to nothing but copies.
+    return {name: directory / INPUTS / sha for name, sha in listed if re.fullmatch(r"[0-9a-f]{64}", str(sha))}
