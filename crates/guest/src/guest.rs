@@ -269,16 +269,16 @@ impl Guest {
 
     /// Raises the interrupts that are due.
     fn interrupt(&mut self, now: u64, stop: &AtomicBool) -> Result<(), Problem> {
-        // A guest that shares the page answers by what it writes there, and takes the interrupt (a signal) before it
-        // reads that it may run; one that lives by messages must be heard out first.
-        let answers = !self.clock.is_shared();
+        // An idle guest that shares the page wants to run at every interrupt, and takes it (a signal) before it reads
+        // that it may; any other must be heard out first.
+        let is_shared = self.clock.is_shared();
         for card in 0..self.cards.len() {
             for queue in self.cards[card].take_due(now)? {
+                let answers = !is_shared || self.clock.may_be_reading();
                 self.cards[card].interrupt(queue, answers)?;
-                if answers {
-                    while !self.is_off && !self.listen(Some(card), stop)? {}
-                } else {
-                    self.clock.interrupted();
+                while answers && !self.is_off && !self.listen(Some(card), stop)? {}
+                if is_shared {
+                    self.clock.interrupted(answers);
                 }
             }
         }
