@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{SocketFlags, accept_with};
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -44,6 +44,8 @@ pub struct Boot<'a> {
     /// Whether it may run ahead of what is known to happen to it, as [`Guest::run_ahead`] says. It costs a message for
     /// each packet sent and saves one for each reading of the clock.
     pub run_ahead: bool,
+    /// Files and folders of this machine that its programs may read, beside installed programs and their libraries.
+    pub files: &'a [PathBuf],
     /// What its first program shall do: becomes `/plan` in its initial root.
     pub plan: &'a str,
 }
@@ -101,6 +103,7 @@ impl Guest {
             memory_mib: boot.memory_mib,
             seed: boot.seed,
             cards: boot.cards,
+            files: boot.files,
             initrd: &archive,
             console: &console,
             reports: &reports,
@@ -452,6 +455,7 @@ mod tests {
                     cards: 1,
                     moderation,
                     run_ahead,
+                    files: &[],
                     plan,
                 };
                 Guest::boot_on(&boot, page, std::time::Duration::from_secs(20), &GO_ON)

@@ -12,6 +12,8 @@ mod failure;
 mod flow;
 mod info;
 mod knobs;
+#[path = "../../../wire/src/line.rs"]
+mod line;
 mod netlink;
 mod network;
 mod plan;
