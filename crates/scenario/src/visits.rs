@@ -149,7 +149,7 @@ pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(us
     whole.messages = Some(visit.latency());
     whole.viewing = visit.viewing(world.now);
     whole.completed = (!visit.is_endless()).then(|| visit.is_complete());
-    whole.intact = visit.is_intact() && parts.iter().all(|(_, part)| part.intact);
+    whole.intact = Some(visit.is_intact() && parts.iter().all(|(_, part)| part.intact == Some(true)));
     whole
 }
 
