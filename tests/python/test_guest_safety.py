@@ -111,8 +111,9 @@ mkdir /run/m; mount -t hostfs none /run/m -o /; echo x > /run/m{place}/written; 
 """
     told = output(
         f"ulimit -c unlimited; cat > /run/h <<'END'\n{helper}END\nchmod +x /run/h\n"
-        "echo '|/host/run/h' > /proc/sys/kernel/core_pattern; sh -c 'kill -SEGV $$'\n"
-        "echo '|/run/h' > /proc/sys/kernel/core_pattern; sh -c 'kill -SEGV $$'\nsleep 2; echo done"
+        "cp /lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 /run/l\n"
+        "echo '|/host/run/l --library-path /host/lib/x86_64-linux-gnu /host/usr/sbin/chroot /host /run/h' "
+        "> /proc/sys/kernel/core_pattern; sh -c 'kill -SEGV $$'\nsleep 2; echo done"
     )
     assert "done" in told
     assert sorted(path.name for path in place.iterdir()) == ["secret"]

@@ -254,7 +254,7 @@ fn spawn(plan: &Plan<'_>, hand: OwnedFd) -> Result<Process, (Stage, io::Error)> 
         memory: path(&plan.memory).map_err(unusable)?,
         walls: plan.walls.map_or(-1, |walls| walls.as_raw_fd()),
         parent: std::process::id() as libc::pid_t,
-        filter: without_randomness(),
+        filter: filter(),
         failure: None,
     };
     let mut stack = vec![0u128; STACK / 16];
@@ -416,15 +416,23 @@ unsafe fn wall_in(child: &Child) -> bool {
 /// Which signal an owner gets (fcntl(2)).
 const F_SETSIG: c_int = 10;
 
-/// A filter under which getrandom(2) seems not to exist: a kernel then has no randomness but its command line's.
-fn without_randomness() -> Vec<libc::sock_filter> {
-    let statement = |code: u32, value: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k: value };
-    let is_getrandom = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let number_of_call = 0;
+/// A filter under which getrandom(2) seems not to exist, so that a kernel has no randomness but its command line's; and
+/// under which socket(2) makes only those of this machine: walls know TCP alone.
+fn filter() -> Vec<libc::sock_filter> {
+    let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
+    let (number_of_call, first_argument) = (0, 16);
+    let load = |at: u32| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
+    // Steps to jump over if the loaded word is, or is not, this one.
+    let compare = |with: u32, same: u8, other: u8| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, with, same, other);
+    let answer = |with: u32| step(libc::BPF_RET | libc::BPF_K, with, 0, 0);
     vec![
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number_of_call),
-        libc::sock_filter { code: is_getrandom as u16, jt: 0, jf: 1, k: libc::SYS_getrandom as u32 },
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+        load(number_of_call),
+        compare(libc::SYS_getrandom as u32, 4, 0),
+        compare(libc::SYS_socket as u32, 0, 2),
+        load(first_argument),
+        compare(libc::AF_UNIX as u32, 0, 2),
+        answer(libc::SECCOMP_RET_ALLOW),
+        answer(libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        answer(libc::SECCOMP_RET_ERRNO | libc::EACCES as u32),
     ]
 }

@@ -127,11 +127,11 @@ pub fn parse(text: &str) -> Result<Plan, String> {
 }
 
 fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
-    if let Some((kind, rest)) = line.split_once(' ')
-        && let Some(knob) = KNOBS.iter().find_map(|(name, knob)| (*name == kind).then_some(knob))
-    {
+    if let Some((kind @ ("sysctl" | "module"), rest)) = line.split_once(' ') {
         let (key, value) = rest.split_once(' ').unwrap_or((rest, ""));
-        plan.setup.push((line.to_owned(), knob(key.to_owned(), text(value)?)));
+        let (key, value) = (key.to_owned(), text(value)?);
+        let setup = if kind == "sysctl" { Setup::Sysctl { key, value } } else { Setup::Module { key, value } };
+        plan.setup.push((line.to_owned(), setup));
         return Ok(());
     }
     let (line, program) = match line.split_once(" program=") {
@@ -173,12 +173,6 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
     plan.setup.push((words.join(" "), setup));
     Ok(())
 }
-
-/// The statements of a key and a value.
-const KNOBS: &[(&str, fn(String, String) -> Setup)] = &[
-    ("sysctl", |key, value| Setup::Sysctl { key, value }),
-    ("module", |key, value| Setup::Module { key, value }),
-];
 
 /// What a user has written.
 fn text(escaped: &str) -> Result<String, String> {

@@ -19,6 +19,16 @@ fn said(program: &str, files: &[PathBuf]) -> String {
 }
 
 #[test]
+fn it_has_no_socket_that_leads_elsewhere() {
+    let make =
+        |family: &str| said(&format!("perl -MSocket -e 'socket(S, {family}, SOCK_DGRAM, 0) or print \"$!\\n\"'"), &[]);
+    for family in ["AF_INET", "AF_INET6", "16"] {
+        assert!(make(family).contains("Permission denied"), "{family}");
+    }
+    assert!(!make("AF_UNIX").contains("Permission denied"));
+}
+
+#[test]
 fn it_reads_what_is_installed_and_writes_nothing() {
     if !has_walls() {
         return println!("skipped: this machine's Linux has no Landlock");
@@ -32,7 +42,7 @@ fn it_reads_what_is_installed_and_writes_nothing() {
     let refused = said(&format!("cat {at}; ls {}; ls /; cat /etc/shadow /proc/$PPID/environ", folder.display()), &[]);
     assert_eq!(refused.matches("Permission denied").count(), 5, "{refused}");
     assert!(said("test -r /etc/hosts && head -c 4 /usr/bin/env", &[]).contains("ELF"));
-    assert!(said(&format!("cat {at}"), &[secret.clone()]).contains("the secret"), "the user has said so");
+    assert!(said(&format!("cat {at}"), std::slice::from_ref(&secret)).contains("the secret"), "the user has said so");
 
     for attempt in [
         format!("echo x > {to}"),
@@ -43,7 +53,7 @@ fn it_reads_what_is_installed_and_writes_nothing() {
         "touch new".to_owned(),
         format!("mv {at} {to}"),
     ] {
-        said(&attempt, &[folder.clone()]);
+        said(&attempt, std::slice::from_ref(&folder));
         assert!(!written.exists() && !written.is_symlink(), "{attempt}");
         assert_eq!(std::fs::read_to_string(&secret).unwrap(), "the secret", "{attempt}");
     }
