@@ -7,8 +7,14 @@ use std::{env, fs};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// What the program is made of, from this crate's folder.
-const SOURCES: &[&str] =
-    &["program/Cargo.toml", "program/Cargo.lock", "program/src", "../wire/src/content.rs", "build.rs"];
+const SOURCES: &[&str] = &[
+    "program/Cargo.toml",
+    "program/Cargo.lock",
+    "program/src",
+    "../wire/src/content.rs",
+    "../wire/src/line.rs",
+    "build.rs",
+];
 /// Settings of the outer build that must not reach the inner one.
 const UNSET: &[&str] = &[
     "CARGO_ENCODED_RUSTFLAGS",

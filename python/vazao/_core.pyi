@@ -199,6 +199,9 @@ class Repeat:
 
     def __new__(cls, path: SupportsIndex, penalised: SupportsIndex | None = None) -> Repeat: ...
 
+def has_walls() -> bool:
+    """Whether this machine can wall guests in, so that they read what is installed and write nothing (Landlock)."""
+
 def load(
     text: str,
     *,

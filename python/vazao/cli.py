@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from vazao import _core, campaign, catalogue, findings, inputs, pace, terminal
+from vazao import _core, campaign, catalogue, findings, inputs, pace, programs, terminal
 from vazao.campaign import Campaign
 from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
 from vazao.files import explained
@@ -29,7 +29,7 @@ from vazao.kernel.commands import app as kernel_app
 from vazao.loading import load
 from vazao.result import Result, run_scenario
 from vazao.store import Store, check_usable, read_manifest, writing
-from vazao.study import Size, Study, find, is_study, kernels, lacking, parse_study, plan
+from vazao.study import Size, Study, find, is_built_in, is_study, kernels, lacking, parse_study, plan
 from vazao.study.source import read_text
 from vazao.terminal import err, out
 from vazao.version import __version__
@@ -48,6 +48,7 @@ Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directo
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
 ]
+Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
 
@@ -130,6 +131,7 @@ def run(
     qlog: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")
     ] = None,
+    allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
@@ -141,13 +143,25 @@ def run(
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
         kept = inputs.kept(directory, read_manifest(directory) or {}) if directory else {}
         scenario = load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
+        if not (allow or is_built_in(name)):
+            programs.ask(str(path), programs.of([scenario]))
         _run_scenario(scenario, trace, pcap, qlog, directory, as_json)
         return
     if trace or pcap or qlog:
         raise ScenarioError(f"{path}: is a study; --trace, --pcap and --qlog are for scenarios")
     study = parse_study(text, str(path)).changed(overrides, seed)
+    if not (allow or is_built_in(name)):
+        programs.ask(str(path), _programs(study, text, overrides))
     size: Size | None = None if full is None else "full" if full else "quick"
     _run_study(study, size, jobs, directory or campaign.default_directory(study.name), as_json)
+
+
+def _programs(study: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> list[str]:
+    """What the guests of a study run, at either size."""
+    if not programs.may_have(text, overrides):
+        return []
+    sizes: tuple[Size, ...] = ("quick", "full")
+    return programs.of(run.scenario for size in sizes for run in plan(study, size).runs)
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -267,6 +281,7 @@ def compare(
     tolerance: Annotated[
         float, typer.Option(min=0, metavar="MS", help="Milliseconds by which times of equal packets may differ.")
     ] = 1.0,
+    allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The comparison as one JSON object, nothing else.")] = False,
 ) -> None:
     """Run a scenario on every stack that can play it (ours, the Linux kernel) and show where they part."""
@@ -279,6 +294,8 @@ def compare(
         raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
     out_directory = directory or Path("results") / f"compare-{path.stem}"
     overrides = [_change(change) for change in changes or []]
+    if not allow:
+        programs.ask(str(path), programs.of([load(text, file=str(path), overrides=overrides, seed=seed)]))
     made = comparing.compare(
         text, file=str(path), overrides=overrides, seed=seed, out=out_directory, tolerance_s=tolerance / 1e3
     )
@@ -355,6 +372,8 @@ def check(
         print(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
         for line in _guests([scenario]):
             print(f"    {line}")
+        if runs := programs.of([scenario]):
+            print(programs.told(str(path), runs))
         return
     study = parse_study(text, str(path)).changed(overrides, seed)
     from vazao.rehearsal import rehearse
@@ -371,6 +390,8 @@ def check(
             print(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
         for line in _guests([run.scenario for run in planned.runs]):
             print(f"    {line}")
+    if runs := _programs(study, text, overrides):
+        print(programs.told(str(path), runs))
     print(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 

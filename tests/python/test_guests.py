@@ -429,7 +429,8 @@ def test_what_a_program_says_when_it_fails() -> None:
     app = '{ kind = "command", server = "true", client = "echo no luck; exit 3" }'
     row = flow(run_scenario(scenario(app=app)))
     assert row["completed"] is False
-    assert row["failure"] == "client: exit 3"
+    failed = "client: echo no luck; exit 3 ended with exit status 3; it said last: no luck"
+    assert row["failure"] == failed
     assert row["client_output"] == "no luck\n"
 
 

@@ -31,7 +31,14 @@ impl Sides {
     }
     /// Whether the sides are programs of a guest's, which keep what they do to themselves.
     pub fn is_program(&self) -> bool {
-        matches!(self.client, Application::Program(_))
+        self.programs().is_some()
+    }
+    /// What client and server run, if they are programs of a host.
+    pub fn programs(&self) -> Option<[&str; 2]> {
+        match (&self.client, &self.server) {
+            (Application::Program(client), Application::Program(server)) => Some([client, server]),
+            _ => None,
+        }
     }
     /// Whether nothing but the run's end would end it.
     pub fn is_endless(&self) -> bool {

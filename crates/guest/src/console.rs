@@ -12,8 +12,8 @@ const LIMIT: u64 = 16 << 20;
 /// Bytes read that are given back to the system together.
 const FORGET: u64 = 1 << 20;
 
-/// What a kernel complains of in vain: it is not to make files of its own (see `launch`).
-const EXPECTED: &[&str] = &["umid"];
+/// What a kernel complains of in vain: it is to make no files of its own, and to open no terminal (see `launch`).
+const EXPECTED: &[&str] = &["umid", "check_one_sigio"];
 
 /// One console's output.
 pub(crate) struct Console {
@@ -74,13 +74,15 @@ impl Console {
         let n = pread(&self.file, &mut block, size.saturating_sub(length)).unwrap_or(0);
         String::from_utf8_lossy(&block[..n]).replace('\r', "")
     }
-    /// The last lines of all that was ever printed, at most 20.
+    /// The last lines of all that was ever printed, at most 20; of a kernel that panicked those from where it says why.
     pub fn last_lines(&self) -> String {
         const LINES: usize = 20;
-        let text = self.tail(4096);
+        let text = self.tail(16 << 10);
         let telling = |line: &&str| !line.trim().is_empty() && !EXPECTED.iter().any(|word| line.contains(word));
         let lines: Vec<&str> = text.lines().filter(telling).collect();
-        lines[lines.len().saturating_sub(LINES)..].join("\n")
+        let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+        let from = panic.unwrap_or(lines.len().saturating_sub(LINES));
+        lines[from..].iter().take(LINES).copied().collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -108,6 +110,18 @@ mod tests {
         assert_eq!(console.last_lines(), "up 1\nfirst 1");
         write(&console, b"\n  last").unwrap();
         assert_eq!(console.text(), "up 1\nfirst 1\n\n  last\n");
+    }
+
+    #[test]
+    fn a_panic_is_told_from_its_reason_on() {
+        let console = Console::new("test").unwrap();
+        write(&console, b"booting\nKernel panic - not syncing: BUG!\n").unwrap();
+        for _ in 0..100 {
+            write(&console, b" [<60025ed0>] ? show_stack+0x0/0xc0\n").unwrap();
+        }
+        let told = console.last_lines();
+        assert!(told.starts_with("Kernel panic - not syncing: BUG!\n"), "{told}");
+        assert_eq!(told.lines().count(), 20);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{SocketFlags, accept_with};
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -44,6 +44,8 @@ pub struct Boot<'a> {
     /// Whether it may run ahead of what is known to happen to it, as [`Guest::run_ahead`] says. It costs a message for
     /// each packet sent and saves one for each reading of the clock.
     pub run_ahead: bool,
+    /// Files and folders of this machine that its programs may read, beside installed programs and their libraries.
+    pub files: &'a [PathBuf],
     /// What its first program shall do: becomes `/plan` in its initial root.
     pub plan: &'a str,
 }
@@ -101,6 +103,7 @@ impl Guest {
             memory_mib: boot.memory_mib,
             seed: boot.seed,
             cards: boot.cards,
+            files: boot.files,
             initrd: &archive,
             console: &console,
             reports: &reports,
@@ -269,16 +272,16 @@ impl Guest {
 
     /// Raises the interrupts that are due.
     fn interrupt(&mut self, now: u64, stop: &AtomicBool) -> Result<(), Problem> {
-        // A guest that shares the page answers by what it writes there, and takes the interrupt (a signal) before it
-        // reads that it may run; one that lives by messages must be heard out first.
-        let answers = !self.clock.is_shared();
+        // An idle guest that shares the page wants to run at every interrupt, and takes it (a signal) before it reads
+        // that it may; any other must be heard out first.
+        let is_shared = self.clock.is_shared();
         for card in 0..self.cards.len() {
             for queue in self.cards[card].take_due(now)? {
+                let answers = !is_shared || self.clock.may_be_reading();
                 self.cards[card].interrupt(queue, answers)?;
-                if answers {
-                    while !self.is_off && !self.listen(Some(card), stop)? {}
-                } else {
-                    self.clock.interrupted();
+                while answers && !self.is_off && !self.listen(Some(card), stop)? {}
+                if is_shared {
+                    self.clock.interrupted(answers);
                 }
             }
         }
@@ -452,6 +455,7 @@ mod tests {
                     cards: 1,
                     moderation,
                     run_ahead,
+                    files: &[],
                     plan,
                 };
                 Guest::boot_on(&boot, page, std::time::Duration::from_secs(20), &GO_ON)

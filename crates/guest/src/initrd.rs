@@ -67,7 +67,7 @@ mod tests {
         else {
             return; // the structure is checked below in any case
         };
-        cpio.stdin.take().unwrap().write_all(&archive(b"abc", "host left\n")).unwrap();
+        cpio.stdin.take().unwrap().write_all(&archive(b"abc", "until 1\n")).unwrap();
         let listing = String::from_utf8(cpio.wait_with_output().unwrap().stdout).unwrap();
         let line = |name: &str| listing.lines().find(|l| l.ends_with(name)).unwrap_or_else(|| panic!("{listing}"));
         assert!(line(" init").starts_with("-rwxr-xr-x"), "{listing}");

@@ -7,6 +7,7 @@
 
 use crate::Problem;
 use crate::console::Console;
+use crate::walls::{self, Below};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
@@ -29,6 +30,8 @@ pub(crate) struct Launch<'a> {
     pub memory_mib: u32,
     pub seed: u64,
     pub cards: u32,
+    /// What else it may read of this machine's files.
+    pub files: &'a [PathBuf],
     pub initrd: &'a [u8],
     pub console: &'a Console,
     pub reports: &'a Console,
@@ -54,11 +57,17 @@ impl Launch<'_> {
             Ok((nothing, in_memory(self.initrd)?, sockets?, pipe_with(PipeFlags::CLOEXEC)?))
         };
         let (nothing, initrd, sockets, (leash, hand)) = prepared().map_err(fails("opening its files"))?;
+        let walls =
+            walls::around(self.kernel, self.files).map_err(io::Error::other).map_err(fails("making its walls"))?;
         let console = self.console.as_fd();
+        let (folder, memory) = folders(self.memory_mib).map_err(fails("finding room for its memory"))?;
         let plan = Plan {
             kernel: self.kernel,
             arguments: &self.arguments(),
-            environment: &self.environment(),
+            environment: &["PATH=/usr/bin:/bin".to_owned(), format!("TMPDIR={}", memory.display())],
+            folder,
+            memory,
+            walls: walls.as_ref().map(AsFd::as_fd),
             files: &[nothing.as_fd(), console, console, self.reports.as_fd(), initrd.as_fd()],
             sockets: &sockets,
             leash: leash.as_fd(),
@@ -90,13 +99,11 @@ impl Launch<'_> {
         words.push(format!("SEED={}", self.seed));
         words
     }
-    fn environment(&self) -> [String; 2] {
-        ["PATH=/usr/bin:/bin".to_owned(), format!("TMPDIR={}", memory_folder(self.memory_mib).display())]
-    }
 }
 
-/// Where a guest's memory is (a file without a name): in memory if there is room, else in the temporary folder.
-fn memory_folder(memory_mib: u32) -> PathBuf {
+/// The path of a private folder that does not exist yet, and where a guest finds room for its memory (a file without a
+/// name): in that folder, which is in memory, if there is room, else in the temporary one.
+fn folders(memory_mib: u32) -> io::Result<(PathBuf, PathBuf)> {
     /// As many guests' worth must be free, as others may be growing at the same time.
     const GUESTS: u64 = 32;
     let shared = Path::new("/dev/shm");
@@ -105,7 +112,12 @@ fn memory_folder(memory_mib: u32) -> PathBuf {
         executable && status.f_bavail * status.f_frsize >= GUESTS * (u64::from(memory_mib) << 20)
     });
     let writable = rustix::fs::access(shared, rustix::fs::Access::WRITE_OK).is_ok();
-    if fits && writable { shared.to_owned() } else { std::env::temp_dir() }
+    if fits && writable {
+        // A folder in memory takes files without a name even when it is deleted; others do not.
+        return Ok((new_folder(shared), PathBuf::from(".")));
+    }
+    let temporary = std::path::absolute(std::env::temp_dir())?;
+    Ok((new_folder(&temporary), temporary))
 }
 
 /// A file in memory that holds `content`.
@@ -180,6 +192,11 @@ struct Plan<'a> {
     kernel: &'a Path,
     arguments: &'a [String],
     environment: &'a [String],
+    /// Its folder, which is deleted before it runs; where its memory will be, from there.
+    folder: PathBuf,
+    memory: PathBuf,
+    /// What it may open (see [`walls`]).
+    walls: Option<BorrowedFd<'a>>,
     /// Its open files from 0 on. Then come the names of `sockets`, and the leash.
     files: &'a [BorrowedFd<'a>],
     /// To which it will connect by its files that are their names.
@@ -205,6 +222,9 @@ struct Child {
     /// Where in `files` the sockets' names are.
     names: usize,
     folder: CString,
+    memory: CString,
+    /// -1: there are none.
+    walls: c_int,
     parent: libc::pid_t,
     filter: Vec<libc::sock_filter>,
     /// Where it failed, and the system's error number.
@@ -221,17 +241,20 @@ fn spawn(plan: &Plan<'_>, hand: OwnedFd) -> Result<Process, (Stage, io::Error)> 
     let numbers = |files: &[BorrowedFd<'_>]| files.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>();
     let (arguments, environment) =
         (strings(plan.arguments).map_err(unusable)?, strings(plan.environment).map_err(unusable)?);
+    let path = |path: &Path| CString::new(path.as_os_str().as_encoded_bytes());
     let no_name_yet = vec![-1; plan.sockets.len()];
     let mut child = Child {
-        kernel: CString::new(plan.kernel.as_os_str().as_encoded_bytes()).map_err(unusable)?,
+        kernel: path(plan.kernel).map_err(unusable)?,
         arguments: pointers(&arguments),
         environment: pointers(&environment),
         files: [numbers(plan.files), no_name_yet, vec![plan.leash.as_raw_fd()]].concat(),
         sockets: plan.sockets.iter().map(AsRawFd::as_raw_fd).collect(),
         names: plan.files.len(),
-        folder: new_folder().map_err(|error| (Stage::Sockets, error))?,
+        folder: path(&plan.folder).map_err(unusable)?,
+        memory: path(&plan.memory).map_err(unusable)?,
+        walls: plan.walls.map_or(-1, |walls| walls.as_raw_fd()),
         parent: std::process::id() as libc::pid_t,
-        filter: without_randomness(),
+        filter: filter(),
         failure: None,
     };
     let mut stack = vec![0u128; STACK / 16];
@@ -262,15 +285,14 @@ fn spawn(plan: &Plan<'_>, hand: OwnedFd) -> Result<Process, (Stage, io::Error)> 
     }
 }
 
-/// The path of a private folder that does not exist yet, in the temporary one.
-fn new_folder() -> io::Result<CString> {
+/// The path of a folder that does not exist yet, in another one.
+fn new_folder(within: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let temporary = std::path::absolute(std::env::temp_dir())?;
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = temporary.join(format!("vazao-{}-{number}", std::process::id()));
+        let path = within.join(format!("vazao-{}-{number}", std::process::id()));
         if !path.exists() {
-            return Ok(CString::new(path.into_os_string().into_encoded_bytes())?);
+            return path;
         }
     }
 }
@@ -349,6 +371,9 @@ unsafe fn confine(child: &mut Child) -> bool {
 
         // First out of the way of the numbers they are to have, then to these; whatever else is open is closed.
         let count = child.files.len() as c_int;
+        if child.walls >= 0 {
+            child.walls = libc::fcntl(child.walls, libc::F_DUPFD_CLOEXEC, count);
+        }
         for file in &mut child.files {
             *file = libc::fcntl(*file, libc::F_DUPFD_CLOEXEC, count);
         }
@@ -365,6 +390,7 @@ unsafe fn confine(child: &mut Child) -> bool {
 
         let filter = libc::sock_fprog { len: child.filter.len() as u16, filter: child.filter.as_mut_ptr() };
         let confined = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && (child.walls < 0 || wall_in(child))
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0;
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -372,18 +398,41 @@ unsafe fn confine(child: &mut Child) -> bool {
     }
 }
 
+/// Puts the walls up, which leave room for the guest's memory. False: it failed.
+///
+/// # Safety
+/// In a new process that is about to execute another program only.
+unsafe fn wall_in(child: &Child) -> bool {
+    // SAFETY: as the caller promises: system calls that change this process only, and pointers to live values.
+    unsafe {
+        let room = libc::open(child.memory.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
+        let rule = Below::writable(room);
+        room >= 0
+            && libc::syscall(libc::SYS_landlock_add_rule, child.walls, Below::KIND, &raw const rule, 0) == 0
+            && libc::syscall(libc::SYS_landlock_restrict_self, child.walls, 0) == 0
+    }
+}
+
 /// Which signal an owner gets (fcntl(2)).
 const F_SETSIG: c_int = 10;
 
-/// A filter under which getrandom(2) seems not to exist: a kernel then has no randomness but its command line's.
-fn without_randomness() -> Vec<libc::sock_filter> {
-    let statement = |code: u32, value: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k: value };
-    let is_getrandom = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let number_of_call = 0;
+/// A filter under which getrandom(2) seems not to exist, so that a kernel has no randomness but its command line's; and
+/// under which socket(2) makes only those of this machine: walls know TCP alone.
+fn filter() -> Vec<libc::sock_filter> {
+    let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
+    let (number_of_call, first_argument) = (0, 16);
+    let load = |at: u32| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
+    // Steps to jump over if the loaded word is, or is not, this one.
+    let compare = |with: u32, same: u8, other: u8| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, with, same, other);
+    let answer = |with: u32| step(libc::BPF_RET | libc::BPF_K, with, 0, 0);
     vec![
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number_of_call),
-        libc::sock_filter { code: is_getrandom as u16, jt: 0, jf: 1, k: libc::SYS_getrandom as u32 },
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+        load(number_of_call),
+        compare(libc::SYS_getrandom as u32, 4, 0),
+        compare(libc::SYS_socket as u32, 0, 2),
+        load(first_argument),
+        compare(libc::AF_UNIX as u32, 0, 2),
+        answer(libc::SECCOMP_RET_ALLOW),
+        answer(libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        answer(libc::SECCOMP_RET_ERRNO | libc::EACCES as u32),
     ]
 }

@@ -5,7 +5,8 @@
 //! calls it sleeps, and whatever it sends it sends at the `now` of the call. Same kernel, same boot, same datagrams at
 //! the same times: same behaviour to the last byte, on any machine and under any load.
 //!
-//! * `launch` starts the process, shut off from the machine's randomness; `cpu` chooses where it runs;
+//! * `launch` starts the process, shut off from the machine's randomness, and by `walls` from its files; `cpu` chooses
+//!   where it runs;
 //! * `clock` is the time it lives in (`linux/um_timetravel.h`);
 //! * `card`, `vhost` and `ring` are its network cards (virtio 1.2, the vhost-user protocol);
 //! * `initrd` and `console` are what it is given to read and what it has written.
@@ -23,9 +24,11 @@ mod initrd;
 mod launch;
 mod ring;
 mod vhost;
+mod walls;
 
 pub use error::{GuestError, Problem};
 pub use guest::{Boot, Guest};
+pub use walls::has_walls;
 
 /// The program that a guest's kernel runs first (`program/`): it carries out the plan and reports.
 pub const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/program"));

@@ -1,6 +1,7 @@
 //! Linux kernels as hosts of a scenario, where this machine can run them.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use vazao_engine::Time;
@@ -16,6 +17,9 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 /// # Errors
 /// Why it does not start, in words for the user.
 pub fn start(plan: &HostPlan, stop: &Arc<AtomicBool>) -> Result<Box<dyn Host>, String> {
+    // What programs may read beside what is installed is for the user to say, not for the scenario.
+    let said = std::env::var_os("VAZAO_GUEST_FILES").filter(|_| plan.has_programs).unwrap_or_default();
+    let files: Vec<PathBuf> = std::env::split_paths(&said).filter(|path| path.is_absolute()).collect();
     let boot = Boot {
         name: &plan.name,
         number: plan.number,
@@ -25,6 +29,7 @@ pub fn start(plan: &HostPlan, stop: &Arc<AtomicBool>) -> Result<Box<dyn Host>, S
         cards: plan.cards,
         moderation: plan.moderation,
         run_ahead: plan.has_programs,
+        files: &files,
         plan: &plan.plan,
     };
     let guest = Guest::boot(&boot, PATIENCE, stop).map_err(|e| e.to_string())?;

@@ -202,6 +202,15 @@ fn registry() -> String {
     registries::all().to_string()
 }
 
+/// Whether this machine can wall guests in, so that they read what is installed and write nothing (Landlock).
+#[pyfunction]
+fn has_walls() -> bool {
+    #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
+    return vazao_guest::has_walls();
+    #[cfg(not(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64")))]
+    false
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -221,6 +230,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::PySend>()?;
     module.add_class::<scheduler::PyCopy>()?;
     module.add_class::<scheduler::PyRepeat>()?;
+    module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;

@@ -25,7 +25,8 @@ pub(crate) struct Account<'a> {
     pub last_byte: Option<Time>,
     /// `None`: the flow has no end of its own.
     pub completed: Option<bool>,
-    pub intact: bool,
+    /// `None`: nobody has checked its bytes.
+    pub intact: Option<bool>,
     /// When the client's connection stood.
     pub established: Option<Time>,
     pub sender: Counts<'a>,
@@ -105,7 +106,7 @@ impl<'a> Account<'a> {
             first_byte: None,
             last_byte: None,
             completed: None,
-            intact: false,
+            intact: None,
             established: match machine(flow.ends[0]) {
                 Some(client) => client.ready(),
                 None => ledger.and_then(|ledger| ledger.established),
@@ -143,7 +144,7 @@ impl<'a> Account<'a> {
     fn read_machine(&mut self, sender: Option<&Endpoint>, receiver: &Endpoint, written: Option<u64>) {
         let Some(sink) = receiver.application.sink() else {
             // What was read of a visit the visit knows.
-            self.intact = receiver.machine.misplaced() == 0;
+            self.intact = Some(receiver.machine.misplaced() == 0);
             return;
         };
         self.app_bytes = sink.received();
@@ -177,7 +178,6 @@ impl<'a> Account<'a> {
             self.app_bytes = ledger.delivered;
             // Commands are done when the client's is; a server often never ends.
             self.completed = Some(flow.is_over(0) && ledger.failure.is_none());
-            self.intact = true;
             return;
         }
         let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong, accounted: None };
@@ -191,7 +191,7 @@ impl<'a> Account<'a> {
     fn conclude_datagrams(&mut self, ends: Ends) {
         let is_heard = self.app_bytes > 0 || ends.written == Some(0);
         self.completed = Some(ends.closed && ends.written.is_some() && is_heard);
-        self.intact = ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written);
+        self.intact = Some(ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written));
     }
 
     /// Every byte read once, in order, from where its sender took it, and none more than was written.
@@ -200,7 +200,7 @@ impl<'a> Account<'a> {
         self.completed = Some(closed && all);
         let none_more = written.is_none_or(|written| self.app_bytes <= written);
         // A sender that gave up never said how much it has written.
-        self.intact = in_order && none_more && (!closed || written.is_none() || all);
+        self.intact = Some(in_order && none_more && (!closed || written.is_none() || all));
     }
 
     /// The rate that counts for fairness: over the flow's own time if it completed, else over all the time it had, so

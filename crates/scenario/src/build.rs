@@ -121,8 +121,7 @@ pub(crate) fn build<P: Probe>(scenario: &Scenario, cast: &Cast, mut libraries: L
         let paced = sides.is_paced();
         let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
         if spec.has_guest() {
-            let is_program = sides.is_program();
-            world.guests.add_flow(number, spec, is_program, sides.client_sends);
+            world.guests.add_flow(number, spec, &sides);
         }
         let mut sessions = spec.tls.map(|config| tls::Session::pair(config).map(Box::new).map(Some));
         let mut machine = |side: usize, application| {

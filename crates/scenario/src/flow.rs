@@ -282,6 +282,10 @@ fn expand(process: &Arrivals, flow: FlowSpec, context: &Context<'_>, app: &Item)
 fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
     let source = sides.source();
     if sides.is_program() {
+        let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
+        if ["client", "server"].iter().any(|side| parameters.text(side).contains(odd)) {
+            return Some("has a program with control characters other than line ends and tabs; write it without");
+        }
         return (transport.stacks != [Stack::Linux; 2])
             .then_some("runs programs of the host, for which both sides need transport.stack = \"linux\"");
     }

@@ -249,7 +249,7 @@ impl<'a> Report<'a> {
             }
             ("read", Some(flow), [bytes, intact, ..]) => Report::Read(flow, *bytes, *intact == 1),
             ("sent", Some(flow), [bytes, ..]) => Report::Sent(flow, *bytes),
-            ("over", Some(flow), _) => Report::Over(flow, (tail != "ok" && tail != "exit 0").then_some(tail)),
+            ("over", Some(flow), _) => Report::Over(flow, (tail != "ok").then_some(tail)),
             ("info", Some(flow), _) => Report::Info(flow, part, tail),
             ("wrong", _, _) => Report::Wrong(rest),
             _ => Report::Other,
@@ -271,7 +271,7 @@ mod tests {
             ("sent 3 7", Report::Sent(3, 7)),
             ("over 3 ok", Report::Over(3, None)),
             ("over 3 ECONNREFUSED connect", Report::Over(3, Some("ECONNREFUSED connect"))),
-            ("over 6 exit 1", Report::Over(6, Some("exit 1"))),
+            ("over 6 exit status 1", Report::Over(6, Some("exit status 1"))),
             ("info 3.1 cwnd=10 mss=1448", Report::Info(3, Some(1), "cwnd=10 mss=1448")),
             ("wrong sysctl net.x: none", Report::Wrong("sysctl net.x: none")),
             ("counter TcpExt.TCPTimeouts 3", Report::Other),

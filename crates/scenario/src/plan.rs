@@ -11,6 +11,7 @@ use std::net::Ipv4Addr;
 use vazao_application::{Application, Sides, Sink, Source};
 use vazao_engine::{Duration, Stream};
 use vazao_network::Graph;
+use vazao_wire::line::escaped;
 
 /// What a guest is started with.
 #[derive(Clone, Debug)]
@@ -210,18 +211,17 @@ fn write_host(
     ends: &[End<'_>],
 ) -> std::fmt::Result {
     let graph = &scenario.graph;
-    writeln!(out, "host {}", graph.nodes[node].name)?;
     let mtu = ends.iter().map(mtu).min().unwrap_or(1500);
     for index in addresses.of(node) {
         let interface = &addresses.interfaces[index];
         writeln!(out, "card {} {} {mtu}", interface.number, Ipv4Addr::from(interface.address))?;
     }
     for (name, value) in settings(ends) {
-        writeln!(out, "sysctl {name} {value}")?;
+        writeln!(out, "sysctl {name} {}", escaped(&value))?;
     }
     let spec = &ends[0].flow.transport.guest;
     for (name, value) in &spec.module {
-        writeln!(out, "module {name} {value}")?;
+        writeln!(out, "module {name} {}", escaped(value))?;
     }
     write_routes(out, graph, addresses, node, ends)?;
     write_mptcp(out, addresses, node, ends)?;
@@ -340,9 +340,7 @@ fn write_flow(out: &mut String, addresses: &Addresses, end: &End<'_>) -> std::fm
     if let Application::Program(program) = application {
         let sockets = if end.side == 0 { [end.own, end.peer] } else { [end.peer, end.own] };
         let [client, server] = sockets.map(|socket| Ipv4Addr::from(socket.address).to_string());
-        // A statement is one line: a program's further ones are written into it.
-        let program = program.replace('\\', r"\\").replace('\n', r"\n").replace('\r', "");
-        let program = program.replace("{client}", &client).replace("{server}", &server);
+        let program = escaped(&program.replace("{client}", &client).replace("{server}", &server));
         let start = if end.side == 0 { end.flow.start.as_nanos() } else { 0 };
         return writeln!(
             out,

@@ -89,6 +89,8 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
+/// What a file below `/proc/sys` takes at a time, in bytes.
+const LONGEST_VALUE: usize = 4095;
 const LONGEST_MODERATION: Duration = Duration::from_millis(10);
 const SHORTEST_SAMPLE: Duration = Duration::from_micros(100);
 
@@ -127,7 +129,8 @@ fn read_stack(item: &Item) -> Result<Stack> {
     found.map(|(_, stack)| *stack).ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
 }
 
-/// A table of names and values; lines and blanks in either would become statements of their own.
+/// A table of names and values. The names are of letters and digits, with dots between them; below `net.`, where an
+/// interface's name may have dots of its own, slashes too.
 fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(String, String)>> {
     let Some(item) = item else { return Ok(Vec::new()) };
     let whole = item.clone();
@@ -144,12 +147,17 @@ fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(Stri
             Value::Table(_) => return Err(whole.error(format!("{name} is a table; quote the name: {example}"))),
             Value::List(_) => return Err(whole.error(format!("{name} is a list; write its values as one text"))),
         };
-        let fine = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-        if !name.starts_with(prefix) || !name.contains('.') || name.contains("..") || !name.chars().all(fine) {
+        let separators: &[char] = if prefix.is_empty() { &['.'] } else { &['.', '/'] };
+        let fine = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        let parts: Vec<&str> = name.split(separators).collect();
+        let count = if prefix.is_empty() { 2..=2 } else { 2..=9 };
+        if !name.starts_with(prefix) || !count.contains(&parts.len()) || !parts.into_iter().all(fine) {
             return Err(whole.error(format!("{name:?} is not the name of a setting; write it as in {example}")));
         }
-        let comments = value.split_whitespace().any(|word| word.starts_with('#'));
-        if value.contains(['\n', '\r', '\0']) || value.trim().is_empty() || comments {
+        if value.contains(|c: char| c.is_control() && c != '\t')
+            || value.trim().is_empty()
+            || value.len() > LONGEST_VALUE
+        {
             return Err(whole.error(format!("{name}: {value:?} is not a value; write one line of text or a number")));
         }
         settings.push((name, value));

@@ -151,7 +151,7 @@ pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(us
     whole.completed = (!visit.is_endless()).then(|| visit.is_complete());
     let failures = || parts.iter().find_map(|(_, part)| part.failure.clone());
     whole.failure = if whole.completed == Some(true) { None } else { failures() };
-    whole.intact = visit.is_intact() && parts.iter().all(|(_, part)| part.intact);
+    whole.intact = Some(visit.is_intact() && parts.iter().all(|(_, part)| part.intact == Some(true)));
     whole
 }
 

@@ -46,12 +46,16 @@ def missing(name: str | None = None) -> str:
     if not name and variable:
         return f"VAZAO_KERNEL={variable}: no such file; it names a User Mode Linux kernel"
     name = name or DEFAULT_SERIES
-    if selected := cache.selection().get(name):
+    older = [kernel.name for kernel in cache.built() if not kernel.current]
+    if selected := cache.selection().get(name, name if name in older else None):
+        if selected in older:
+            return f"{selected}: was built with an older configuration, which keeps programs in less; build it again"
         return f"{selected}: was selected as kernel {name} and is gone; `vazao kernel use {name}` forgets the selection"
     if name in SERIES:
         series = "" if name == DEFAULT_SERIES else f" {name}"
+        old = "; those that there are have an older configuration" if older else ""
         return (
-            f"no Linux kernel {name} is built; `vazao kernel build{series}` builds one without root "
+            f"no Linux kernel {name} is built{old}; `vazao kernel build{series}` builds one without root "
             "(a few minutes, 2 GB of disk meanwhile, 150 MB of download)"
         )
     if "/" in name:

@@ -26,10 +26,18 @@ NEEDED = (
     ),
     *("TTY", "NULL_CHAN", "PRINTK", "MULTIUSER", "FUTEX", "EPOLL", "POSIX_TIMERS", "TIMERFD"),
     *("NET", "UNIX", "INET", "IP_ADVANCED_ROUTER", "IP_MULTIPLE_TABLES"),
+    "STATIC_USERMODEHELPER",
 )
 """Options without which a kernel is no guest. The rest of the configuration is more protocols and algorithms."""
 
-FORBIDDEN = {"UML_RANDOM": "it reads the host's randomness, so that no run could be repeated"}
+FORBIDDEN = {
+    "UML_RANDOM": "it reads the host's randomness, so that no run could be repeated",
+    "COREDUMP": "a program in it could have another one started with every right",
+    "MODULES": "a program in it could have another one started with every right",
+    "USER_NS": "a program in it could give itself every right",
+    "BLK_DEV_UBD": "it writes files of the host",
+    "MCONSOLE": "it takes orders from outside",
+}
 
 PATIENCE = 10.0
 """Seconds within which a kernel must have said what it is; it takes milliseconds."""
@@ -68,6 +76,10 @@ def check_options(what: str, config: str) -> None:
     for option, reason in FORBIDDEN.items():
         if value(config, option):
             raise KernelError(f"{what}: must be built without CONFIG_{option}: {reason}")
+    if value(config, "STATIC_USERMODEHELPER_PATH") != '""':
+        raise KernelError(
+            f'{what}: must be built with CONFIG_STATIC_USERMODEHELPER_PATH="", so that it starts no program'
+        )
 
 
 def value(config: str, option: str) -> str | None:

@@ -207,6 +207,7 @@ def check_fragment(config: str, *, strict: bool) -> None:
     if not strict:
         binary.check_options("this source", config)
         return
+    binary.check_options("this source", config)
     wanted = re.findall(r"^CONFIG_(\w+)=y$", cache.fragment().decode(), re.MULTILINE)
     lacking = [f"CONFIG_{o}" for o in wanted if binary.value(config, o) != "y" and o != "DEBUG_INFO_NONE"]
     if lacking:

@@ -61,6 +61,11 @@ class Kernel:
         return self.path.parent.name if self.path.parent.parent == folder() else str(self.path)
 
     @property
+    def current(self) -> bool:
+        """Whether it has the configuration that guests have today; one that was built elsewhere is asked itself."""
+        return self.source == "elsewhere" or self.config_sha256 == digest(fragment())
+
+    @property
     def unmodified(self) -> bool:
         """Whether its source is Debian's without a change."""
         return self.package_version is not None and self.hz == SHIPPED_HZ
@@ -93,7 +98,15 @@ def digest(content: bytes) -> str:
 
 
 def kernels() -> list[Kernel]:
-    """The kernels in the cache, by series and name. What is incomplete or damaged is none."""
+    """The kernels in the cache that can be used, by series and name.
+
+    One with an older configuration is none: what keeps programs in their guest may be lacking.
+    """
+    return [kernel for kernel in built() if kernel.current]
+
+
+def built() -> list[Kernel]:
+    """All kernels in the cache, by series and name. What is incomplete or damaged is none."""
     found = [_read(record.parent) for record in sorted(folder().glob(f"[!.]*/{RECORD}"))]
     return sorted(filter(None, found), key=lambda kernel: (_numbers(kernel.series), kernel.name))
 
@@ -119,9 +132,8 @@ def default(series: str) -> str | None:
     """What a series means: the name or path that was selected, or else the newest unmodified kernel, or the newest."""
     if selected := selection().get(series):
         return selected
-    current = digest(fragment())
     candidates = [kernel for kernel in kernels() if kernel.series == series]
-    best = max(candidates, key=lambda k: (k.unmodified, k.config_sha256 == current, k.built), default=None)
+    best = max(candidates, key=lambda k: (k.unmodified, k.built), default=None)
     return best.name if best else None
 
 

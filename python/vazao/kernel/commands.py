@@ -75,6 +75,7 @@ def meaning(kernel: Kernel) -> str:
 def list_() -> None:
     """List the kernels that are built or chosen, and which of them each series means."""
     kernels, gone = {kernel.name: kernel for kernel in api.kernels()}, []
+    gone += [api.missing(kernel.name) for kernel in cache.built() if not kernel.current]
     for series in cache.selection():
         chosen = api.find(series)
         if chosen:

@@ -50,6 +50,11 @@ def find(name: str) -> Path:
     return known[name]
 
 
+def is_built_in(name: str) -> bool:
+    """Whether `name` is that of a built-in study or scenario, and no file's: then it is trusted."""
+    return not Path(name).exists() and name in built_in_studies() | built_in_scenarios()
+
+
 def is_study(text: str) -> bool:
     """Whether a TOML text is meant as a study, valid or not; otherwise it is a scenario."""
     return re.search(r"^[ \t]*\[[ \t]*study[ \t]*\]", text, re.MULTILINE) is not None

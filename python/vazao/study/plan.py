@@ -17,7 +17,6 @@ from vazao.study.design import Combination, combinations
 from vazao.study.guests import kernels, lacking
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
-
 PLANNED_BYTES = 20_000
 """Memory of a run that is planned, the scenario of an ordinary one with it."""
 

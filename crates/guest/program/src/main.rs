@@ -12,6 +12,9 @@ mod failure;
 mod flow;
 mod info;
 mod knobs;
+#[cfg_attr(not(test), allow(dead_code, reason = "plans are read here, not written"))]
+#[path = "../../../wire/src/line.rs"]
+mod line;
 mod netlink;
 mod network;
 mod plan;

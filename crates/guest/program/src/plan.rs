@@ -1,6 +1,7 @@
 //! The plan: what the controller wants of this host. One statement a line, words separated by blanks; `#` after a
-//! blank or at a line's start begins a comment.
+//! blank or at a line's start begins a comment. What a user has written comes last in its line, [escaped](crate::line).
 
+use crate::line::unescaped;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::str::FromStr;
 
@@ -126,14 +127,20 @@ pub fn parse(text: &str) -> Result<Plan, String> {
 }
 
 fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
-    // A program is the rest of its line, whatever that holds.
+    if let Some((kind @ ("sysctl" | "module"), rest)) = line.split_once(' ') {
+        let (key, value) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (key, value) = (key.to_owned(), text(value)?);
+        let setup = if kind == "sysctl" { Setup::Sysctl { key, value } } else { Setup::Module { key, value } };
+        plan.setup.push((line.to_owned(), setup));
+        return Ok(());
+    }
     let (line, program) = match line.split_once(" program=") {
-        Some((line, program)) => (line, unescaped(program.trim())),
+        Some((line, program)) => (line, text(program)?),
         None => (line, String::new()),
     };
     let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
     let setup = match words[..] {
-        [] | ["host", _] => return Ok(()),
+        [] => return Ok(()),
         ["sample", interval] => return value(interval).map(|ns| plan.sample = Some(ns)),
         ["until", end] => return value(end).map(|ns| plan.until = Some(ns)),
         ["off-when-done"] => {
@@ -155,8 +162,6 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
             };
             Setup::Route(Route { destination: value(to)?, card: value(card)?, source, window })
         }
-        ["sysctl", key, ref words @ ..] => Setup::Sysctl { key: key.to_owned(), value: words.join(" ") },
-        ["module", key, ref words @ ..] => Setup::Module { key: key.to_owned(), value: words.join(" ") },
         ["mptcp", "limits", subflows, accepted] => {
             Setup::MptcpLimits { subflows: value(subflows)?, accepted: value(accepted)? }
         }
@@ -169,17 +174,9 @@ fn statement(plan: &mut Plan, line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A program of several lines stands in one: `\n` is a line's end, two backslashes are one.
-fn unescaped(text: &str) -> String {
-    let mut rest = text.chars();
-    let mut plain = String::new();
-    while let Some(c) = rest.next() {
-        match (c, c == '\\') {
-            (_, true) => plain.push(if rest.next() == Some('n') { '\n' } else { '\\' }),
-            _ => plain.push(c),
-        }
-    }
-    plain
+/// What a user has written.
+fn text(escaped: &str) -> Result<String, String> {
+    unescaped(escaped).ok_or_else(|| format!("bad text {escaped}"))
 }
 
 fn value<T: FromStr>(text: &str) -> Result<T, String> {

@@ -11,7 +11,7 @@ use vazao_guest::{Guest, GuestError, Problem};
 const SHORT: Wall = Wall::from_millis(500);
 
 /// A file of a few lines that is not a kernel.
-fn imposter(name: &str, content: &str) -> PathBuf {
+pub fn imposter(name: &str, content: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("vazao-test-{}-{name}", std::process::id()));
     std::fs::write(&path, content).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();

@@ -27,7 +27,18 @@ pub fn kernel() -> Option<PathBuf> {
 /// A guest with all defaults.
 pub fn boot<'a>(kernel: &'a std::path::Path, number: u32, plan: &'a str) -> Boot<'a> {
     let name = ["left", "right", "third"].get(number as usize).unwrap_or(&"other");
-    Boot { name, number, kernel, memory_mib: 48, seed: 7, cards: 1, moderation: Duration::ZERO, run_ahead: false, plan }
+    Boot {
+        name,
+        number,
+        kernel,
+        memory_mib: 48,
+        seed: 7,
+        cards: 1,
+        moderation: Duration::ZERO,
+        run_ahead: false,
+        files: &[],
+        plan,
+    }
 }
 
 /// One direction of a link.
@@ -162,7 +173,7 @@ impl Lab {
 pub fn upload(size: u64, more: &str) -> [String; 2] {
     let end = |own: &str, peer: &str, flow: &str| {
         format!(
-            "host x\ncard 0 {own}\nroute {peer} card 0 source {own}\nflow number=1 transport=tcp {flow} {more}\noff-when-done\n"
+            "card 0 {own}\nroute {peer} card 0 source {own}\nflow number=1 transport=tcp {flow} {more}\noff-when-done\n"
         )
     };
     [

@@ -8,3 +8,4 @@ mod failures;
 mod lab;
 mod leftovers;
 mod transfers;
+mod walls;

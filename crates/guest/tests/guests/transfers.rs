@@ -56,6 +56,23 @@ fn moderation_delays_no_handshake() {
     assert_eq!(up(Duration::from_micros(50)), up(Duration::ZERO));
 }
 
+/// At 100 Gbit/s a full packet takes 120 ns, half of what a guest's reading of its clock does: it is interrupted, often
+/// more than once, while it reads. As many bits a link carries in the second that is allowed.
+#[test]
+fn packets_may_come_closer_together_than_a_clock_is_read() {
+    let Some(kernel) = kernel() else { return };
+    for (rate, run_ahead) in [(100_000_000_000, false), (10_000_000_000, false), (100_000_000_000, true)] {
+        let wire = Wire::new(rate, Duration::from_millis(1), 10_000, 1);
+        let hash = || {
+            let mut lab = pair(&kernel, &upload(10_000_000, ""), &wire, |boot| boot.run_ahead = run_ahead);
+            lab.run(Time::NEVER).unwrap_or_else(|error| panic!("{rate} bit/s: {error}"));
+            assert!(lab.when(1, "last 1 10000000 1").as_secs() < 1.0);
+            lab.hash
+        };
+        assert_eq!(hash(), hash(), "{rate} bit/s");
+    }
+}
+
 /// Thirty guests, fifteen flows at once, each over its own link.
 #[test]
 fn thirty_guests_share_a_process() {

@@ -12,6 +12,7 @@ use crate::subflows::Lines;
 use crate::transport::{Protocol, TransportSpec};
 use crate::world::{Body, End, World};
 use std::collections::BTreeMap;
+use vazao_application::Sides;
 use vazao_engine::{Duration, Scheduler, Slot, Time};
 use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_transport::tcp::Segment;
@@ -62,7 +63,8 @@ struct GuestFlow {
     protocol: Protocol,
     /// Bytes of payload in a full datagram, where each says its place in the flow.
     payload: Option<u64>,
-    is_program: bool,
+    /// What client and server run, if it is one of programs.
+    programs: Option<[String; 2]>,
     client_sends: bool,
     /// The nodes of client and server.
     nodes: [usize; 2],
@@ -132,15 +134,15 @@ impl Guests {
     }
 
     /// Says that a flow is played by guests at one end at least.
-    pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, is_program: bool, client_sends: bool) {
-        let protocol = transport.entry.build;
-        let datagrams = protocol == Protocol::Udp && !is_program;
+    pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, sides: &Sides) {
+        let (protocol, programs) = (transport.entry.build, sides.programs());
+        let datagrams = protocol == Protocol::Udp && programs.is_none();
         let sockets = self.addresses.sockets[number];
         let flow = GuestFlow {
             protocol,
             payload: datagrams.then(|| transport.parameters.integer("payload")),
-            is_program,
-            client_sends,
+            programs: programs.map(|programs| programs.map(str::to_owned)),
+            client_sends: sides.client_sends,
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
             under_way: 0,
             is_heard: false,
@@ -155,13 +157,6 @@ impl Guests {
     /// What is known of a flow that a guest plays.
     pub fn ledger(&self, flow: usize) -> &Ledger {
         &self.flows[&flow].ledger
-    }
-
-    /// What the programs of a flow's client and server printed, if it is one of programs.
-    pub fn printed(&self, flow: usize) -> Option<[String; 2]> {
-        let flow = self.flows.get(&flow).filter(|flow| flow.is_program)?;
-        let host = |node| self.host_at(node).map(|host| self.hosts[host].machine.printed());
-        Some(flow.nodes.map(|node| host(node).unwrap_or_default()))
     }
 
     /// Which protocol a flow that a guest plays uses.
@@ -238,12 +233,16 @@ impl Guests {
                 return Some(found);
             }
         }
-        let mut programs = self.flows.iter().filter(|(_, flow)| flow.is_program);
+        let mut programs = self.flows.iter().filter(|(_, flow)| flow.is_program());
         programs.find_map(|(&number, _)| belongs(number, 0).or_else(|| belongs(number, 1)))
     }
 }
 
 impl GuestFlow {
+    fn is_program(&self) -> bool {
+        self.programs.is_some()
+    }
+
     fn sending_side(&self) -> usize {
         usize::from(!self.client_sends)
     }
@@ -542,10 +541,11 @@ impl<P: Probe> World<P> {
         let Some(flow) = self.guests.flows.get_mut(&number) else { return };
         let side = usize::from(self.flows[number].ends[0] != End::Guest(index as u32));
         let sends = side == flow.sending_side();
+        let is_program = flow.is_program();
         let ledger = &mut flow.ledger;
         match report {
             // Datagrams and programs are up without a word to anyone.
-            Report::Up(_) if side == 0 && flow.protocol != Protocol::Udp && !flow.is_program => {
+            Report::Up(_) if side == 0 && flow.protocol != Protocol::Udp && !is_program => {
                 ledger.established = Some(now)
             }
             Report::First(_) => ledger.first = Some(now),
@@ -564,10 +564,11 @@ impl<P: Probe> World<P> {
             // What becomes of a flow that is done with is not its affair.
             Report::Over(..) if self.flows[number].has_ended() => {}
             Report::Over(_, why) => {
-                ledger.failure =
-                    ledger.failure.take().or(why.map(|why| format!("{}: {why}", ["client", "server"][side])));
                 // Programs are done when the client's is: a server often never ends.
-                let done = flow.is_program && side == 0;
+                let done = is_program && side == 0;
+                if let Some(why) = why {
+                    self.guests.note_failure(number, side, why);
+                }
                 self.close(number, side, done || why.is_some());
                 self.close_unheard(number);
             }
@@ -589,6 +590,7 @@ impl<P: Probe> World<P> {
 }
 
 mod association;
+mod program;
 mod subflow;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,6 @@
 use super::*;
+use crate::line::escaped;
+use proptest::prelude::*;
 
 /// The only flow of a plan.
 fn only(text: &str) -> Flow {
@@ -10,8 +12,7 @@ fn only(text: &str) -> Flow {
 #[test]
 fn setup_statements_keep_their_order_and_their_words() {
     let plan = parse(
-        "host left1\n\
-         # a comment\n\
+        "# a comment\n\
          card 0 10.0.0.1      # address of interface 0\n\
          card 1 10.0.1.1 9000\n\
          route 10.0.0.2 card 0 source 10.0.0.1\n\
@@ -88,7 +89,8 @@ fn a_program_is_the_rest_of_the_line() {
     let program =
         |text: &str| only(&format!("flow number=6 transport=command role=client start=0 program={text}")).program;
     assert_eq!(program("iperf3 -c 10.0.0.2 -n 1M"), "iperf3 -c 10.0.0.2 -n 1M");
-    assert_eq!(program(r"echo one\necho C:\\new"), "echo one\necho C:\\new");
+    assert_eq!(program(r"echo one\{a}echo C:\{5c}new"), "echo one\necho C:\\new");
+    assert_eq!(program("  echo a program=b "), "  echo a program=b ");
     assert_eq!(program("echo a=1 # \"b\"  c"), "echo a=1 # \"b\"  c");
     assert_eq!(program("\"/a b\" \"c\""), "\"/a b\" \"c\"");
 }
@@ -100,11 +102,29 @@ fn what_is_no_statement_is_named_with_the_reason() {
         ("card 0 10.0.0.300", "card 0 10.0.0.300: bad value 10.0.0.300"),
         ("route 10.0.0.0/33 card 0", "route 10.0.0.0/33 card 0: bad value 10.0.0.0/33"),
         ("mptcp endpoint 10.0.1.1 sub", "mptcp endpoint 10.0.1.1 sub: no endpoint flag sub"),
+        (r"sysctl net.x \n", r"sysctl net.x \n: bad text \n"),
         ("flow number=1 transport=quic", "flow number=1 transport=quic: bad value quic"),
         ("flow number=1 speed=1", "flow number=1 speed=1: a flow has no speed"),
         ("flow transport=tcp role=client", "flow transport=tcp role=client: a flow has a number"),
     ];
     for (line, error) in cases {
         assert_eq!(parse(line).unwrap_err(), error);
+    }
+}
+
+proptest! {
+    /// Whatever a user writes where: it is what the statement has, and the statement is the only one.
+    #[test]
+    fn no_text_forges_a_statement(value in any::<String>(), program in any::<String>()) {
+        prop_assume!(!program.is_empty());
+        let (line, command) = (escaped(&value), escaped(&program));
+        let plan = parse(&format!(
+            "sysctl net.a {line}\nmodule b.c {line}\nflow number=1 transport=command role=client program={command}\nuntil 7\n"
+        )).unwrap();
+        let setup: Vec<Setup> = plan.setup.into_iter().map(|(_, setup)| setup).collect();
+        let sysctl = Setup::Sysctl { key: "net.a".into(), value: value.clone() };
+        prop_assert_eq!(setup, [sysctl, Setup::Module { key: "b.c".into(), value }]);
+        let programs: Vec<String> = plan.flows.into_iter().map(|flow| flow.program).collect();
+        prop_assert_eq!((programs, plan.until, plan.off_when_done), (vec![program], Some(7), false));
     }
 }

@@ -1,0 +1,106 @@
+"""Linux guests whose packets come at any distance from each other: no kernel dies, and the same run is the same again.
+
+A kernel is built once by `vazao kernel build`; without one these tests are skipped. `GUEST_RUNS` sets how many random
+scenarios are tried (default: a few).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from vazao import kernel
+from vazao.loading import load
+from vazao.result import run_scenario
+
+pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
+
+RUNS = int(os.environ.get("GUEST_RUNS", "16"))
+
+FAST = """
+[network]
+topology = "point-to-point"
+link = { rate = "RATE", delay = "1 ms", queue = "1 bdp", forward = { WIRE } }
+[[flow]]
+app = { kind = "upload", size = "10 MB" }
+transport = { kind = "tcp", cc = "cubic", stack = "linux" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "wire"),
+    [
+        ("100 Gbps", ""),
+        ("10 Gbps", ""),
+        ("1 Gbps", 'jitter = "1 ms"'),
+        ("1 Gbps", 'rate = { trace = "cellular" }'),
+    ],
+)
+def test_packets_that_come_close_together_arrive(rate: str, wire: str) -> None:
+    """Below 256 ns apart, which is what a guest's reading of its clock takes, its kernel panicked."""
+    row = run_scenario(load(FAST.replace("RATE", rate).replace("WIRE", wire))).flows.row(0, named=True)
+    assert (row["app_bytes"], row["completed"], row["intact"]) == (10_000_000, True, True)
+
+
+def drawn(seed: int) -> str:
+    """A random scenario of guests: fast links and slow ones, whatever wires do, every transport, one stack or two."""
+    draw = random.Random(seed)
+
+    def wire() -> str:
+        ordered = draw.choice(["true", "false"])
+        kinds = [
+            f'jitter = {{ spread = "{draw.choice([1, 20, 300, 1000])} us", keeps_order = {ordered} }}',
+            f"duplicate = {draw.choice([0.001, 0.05, 0.5])}",
+            f"reorder = {draw.choice([0.001, 0.05])}",
+            f"loss = {draw.choice([0.0001, 0.005])}",
+            'rate = { trace = "cellular" }',
+        ]
+        return ", ".join(draw.sample(kinds, draw.randint(0, 3)))
+
+    def path() -> str:
+        rate = draw.choice(["5 Mbps", "100 Mbps", "1 Gbps", "10 Gbps", "40 Gbps", "100 Gbps"])
+        delay = draw.choice([0.01, 0.1, 1, 5])
+        queue = draw.choice(["20 packets", "1 bdp", "2 bdp"])
+        both = f"forward = {{ {wire()} }}, reverse = {{ {wire()} }}"
+        return f'{{ rate = "{rate}", delay = "{delay} ms", queue = "{queue}", {both} }}'
+
+    kind = draw.choice(["tcp", "tcp", "udp", "sctp", "mptcp"])
+    stack = draw.choice(['"linux"', '"linux"', '{ client = "linux" }', '{ server = "linux" }'])
+    stack = '"linux"' if kind == "udp" else stack
+    more = ', payload = 1000, rate = "900 Mbps"' if kind == "udp" else ""
+    more += f', moderation = "{draw.choice([0, 0, 5, 50])} us"'
+    app = "upload" if kind == "udp" else draw.choice(["upload", "download"])
+    size = draw.choice([1, 30, 1000, 4000])
+    network = (
+        f'topology = "multipath"\npath = [{path()}, {path()}]'
+        if kind in ("mptcp", "sctp")
+        else f'topology = "point-to-point"\nlink = {path()}'
+    )
+    flow = f"""
+[[flow]]
+app = {{ kind = "{app}", size = "{size} kB" }}
+transport = {{ kind = "{kind}", stack = {stack}{more} }}
+"""
+    return f'until = "20 s"\n[network]\n{network}\n{flow * draw.choice([1, 1, 3])}'
+
+
+def test_random_scenarios_kill_no_kernel_and_are_the_same_again(tmp_path: Path) -> None:
+    def captured(seed: int, turn: int) -> dict[str, bytes]:
+        directory = tmp_path / f"{seed}-{turn}"
+        flows = run_scenario(load(drawn(seed), seed=seed), pcap=directory).flows
+        assert flows["intact"].all(), drawn(seed)
+        content = {file.name: file.read_bytes() for file in directory.iterdir()}
+        for file in directory.iterdir():
+            file.unlink()
+        return content
+
+    def same(seed: int) -> bool:
+        return captured(seed, 0) == captured(seed, 1)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        differing = [seed for seed, equal in enumerate(pool.map(same, range(RUNS))) if not equal]
+    assert not differing
