@@ -7,20 +7,36 @@ the batch. So the process may be killed at any moment: a finished batch is whole
 from __future__ import annotations
 
 import json
-import tomllib
-import weakref
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-import duckdb
 import polars as pl
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from pyarrow import parquet
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from vazao import database
+from vazao.enclosure import Enclosure, Limits
 from vazao.errors import ResultsError
-from vazao.files import TEMPORARY, explained, locked, make_directory, remove, write_atomically
+from vazao.files import (
+    TEMPORARY,
+    explained,
+    locked,
+    make_directory,
+    make_folder,
+    owned,
+    read_file,
+    remove,
+    write_atomically,
+)
+from vazao.study.model import View
+from vazao.study.source import Source, read_text
 
 MANIFEST = "manifest.json"
 STUDY = "study.toml"
@@ -39,6 +55,16 @@ IDENTITY = {
     "versions.engine": "version of the engine",
 }
 """What the manifests of results that may stand in one directory agree in, and what a message calls it."""
+
+RECORD = "vazao.batch"
+"""Where a batch's part in `runs/`, which commits it, says what its other parts are."""
+
+Record = dict[Literal["scenarios", "samples", "links", "paths", "flows"], dict[Literal["bytes", "sha256"], int | str]]
+
+LIMITS = Limits(seconds=600, gigabytes=8)
+"""What a question to stored results may take."""
+
+_BATCH = re.compile("[0-9]{6,9}")
 
 _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
@@ -63,10 +89,51 @@ class Store:
             raise ResultsError(f"{directory}: no such directory")
         manifest = read_manifest(self.directory)
         if manifest is None:
-            raise ResultsError(f"{directory}: is no results directory (it has no {MANIFEST})")
+            lost = "its results have lost their" if _batches(self.directory) else "it has no"
+            raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
         self.manifest: dict[str, Any] = manifest
         """What was run: study, hash of its file, size, seed, parts with their counts, versions."""
-        self._database: tuple[list[str], duckdb.DuckDBPyConnection] | None = None
+        self._database: tuple[list[str], Enclosure] | None = None
+
+    def batches(self) -> list[str]:
+        """The names of the committed batches, in the order of their commitment."""
+        return _batches(self.directory)
+
+    def files(self, table: str) -> list[Path]:
+        """The Parquet files that hold a table's committed rows."""
+        owned(self.directory / table, folder=True)
+        return [file for batch in self.batches() if owned(file := _part(self.directory, table, batch))]
+
+    def read(self, table: str) -> pl.DataFrame:
+        """All rows of a table in their canonical order; no rows and no columns when there is nothing yet."""
+        if table != "samples" and not self.files(table):
+            return pl.DataFrame()
+        return self.query(f"SELECT * FROM {database.quoted(table)}")
+
+    @property
+    def not_run(self) -> pl.DataFrame:
+        """The planned runs that could not be run: the columns of the design, and the `reason`."""
+        return self.query("SELECT * FROM not_run")
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        """The rows of a query. Raises `ResultsError`."""
+
+
+class Store:
+    """A results directory, open for reading."""
+
+    def __init__(self, directory: str | Path) -> None:
+        """Open `directory`. Raises `ResultsError` when it holds no results."""
+        self.directory = Path(directory)
+        if not self.directory.is_dir():
+            raise ResultsError(f"{directory}: no such directory")
+        manifest = read_manifest(self.directory)
+        if manifest is None:
+            lost = "its results have lost their" if _batches(self.directory) else "it has no"
+            raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
+        self.manifest: dict[str, Any] = manifest
+        """What was run: study, hash of its file, size, seed, parts with their counts, versions."""
+        self._database: tuple[list[str], Enclosure] | None = None
 
     def batches(self) -> list[str]:
         """The names of the committed batches, in the order of their commitment."""
@@ -91,41 +158,70 @@ class Store:
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links, samples, scenarios, not_run anything. Raises `ResultsError`."""
-        return database.query(self._connection(), sql, parameters)
+        return self._asked().query(sql, parameters)
 
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        """The tables as of now: loaded again when a batch has come since."""
-        batches = self.batches()
-        if self._database and self._database[0] == batches:
+    def _asked(self) -> Enclosure:
+        """The tables as of now: loaded again when a batch has come since, or the last question was too much."""
+        now = [*self.batches(), str((self.directory / NOT_RUN).stat().st_mtime_ns if self._not_run() else "")]
+        if self._database and self._database[0] == now and self._database[1].alive:
             return self._database[1]
-        connection = database.connect()
-        weakref.finalize(self, connection.close)
+        if self._database:
+            self._database[1].close()
+        if gaps := _gaps(self.batches()):
+            part = _part(self.directory, "runs", gaps[0])
+            raise ResultsError(f"{part}: is lost; `vazao run` with this directory simulates its runs again")
+        views, samples = _views(self.directory), _SAMPLES.to_frame().to_arrow()
+        files = {table: self.files(table) for table in TABLES}
+        enclosed = Enclosure(lambda: self._load(files, views, samples), LIMITS)
+        self._database = now, enclosed
+        return enclosed
+
+    def _not_run(self) -> list[Path]:
+        return [file for file in [self.directory / NOT_RUN] if owned(file)]
+
+    def _load(self, files: Mapping[str, list[Path]], views: list[View], samples: pa.Table) -> DuckDBPyConnection:
+        """The tables in a database; of the child process, which must not use what threads of its parent may hold."""
+        verify(self.directory, self.batches())
+        not_run = self._not_run()
+        connection = database.connect([*(file.absolute() for table in TABLES for file in files[table]), *not_run])
         for table in TABLES:
-            if files := self.files(table):
+            if files[table]:
                 # Samples may be many and are often not asked for: they stay on disk.
-                database.add_table(connection, table, files, self._order(table), lazily=table == "samples")
-        if not self.files("samples"):
-            connection.register("no_samples", _SAMPLES.to_frame().to_arrow())
-            connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
-        connection.register("rows_not_run", self.not_run.to_arrow())
-        connection.sql("CREATE TABLE not_run AS SELECT * FROM rows_not_run")
-        if self.files("flows"):
+                paths = [file.absolute() for file in files[table]]
+                database.add_table(connection, table, paths, self._order(table), lazily=table == "samples")
+        if not files["samples"]:
+            database.add_rows(connection, "samples", samples)
+        if not_run:
+            database.add_table(connection, "not_run", not_run, [])
+        else:
+            connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
+        if files["flows"]:
             database.add_dynamics(connection)
-            for name, sql in _views(self.directory):
-                database.add_view(connection, name, sql)
-        database.seal(connection, self.directory)
-        self._database = batches, connection
+            for view in views:
+                try:
+                    database.add_view(connection, view.name, view.sql)
+                except ResultsError as error:
+                    raise ResultsError(f"{self.directory / STUDY}: view {view.name!r}: {error}") from None
         return connection
 
     def _order(self, table: str) -> list[str]:
         return [*self.manifest["order"], "run_id"] if table == "runs" else ["run_id"]
 
 
-def _views(directory: Path) -> list[tuple[str, str]]:
-    """The views of the study that a directory holds results of, by name."""
+def _views(directory: Path) -> list[View]:
+    """The views of the study that a directory holds results of."""
     path = directory / STUDY
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return [(view["name"], view["sql"]) for view in tomllib.loads(text).get("view", [])]
+    if not owned(path):
+        return []
+    views = Source(str(path), read_text(path)).document.get("view", [])
+    try:
+        return TypeAdapter(list[View]).validate_python(views)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise ResultsError(
+            f"{path}: view {where}: is not a view of this version: a `name` of small letters, "
+            "digits and _, and its `sql`"
+        ) from None
 
 
 class Writer:
@@ -135,24 +231,28 @@ class Writer:
         self.directory = directory
         batches = _batches(directory)
         self._next = 1 + max((int(batch) for batch in batches), default=0)
+        for batch in _gaps(batches):
+            # Its runs are lost and will be simulated again; an empty batch stands for them.
+            known = _part(directory, "runs", batches[-1])
+            write_atomically(_part(directory, "runs", batch), _parquet(pl.read_parquet(known, n_rows=0), {}))
 
     def commit(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """Add a batch of finished runs: all its rows become visible at once, or none."""
         batch = f"{self._next:06}"
-        for table in TABLES:
-            if table in tables and (tables[table].height or table == "runs"):
-                content = BytesIO()
-                tables[table].write_parquet(content, compression="zstd")
-                write_atomically(_part(self.directory, table, batch), content.getbuffer())
+        record: Record = {}
+        for table in TABLES[:-1]:
+            if table in tables and tables[table].height:
+                content = _parquet(tables[table])
+                record[table] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+                write_atomically(_part(self.directory, table, batch), content)
+        write_atomically(_part(self.directory, "runs", batch), _parquet(tables["runs"], record))
         self._next += 1
 
     def note_not_run(self, rows: pl.DataFrame) -> None:
         """Say which planned runs could not be run: the columns of the design, and the `reason`."""
         path = self.directory / NOT_RUN
         if rows.height or path.exists():
-            content = BytesIO()
-            rows.write_parquet(content, compression="zstd")
-            write_atomically(path, content.getbuffer())
+            write_atomically(path, _parquet(rows))
         manifest = read_manifest(self.directory) or {}
         counts = dict(rows.group_by("reason").len().sort("reason").iter_rows())
         if manifest.get("not_run") != counts:
@@ -171,7 +271,9 @@ def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None
     with locked(directory):
         check_usable(directory, manifest)
         for table in TABLES:
-            make_directory(directory / table)
+            make_folder(directory / table)
+        for name in (MANIFEST, STUDY, NOT_RUN):
+            owned(directory / name)
         _sweep(directory)
         writer = Writer(directory)
         if read_manifest(directory) != manifest:
@@ -193,6 +295,8 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
     there = read_manifest(directory)
     if there is None:
         # What a process killed in its first moments leaves is a lock, a temporary file, empty folders.
+        if "runs" in names and _batches(directory):
+            raise ResultsError(f"{directory}: holds results whose {MANIFEST} is lost; choose another --out")
         if any(not name.startswith(".") for name in names - set(TABLES)):
             raise ResultsError(f"{directory}: holds other files and no results; choose another --out")
         return None
@@ -209,20 +313,43 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
     return there
 
 
+class Manifest(BaseModel):
+    """What a manifest of this version says, as far as anything here reads it."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    kind: Literal["study", "scenario"]
+    name: str
+    design_sha256: str = ""
+    order: list[str]
+    versions: dict[str, str]
+    title: str = ""
+    size: Literal["quick", "full"] = "quick"
+    seed: int = 1
+    overrides: list[tuple[str, Any] | list[Any]] = []
+    runs: int = 0
+    parts: list[dict[str, str | int]] = []
+    kernels: dict[str, str | None] = {}
+    not_run: dict[str, int] = {}
+
+
 def read_manifest(directory: Path) -> dict[str, Any] | None:
     """The manifest, None where there is none. Raises `ResultsError` when it cannot be understood."""
     path = directory / MANIFEST
+    if not owned(path):
+        return None
     with explained(path, "read"):
-        if not path.exists():
-            return None
-        content = path.read_bytes()
+        content = read_file(path)
     try:
         manifest = json.loads(content)
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or "kind" not in manifest:
-        raise ResultsError(f"{path}: is not a manifest that this version understands")
-    return manifest
+        Manifest.model_validate(manifest)
+    except (ValidationError, ValueError, RecursionError) as error:
+        problems = error.errors() if isinstance(error, ValidationError) else []
+        key = (
+            f" (its key {'.'.join(map(str, problems[0]['loc']))!r} is none)" if problems and problems[0]["loc"] else ""
+        )
+        raise ResultsError(f"{path}: is not a manifest that this version understands{key}") from None
+    return dict(manifest)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -242,7 +369,48 @@ def _part(directory: Path, table: str, batch: str) -> Path:
 
 
 def _batches(directory: Path) -> list[str]:
-    return sorted(path.stem for path in (directory / "runs").glob("[0-9]*.parquet"))
+    owned(directory / "runs", folder=True)
+    return sorted(path.stem for path in (directory / "runs").glob("*.parquet") if _BATCH.fullmatch(path.stem))
+
+
+def _gaps(batches: list[str]) -> list[str]:
+    """The batches that must have been there: they are counted from 1, and none is begun before the last is whole."""
+    there = {int(batch) for batch in batches}
+    return [f"{n:06}" for n in range(1, max(there, default=0)) if n not in there]
+
+
+def _parquet(rows: pl.DataFrame, record: Record | None = None) -> bytes:
+    content = BytesIO()
+    rows.write_parquet(content, compression="zstd", metadata=None if record is None else {RECORD: json.dumps(record)})
+    return content.getvalue()
+
+
+def verify(directory: Path, batches: list[str]) -> None:
+    """See that every part of every batch is as it was committed. Raises `ResultsError` naming the first that is not."""
+    for batch in batches:
+        runs = _part(directory, "runs", batch)
+        for table, wanted in _record(runs).items():
+            part = _part(directory, table, batch)
+            if not owned(part):
+                raise ResultsError(f"{part}: is lost{_remedy(runs)}")
+            # Samples may be many: a change that keeps their size shows when they are read.
+            same = part.stat().st_size == wanted["bytes"]
+            if not same or (table != "samples" and sha256(part.read_bytes()).hexdigest() != wanted["sha256"]):
+                raise ResultsError(f"{part}: is damaged: not as it was written{_remedy(runs)}")
+
+
+def _record(runs: Path) -> Record:
+    """What a batch consists of beside its runs; nothing is known of one that an older version wrote."""
+    owned(runs)
+    try:
+        metadata = parquet.read_metadata(runs).metadata or {}
+        return TypeAdapter(Record).validate_json(metadata.get(RECORD.encode(), b"{}"))
+    except (pa.ArrowException, OSError, ValueError):
+        raise ResultsError(f"{runs}: is damaged: not as it was written{_remedy(runs)}") from None
+
+
+def _remedy(runs: Path) -> str:
+    return f"; delete {runs}, and `vazao run` with this directory simulates its runs again"
 
 
 def _sweep(directory: Path) -> None:

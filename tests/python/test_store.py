@@ -43,10 +43,11 @@ def dying_after(operations: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         return wrapped
 
     def torn_open(path: Path, mode: str = "r", *args: Any, **keywords: Any) -> Any:
-        if "w" in mode:
+        if "x" in mode:
             step()
             path.write_bytes(b"PAR1 half")
             step()
+            mode = mode.replace("x", "w")
         return original_open(path, mode, *args, **keywords)
 
     original_open = Path.open
