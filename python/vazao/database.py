@@ -60,7 +60,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
 }
 
 
-_SEALED = {
+_SEALED: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "python_enable_replacements": False,
     "autoload_known_extensions": False,

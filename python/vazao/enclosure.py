@@ -19,8 +19,9 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedRWPair
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 import duckdb
 import polars as pl
@@ -73,7 +74,7 @@ class Enclosure:
         if self._child == 0:
             _live(there, prepare, self._limits)
         there.close()
-        self._stream: BinaryIO = here.makefile("rwb")
+        self._stream = here.makefile("rwb")
         here.close()
         self.close = weakref.finalize(self, _end, self._child, self._stream)
         self._answer()
@@ -119,7 +120,7 @@ class Enclosure:
         return ResultsError(told)
 
 
-def _end(child: int, stream: BinaryIO) -> int | None:
+def _end(child: int, stream: BufferedRWPair) -> int | None:
     """End the child, if it has not ended, and give its exit code: a signal's number below zero."""
     with suppress(OSError):
         stream.close()
@@ -138,8 +139,7 @@ def _live(there: socket.socket, prepare: Callable[[], duckdb.DuckDBPyConnection]
             connection = _answered(stream, limits, lambda: (prepare(), None))
             while connection and (line := stream.readline()):
                 asked = json.loads(line)
-                ask = lambda: (connection, database.answer(connection, **asked))  # noqa: E731
-                _answered(stream, limits, ask)
+                _answered(stream, limits, lambda: (None, database.answer(connection, **asked)))  # noqa: B023
     os._exit(0)
 
 
@@ -170,7 +170,7 @@ def _held() -> int:
     return 0
 
 
-def _answered(stream: BinaryIO, limits: Limits, ask: Callable[[], tuple[Any, pa.Table | None]]) -> Any:
+def _answered(stream: BufferedRWPair, limits: Limits, ask: Callable[[], tuple[Any, pa.Table | None]]) -> Any:
     """Ask, and send the rows or what was wrong; gives what else was asked for, or None when it failed."""
     # The signal's own action ends the process, wherever in the database it is.
     signal.setitimer(signal.ITIMER_REAL, limits.seconds)
@@ -191,6 +191,6 @@ def _answered(stream: BinaryIO, limits: Limits, ask: Callable[[], tuple[Any, pa.
     return kept
 
 
-def _fail(stream: BinaryIO, message: str) -> None:
+def _fail(stream: BufferedRWPair, message: str) -> None:
     content = message.encode(errors="replace")
     stream.write(FAILED + struct.pack("<Q", len(content)) + content)

@@ -40,8 +40,12 @@ def explained(path: Path, doing: str = "write") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise ResultsError(f"{path}: cannot {doing}: {reason}") from None
+        raise ResultsError(f"{path}: cannot {doing}: {in_words(error)}") from None
+
+
+def in_words(error: OSError) -> str:
+    """What the operating system would not do, in words."""
+    return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
 class UnfitError(OSError):

@@ -59,7 +59,18 @@ IDENTITY = {
 RECORD = "vazao.batch"
 """Where a batch's part in `runs/`, which commits it, says what its other parts are."""
 
-Record = dict[Literal["scenarios", "samples", "links", "paths", "flows"], dict[Literal["bytes", "sha256"], int | str]]
+
+class Piece(BaseModel):
+    """One part of a batch as it was written."""
+
+    model_config = ConfigDict(strict=True)
+
+    bytes: int
+    sha256: str
+
+
+Record = dict[str, Piece]
+_RECORD = TypeAdapter(Record)
 
 LIMITS = Limits(seconds=600, gigabytes=8)
 """What a question to stored results may take."""
@@ -116,47 +127,6 @@ class Store:
         return self.query("SELECT * FROM not_run")
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows of a query. Raises `ResultsError`."""
-
-
-class Store:
-    """A results directory, open for reading."""
-
-    def __init__(self, directory: str | Path) -> None:
-        """Open `directory`. Raises `ResultsError` when it holds no results."""
-        self.directory = Path(directory)
-        if not self.directory.is_dir():
-            raise ResultsError(f"{directory}: no such directory")
-        manifest = read_manifest(self.directory)
-        if manifest is None:
-            lost = "its results have lost their" if _batches(self.directory) else "it has no"
-            raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
-        self.manifest: dict[str, Any] = manifest
-        """What was run: study, hash of its file, size, seed, parts with their counts, versions."""
-        self._database: tuple[list[str], Enclosure] | None = None
-
-    def batches(self) -> list[str]:
-        """The names of the committed batches, in the order of their commitment."""
-        return _batches(self.directory)
-
-    def files(self, table: str) -> list[Path]:
-        """The Parquet files that hold a table's committed rows."""
-        files = (_part(self.directory, table, batch) for batch in self.batches())
-        return [file for file in files if file.exists()]
-
-    def read(self, table: str) -> pl.DataFrame:
-        """All rows of a table in their canonical order; no rows and no columns when there is nothing yet."""
-        if table != "samples" and not self.files(table):
-            return pl.DataFrame()
-        return self.query(f"SELECT * FROM {table}")
-
-    @property
-    def not_run(self) -> pl.DataFrame:
-        """The planned runs that could not be run: the columns of the design, and the `reason`."""
-        path = self.directory / NOT_RUN
-        return pl.read_parquet(path) if path.exists() else pl.DataFrame(schema={"part": pl.String, "reason": pl.String})
-
-    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links, samples, scenarios, not_run anything. Raises `ResultsError`."""
         return self._asked().query(sql, parameters)
 
@@ -171,7 +141,8 @@ class Store:
             part = _part(self.directory, "runs", gaps[0])
             raise ResultsError(f"{part}: is lost; `vazao run` with this directory simulates its runs again")
         views, samples = _views(self.directory), _SAMPLES.to_frame().to_arrow()
-        files = {table: self.files(table) for table in TABLES}
+        files = {table: [file.absolute() for file in self.files(table)] for table in TABLES}
+        files["not_run"] = [file.absolute() for file in self._not_run()]
         enclosed = Enclosure(lambda: self._load(files, views, samples), LIMITS)
         self._database = now, enclosed
         return enclosed
@@ -182,17 +153,15 @@ class Store:
     def _load(self, files: Mapping[str, list[Path]], views: list[View], samples: pa.Table) -> DuckDBPyConnection:
         """The tables in a database; of the child process, which must not use what threads of its parent may hold."""
         verify(self.directory, self.batches())
-        not_run = self._not_run()
-        connection = database.connect([*(file.absolute() for table in TABLES for file in files[table]), *not_run])
+        connection = database.connect(file for table in files for file in files[table])
         for table in TABLES:
             if files[table]:
                 # Samples may be many and are often not asked for: they stay on disk.
-                paths = [file.absolute() for file in files[table]]
-                database.add_table(connection, table, paths, self._order(table), lazily=table == "samples")
+                database.add_table(connection, table, files[table], self._order(table), lazily=table == "samples")
         if not files["samples"]:
             database.add_rows(connection, "samples", samples)
-        if not_run:
-            database.add_table(connection, "not_run", not_run, [])
+        if files["not_run"]:
+            database.add_table(connection, "not_run", files["not_run"], [])
         else:
             connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
         if files["flows"]:
@@ -234,6 +203,7 @@ class Writer:
         for batch in _gaps(batches):
             # Its runs are lost and will be simulated again; an empty batch stands for them.
             known = _part(directory, "runs", batches[-1])
+            _record(known)
             write_atomically(_part(directory, "runs", batch), _parquet(pl.read_parquet(known, n_rows=0), {}))
 
     def commit(self, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -243,7 +213,7 @@ class Writer:
         for table in TABLES[:-1]:
             if table in tables and tables[table].height:
                 content = _parquet(tables[table])
-                record[table] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+                record[table] = Piece(bytes=len(content), sha256=sha256(content).hexdigest())
                 write_atomically(_part(self.directory, table, batch), content)
         write_atomically(_part(self.directory, "runs", batch), _parquet(tables["runs"], record))
         self._next += 1
@@ -381,7 +351,9 @@ def _gaps(batches: list[str]) -> list[str]:
 
 def _parquet(rows: pl.DataFrame, record: Record | None = None) -> bytes:
     content = BytesIO()
-    rows.write_parquet(content, compression="zstd", metadata=None if record is None else {RECORD: json.dumps(record)})
+    rows.write_parquet(
+        content, compression="zstd", metadata=None if record is None else {RECORD: _RECORD.dump_json(record).decode()}
+    )
     return content.getvalue()
 
 
@@ -394,8 +366,8 @@ def verify(directory: Path, batches: list[str]) -> None:
             if not owned(part):
                 raise ResultsError(f"{part}: is lost{_remedy(runs)}")
             # Samples may be many: a change that keeps their size shows when they are read.
-            same = part.stat().st_size == wanted["bytes"]
-            if not same or (table != "samples" and sha256(part.read_bytes()).hexdigest() != wanted["sha256"]):
+            same = part.stat().st_size == wanted.bytes
+            if not same or (table != "samples" and sha256(part.read_bytes()).hexdigest() != wanted.sha256):
                 raise ResultsError(f"{part}: is damaged: not as it was written{_remedy(runs)}")
 
 
@@ -404,9 +376,10 @@ def _record(runs: Path) -> Record:
     owned(runs)
     try:
         metadata = parquet.read_metadata(runs).metadata or {}
-        return TypeAdapter(Record).validate_json(metadata.get(RECORD.encode(), b"{}"))
+        record = _RECORD.validate_json(metadata.get(RECORD.encode(), b"{}"))
     except (pa.ArrowException, OSError, ValueError):
         raise ResultsError(f"{runs}: is damaged: not as it was written{_remedy(runs)}") from None
+    return {table: piece for table, piece in record.items() if table in TABLES}
 
 
 def _remedy(runs: Path) -> str:
