@@ -151,9 +151,9 @@ def frame(rows: pa.Table) -> pl.DataFrame:
     rows = rows.rename_columns(_unique(rows.column_names))
     try:
         return _plain(pl.DataFrame(rows))
-    except (pl.exceptions.PolarsError, pa.ArrowException, ValueError, TypeError) as error:
-        kinds = ", ".join(f"{field.name} {field.type}" for field in rows.schema)
-        raise ResultsError(f"the query gives values that no table here holds ({kinds}): {error}") from None
+    except (pl.exceptions.PolarsError, pa.ArrowException, ImportError, ValueError, TypeError):
+        kinds = ", ".join(f"{field.name}: {field.type}" for field in rows.schema)
+        raise ResultsError(f"the query gives a kind of value that no table here holds; CAST it ({kinds})") from None
 
 
 @contextmanager
@@ -180,5 +180,8 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     casts: list[pl.Expr] = []
     for name, kind in frame.schema.items():
         if isinstance(kind, pl.Decimal):
-            casts.append(pl.col(name).cast(pl.Float64 if kind.scale else pl.Int64))
+            whole = (
+                kind.scale == 0 and frame[name].cast(pl.Int64, strict=False).null_count() == frame[name].null_count()
+            )
+            casts.append(pl.col(name).cast(pl.Int64 if whole else pl.Float64))
     return frame.with_columns(casts)
