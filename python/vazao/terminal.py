@@ -100,7 +100,13 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     if wide and not raw and frame.height > 1:
         same = [name for name in cells if len(set(cells[name])) == 1]
         title = " · ".join([title, *(f"{names[name]} {cells.pop(name)[0]}" for name in same)])
-    made = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
+    made = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+    )
     made.collapse_padding = wide
     for name in cells:
         numeric = frame.schema[name].is_numeric()

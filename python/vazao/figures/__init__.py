@@ -71,7 +71,11 @@ class Drawing:
         """The still drawing."""
         _register_fonts()
         spec = self.with_data(self.spec(Face.STILL, theme))
-        return _own_ids(str(vl_convert.vegalite_to_svg(spec, VEGA_LITE)), self.figure.id)
+        try:
+            drawn = str(vl_convert.vegalite_to_svg(spec, VEGA_LITE))
+        except (ValueError, RuntimeError) as error:
+            raise StudyError(f"figure {self.figure.id}: cannot be drawn: {str(error).partition(chr(10))[0]}") from None
+        return _own_ids(drawn, self.figure.id)
 
     def legend(self, theme: Theme = PAPER) -> list[Spec]:
         """Label, colour, shape and dash of each series; no shape where lines have no marks."""
