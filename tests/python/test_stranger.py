@@ -188,7 +188,7 @@ def test_checking_an_endless_study_is_one_message(tmp_path: Path) -> None:
     answer = vazao("check", study, VAZAO_QUERY_SECONDS="4")
     assert answer.code == 2
     assert answer.err == (
-        f"error: {study}: finding 'f': the query takes longer than 4 s, the limit; VAZAO_QUERY_SECONDS=… gives it more\n"
+        f"error: {study}: finding 'f': the query takes longer than 4 s, the limit; VAZAO_QUERY_SECONDS=… gives it more\n"  # noqa: E501
     )
 
 
@@ -435,7 +435,7 @@ def test_output_to_a_full_device_is_one_message(arguments: list[str], results: P
     [
         ("NULL", "1"), ("rate = '1 Mbps'", "1"), ("INTERVAL 3 DAY", "1"), ("DATE '2020-02-02'", "1"), ("[1, 2]", "1"),
         ("{'a': 1}", "1"), ("'ab'::BLOB", "1"), ("TIME '01:02:03'", "1"), ("1", "NULL"), ("1", "true"), ("1", "[1]"),
-        ("1", "INTERVAL 3 DAY"), ("1", "DATE '2020-02-02'"), ("nullif(rate, '1 Mbps')", "1"), ("chr(27) || '[31m'", "1"),
+        ("1", "INTERVAL 3 DAY"), ("1", "DATE '2020-02-02'"), ("nullif(rate, '1 Mbps')", "1"), ("chr(27) || '[31m'", "1"),  # noqa: E501
         ("'inf'::DOUBLE", "1"), ("nullif(rate_bps, 1e6)", "1"), ("1::BIGNUM", "1"), ("chr(65535)", "1"),
     ],
 )  # fmt: skip
