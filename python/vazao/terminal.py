@@ -32,7 +32,7 @@ class Cleaned(Console):
     """A console whose texts are shown as they are: no markup, no escape sequences but its own."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(highlight=False, emoji=False, **options)
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of anything, in which only the console's own are control codes."""
