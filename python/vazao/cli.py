@@ -20,11 +20,12 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
+from rich.text import Text
 
 from vazao import _core, campaign, catalogue, findings, inputs, pace, programs, terminal
 from vazao.campaign import Campaign
 from vazao.errors import ResultsError, RunError, ScenarioError, VazaoError
-from vazao.files import explained
+from vazao.files import explained, in_words
 from vazao.kernel.commands import app as kernel_app
 from vazao.loading import load
 from vazao.result import Result, run_scenario
@@ -55,7 +56,10 @@ Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of ev
 def main() -> None:
     """Run the command; whatever a user typed ends in one clear message and an exit code."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except Terminated:
         _fail("terminated; finished runs of a study are kept, and the same command goes on from there", 143)
     except RunError as error:
@@ -64,8 +68,11 @@ def main() -> None:
         _fail(str(error), 2)
     except BrokenPipeError:
         # The reader (`| head`) has gone; nothing more can be said, not even while Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise SystemExit(1) from None
+    except OSError as error:
+        _drop_output()
+        _fail(f"{error.filename or 'the output'}: {in_words(error)}", 1)
     except Exception as error:
         if os.environ.get("VAZAO_TRACEBACK"):
             traceback.print_exc()
@@ -91,9 +98,18 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(message: str, code: int) -> None:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {terminal.clean(message)}", file=sys.stderr)
     raise SystemExit(code)
+
+
+def _say(text: str) -> None:
+    """Print a line that may hold what a file says."""
+    print(terminal.clean(text))
 
 
 def _show_version(wanted: bool) -> None:
@@ -255,7 +271,7 @@ def _run_study(study: Study, size: Size | None, jobs: int | None, directory: Pat
             f"{done.runs.height} runs in {directory} ({done.started} simulated now); report: {page}", soft_wrap=True
         )
     if done.not_run.height:
-        err.print(findings.told_not_run(findings.reasons(done.not_run)), markup=False)
+        err.print(findings.told_not_run(findings.reasons(done.not_run)))
     if failures := done.failures():
         run_id, reason = failures[0]
         raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")
@@ -330,7 +346,7 @@ def show(directory: Directory) -> None:
     done = campaign.open_campaign(directory)
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
     if done.not_run.height:
-        out.print(findings.told_not_run(findings.reasons(done.not_run)), markup=False)
+        out.print(findings.told_not_run(findings.reasons(done.not_run)))
     out.print()
     terminal.show_findings(done.findings, explained=True)
     terminal.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
@@ -347,13 +363,14 @@ def sql(
     """Ask the stored results anything (DuckDB; with ci95(x), low95(x), high95(x), welch_p(list(a), list(b)))."""
     rows = Store(directory).query(query)
     if as_csv:
-        sys.stdout.write(rows.write_csv())
+        text = rows.write_csv()
+        sys.stdout.write(terminal.clean(text) if sys.stdout.isatty() else text)
     elif as_json:
         print(json.dumps(_rows(rows), default=str))
     elif rows.height and terminal.fits(rows):
         out.print(terminal.table(rows, raw=True))
     else:
-        print(terminal.records(rows))
+        _say(terminal.records(rows))
 
 
 @app.command()
@@ -369,11 +386,11 @@ def check(
     cores = os.cpu_count() or 1
     if not is_study(text):
         scenario = load(text, file=str(path), overrides=overrides, seed=seed)
-        print(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
+        _say(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
         for line in _guests([scenario]):
-            print(f"    {line}")
+            _say(f"    {line}")
         if runs := programs.of([scenario]):
-            print(programs.told(str(path), runs))
+            _say(programs.told(str(path), runs))
         return
     study = parse_study(text, str(path)).changed(overrides, seed)
     from vazao.rehearsal import rehearse
@@ -383,16 +400,16 @@ def check(
     for size in sizes:
         planned = plan(study, size)
         estimate = _estimate(planned.runnable, cores)
-        print(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
+        _say(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
         for part in study.parts:
             count = sum(run.part == part.name for run in planned.runs)
             factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
-            print(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
+            _say(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
         for line in _guests([run.scenario for run in planned.runs]):
-            print(f"    {line}")
+            _say(f"    {line}")
     if runs := _programs(study, text, overrides):
-        print(programs.told(str(path), runs))
-    print(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
+        _say(programs.told(str(path), runs))
+    _say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 
 def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
@@ -432,8 +449,8 @@ def explain(
     """Say what it is, where it comes from, and its parameters with defaults."""
     for entry in catalogue.named(name):
         also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""
-        out.print(f"[bold]{entry.name}[/bold]{also}: {entry.kind}")
-        out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}", markup=False)
+        out.print(Text.assemble((entry.name, "bold"), f"{also}: {entry.kind}"))
+        out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}")
         rows = [(p.name, "required" if p.required else p.default or "–", p.expected, p.help) for p in entry.parameters]
         if rows:
             columns = ["parameter", "default", "accepted", "meaning"]
@@ -454,4 +471,4 @@ def new(name: Annotated[str, typer.Argument(help="The scenario's name; NAME.toml
         if path.exists():
             raise ScenarioError(f"{path}: exists already; choose another name")
         path.write_text(text.replace('"starter"', title, 1), encoding="utf-8")
-    print(f"{path}: run it with: vazao run {path}")
+    _say(f"{path}: run it with: vazao run {path}")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
 from vazao import dynamics, statistics
 from vazao.errors import ResultsError
+from vazao.statement import check
 
 _Numbers = list[float | None] | None
 
@@ -57,29 +60,42 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
 }
 
 
-ANSWERING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
-"""What a query may be. Studies are exchanged, so theirs must not write, attach or install either."""
+_SEALED: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "python_enable_replacements": False,
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "temp_directory": "",
+}
 
 
-def seal(connection: duckdb.DuckDBPyConnection, directory: Path) -> None:
-    """From now on no query reaches a file outside `directory`, nor changes that again."""
-    allowed = str(directory.resolve()).replace("'", "''")
-    connection.sql(f"SET allowed_directories = ['{allowed}']")
-    connection.sql("SET enable_external_access = false")
-    connection.sql("SET lock_configuration = true")
-
-
-def connect() -> duckdb.DuckDBPyConnection:
-    """An empty database in memory with the functions above.
+def connect(files: Iterable[Path] = (), *, gigabytes: float | None = None) -> duckdb.DuckDBPyConnection:
+    """An empty database in memory with the functions above, from which nothing but `files` can be reached.
 
     One thread: the sum of floating-point numbers depends on their order, and a finding must not change its last digit
-    with the machine.
+    with the machine. It is sealed before it has read anything: a name or a query that comes with results is a
+    stranger's.
     """
-    connection = duckdb.connect(":memory:", config={"threads": 1, "python_enable_replacements": False})
+    connection = duckdb.connect(":memory:", config=_SEALED)
     for name, (function, parameters) in _FUNCTIONS.items():
         connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
     connection.sql(MACROS)
+    if gigabytes:
+        connection.sql(f"SET memory_limit = '{gigabytes * 1000:.0f} MB'")
+    connection.sql(f"SET allowed_paths = [{_texts(files)}]")
+    connection.sql("SET enable_external_access = false")
+    connection.sql("SET lock_configuration = true")
     return connection
+
+
+def quoted(name: str) -> str:
+    """A name as SQL, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _texts(values: Iterable[object]) -> str:
+    """A list's items as SQL texts."""
+    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values)
 
 
 def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
@@ -89,17 +105,16 @@ def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
 
 def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> None:
     """Give a query a name, by which later ones select from it. Raises `ResultsError`."""
-    try:
-        _check(connection, sql)
-        connection.sql(f'CREATE VIEW "{name}" AS {sql}')
-    except duckdb.Error as error:
-        raise ResultsError(_clean(str(error))) from None
+    with _told():
+        check(connection, sql)
+        connection.sql(f"CREATE VIEW {quoted(name)} AS {sql}")
 
 
-def _check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type not in ANSWERING:
-        raise ResultsError("a query is one SELECT: results are asked, not changed")
+def add_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Make rows a table."""
+    connection.register("rows_to_add", rows)
+    connection.sql(f"CREATE TABLE {quoted(name)} AS SELECT * FROM rows_to_add")
+    connection.unregister("rows_to_add")
 
 
 def add_table(
@@ -109,29 +124,45 @@ def add_table(
 
     A run's rows are together in one file, so the order does not depend on which runs shared a file.
     """
-    paths = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-    columns = ", ".join(f'"{column}"' for column in [*order, "file_row_number"])
-    rows = f"read_parquet([{paths}], union_by_name = true, file_row_number = true)"
+    columns = ", ".join(map(quoted, [*order, "file_row_number"]))
+    rows = f"read_parquet([{_texts(files)}], union_by_name = true, file_row_number = true)"
     select = f"SELECT * EXCLUDE (file_row_number) FROM {rows} ORDER BY {columns}"
-    try:
-        connection.sql(f"CREATE {'VIEW' if lazily else 'TABLE'} {name} AS {select}")
-    except duckdb.Error as error:
-        raise ResultsError(_clean(str(error))) from None
+    with _told():
+        connection.sql(f"CREATE {'VIEW' if lazily else 'TABLE'} {quoted(name)} AS {select}")
 
 
 def query(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None
 ) -> pl.DataFrame:
     """The rows of a query; of `parameters`, those that it names as `$name` are bound. Raises `ResultsError`."""
-    bound = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", sql)}
+    return frame(answer(connection, sql, parameters))
+
+
+def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
+    """The rows of a query before they are data frames' own."""
+    with _told(), warnings.catch_warnings(action="ignore"):
+        named = check(connection, sql)
+        bound = {name: value for name, value in (parameters or {}).items() if name in named}
+        return connection.sql(sql, params=bound or None).to_arrow_table()
+
+
+def frame(rows: pa.Table) -> pl.DataFrame:
+    """Rows as a data frame with numbers, texts and times that every reader of it knows."""
+    rows = rows.rename_columns(_unique(rows.column_names))
     try:
-        _check(connection, sql)
-        relation = connection.sql(sql, params=bound or None)
-        with warnings.catch_warnings(action="ignore"):
-            rows = relation.to_arrow_table()
-            return _plain(pl.DataFrame(rows.rename_columns(_unique(rows.column_names))))
+        return _plain(pl.DataFrame(rows))
+    except (pl.exceptions.PolarsError, pa.ArrowException, ImportError, ValueError, TypeError):
+        kinds = ", ".join(f"{field.name}: {field.type}" for field in rows.schema)
+        raise ResultsError(f"the query gives a kind of value that no table here holds; CAST it ({kinds})") from None
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn the database's error into one clear `ResultsError`."""
+    try:
+        yield
     except duckdb.Error as error:
-        raise ResultsError(_clean(str(error))) from None
+        raise ResultsError(re.sub(r"\n{2,}", "\n", str(error)).strip()) from None
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -149,9 +180,8 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     casts: list[pl.Expr] = []
     for name, kind in frame.schema.items():
         if isinstance(kind, pl.Decimal):
-            casts.append(pl.col(name).cast(pl.Float64 if kind.scale else pl.Int64))
+            whole = (
+                kind.scale == 0 and frame[name].cast(pl.Int64, strict=False).null_count() == frame[name].null_count()
+            )
+            casts.append(pl.col(name).cast(pl.Int64 if whole else pl.Float64))
     return frame.with_columns(casts)
-
-
-def _clean(message: str) -> str:
-    return re.sub(r"\n{2,}", "\n", message).strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,9 @@ TEMPORARY = ".tmp"
 
 LOCK = ".lock"
 
+MOST_BYTES = 4_000_000
+"""The largest file of text that is read: far beyond any study, scenario or ledger, and soon read."""
+
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -25,6 +29,8 @@ _REASONS = {
     errno.ENOTDIR: "a file stands where a directory is needed",
     errno.EEXIST: "a file stands where a directory is needed",
     errno.ENAMETOOLONG: "the name is too long",
+    errno.ELOOP: "it is a symbolic link, which may lead elsewhere",
+    errno.ENXIO: "it is no regular file",
 }
 
 
@@ -34,8 +40,57 @@ def explained(path: Path, doing: str = "write") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise ResultsError(f"{path}: cannot {doing}: {reason}") from None
+        raise ResultsError(f"{path}: cannot {doing}: {in_words(error)}") from None
+
+
+def in_words(error: OSError) -> str:
+    """What the operating system would not do, in words."""
+    return _REASONS.get(error.errno or 0, error.strerror or str(error))
+
+
+class UnfitError(OSError):
+    """A file that is not what may be read: a device, a pipe, something too large."""
+
+
+def read_file(path: Path, *, links: bool = False) -> bytes:
+    """A regular file's content; `links`: the user named it, so a symbolic link is followed. Raises `OSError`."""
+    # A pipe without a writer would keep an ordinary open waiting for ever.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW))
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise UnfitError(0, "it is a device or a pipe; a regular file is needed")
+        # Some files of the system's own say that they are empty and never end.
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise UnfitError(0, f"it is larger than {MOST_BYTES // 10**6} MB, the most that is read")
+    return content
+
+
+def owned(path: Path, *, folder: bool = False) -> bool:
+    """Whether a results directory has this file (or `folder`) of its own.
+
+    Raises `ResultsError` where something else stands: a symbolic link leads out of the directory, to what is nobody's
+    to read, write or delete there; a pipe or a device never ends.
+    """
+    with explained(path, "read"):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            return False
+    if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
+        wanted = "folder" if folder else "file"
+        found = "a symbolic link" if stat.S_ISLNK(mode) else "something else"
+        raise ResultsError(f"{path}: is {found} where a results directory has a {wanted} of its own; remove it")
+    return True
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder of a results directory; one that exists is fine, a symbolic link to one is not."""
+    if not owned(path, folder=True):
+        make_directory(path)
 
 
 def make_directory(path: Path) -> None:
@@ -49,7 +104,9 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     with explained(path):
         try:
-            with temporary.open("wb") as file:
+            # What stands there may be a link to elsewhere: it is removed, and the file must be new.
+            temporary.unlink(missing_ok=True)
+            with temporary.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -78,9 +135,10 @@ def remove(path: Path) -> None:
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold `directory` for writing. Raises `ResultsError` when another process does; a killed process holds nothing."""
-    with explained(directory):
-        file = (directory / LOCK).open("a")
-    with file:
+    with explained(directory / LOCK):
+        owned(directory / LOCK)
+        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    with os.fdopen(descriptor, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

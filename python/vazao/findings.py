@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import string
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from vazao.errors import ResultsError, StudyError
-from vazao.files import explained
+from vazao.files import explained, read_file
 from vazao.store import Asked, write_json
 from vazao.study import Finding, Label, Study
 
@@ -57,10 +58,10 @@ def read(directory: Path) -> list[Result]:
     """The stored ledger. Raises `ResultsError` when there is none."""
     path = directory / FINDINGS
     with explained(path, "read"):
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path)
     try:
-        return [Result(**entry) for entry in json.loads(text)]
-    except (ValueError, TypeError):
+        return TypeAdapter(list[Result]).validate_json(text, strict=True)
+    except ValueError:
         raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
 
 
@@ -114,6 +115,8 @@ def _lost(
     if lost.is_empty():
         return lost
     for factor, labels in (finding.needs | {name: [label] for name, label in parameters.items()}).items():
+        if factor not in lost.columns:
+            continue
         values = labels if lost.schema[factor].is_numeric() else [str(label) for label in labels]
         lost = lost.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))
     return lost
@@ -168,7 +171,12 @@ class _Missing:
 
 
 class _Formatter(string.Formatter):
-    """Format strings over a row's columns: no attributes, no indices, NULL as a dash."""
+    """Format strings over a row's columns: no attributes, no indices, no endless width, NULL as a dash."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if re.search(r"\d{3}", format_spec):
+            raise ValueError(f"{format_spec!r} is wider than any text here")
+        return str(super().format_field(value, format_spec))
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:  # noqa: ARG002
         if field_name not in kwargs:
@@ -183,5 +191,5 @@ def _fill(text: str, row: dict[str, Any], where: str) -> str:
     except KeyError as error:
         known = ", ".join(row)
         raise StudyError(f"{where}: {error} in {text!r} is no column of its query (columns: {known})") from None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise StudyError(f"{where}: {text!r} cannot be filled in: {error}") from None

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from vazao import _core, database, findings
+from vazao.enclosure import Enclosure
 from vazao.errors import ResultsError, StudyError
 from vazao.figures.rows import query
-from vazao.pace import SMALLEST
 from vazao.result import table
-from vazao.store import TABLES
 from vazao.study import Study
 from vazao.study.plan import design_columns
+
+LIMITS = Limits(seconds=60, gigabytes=1)
+"""What a question to tables without rows may take."""
 
 
 def rehearse(study: Study) -> None:
@@ -37,31 +40,35 @@ class Stage:
     """Where a study's queries find the tables that its runs will fill."""
 
     def __init__(self, study: Study) -> None:
-        outcome = _core.run(_core.load(SMALLEST))
-        self._database = database.connect()
-        for name in TABLES:
-            if name == "scenarios":
-                rows = pl.DataFrame(schema={"run_id": pl.String(), "scenario": pl.String()})
-            else:
-                rows = table(outcome, name).clear()
-            if name == "runs":
-                rows = rows.with_columns(pl.lit(None, pl.String()).alias("failure"))
-                rows = rows.hstack(pl.DataFrame(schema=design_columns(study)))
-            self._database.register("columns_of", rows.to_arrow())
-            self._database.sql(f"CREATE TABLE {name} AS SELECT * FROM columns_of")
-            self._database.unregister("columns_of")
-        database.add_dynamics(self._database)
-        for view in study.views:
-            try:
-                database.add_view(self._database, view.name, view.sql)
-            except ResultsError as error:
-                raise StudyError(f"{study.file}: view {view.name!r}: {error}") from None
+        """Raises `StudyError` for a view that cannot be."""
+        columns = {name: rows.to_arrow() for name, rows in _columns(study).items()}
+        try:
+            self._database = Enclosure(lambda: _empty(study, columns), LIMITS)
+        except ResultsError as error:
+            raise StudyError(f"{study.file}: {error}") from None
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The answer of empty tables. Raises `ResultsError`."""
-        return database.query(self._database, sql, parameters)
+        return self._database.query(sql, parameters)
 
-    def __del__(self) -> None:
-        connection: duckdb.DuckDBPyConnection | None = getattr(self, "_database", None)
-        if connection is not None:
-            connection.close()
+
+def _columns(study: Study) -> dict[str, pl.DataFrame]:
+    """Every table with its columns and no rows."""
+    outcome = _core.run(_core.load(SMALLEST))
+    tables = {name: table(outcome, name).clear() for name in TABLES if name != "scenarios"}
+    tables["scenarios"] = pl.DataFrame(schema={"run_id": pl.String(), "scenario": pl.String()})
+    runs = tables["runs"].with_columns(pl.lit(None, pl.String()).alias("failure"))
+    return tables | {"runs": runs.hstack(pl.DataFrame(schema=design_columns(study)))}
+
+
+def _empty(study: Study, columns: Mapping[str, pa.Table]) -> duckdb.DuckDBPyConnection:
+    connection = database.connect()
+    for name, rows in columns.items():
+        database.add_rows(connection, name, rows)
+    database.add_dynamics(connection)
+    for view in study.views:
+        try:
+            database.add_view(connection, view.name, view.sql)
+        except ResultsError as error:
+            raise ResultsError(f"view {view.name!r}: {error}") from None
+    return connection

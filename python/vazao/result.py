@@ -78,8 +78,7 @@ class Result:
         connection = database.connect()
         try:
             for name, rows in self.tables().items():
-                connection.register(f"rows_{name}", rows.to_arrow())
-                connection.sql(f"CREATE TABLE {name} AS SELECT * FROM rows_{name}")
+                database.add_rows(connection, name, rows.to_arrow())
             database.add_dynamics(connection)
             return database.query(connection, query)
         finally:

@@ -1,32 +1,28 @@
-"""A results directory: rows as Parquet parts, committed batch by batch, and questions to them.
-
-A batch is one file of the same name in every table's folder. The one in `runs/` is written last: its presence commits
-the batch. So the process may be killed at any moment: a finished batch is whole, an unfinished one does not exist.
-"""
+"""A results directory: a manifest, rows that are committed batch by batch, and questions to them."""
 
 from __future__ import annotations
 
 import json
-import tomllib
-import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-import duckdb
 import polars as pl
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from vazao import database
+from vazao import database, parts
+from vazao.enclosure import Enclosure, Limits
 from vazao.errors import ResultsError
-from vazao.files import TEMPORARY, explained, locked, make_directory, remove, write_atomically
+from vazao.files import explained, locked, make_directory, make_folder, owned, read_file, write_atomically
+from vazao.parts import TABLES
+from vazao.study.model import View
+from vazao.study.source import Source, read_text
 
 MANIFEST = "manifest.json"
 STUDY = "study.toml"
-TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
-"""In the order in which a batch is written."""
-
 NOT_RUN = "not_run.parquet"
 """Planned runs that could not be run here: the columns of the design, and the `reason`."""
 
@@ -42,6 +38,9 @@ IDENTITY = {
 
 DIGESTS = {"inputs": "input", "kernels": "kernel"}
 """What else they agree in as far as both have it, by names: files by their digests."""
+
+LIMITS = Limits(seconds=600, gigabytes=8)
+"""What a question to stored results may take."""
 
 _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
@@ -66,71 +65,102 @@ class Store:
             raise ResultsError(f"{directory}: no such directory")
         manifest = read_manifest(self.directory)
         if manifest is None:
-            raise ResultsError(f"{directory}: is no results directory (it has no {MANIFEST})")
+            lost = "its results have lost their" if parts.batches(self.directory) else "it has no"
+            raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
         self.manifest: dict[str, Any] = manifest
         """What was run: study, hash of its file, size, seed, parts with their counts, versions."""
-        self._database: tuple[list[str], duckdb.DuckDBPyConnection] | None = None
+        self._database: tuple[list[str], Enclosure] | None = None
 
     def batches(self) -> list[str]:
         """The names of the committed batches, in the order of their commitment."""
-        return _batches(self.directory)
+        return parts.batches(self.directory)
 
     def files(self, table: str) -> list[Path]:
         """The Parquet files that hold a table's committed rows."""
-        files = (_part(self.directory, table, batch) for batch in self.batches())
-        return [file for file in files if file.exists()]
+        owned(self.directory / table, folder=True)
+        return [file for batch in self.batches() if owned(file := parts.part(self.directory, table, batch))]
 
     def read(self, table: str) -> pl.DataFrame:
         """All rows of a table in their canonical order; no rows and no columns when there is nothing yet."""
         if table != "samples" and not self.files(table):
             return pl.DataFrame()
-        return self.query(f"SELECT * FROM {table}")
+        return self.query(f"SELECT * FROM {database.quoted(table)}")
 
     @property
     def not_run(self) -> pl.DataFrame:
         """The planned runs that could not be run: the columns of the design, and the `reason`."""
-        path = self.directory / NOT_RUN
-        return pl.read_parquet(path) if path.exists() else pl.DataFrame(schema={"part": pl.String, "reason": pl.String})
+        return self.query("SELECT * FROM not_run")
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links, samples, scenarios, not_run anything. Raises `ResultsError`."""
-        return database.query(self._connection(), sql, parameters)
+        return self._asked().query(sql, parameters)
 
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        """The tables as of now: loaded again when a batch has come since."""
-        batches = self.batches()
-        if self._database and self._database[0] == batches:
+    def _asked(self) -> Enclosure:
+        """The tables as of now: loaded again when a batch has come since, or the last question was too much."""
+        now = [*self.batches(), str((self.directory / NOT_RUN).stat().st_mtime_ns if self._not_run() else "")]
+        if self._database and self._database[0] == now and self._database[1].alive:
             return self._database[1]
-        connection = database.connect()
-        weakref.finalize(self, connection.close)
+        if self._database:
+            self._database[1].close()
+        if gaps := parts.gaps(self.batches()):
+            part = parts.part(self.directory, "runs", gaps[0])
+            raise ResultsError(f"{part}: is lost; `vazao run` with this directory simulates its runs again")
+        views, samples = _views(self.directory), _SAMPLES.to_frame().to_arrow()
+        files = {table: [file.absolute() for file in self.files(table)] for table in TABLES}
+        files["not_run"] = [file.absolute() for file in self._not_run()]
+        enclosed = Enclosure(lambda: self._load(files, views, samples), LIMITS)
+        self._database = now, enclosed
+        return enclosed
+
+    def _not_run(self) -> list[Path]:
+        return [file for file in [self.directory / NOT_RUN] if owned(file)]
+
+    def _load(self, files: Mapping[str, list[Path]], views: list[View], samples: pa.Table) -> DuckDBPyConnection:
+        """The tables in a database; of the child process, which must not use what threads of its parent may hold."""
+        for batch in self.batches():
+            said = parts.read(self.directory, batch)
+            _check_origin(parts.part(self.directory, "runs", batch), said.origin, self.manifest)
+            parts.verify(self.directory, batch, said)
+        connection = database.connect(file for table in files for file in files[table])
         for table in TABLES:
-            if files := self.files(table):
-                _check_origin(files, self.manifest)
+            if files[table]:
                 # Samples may be many and are often not asked for: they stay on disk.
-                database.add_table(connection, table, files, self._order(table), lazily=table == "samples")
-        _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
-        if not self.files("samples"):
-            connection.register("no_samples", _SAMPLES.to_frame().to_arrow())
-            connection.sql("CREATE TABLE samples AS SELECT * FROM no_samples")
-        connection.register("rows_not_run", self.not_run.to_arrow())
-        connection.sql("CREATE TABLE not_run AS SELECT * FROM rows_not_run")
-        if self.files("flows"):
+                database.add_table(connection, table, files[table], self._order(table), lazily=table == "samples")
+        if files["runs"]:
+            _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
+        if not files["samples"]:
+            database.add_rows(connection, "samples", samples)
+        if files["not_run"]:
+            database.add_table(connection, "not_run", files["not_run"], [])
+        else:
+            connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
+        if files["flows"]:
             database.add_dynamics(connection)
-            for name, sql in _views(self.directory):
-                database.add_view(connection, name, sql)
-        database.seal(connection, self.directory)
-        self._database = batches, connection
+            for view in views:
+                try:
+                    database.add_view(connection, view.name, view.sql)
+                except ResultsError as error:
+                    raise ResultsError(f"{self.directory / STUDY}: view {view.name!r}: {error}") from None
         return connection
 
     def _order(self, table: str) -> list[str]:
         return [*self.manifest["order"], "run_id"] if table == "runs" else ["run_id"]
 
 
-def _views(directory: Path) -> list[tuple[str, str]]:
-    """The views of the study that a directory holds results of, by name."""
+def _views(directory: Path) -> list[View]:
+    """The views of the study that a directory holds results of."""
     path = directory / STUDY
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return [(view["name"], view["sql"]) for view in tomllib.loads(text).get("view", [])]
+    if not owned(path):
+        return []
+    views = Source(str(path), read_text(path)).document.get("view", [])
+    try:
+        return TypeAdapter(list[View]).validate_python(views)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise ResultsError(
+            f"{path}: view {where}: is not a view of this version: a `name` of small letters, "
+            "digits and _, and its `sql`"
+        ) from None
 
 
 class Writer:
@@ -138,27 +168,25 @@ class Writer:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._origin = {"vazao": json.dumps(_origin(read_manifest(directory) or {}))}
-        batches = _batches(directory)
-        self._next = 1 + max((int(batch) for batch in batches), default=0)
+        self._origin = _origin(read_manifest(directory) or {})
+        known = parts.batches(directory)
+        self._next = 1 + max((int(batch) for batch in known), default=0)
+        for batch in parts.gaps(known):
+            # Its runs are lost and will be simulated again; an empty batch stands for them.
+            parts.read(directory, known[-1])
+            empty = pl.read_parquet(parts.part(directory, "runs", known[-1]), n_rows=0)
+            parts.write(directory, batch, {"runs": empty}, self._origin)
 
     def commit(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """Add a batch of finished runs: all its rows become visible at once, or none."""
-        batch = f"{self._next:06}"
-        for table in TABLES:
-            if table in tables and (tables[table].height or table == "runs"):
-                content = BytesIO()
-                tables[table].write_parquet(content, compression="zstd", metadata=self._origin)
-                write_atomically(_part(self.directory, table, batch), content.getbuffer())
+        parts.write(self.directory, f"{self._next:06}", tables, self._origin)
         self._next += 1
 
     def note_not_run(self, rows: pl.DataFrame) -> None:
         """Say which planned runs could not be run: the columns of the design, and the `reason`."""
         path = self.directory / NOT_RUN
         if rows.height or path.exists():
-            content = BytesIO()
-            rows.write_parquet(content, compression="zstd")
-            write_atomically(path, content.getbuffer())
+            write_atomically(path, parts.as_parquet(rows))
         manifest = read_manifest(self.directory) or {}
         counts = dict(rows.group_by("reason").len().sort("reason").iter_rows())
         if manifest.get("not_run") != counts:
@@ -177,8 +205,10 @@ def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None
     with locked(directory):
         check_usable(directory, manifest)
         for table in TABLES:
-            make_directory(directory / table)
-        _sweep(directory)
+            make_folder(directory / table)
+        for name in (MANIFEST, STUDY, NOT_RUN):
+            owned(directory / name)
+        parts.sweep(directory)
         if read_manifest(directory) != manifest:
             write_json(directory / MANIFEST, manifest)
         writer = Writer(directory)
@@ -199,6 +229,8 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
     there = read_manifest(directory)
     if there is None:
         # What a process killed in its first moments leaves is a lock, a temporary file, empty folders.
+        if "runs" in names and parts.batches(directory):
+            raise ResultsError(f"{directory}: holds results whose {MANIFEST} is lost; choose another --out")
         if any(not name.startswith(".") for name in names - set(TABLES)):
             raise ResultsError(f"{directory}: holds other files and no results; choose another --out")
         return None
@@ -222,20 +254,44 @@ def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     return None
 
 
+class Manifest(BaseModel):
+    """What a manifest of this version says, as far as anything here reads it."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    kind: Literal["study", "scenario"]
+    name: str
+    design_sha256: str = ""
+    order: list[str]
+    versions: dict[str, str]
+    title: str = ""
+    size: Literal["quick", "full"] = "quick"
+    seed: int = 1
+    overrides: list[tuple[str, Any] | list[Any]] = []
+    runs: int = 0
+    parts: list[dict[str, str | int]] = []
+    kernels: dict[str, str | None] = {}
+    inputs: dict[str, str] = {}
+    not_run: dict[str, int] = {}
+
+
 def read_manifest(directory: Path) -> dict[str, Any] | None:
     """The manifest, None where there is none. Raises `ResultsError` when it cannot be understood."""
     path = directory / MANIFEST
+    if not owned(path):
+        return None
     with explained(path, "read"):
-        if not path.exists():
-            return None
-        content = path.read_bytes()
+        content = read_file(path)
     try:
         manifest = json.loads(content)
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or "kind" not in manifest:
-        raise ResultsError(f"{path}: is not a manifest that this version understands")
-    return manifest
+        Manifest.model_validate(manifest)
+    except (ValidationError, ValueError, RecursionError) as error:
+        problems = error.errors() if isinstance(error, ValidationError) else []
+        key = (
+            f" (its key {'.'.join(map(str, problems[0]['loc']))!r} is none)" if problems and problems[0]["loc"] else ""
+        )
+        raise ResultsError(f"{path}: is not a manifest that this version understands{key}") from None
+    return dict(manifest)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -256,49 +312,19 @@ def _origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {key: manifest[key] for key in sorted(whole) if key in manifest}
 
 
-def _check_origin(files: Iterable[Path], manifest: Mapping[str, Any]) -> None:
-    """Refuse parts that were made for another directory's results. Raises `ResultsError`."""
-    for file in files:
-        said = _said(file)
-        if said and (difference := _difference(said, manifest)):
-            problem = f"is of another {difference.replace(' there', ' in it').replace(' now', ' here')}"
-            raise ResultsError(f"{file}: {problem}; remove it, and those of its name in the folders beside it")
+def _check_origin(path: Path, origin: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Refuse a batch that was made for another directory's results. Raises `ResultsError`."""
+    if origin and (difference := _difference(origin, manifest)):
+        problem = f"is of another {difference.replace(' there', ' in it').replace(' now', ' here')}"
+        raise ResultsError(f"{path}: {problem}; remove it, and those of its name in the folders beside it")
 
 
-def _check_once(directory: Path, connection: duckdb.DuckDBPyConnection, key: list[str]) -> None:
+def _check_once(directory: Path, connection: DuckDBPyConnection, key: list[str]) -> None:
     """Refuse rows of runs that are there twice: parts that were copied. Raises `ResultsError`."""
-    if not _batches(directory):
-        return
-    rows = connection.sql("SELECT * FROM runs").pl()
-    twice = rows.height - rows.unique([name for name in dict.fromkeys(key) if name in rows.columns]).height
-    if twice:
-        problem = f"{twice} of {rows.height} rows are there twice"
+    there = connection.table("runs").columns
+    names = ", ".join(database.quoted(name) for name in dict.fromkeys(key) if name in there)
+    counted = f"SELECT (SELECT count(*) FROM runs), count(*) FROM (SELECT DISTINCT {names} FROM runs)"
+    (rows, distinct), *_ = connection.sql(counted).fetchall()
+    if rows > distinct:
+        problem = f"{rows - distinct} of {rows} rows are there twice"
         raise ResultsError(f"{directory / 'runs'}: {problem}; remove the parts that were copied, from all folders")
-
-
-def _said(file: Path) -> dict[str, Any]:
-    """What a part says of itself; nothing if it cannot be read, which whoever reads its rows will find."""
-    try:
-        return dict(json.loads(pl.read_parquet_metadata(file).get("vazao", "{}")))
-    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
-        return {}
-
-
-def _part(directory: Path, table: str, batch: str) -> Path:
-    return directory / table / f"{batch}.parquet"
-
-
-def _batches(directory: Path) -> list[str]:
-    return sorted(path.stem for path in (directory / "runs").glob("[0-9]*.parquet"))
-
-
-def _sweep(directory: Path) -> None:
-    """Remove what a killed process left: temporary files, and parts of batches that were never committed."""
-    committed = set(_batches(directory))
-    for folder in (directory, *(directory / table for table in TABLES)):
-        for path in sorted(folder.glob(f".*{TEMPORARY}")):
-            remove(path)
-    for table in TABLES:
-        for path in sorted((directory / table).glob("*.parquet")):
-            if path.stem not in committed:
-                remove(path)

@@ -9,19 +9,42 @@ from itertools import groupby
 from typing import Any, Self
 
 import polars as pl
-from rich.console import Console, JustifyMethod
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from vazao.findings import Result
 
-out = Console(highlight=False)
+_UNSEEN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_UNSEEN |= {code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Letters that steer a terminal or turn the direction of its text round, as they are shown instead."""
+
+
+def clean(text: str) -> str:
+    """A text that a terminal shows and does not obey: what a file says may be a stranger's."""
+    return text.translate(_UNSEEN)
+
+
+class Cleaned(Console):
+    """A console whose texts are shown as they are: no markup, no escape sequences but its own."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of anything, in which only the console's own are control codes."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(clean(segment.text), segment.style)
+
+
+out = Cleaned()
 if not out.is_terminal:
     # A pipe or a file has no edge at which a table would have to be cut.
     out.width = 200
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = Cleaned(stderr=True, soft_wrap=True)
 
 _PREFIXES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")]
 _UNITS = {"_bps": "bit/s", "_bytes": "B", "_s": "s"}
@@ -77,7 +100,13 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     if wide and not raw and frame.height > 1:
         same = [name for name in cells if len(set(cells[name])) == 1]
         title = " · ".join([title, *(f"{names[name]} {cells.pop(name)[0]}" for name in same)])
-    made = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
+    made = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+    )
     made.collapse_padding = wide
     for name in cells:
         numeric = frame.schema[name].is_numeric()
@@ -154,7 +183,7 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
         if rows.height > MOST_ROWS:
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     for flow, problem in problems(tables["flows"]):
-        out.print(f" flow {flow}: {problem}", markup=False)
+        out.print(f" flow {flow}: {problem}")
     _show_output(tables["flows"])
     columns = [*RUN, KERNEL] if tables["runs"]["kernel"].is_not_null().any() else RUN
     out.print(table(tables["runs"].select(columns), title="\nrun"))
@@ -178,9 +207,9 @@ def _show_output(flows: pl.DataFrame) -> None:
         for side in sides:
             lines = row[f"{side}_output"].rstrip().splitlines()
             left_out = f", the last {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
-            out.print(f"\nflow {row['flow']}, what the {side} printed{left_out}", markup=False)
+            out.print(f"\nflow {row['flow']}, what the {side} printed{left_out}")
             for line in lines[-MOST_LINES:]:
-                out.print(f" {line}", markup=False, highlight=False, soft_wrap=True)
+                out.print(f" {line}", highlight=False, soft_wrap=True)
 
 
 SPARE = ["sent", "packets", "RTT_s", "hosts"]

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from vazao import _core, campaign, kernel, loading
-from vazao.store import TABLES, Store
+from vazao.parts import TABLES
+from vazao.store import Store
 from vazao.study import Study, parse_study
 
 

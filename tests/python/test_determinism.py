@@ -9,7 +9,8 @@ import polars as pl
 import vazao as vz
 from command import vazao
 from vazao import campaign
-from vazao.store import TABLES, Store
+from vazao.parts import TABLES
+from vazao.store import Store
 from vazao.study import parse_study
 
 # Runs of very different lengths, so that two threads end them in another order than one does.

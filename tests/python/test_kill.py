@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vazao import campaign
-from vazao.store import TABLES, Store
+from vazao.parts import TABLES
+from vazao.store import Store
 from vazao.study import load_study
 
 RUN = """

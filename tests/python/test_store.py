@@ -14,7 +14,8 @@ import pytest
 
 from vazao import campaign, files
 from vazao.errors import ResultsError
-from vazao.store import TABLES, Store, check_usable, writing
+from vazao.parts import TABLES
+from vazao.store import Store, check_usable, writing
 from vazao.study import Study
 
 MANIFEST = {"kind": "study", "name": "x", "design_sha256": "ab", "order": ["part"], "versions": {"engine": "1"}}
@@ -43,10 +44,11 @@ def dying_after(operations: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         return wrapped
 
     def torn_open(path: Path, mode: str = "r", *args: Any, **keywords: Any) -> Any:
-        if "w" in mode:
+        if "x" in mode:
             step()
             path.write_bytes(b"PAR1 half")
             step()
+            mode = mode.replace("x", "w")
         return original_open(path, mode, *args, **keywords)
 
     original_open = Path.open

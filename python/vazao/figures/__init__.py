@@ -18,12 +18,12 @@ import polars as pl
 import vl_convert
 
 from vazao.errors import ResultsError, StudyError, did_you_mean
-from vazao.files import make_directory, write_atomically
+from vazao.files import make_folder, write_atomically
 from vazao.store import Store
 from vazao.study import Figure, Study
 
 from .chart import Face, Plot, Spec, describe, legend
-from .rows import Rows, prepare, thin
+from .rows import UNDRAWN, Rows, prepare, thin
 from .theme import FONTS, PAPER, Theme
 
 __all__ = ["Drawing", "chart", "drawing", "render", "trace_chart"]
@@ -71,7 +71,11 @@ class Drawing:
         """The still drawing."""
         _register_fonts()
         spec = self.with_data(self.spec(Face.STILL, theme))
-        return _own_ids(str(vl_convert.vegalite_to_svg(spec, VEGA_LITE)), self.figure.id)
+        try:
+            drawn = str(vl_convert.vegalite_to_svg(spec, VEGA_LITE))
+        except (ValueError, RuntimeError) as error:
+            raise StudyError(f"figure {self.figure.id}: cannot be drawn: {str(error).partition(chr(10))[0]}") from None
+        return _own_ids(drawn, self.figure.id)
 
     def legend(self, theme: Theme = PAPER) -> list[Spec]:
         """Label, colour, shape and dash of each series; no shape where lines have no marks."""
@@ -90,10 +94,19 @@ def drawing(study: Study, store: Store, figure: Figure) -> Drawing:
 
     Raises `StudyError` when the query fails or does not give what the figure names.
     """
+    figure = figure.model_copy(update=dict(_texts(figure)))
     rows = prepare(figure, store)
     orders: dict[str, Sequence[str]] = {c: labels(study, store, c) for c in (figure.x, figure.color, figure.facet) if c}
     colors = orders.get(figure.color or "", [])
     return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders))
+
+
+def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
+    """What a figure says in words, without letters that no drawing has."""
+    for name in ("title", "caption", "x_title", "y_title", "color_title", "facet_title", "x_unit", "y_unit"):
+        if text := getattr(figure, name):
+            # Vega-Lite takes a backslash in the title of an axis for the beginning of an escape.
+            yield name, re.sub(UNDRAWN, " ", text).replace("\\", "\N{SET MINUS}")
 
 
 def drawings(study: Study, store: Store) -> Iterator[Drawing]:
@@ -119,7 +132,7 @@ def render(study: Study, store: Store, out_dir: Path) -> dict[str, Path]:
     A figure without a row has no files.
     """
     folder = Path(out_dir) / "figures"
-    make_directory(folder)
+    make_folder(folder)
     written: dict[str, Path] = {}
     every = [one for one in drawings(study, store) if not one.rows.frame.is_empty()]
     # Drawing pixels is most of the work, and done outside the interpreter's lock.

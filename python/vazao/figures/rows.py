@@ -17,6 +17,15 @@ CAP = 6000
 
 CONFIDENCE = 0.95
 
+UNDRAWN = r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]"
+"""What no text of a drawing can hold."""
+
+LABELS = (pl.String, pl.Boolean, pl.Enum, pl.Categorical, pl.Null)
+"""What beside numbers and times a label is made of."""
+
+OWN = {"n", "low", "high", "q1", "q3", "median", "outlier", "deviation", "half", "x_text", "y_text"}
+"""Columns that statistics and tooltips add to a figure's own."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -62,6 +71,9 @@ def query(figure: Figure, store: Asked) -> pl.DataFrame:
         raise StudyError(f"figure {figure.id}: the query failed: {error}") from None
     for key in ("x", "y", "color", "facet"):
         column = getattr(figure, key)
+        if column in OWN or (key != "y" and column == figure.y):
+            taken = "the figure's statistics have" if column in OWN else "y has"
+            raise StudyError(f"figure {figure.id}: {key}: {taken} the column {column!r}; give it another name with AS")
         if column and column not in frame.columns:
             hint = did_you_mean(column, frame.columns)
             raise StudyError(f"figure {figure.id}: {key}: {column!r} is not a column of its query{hint}")
@@ -70,15 +82,22 @@ def query(figure: Figure, store: Asked) -> pl.DataFrame:
     frame = frame.with_columns(pl.col(figure.y).cast(pl.Float64))
     frame = frame.filter(pl.col(figure.y).is_finite())  # also drops null
     if frame.schema[figure.x].is_numeric():
-        frame = frame.with_columns(pl.col(figure.x).cast(pl.Float64)).sort(figure.x, maintain_order=True)
-    return frame.with_columns(_label(frame, column) for column in dict.fromkeys([figure.color, figure.facet]) if column)
+        frame = frame.with_columns(pl.col(figure.x).cast(pl.Float64)).filter(pl.col(figure.x).is_finite())
+        frame = frame.sort(figure.x, maintain_order=True)
+    else:
+        frame = frame.with_columns(_label(frame, figure.x, f"figure {figure.id}: x"))
+    series = {getattr(figure, key): key for key in ("facet", "color") if getattr(figure, key)}
+    return frame.with_columns(_label(frame, column, f"figure {figure.id}: {key}") for column, key in series.items())
 
 
-def _label(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """A series' label: text as it is, a number with its unit."""
-    if not frame.schema[column].is_float():
-        return pl.col(column).cast(pl.String).fill_null("–")
-    return pl.col(column).map_elements(unit_of(column).text, return_dtype=pl.String).fill_null("–")
+def _label(frame: pl.DataFrame, column: str, where: str) -> pl.Expr:
+    """A label: text as it is but for letters that no drawing has, a number with its unit."""
+    kind = frame.schema[column]
+    if not (kind.is_numeric() or kind.is_temporal() or kind in LABELS):
+        raise StudyError(f"{where}: {column!r} is neither a number nor a text; CAST or format it in the query")
+    if kind.is_float():
+        return pl.col(column).map_elements(unit_of(column).text, return_dtype=pl.String).fill_null("–")
+    return pl.col(column).cast(pl.String).str.replace_all(UNDRAWN, " ").fill_null("–")
 
 
 def interval95(frame: pl.DataFrame, keys: list[str], y: str) -> pl.DataFrame:

@@ -5,6 +5,7 @@ figure may override it with `x_unit` and `y_unit`. The same rule is needed twice
 tables and alternative text, and as a Vega expression for axes and tooltips. Both stand here side by side.
 """
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Unit:
         if self.symbol == "":
             return plain
         if self.symbol not in SCALED:
-            return f"{plain} + ' {self.symbol}'"
+            return f"{plain} + {json.dumps(f' {self.symbol}')}"
         prefixed = f"replace(format({value}, '.{digits}~s'), regexp('([a-zA-Zµ]?)$'), ' $1{self.symbol}')"
         if self.symbol == "s":  # nobody says kiloseconds
             return f"(abs({value}) >= 1 ? {plain} + ' s' : {prefixed})"

@@ -35,7 +35,7 @@ def build_(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # Whoever stops a build stops it as Ctrl-C does.
     try:
         if source:
-            err.print(f"reading {source}: which tree it is decides whether it is built already", markup=False)
+            err.print(f"reading {source}: which tree it is decides whether it is built already")
         done = build(series, source=source, hz=hz, jobs=jobs, force=force, progress=Steps())
     except KeyboardInterrupt:
         err.print("interrupted; nothing of it is kept")
@@ -53,8 +53,8 @@ def build_(
     }
     for fact, text in facts.items():
         if text:
-            out.print(f"  {fact:<7} {text}", soft_wrap=True, markup=False)
-    out.print(meaning(made), soft_wrap=True, markup=False)
+            out.print(f"  {fact:<7} {text}", soft_wrap=True)
+    out.print(meaning(made), soft_wrap=True)
 
 
 def origin(kernel: Kernel) -> str:
@@ -87,7 +87,7 @@ def list_() -> None:
     elif not gone:
         gone.append(api.missing(api.DEFAULT_SERIES))
     for message in gone:
-        out.print(message, soft_wrap=True, markup=False)
+        out.print(message, soft_wrap=True)
 
 
 def _row(kernel: Kernel) -> dict[str, str | int]:
@@ -110,6 +110,6 @@ def use(
     """Choose the kernel that its series means; a series (6.12) forgets the choice."""
     kernel = api.use(name)
     if not kernel:
-        out.print(f"nothing is chosen any more; {api.missing(name)}", soft_wrap=True, markup=False)
+        out.print(f"nothing is chosen any more; {api.missing(name)}", soft_wrap=True)
         return
     out.print(f"`{kernel.series}` means {kernel.name}: Linux {kernel.release}, {origin(kernel)}", soft_wrap=True)

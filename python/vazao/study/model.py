@@ -77,6 +77,14 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 
 
+Column = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""A column that a figure names: elsewhere than in SQL, `a.b` or `a[0]` would be a path to something inside."""
+
+
+RESULTS = {"scenarios", "samples", "links", "paths", "flows", "runs", "not_run"}
+"""Tables that a study's views may not be called."""
+
+
 class Table(BaseModel):
     """A TOML table: immutable, and a key it does not know is refused with the nearest one it does."""
 
@@ -244,10 +252,10 @@ class Figure(Table):
     finding: Annotated[list[str], BeforeValidator(_as_list)] = []
     sql: str
     kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
-    x: str
-    y: str
-    color: str | None = None
-    facet: str | None = None
+    x: Column
+    y: Column
+    color: Column | None = None
+    facet: Column | None = None
     columns: int | None = Field(default=None, ge=1)
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
@@ -335,6 +343,9 @@ class Study(Table):
     def _consistent(self) -> Self:
         _unique((part.name for part in self.parts), "parts", "part")
         _unique((view.name for view in self.views), "views", "view")
+        for n, view in enumerate(self.views):
+            if view.name in RESULTS:
+                wrong(f"{view.name!r} is a table of every result already; choose another name", "view", n, "name")
         _unique((table.id for table in self.tables), "tables", "table")
         _unique((figure.id for figure in self.figures), "figures", "figure")
         _unique((finding.id for finding in self.findings), "findings", "finding")

@@ -2,12 +2,14 @@
 
 import re
 import tomllib
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from vazao.errors import StudyError
+from vazao.files import read_file
 
 Key = tuple[str | int, ...]
 
@@ -35,6 +37,10 @@ class Source:
             place = re.search(r"at line (\d+)", str(error))
             line = int(place[1]) if place else self.text.count("\n") + 1
             raise StudyError(f"{self.file}:{line}: {message[:1].lower()}{message[1:]}") from None
+        except RecursionError:
+            raise StudyError(f"{self.file}: is nested too deeply") from None
+        except ValueError as error:  # an integer of thousands of digits
+            raise StudyError(f"{self.file}: {error}") from None
 
     @cached_property
     def lines(self) -> dict[Key, int]:
@@ -57,6 +63,7 @@ class _Locator:
         self.at = 0
         self.lines: dict[Key, int] = {}
         self.counts: dict[Key, int] = {}
+        self.ends = [found.start() for found in re.finditer("\n", text)]
         table: Key = ()
         while (start := self._skip_blank()) < len(text):
             if text.startswith("[[", start):
@@ -78,7 +85,7 @@ class _Locator:
         return self.at
 
     def _note(self, key: Key, position: int) -> None:
-        line = self.text.count("\n", 0, position) + 1
+        line = bisect_left(self.ends, position) + 1
         for n in range(1, len(key) + 1):
             self.lines.setdefault(key[:n], line)
 
@@ -125,7 +132,7 @@ class _Locator:
 def read_text(path: Path) -> str:
     """The text of a file a user named. Raises `StudyError` when there is none to be had."""
     try:
-        return path.read_bytes().decode()
+        return read_file(path, links=True).decode()
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
     except IsADirectoryError:

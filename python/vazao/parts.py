@@ -1,0 +1,127 @@
+"""Parts of a results directory: Parquet files of rows, one for each table and batch, and what a batch says of itself.
+
+A batch is one file of the same name in every table's folder. The one in `runs/` is written last: its presence commits
+the batch, and it says whose results these are and what its other parts are. So the process may be killed at any moment:
+a finished batch is whole, an unfinished one does not exist, and what was lost, changed or copied since is noticed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyarrow import parquet
+from pydantic import BaseModel, ConfigDict
+
+from vazao.errors import ResultsError
+from vazao.files import TEMPORARY, owned, remove, write_atomically
+
+TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
+"""In the order in which a batch is written."""
+
+RECORD = b"vazao.batch"
+"""Where the metadata of a batch's part in `runs/` has its `Batch`."""
+
+_NAME = re.compile("[0-9]{6,9}")
+
+
+class Piece(BaseModel):
+    """One part of a batch as it was written."""
+
+    model_config = ConfigDict(strict=True)
+
+    bytes: int
+    sha256: str
+
+
+class Batch(BaseModel):
+    """What a batch says of itself."""
+
+    model_config = ConfigDict(strict=True)
+
+    origin: dict[str, Any] = {}
+    """What keeps its results apart from others, as their manifest has it; nothing in results of an older version."""
+    parts: dict[str, Piece] = {}
+    """Its parts beside the one in `runs/`, by table."""
+
+
+def part(directory: Path, table: str, batch: str) -> Path:
+    """Where a batch has a table's rows."""
+    return directory / table / f"{batch}.parquet"
+
+
+def batches(directory: Path) -> list[str]:
+    """The names of the committed batches, in the order of their commitment."""
+    owned(directory / "runs", folder=True)
+    return sorted(path.stem for path in (directory / "runs").glob("*.parquet") if _NAME.fullmatch(path.stem))
+
+
+def gaps(names: list[str]) -> list[str]:
+    """The batches that must have been there: they are counted from 1, and none is begun before the last is whole."""
+    there = {int(name) for name in names}
+    return [f"{n:06}" for n in range(1, max(there, default=0)) if n not in there]
+
+
+def write(directory: Path, batch: str, tables: Mapping[str, pl.DataFrame], origin: Mapping[str, Any]) -> None:
+    """Commit a batch: all its rows become visible at once, or none."""
+    said = Batch(origin=dict(origin))
+    for table in TABLES[:-1]:
+        if table in tables and tables[table].height:
+            content = as_parquet(tables[table])
+            said.parts[table] = Piece(bytes=len(content), sha256=sha256(content).hexdigest())
+            write_atomically(part(directory, table, batch), content)
+    write_atomically(part(directory, "runs", batch), as_parquet(tables["runs"], said))
+
+
+def as_parquet(rows: pl.DataFrame, said: Batch | None = None) -> bytes:
+    """Rows as the bytes of a file, and what their batch says of itself."""
+    content = BytesIO()
+    metadata = {RECORD.decode(): said.model_dump_json()} if said else None
+    rows.write_parquet(content, compression="zstd", metadata=metadata)
+    return content.getvalue()
+
+
+def read(directory: Path, batch: str) -> Batch:
+    """What a batch says of itself. Raises `ResultsError` when its part in `runs/` is damaged."""
+    runs = part(directory, "runs", batch)
+    owned(runs)
+    try:
+        metadata = parquet.read_metadata(runs).metadata or {}
+        return Batch.model_validate_json(metadata.get(RECORD, b"{}"))
+    except (pa.ArrowException, OSError, ValueError):
+        raise ResultsError(f"{runs}: is damaged: not as it was written{_remedy(runs)}") from None
+
+
+def verify(directory: Path, batch: str, said: Batch) -> None:
+    """See that every part of a batch is as it was committed. Raises `ResultsError` naming the first that is not."""
+    for table in (table for table in TABLES if table in said.parts):
+        path, wanted = part(directory, table, batch), said.parts[table]
+        remedy = _remedy(part(directory, "runs", batch))
+        if not owned(path):
+            raise ResultsError(f"{path}: is lost{remedy}")
+        # Samples may be many: a change that keeps their size shows when they are read.
+        same = path.stat().st_size == wanted.bytes
+        if not same or (table != "samples" and sha256(path.read_bytes()).hexdigest() != wanted.sha256):
+            raise ResultsError(f"{path}: is damaged: not as it was written{remedy}")
+
+
+def _remedy(runs: Path) -> str:
+    return f"; delete {runs}, and `vazao run` with this directory simulates its runs again"
+
+
+def sweep(directory: Path) -> None:
+    """Remove what a killed process left: temporary files, and parts of batches that were never committed."""
+    committed = set(batches(directory))
+    for folder in (directory, *(directory / table for table in TABLES)):
+        for path in sorted(folder.glob(f".*{TEMPORARY}")):
+            remove(path)
+    for table in TABLES:
+        for path in sorted((directory / table).glob("*.parquet")):
+            if path.stem not in committed:
+                remove(path)
