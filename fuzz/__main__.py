@@ -19,6 +19,8 @@ from fuzz.worker import Worker
 
 TURNS = ("valid", "mutant", "valid", "mutant", "study")
 """Kinds in the order in which they take turns."""
+SHRINKING = 60.0
+"""Seconds for making one finding small."""
 
 
 def main() -> int:
@@ -71,26 +73,28 @@ class Hunt:
         worker.close()
 
     def _find(self, worker: Worker, case: Case, verdict: Verdict) -> None:
-        """Print and write a finding, made small the first time that something of its class is seen."""
-        label = signature(verdict)
-        with self._lock:
-            self.found[label] += 1
-            is_new = self.found[label] == 1
-            print(f"{case.kind} {case.seed}: {label} ({self.found[label]})", flush=True)
-        if is_new:
-            text = self._shrunk(worker, case, label)
-            self._out.mkdir(parents=True, exist_ok=True)
-            name = f"{case.kind}-{case.seed}-{re.sub(r'[^a-z0-9]+', '-', label.lower())[:60].strip('-')}.toml"
-            comment = "".join(
-                f"# {wrong!r}\n" for wrong in worker.judge(Case(case.kind, case.seed, text)).wrong or verdict.wrong
-            )
-            (self._out / name).write_text(f"# {case.kind}, seed {case.seed}\n{comment}{text}", errors="surrogateescape")
+        """Print and write what is wrong, each class of it made small the first time that it is seen."""
+        for label, wrong in {signature(wrong): wrong for wrong in verdict.wrong}.items():
+            with self._lock:
+                self.found[label] += 1
+                is_new = self.found[label] == 1
+            if is_new:
+                print(f"{case.kind} {case.seed}: {wrong}", flush=True)
+                self._write(case, label, wrong, self._shrunk(worker, case, label))
+
+    def _write(self, case: Case, label: str, wrong: str, text: str) -> None:
+        self._out.mkdir(parents=True, exist_ok=True)
+        name = f"{case.kind}-{case.seed}-{re.sub(r'[^a-z]+', '-', label.lower())[:60].strip('-')}.toml"
+        head = f"# {case.kind}, seed {case.seed}: {wrong!r}\n"
+        (self._out / name).write_text(head + text, encoding="utf-8", errors="surrogateescape")
 
     def _shrunk(self, worker: Worker, case: Case, label: str) -> str:
-        end = time.monotonic() + 120
+        end = time.monotonic() + SHRINKING
 
         def still(text: str) -> bool:
-            return time.monotonic() < end and signature(worker.judge(Case(case.kind, case.seed, text))) == label
+            if time.monotonic() > end:
+                return False
+            return label in map(signature, worker.judge(Case(case.kind, case.seed, text)).wrong)
 
         return shrink(case.text, still)
 
@@ -106,11 +110,9 @@ class Hunt:
         )
 
 
-def signature(verdict: Verdict) -> str:
+def signature(wrong: str) -> str:
     """What is wrong without what differs from case to case: numbers and quoted text."""
-    if not verdict.wrong:
-        return ""
-    return re.sub(r"'[^']*'|\"[^\"]*\"|[\d.]+(?:e-?\d+)?", "_", verdict.wrong[0])[:120]
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\d.]+(?:e-?\d+)?", "_", wrong)[:120]
 
 
 if __name__ == "__main__":

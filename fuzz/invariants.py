@@ -110,7 +110,9 @@ def _ends(row: Row, scenario: Any) -> Iterator[str]:
     """What a flow says of its end."""
     spec = _spec(row, scenario)
     app, transport = spec
-    if row["intact"] is False:
+    # What a middlebox alters and gives the right checksum no TCP can notice, and only MPTCP's checksum does.
+    altered = any(link[way].get("alter") for link in scenario["network"]["links"] for way in ("forward", "reverse"))
+    if row["intact"] is False and not (altered and row["transport"] in ("tcp", "mptcp")):
         yield "intact is false"
     if row["completed"] and row["failure"] is not None:
         yield f"completed, with the failure {row['failure']!r}"
@@ -183,9 +185,9 @@ def _paths(tables: Tables) -> Iterator[str]:
             lost, sent = row["packets_lost"], row["packets_sent"]
             if None not in (lost, sent) and lost > sent:
                 yield f"flow {flow['flow']}: path {row['path']}: packets_lost {lost} is above packets_sent {sent}"
-        # What is acknowledged below the application need not have been read so far.
-        is_told = flow["completed"] and flow["transport"] not in ("sctp", "udp")
-        if is_told and len(mine) == 1 and mine[0]["bytes"] not in (None, flow["app_bytes"]):
+        # Several paths may have carried the same data, and the headers of what is asked for.
+        is_told = flow["transport"] in ("tcp", "udp") and len(mine) == 1 and mine[0]["bytes"] is not None
+        if is_told and mine[0]["bytes"] != flow["app_bytes"]:
             yield f"flow {flow['flow']}: bytes {mine[0]['bytes']} of its path are not app_bytes {flow['app_bytes']}"
 
 

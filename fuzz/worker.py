@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import tempfile
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,7 +18,9 @@ MEMORY = 2e9
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, said: str) -> None:
+    # What a library says of its own death goes to the file descriptor, not to `sys.stderr`.
+    os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND), 2)
     while True:
         pipe.send(judge(pipe.recv()))
 
@@ -26,11 +30,14 @@ class Worker:
 
     def __init__(self, wall: float = WALL, memory: float = MEMORY) -> None:
         self._wall, self._memory = wall, memory
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
+        self._said = Path(self._folder.name) / "stderr"
         self._start()
 
     def _start(self) -> None:
         self._pipe, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = _CONTEXT.Process(target=_serve, args=(theirs, self._said), daemon=True)
+        self._said.write_text("")
         self._process.start()
         theirs.close()
 
@@ -40,16 +47,15 @@ class Worker:
         deadline = time.monotonic() + self._wall
         while not self._pipe.poll(0.05):
             if not self._process.is_alive() and not self._pipe.poll():
-                return self._ended(f"the process died: exit code {self._process.exitcode}")
+                return self._died()
             if self._resident() > self._memory:
                 return self._ended(f"memory above {self._memory / 1e9:.1f} GB")
             if time.monotonic() > deadline:
                 return self._ended(f"no answer in {self._wall:.0f} s")
         try:
             verdict: Verdict = self._pipe.recv()
-        except EOFError:
-            self._process.join(5)
-            return self._ended(f"the process died: exit code {self._process.exitcode}")
+        except (EOFError, ConnectionResetError):
+            return self._died()
         return verdict
 
     def _resident(self) -> float:
@@ -58,6 +64,11 @@ class Worker:
         except (FileNotFoundError, IndexError, ProcessLookupError):
             return 0.0
         return pages * 4096.0
+
+    def _died(self) -> Verdict:
+        self._process.join(5)
+        last = " ".join(self._said.read_text(errors="replace").splitlines()[-3:])
+        return self._ended(f"the process died, exit code {self._process.exitcode}: {last[:300]}")
 
     def _ended(self, why: str) -> Verdict:
         self.close()
