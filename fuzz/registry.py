@@ -102,7 +102,7 @@ def random_quantity(rng: Random, draw: Callable[[], str], sizes: bool) -> Any:
     entry = rng.choice(entries("distribution"))
     match entry.name:
         case "empirical":
-            return [[draw(), 1]] if sizes else draw()
+            return {"kind": entry.name, "points": [["1 B", 0.25], [draw(), 1]]} if sizes else draw()
         case "web-search" | "data-mining":
             return entry.name if sizes else draw()
         case "uniform":

@@ -71,12 +71,16 @@ class Worker:
         return self._ended(f"the process died, exit code {self._process.exitcode}: {last[:300]}")
 
     def _ended(self, why: str) -> Verdict:
-        self.close()
+        self._kill()
         self._start()
         return Verdict("finding", (why,))
 
-    def close(self) -> None:
-        """End the process."""
+    def _kill(self) -> None:
         self._process.kill()
         self._process.join()
         self._pipe.close()
+
+    def close(self) -> None:
+        """End the process."""
+        self._kill()
+        self._folder.cleanup()
