@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement references help setup kernel demo test lint bench docs studies lock clean tools
+.PHONY: agreement fuzz references help setup kernel demo test lint bench docs studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
 	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
+	@echo 'make fuzz     an hour of hostile and random scenarios and studies (MINUTES=60 SEED=… JOBS=2, docs/fuzzing.md)'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
 	@echo 'make clean    remove the environment and everything built'
@@ -96,6 +97,12 @@ agreement: setup
 # Our transports beside other people's measurements (bench/README.md says how to read the table).
 references: setup
 	$(BIN)/python bench/references.py
+
+# An hour of hostile files and random scenarios, and of those with guests where FUZZ='--kind guests'.
+MINUTES ?= 60
+JOBS ?= 2
+fuzz: setup
+	$(BIN)/python -m fuzz --minutes $(MINUTES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(FUZZ)
 
 docs: setup
 	$(BIN)/python docs/generate.py

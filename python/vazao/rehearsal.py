@@ -9,9 +9,11 @@ import polars as pl
 import pyarrow as pa
 
 from vazao import _core, database, findings
-from vazao.enclosure import Enclosure
+from vazao.enclosure import Enclosure, Limits
 from vazao.errors import ResultsError, StudyError
 from vazao.figures.rows import query
+from vazao.pace import SMALLEST
+from vazao.parts import TABLES
 from vazao.result import table
 from vazao.study import Study
 from vazao.study.plan import design_columns

@@ -24,13 +24,11 @@ impl<P: Probe> World<P> {
                 None => return,
             },
             Body::Tcp(segment) => {
-                if segment.has_extra {
-                    let extra = self.extras.take(segment.extra);
-                    if packet.to & TO_GUEST == 0
-                        && let Machine::Mptcp(end) = &mut self.endpoints[packet.to as usize].machine
-                    {
-                        end.note_loss(&extra);
-                    }
+                let extra = segment.has_extra.then(|| self.extras.take(segment.extra));
+                if packet.to & TO_GUEST == 0
+                    && let Machine::Mptcp(end) = &mut self.endpoints[packet.to as usize].machine
+                {
+                    end.note_loss(extra.as_ref());
                 }
                 if packet.to & TO_GUEST != 0 {
                     let flow = (packet.to & !TO_GUEST) as usize;

@@ -25,9 +25,10 @@ impl Bundle {
         Bundle { connection, ways, lost: Vec::new(), windows: Means::default() }
     }
 
-    /// A packet to this end was dropped.
-    pub fn note_loss(&mut self, extra: &Extra) {
-        let port = usize::from(extra.multipath.map_or(0, |multipath| multipath.tuple.port));
+    /// A packet to this end was dropped. One without options of Multipath TCP is of the first subflow.
+    pub fn note_loss(&mut self, extra: Option<&Extra>) {
+        let multipath = extra.and_then(|extra| extra.multipath.as_ref());
+        let port = usize::from(multipath.map_or(0, |multipath| multipath.tuple.port));
         self.lost.resize(self.lost.len().max(port + 1), 0);
         self.lost[port] += 1;
     }

@@ -8,7 +8,8 @@ use crate::multihomed::{Multihomed, PathView, watched};
 use crate::multipath::Bundle;
 use crate::table::Cell;
 use crate::ways::{association_ways, client_ways, subflow_ways};
-use crate::world::{End, World};
+use crate::world::{End, Flow, World};
+use vazao_application::Application;
 use vazao_engine::Duration;
 use vazao_network::{Routing, Step};
 use vazao_transport::mptcp::{Subflow, Way};
@@ -187,7 +188,7 @@ fn connection(sender: &quic::Connection, ways: &[Routes], routing: &Routing<'_>)
     let report = |path: quic::PathView| PathReport {
         place: ways.get(usize::from(path.way)).map(|routes| Place::new(routing, routes)),
         bytes: Some(path.stats.bytes),
-        packets_sent: Some(path.stats.packets),
+        packets_sent: Some(path.stats.datagrams),
         retransmissions: Some(path.stats.retransmissions),
         timeouts: Some(path.stats.probes),
         srtt: path.srtt,
@@ -225,6 +226,21 @@ fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Ve
     (!paths.is_empty()).then(|| paths.iter().map(report).collect())
 }
 
+/// What a flow's only path delivered; of a connection of a visit, whose data is that of all its connections, what its sender
+/// knows to have arrived or has sent.
+fn delivered<P>(account: &Account<'_>, flow: &Flow, world: &World<P>) -> Option<u64> {
+    let End::Machine(sender) = flow.sender() else { return Some(account.app_bytes) };
+    let sender = &world.endpoints[sender as usize];
+    match (&sender.application, &sender.machine) {
+        (Application::Visit(_), Machine::Tcp(connection)) => Some(connection.acknowledged_bytes()),
+        (Application::Visit(_), Machine::Quic(connection)) => {
+            Some(connection.paths().map(|path| path.stats.bytes).sum())
+        }
+        (Application::Visit(_), _) => None,
+        _ => Some(account.app_bytes),
+    }
+}
+
 /// A flow as its only path.
 fn whole<P>(number: usize, account: &Account<'_>, world: &World<P>) -> PathReport {
     let flow = &world.flows[number];
@@ -233,7 +249,7 @@ fn whole<P>(number: usize, account: &Account<'_>, world: &World<P>) -> PathRepor
     let end = if sender.is_over { flow.measure.last_event() } else { world.now };
     PathReport {
         place: None,
-        bytes: Some(account.app_bytes),
+        bytes: delivered(account, flow, world),
         packets_sent: Some(sender.packets),
         packets_lost: Some(account.arrivals.lost),
         retransmissions: sender.retransmissions,

@@ -12,6 +12,11 @@ use vazao_wire::pcapng::Direction;
 /// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;
 
+/// Whether a frame brings data: parity does, as what is lost is made of it.
+fn is_data(frame: &Frame) -> bool {
+    matches!(frame, Frame::Stream(_) | Frame::Datagram { .. } | Frame::Parity(_))
+}
+
 impl<P: Probe> World<P> {
     /// Hands a datagram to one of our QUIC connections.
     pub fn deliver_quic(&mut self, index: usize, packet: &Packet<Body>, datagram: u32) {
@@ -27,7 +32,7 @@ impl<P: Probe> World<P> {
         }
         if endpoint.sends {
             flow.measure.on_sender_event(self.now, &**connection);
-        } else if content.frames.iter().any(|frame| matches!(frame, Frame::Stream(_) | Frame::Datagram { .. })) {
+        } else if content.frames.iter().any(is_data) {
             flow.measure.on_data(self.now.since(packet.sent), packet.size);
         }
         self.datagrams.discard(datagram);

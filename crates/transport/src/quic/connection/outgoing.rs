@@ -447,6 +447,7 @@ impl Connection {
     fn count(&mut self, path: usize, out: &mut Datagram) {
         let used = &mut self.paths[path];
         (out.address, out.path, out.identifier) = (used.address, path as u8, used.identifiers.current().unwrap_or(0));
+        used.stats.datagrams += 1;
         used.stats.packets += out.packets.len() as u64;
         if !used.validated {
             used.sent += u64::from(out.bytes);

@@ -28,7 +28,9 @@ pub(super) struct Trial {
 pub struct PathStats {
     /// Bytes of streams that left by it for the first time.
     pub bytes: u64,
-    /// Packets.
+    /// Datagrams sent, and packets in them.
+    pub datagrams: u64,
+    /// See `datagrams`.
     pub packets: u64,
     /// Packets declared lost.
     pub lost: u64,

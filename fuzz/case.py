@@ -1,0 +1,189 @@
+"""One case: a text, what it is for, and what it comes to."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import polars as pl
+
+from fuzz import generate, invariants, mutate, repair
+from vazao import _core
+from vazao.errors import VazaoError
+from vazao.loading import load
+from vazao.rehearsal import rehearse
+from vazao.result import table
+from vazao.study import parse_study
+from vazao.study.plan import plan, seconds
+
+FILE = "fuzz.toml"
+KINDS = ("valid", "mutant", "study", "guests")
+MEASURES = [
+    *("cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue"),
+    *("objects", "buffer", "bitrate", "notifications"),
+]
+TABLES = ("runs", "flows", "paths", "links", "samples")
+
+LONGEST = 1.0
+"""Seconds that a run may be expected to take; longer ones are not begun."""
+PATIENCE = 15.0
+"""Seconds after which a run that was expected to take less than that one is held to be endless."""
+AGAIN = 0.2
+"""How often a scenario is run again: twice, on two threads, traced, captured."""
+
+UNCOUTH = re.compile(
+    r"panic|unwrap|defect|Traceback|RUST_BACKTRACE|\.rs:\d|\b(?:Some|Ok|Err|None)\("
+    r"|pydantic|duckdb\.|site-packages|object at 0x"
+)
+LONG = 3000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file to try: of one of the kinds, with the seed that made it."""
+
+    kind: str
+    seed: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a case came to: "refused", "run", "large" or "finding", and of a finding what is wrong."""
+
+    outcome: str
+    wrong: tuple[str, ...] = ()
+
+
+class EndlessError(Exception):
+    """A run was stopped."""
+
+
+def make(kind: str, seed: int, sources: Sequence[tuple[str, bool]]) -> Case:
+    """The case of a kind and a seed: always the same."""
+    rng = Random(f"{kind} {seed}")
+    if kind in ("valid", "guests"):
+        document = generate.scenario(rng, guests=kind == "guests")
+        return Case(kind, seed, repair.loaded(rng, document, FILE)[0])
+    mine = [text for text, is_study in sources if is_study == (kind == "study")]
+    return Case(kind, seed, mutate.mutant(rng, rng.choice(mine), [text for text, _ in sources]))
+
+
+def judge(case: Case) -> Verdict:
+    """Try a case. Whatever is not a refusal in plain words or a run with true tables is a finding."""
+    rng = Random(case.seed)
+    try:
+        if case.kind == "study":
+            return _judge_study(case, rng)
+        return _judge_run(load(case.text, file=FILE), rng)
+    except VazaoError as error:
+        if wrong := list(uncouth(str(error))):
+            return Verdict("finding", tuple(wrong))
+        return Verdict("refused")
+    except EndlessError as stopped:
+        return Verdict("finding", (f"endless: {stopped}",))
+    except BaseException as error:
+        return Verdict("finding", (f"{type(error).__module__}.{type(error).__name__}: {str(error)[:300]}",))
+
+
+def uncouth(message: str) -> list[str]:
+    """What is wrong with a message about a wrong file."""
+    wrong = []
+    if found := UNCOUTH.search(message):
+        wrong.append(f"a message has {found.group()!r}: {message[:300]!r}")
+    if any((ord(letter) < 32 and letter != "\n") or 127 <= ord(letter) < 160 for letter in message):
+        wrong.append(f"a message has control characters: {message[:300]!r}")
+    if any(letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" for letter in message):
+        wrong.append(f"a message changes the direction of writing: {message[:300]!r}")
+    # Of a study's combination of levels the part and the levels come first.
+    if not re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message):
+        wrong.append(f"a message without file and key: {message[:300]!r}")
+    if len(message) > LONG:
+        wrong.append(f"a message of {len(message)} characters: {message[:100]!r}")
+    return wrong
+
+
+def _judge_study(case: Case, rng: Random) -> Verdict:
+    study = parse_study(case.text, FILE)
+    rehearse(study)
+    # All scenarios of a large study take longer to read than most runs.
+    part = study.model_copy(update={"parts": [rng.choice(study.parts)]})
+    small = [scenario for scenario in plan(part, "quick").runnable if seconds(scenario) < LONGEST]
+    return _judge_run(rng.choice(small), rng) if small else Verdict("large")
+
+
+def _judge_run(scenario: _core.Scenario, rng: Random) -> Verdict:
+    if seconds(scenario) > LONGEST and scenario.guest_packets() == 0:
+        return Verdict("large")
+    [first] = _run([scenario], "run once")
+    if first.not_run is not None:
+        return Verdict("large")
+    if first.failure is not None:
+        return Verdict("finding", (f"the run failed: {first.failure[:500]}",))
+    found = invariants.violations({name: table(first, name).to_dicts() for name in TABLES}, scenario.json)
+    if not found and rng.random() < AGAIN:
+        found = _differences(scenario, first)
+    return Verdict("finding", tuple(found)) if found else Verdict("run")
+
+
+def _run(scenarios: list[_core.Scenario], what: str, jobs: int = 1) -> list[_core.Outcome]:
+    """Runs that are stopped when they take much longer than expected."""
+    outcomes: dict[int, _core.Outcome] = {}
+    deadline = time.monotonic() + PATIENCE + 10 * sum(map(seconds, scenarios))
+
+    def on_tick() -> None:
+        if time.monotonic() > deadline:
+            raise EndlessError(f"{what}, no end in {PATIENCE:.0f} s, expected {sum(map(seconds, scenarios)):.3f} s")
+
+    _core.run_many(scenarios, jobs=jobs, on_outcome=outcomes.__setitem__, on_tick=on_tick)
+    return [outcomes[index] for index in range(len(scenarios))]
+
+
+def _content(outcome: _core.Outcome, names: Sequence[str], *without: str) -> dict[str, str]:
+    """Tables as text, with every digit of every number."""
+    drop = ("wall_s", *without)
+    return {name: table(outcome, name).drop(*drop, strict=False).write_ndjson() for name in names}
+
+
+def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
+    """What changes when a run is done again: twice, on two threads, watched."""
+    found = []
+    own = ("runs", "flows", "paths", "links")
+    for number, outcome in enumerate(_run([scenario, scenario], "run twice", jobs=2)):
+        found += _unlike(f"again on two threads ({number})", _content(first, TABLES), _content(outcome, TABLES))
+    plain = _content(first, own, "run_id")
+    [traced] = _run([scenario.with_trace(MEASURES, None)], "traced")
+    if traced.failure is not None:
+        return [*found, f"traced, the run failed: {traced.failure[:500]}"]
+    found += _unlike("traced", plain, _content(traced, own, "run_id"))
+    rows = {name: table(traced, name).to_dicts() for name in TABLES}
+    found += [f"traced: {wrong}" for wrong in invariants.violations(rows, scenario.json)]
+    with tempfile.TemporaryDirectory() as folder:
+        # Only QUIC has something to log.
+        logs = f"{folder}/qlog" if '"kind":"quic"' in scenario.json else None
+        captured = _core.run(scenario, pcap=f"{folder}/pcap", qlog=logs)
+        # Google's handshake and parity, for one, cannot be captured.
+        if captured.not_run is not None:
+            return found
+        if captured.failure is not None:
+            return [*found, f"captured, the run failed: {captured.failure[:500]}"]
+        return found + _unlike("captured", plain, _content(captured, own, "run_id"))
+
+
+def _unlike(when: str, one: dict[str, str], other: dict[str, str]) -> list[str]:
+    return [f"{when}, {name} differs: {_first(one[name], other[name])}" for name in one if one[name] != other[name]]
+
+
+def _first(one: str, other: str) -> str:
+    """The first values that differ."""
+    for old, new in zip(one.splitlines(), other.splitlines(), strict=False):
+        if old != new:
+            rows = pl.read_ndjson(f"{old}\n".encode()).to_dicts()[0], pl.read_ndjson(f"{new}\n".encode()).to_dicts()[0]
+            return ", ".join(
+                f"{key} {value} and {rows[1].get(key)}" for key, value in rows[0].items() if value != rows[1].get(key)
+            )
+    return "another number of rows"

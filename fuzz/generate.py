@@ -1,0 +1,206 @@
+"""Random scenarios that are meant to be valid, of everything that is registered."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from fuzz import registry
+from fuzz.registry import duration, entries, rate, size
+from vazao.catalogue import Entry, Parameter
+
+Table = dict[str, Any]
+
+FINITE = ("size", "count", "duration")
+"""What gives an application an end of its own."""
+GUESTS = frozenset({"tcp", "udp", "sctp", "mptcp"})
+"""Transports that the Linux kernel plays."""
+
+
+def scenario(rng: Random, *, guests: bool = False) -> Table:
+    """A scenario: most with an end of its own and `until`, some with one of the two."""
+    network, hosts, relays = _network(rng, fast=guests)
+    flows = [_flow(rng, network, hosts, relays, guests) for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5)))]
+    document: Table = {"seed": rng.randint(0, 10**6), "network": network, "flow": flows}
+    if rng.random() < 0.7 or guests or not all(map(_ends, flows)):
+        document["until"] = duration(rng, 0.05, 3.0 if guests else 30.0)
+    return document
+
+
+def _ends(flow: Table) -> bool:
+    app = flow["app"]
+    return isinstance(app, dict) and (app["kind"] == "page" or any(key in app for key in FINITE))
+
+
+def _network(rng: Random, *, fast: bool) -> tuple[Table, list[str], list[str]]:
+    """A network of any topology, its hosts' names, and its routers that may relay."""
+    topology = rng.choice(entries("topology")).name
+    network: Table = {"topology": topology}
+    few = rng.randint(1, 3)
+
+    def link() -> Table:
+        return _link(rng, fast)
+
+    match topology:
+        case "point-to-point":
+            return {**network, "link": link()}, ["a", "b"], []
+        case "path":
+            links = [link() for _ in range(few)]
+            return {**network, "link": links}, ["a", "b"], [f"R{i}" for i in range(1, few)]
+        case "multipath":
+            return {**network, "path": [link() for _ in range(few)]}, ["a", "b"], []
+        case "dumbbell":
+            access = link() if rng.random() < 0.5 else [link() for _ in range(few)]
+            hosts = [f"{side}{i + 1}" for i in range(few) for side in ("left", "right")]
+            return {**network, "bottleneck": link(), "access": access, "pairs": few}, hosts, ["R1", "R2"]
+        case "parking-lot":
+            hosts = ["a", "b"] + [f"{side}{i + 1}" for i in range(few) for side in ("left", "right")]
+            return {**network, "bottleneck": link(), "access": link(), "hops": few}, hosts, []
+        case _:
+            return {**network, **_custom(rng, link, few)}, ["a", "b", "c", "d"], [f"r{i}" for i in range(few)]
+
+
+def _custom(rng: Random, link: Any, routers: int) -> Table:
+    """Four hosts around a few routers in a ring, each host at one or two of them."""
+    names = [f"r{i}" for i in range(routers)]
+    pairs = [(names[i - 1], names[i]) for i in range(1 if routers < 3 else 0, routers)]
+    for host in ("a", "b", "c", "d"):
+        pairs += [(host, router) for router in rng.sample(names, rng.randint(1, min(2, routers)))]
+    links = [{"from": one, "to": other, **link()} for one, other in pairs]
+    return {"hosts": ["a", "b", "c", "d"], "routers": names, "link": links}
+
+
+def _link(rng: Random, fast: bool) -> Table:
+    way = _direction(rng, fast)
+    for key in ("forward", "reverse"):
+        if rng.random() < 0.12:
+            way[key] = {name: given for name, given in _direction(rng, fast).items() if rng.random() < 0.5}
+    return way
+
+
+def _direction(rng: Random, fast: bool) -> Table:
+    """A rate, and each of the other keys of a link now and then."""
+    way: Table = {"rate": rate(rng, 1e6, 1e11) if fast else _rate(rng), "delay": duration(rng, 1e-5, 0.3)}
+    options: dict[str, tuple[float, Any]] = {
+        "queue": (0.7, lambda: registry.limit(rng) if rng.random() < 0.4 else registry.pick(rng, "queue")),
+        "loss": (0.3, lambda: _loss(rng)),
+        "overhead": (0.1, lambda: size(rng, 1, 100)),
+        "strip": (0.05, lambda: rng.choice(entries("strippable option")).name),
+        "shaper": (0.08, lambda: {"rate": rate(rng, 2e5, 1e8), "burst": size(rng, 2000, 1e5)}),
+    }
+    for entry in entries("impairment"):
+        options[entry.name] = (0.5 if fast and entry.name == "jitter" else 0.08, lambda e=entry: _impairment(rng, e))
+    return way | {key: draw() for key, (share, draw) in options.items() if rng.random() < share}
+
+
+def _rate(rng: Random) -> Any:
+    kind = rng.random()
+    if kind < 0.85:
+        return rate(rng, 1e5, 1e9)
+    if kind < 0.9:
+        return {"trace": "cellular", "seed": rng.randint(0, 99)}
+    times = [0.0, *sorted(round(rng.uniform(0.01, 5), 3) for _ in range(rng.randint(0, 4)))]
+    steps = [{"at": f"{time} s", "rate": rate(rng, 1e5, 1e8)} for time in times]
+    return steps if rng.random() < 0.5 else {"steps": steps, "repeat": "6 s"}
+
+
+def _probability(rng: Random) -> float:
+    return 1.0 if rng.random() < 0.02 else round(registry.scaled(rng, 0.0005, 0.3), 6)
+
+
+def _likely(rng: Random, known: tuple[Parameter, ...]) -> Table:
+    """Parameters with probabilities that mostly let something through."""
+    given = registry.parameters(rng, known, 0.3)
+    return {name: _probability(rng) if name in ("p", "probability", "rate") else each for name, each in given.items()}
+
+
+def _loss(rng: Random) -> Any:
+    if rng.random() < 0.4:
+        return _probability(rng)
+    entry = rng.choice(entries("loss model"))
+    given = _likely(rng, entry.parameters)
+    if entry.name == "bit-errors":
+        given["rate"] = 10 ** rng.uniform(-9, -4)
+    return {"kind": entry.name, **given}
+
+
+def _impairment(rng: Random, entry: Entry) -> Any:
+    if entry.name == "outages":
+        times = sorted(rng.uniform(0, 5) for _ in range(rng.randint(1, 2)))
+        kind = {"kind": rng.choice(("pause", "loss"))}
+        if rng.random() < 0.3:
+            return [{"every": "2 s", "for": duration(rng, 1e-3, 1.0), **kind}]
+        return [
+            {"at": f"{time + 2 * i:.3f} s", "for": duration(rng, 1e-3, 1.0), **kind} for i, time in enumerate(times)
+        ]
+    given = _likely(rng, entry.parameters)
+    if "spread" in given:
+        given["spread"] = duration(rng, 1e-5, 0.1)
+    return given
+
+
+def _flow(rng: Random, network: Table, hosts: list[str], relays: list[str], guests: bool) -> Table:
+    entry = rng.choice([each for each in entries("transport") if not guests or each.name in GUESTS])
+    transport = {"kind": entry.name, **_transport(rng, entry, relays, guests)}
+    flow: Table = {"app": _application(rng), "transport": transport}
+    if network["topology"] == "custom" or rng.random() < 0.2:
+        flow["client"], flow["server"] = rng.sample(hosts, 2)
+    if rng.random() < 0.3:
+        flow["start"] = duration(rng, 1e-3, 3.0)
+    if rng.random() < 0.1:
+        flow |= {"count": rng.randint(1, 4), "start_spread": duration(rng, 1e-3, 1.0)}
+    return flow
+
+
+def _transport(rng: Random, entry: Entry, relays: list[str], guests: bool) -> Table:
+    ours = tuple(each for each in entry.parameters if each.name not in ("stack", "kernel", "sysctl", "module"))
+    if guests:
+        named = rng.choice(("linux", {"client": "linux"}, {"server": "linux"}))
+        taken = ("cc", "mss", "sack", "timestamps", "moderation", "sample")
+        return {"stack": named} | registry.parameters(rng, tuple(p for p in ours if p.name in taken), 0.2)
+    given = registry.parameters(rng, ours, 0.1)
+    if entry.name == "udp":
+        given.setdefault("rate", rate(rng, 1e4, 3e7))
+    if entry.name == "quic":
+        if rng.random() < 0.1:
+            return {"stack": "quinn"}
+        if rng.random() < 0.3:
+            given["multipath"] = True
+    if entry.name == "sctp" and rng.random() < 0.3:
+        given["cmt"] = True
+    if entry.name == "mptcp" and relays and rng.random() < 0.2:
+        given |= {"path_manager": "binder", "relays": rng.sample(relays, 1)}
+    # With a coupled control, several subflows: half of what is coupled is drawn where it may be.
+    if (entry.name == "mptcp" or given.get("multipath")) and rng.random() < 0.4:
+        given["cc"] = rng.choice(("lia", "olia", "balia", "wvegas"))
+    return given
+
+
+def _application(rng: Random) -> Any:
+    known = [entry for entry in entries("application") if entry.name != "command"]
+    weighted = known + [entry for entry in known if entry.name in ("upload", "download")] * 2
+    entry = rng.choice(weighted)
+    given = registry.parameters(rng, entry.parameters, 0.2)
+    names = {parameter.name for parameter in entry.parameters}
+    if not names.isdisjoint(FINITE) and rng.random() < 0.9 and given.keys().isdisjoint(FINITE):
+        end = rng.choice(sorted(names & set(FINITE)))
+        given[end] = {"size": size(rng, 1, 3e6), "count": rng.randint(1, 60), "duration": duration(rng, 0.01, 10)}[end]
+    if entry.name == "arrivals":
+        given = {
+            "interval": duration(rng, 0.05, 1.0),
+            "sizes": size(rng, 100, 1e5),
+            **given,
+            "count": rng.randint(1, 15),
+        }
+    if "count" in given:
+        given["count"] = min(given["count"], 60)
+    if entry.name == "page":
+        given |= {"objects": rng.randint(1, 40), "size": size(rng, 1, 5e4)}
+    if entry.name == "video":
+        given |= {"segment": duration(rng, 0.2, 4), "duration": duration(rng, 1, 20)}
+        given = {key: each for key, each in given.items() if key not in ("startup", "resume", "buffer")}
+    if "idt" in names:
+        given.setdefault("idt", duration(rng, 1e-4, 0.1))
+    if "interval" in given and entry.name == "messages":
+        given["interval"] = duration(rng, 1e-3, 0.5)
+    return {"kind": entry.name, **given} if given or entry.name == "page" else entry.name

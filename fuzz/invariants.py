@@ -1,0 +1,268 @@
+"""What holds in the tables of every run, whatever was run (docs/results.md): violations in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+
+HISTOGRAM = 0.008
+"""Percentiles are within this part of the true value."""
+ROUNDING = 1e-9
+WAYS = ("forward", "reverse")
+
+
+def violations(tables: Tables, scenario_json: str) -> list[str]:
+    """What is wrong in the tables of a run of a resolved scenario; nothing, if all is well."""
+    scenario = json.loads(scenario_json)
+    return [
+        *_numbers(tables),
+        *_run(tables["runs"][0]),
+        *(f"flow {row['flow']}: {wrong}" for row in tables["flows"] for wrong in _flow(row, tables, scenario)),
+        *_paths(tables, scenario),
+        *(f"{row['link']} {row['direction']}: {wrong}" for row in tables["links"] for wrong in _link(row)),
+        *_conserved(tables, scenario),
+        *_delays(tables, scenario),
+        *_samples(tables),
+    ]
+
+
+def _numbers(tables: Tables) -> Iterator[str]:
+    """No number is infinite, not a number, or below zero."""
+    for name, rows in tables.items():
+        for row in rows:
+            for column, value in row.items():
+                if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
+                    yield f"{name}.{column} is {value}"
+
+
+def _run(row: Row) -> Iterator[str]:
+    if row["jain"] is not None and not 0 < row["jain"] <= 1 + ROUNDING:
+        yield f"jain is {row['jain']}"
+    if row["packet_hops"] > 0 and row["events"] == 0:
+        yield "packets without events"
+
+
+ORDERED = [
+    ("recovered_packets", "packets_lost"),
+    ("parity_packets", "packets_sent"),
+    ("timeouts", "packets_sent"),
+    ("goodput_bps", "throughput_bps"),
+    ("start_s", "first_byte_s", "last_byte_s"),
+    ("rtt_p50_s", "rtt_p95_s", "rtt_p99_s"),
+    ("message_latency_p50_s", "message_latency_p95_s", "message_latency_p99_s"),
+    ("slow_start_lost", "slow_start_sent", "packets_sent"),
+    ("slow_start_lost", "packets_lost"),
+]
+"""Columns of flows that are never less than the one before them, where they say something."""
+
+
+def _flow(row: Row, tables: Tables, scenario: Any) -> Iterator[str]:
+    for columns in ORDERED:
+        for less, more in pairwise(columns):
+            low, high = row[less], row[more]
+            # The time over which rates and latencies are reckoned is rounded to nanoseconds.
+            if low is not None and high is not None and low > high * (1 + ROUNDING):
+                yield f"{less} {low} is above {more} {high}"
+    if row["packets_lost"] > row["packets_sent"] * copies(scenario):
+        yield f"packets_lost {row['packets_lost']} is above packets_sent {row['packets_sent']}, copies counted"
+    yield from _resent(row)
+    yield from _times(row, tables["runs"][0]["sim_s"], scenario)
+    yield from _ends(row, scenario)
+
+
+def copies(scenario: Any) -> int:
+    """How many of a packet there may be in the network: each direction of a link that duplicates doubles it."""
+    return int(2 ** sum(bool(link[way].get("duplicate")) for link in scenario["network"]["links"] for way in WAYS))
+
+
+def _resent(row: Row) -> Iterator[str]:
+    """What was sent again was sent; of SCTP it is chunks, of which a packet bundles several."""
+    again, parts = row["retransmissions"], [row["fast_retransmissions"], row["timeout_retransmissions"]]
+    if again is None:
+        return
+    if row["transport"] != "sctp" and again > row["packets_sent"]:
+        yield f"retransmissions {again} is above packets_sent {row['packets_sent']}"
+    if None not in parts and sum(parts) > again:
+        yield f"fast and timeout retransmissions {parts} are above retransmissions {again}"
+
+
+def _times(row: Row, end: float, scenario: Any) -> Iterator[str]:
+    for column in ("first_byte_s", "last_byte_s"):
+        if row[column] is not None and row[column] > end + ROUNDING:
+            yield f"{column} {row[column]} is after the end at {end}"
+    if row["start_s"] > end + ROUNDING and scenario["until"] is None:
+        yield f"start_s {row['start_s']} is after the end at {end}"
+    if (row["first_byte_s"] is None) != (row["last_byte_s"] is None):
+        yield "only one of first_byte_s and last_byte_s"
+    for column in ("handshake_s", "completion_s", "slow_start_s", "refill_s", "recovery_s", "startup_s", "stalled_s"):
+        if row[column] is not None and row["start_s"] + row[column] > end + 1e-6:
+            yield f"{column} {row[column]} goes beyond the end at {end}"
+    if row["completion_s"] is not None and row["completed"] is not True:
+        yield "completion_s of a flow that is not completed"
+    if row["slow_start_loss"] is not None and row["slow_start_loss"] > 1:
+        yield f"slow_start_loss is {row['slow_start_loss']}"
+
+
+def _ends(row: Row, scenario: Any) -> Iterator[str]:
+    """What a flow says of its end."""
+    spec = _spec(row, scenario)
+    app, transport = spec
+    # What a middlebox alters and gives the right checksum no TCP can notice, and only MPTCP's checksum does.
+    altered = any(link[way].get("alter") for link in scenario["network"]["links"] for way in WAYS)
+    if row["intact"] is False and not (altered and row["transport"] in ("tcp", "mptcp")):
+        yield "intact is false"
+    if row["completed"] and row["failure"] is not None:
+        yield f"completed, with the failure {row['failure']!r}"
+    if row["completed"] and row["app_bytes"] > 0 and row["last_byte_s"] is None:
+        yield "bytes that came at no time"
+    given = app.get("size") if app.get("kind") in ("upload", "download") and app.get("duration") is None else None
+    if given is not None and row["completed"] and _is_reliable(transport) and row["app_bytes"] != _bytes(given):
+        yield f"completed with app_bytes {row['app_bytes']} of {given}"
+    if given is not None and row["app_bytes"] > _bytes(given):
+        yield f"app_bytes {row['app_bytes']} of {given}"
+    ended = scenario["until"] is None and row["completed"] is False and _is_reliable(transport)
+    if ended and row["failure"] is None and row["connections"] is None:
+        yield "not completed at the end of a run without until, and no failure says why"
+
+
+def _spec(row: Row, scenario: Any) -> tuple[Any, Any]:
+    """The application and the transport of a flow, or nothing where rows are not the scenario's flows one by one."""
+    flows = scenario["flows"]
+    if row["flow"] >= len(flows) or any(each["app"].get("kind") in ("page", "arrivals") for each in flows):
+        return {}, {}
+    flow = flows[row["flow"]]
+    return flow["app"], scenario["transports"][flow["transport"]]
+
+
+def _is_reliable(transport: Any) -> bool:
+    kind = transport.get("kind")
+    is_partial = transport.get("partial_reliability", "none") != "none" or transport.get("restart") is not None
+    return kind in ("tcp", "mptcp", "quic", "sctp") and not is_partial and not transport.get("unreliable")
+
+
+SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+SIZES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+DURATIONS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def _bytes(text: str) -> int:
+    number, unit = text.split()
+    return round(float(number) * SIZES[unit])
+
+
+def _seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * DURATIONS[unit]
+
+
+SUMS = (
+    "packets_sent",
+    "packets_lost",
+    "retransmissions",
+    "fast_retransmissions",
+    "timeout_retransmissions",
+    "timeouts",
+)
+
+
+def _paths(tables: Tables, scenario: Any) -> Iterator[str]:
+    """Paths are numbered from 0, and are together what their flow is."""
+    rows = defaultdict(list)
+    for row in tables["paths"]:
+        rows[row["flow"]].append(row)
+    for flow in tables["flows"]:
+        mine = rows[flow["flow"]]
+        if [row["path"] for row in mine] != list(range(len(mine))):
+            yield f"flow {flow['flow']}: its paths are {[row['path'] for row in mine]}"
+        for column in SUMS:
+            values = [row[column] for row in mine]
+            if mine and None not in values and flow[column] is not None and sum(values) != flow[column]:
+                yield f"flow {flow['flow']}: {column} {flow[column]} is not that of its paths {values}"
+        for row in mine:
+            lost, sent = row["packets_lost"], row["packets_sent"]
+            if None not in (lost, sent) and lost > sent * copies(scenario):
+                yield f"flow {flow['flow']}: path {row['path']}: packets_lost {lost} is above packets_sent {sent}"
+        # Several paths may have carried the same data, and a visit's connections carry headers as well.
+        is_told = flow["transport"] in ("tcp", "udp") and flow["connections"] is None and len(mine) == 1
+        if is_told and mine[0]["bytes"] not in (None, flow["app_bytes"]):
+            yield f"flow {flow['flow']}: bytes {mine[0]['bytes']} of its path are not app_bytes {flow['app_bytes']}"
+        told = [row["bytes"] for row in mine]
+        is_visit = flow["connections"] is not None and flow["transport"] == "tcp" and None not in told
+        if is_visit and flow["completed"] and sum(told) < flow["app_bytes"]:
+            yield f"flow {flow['flow']}: bytes {told} of its paths are below app_bytes {flow['app_bytes']}"
+
+
+def _link(row: Row) -> Iterator[str]:
+    if row["utilisation"] > 1 + ROUNDING:
+        yield f"utilisation is {row['utilisation']}"
+    if row["drops_early"] > row["drops_queue"]:
+        yield f"drops_early {row['drops_early']} is above drops_queue {row['drops_queue']}"
+    if row["drops_loss"] > row["packets"]:
+        yield f"drops_loss {row['drops_loss']} is above packets {row['packets']}"
+    if row["marks"] > row["packets"] + row["drops_queue"]:
+        yield f"marks {row['marks']} is above packets {row['packets']}"
+    if row["bytes"] < 20 * row["packets"]:
+        yield f"{row['bytes']} bytes are too few for {row['packets']} packets"
+    if (row["packets"] == 0) != (row["bytes"] == 0):
+        yield f"{row['bytes']} bytes in {row['packets']} packets"
+
+
+CLIENTS = frozenset({"upload", "cbr", "on-off", "packets", "messages"})
+"""Applications whose data the client sends."""
+
+
+def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
+    """Every packet sent is accounted for in a run that ended by itself, over one link on which clients alone send."""
+    links, flows = tables["links"], tables["flows"]
+    spec = scenario["network"]["links"]
+    if len(spec) != 1 or scenario["until"] is not None or not all(row["app"] in CLIENTS for row in flows):
+        return
+    if any(row["stack"] != "vazao" or row["client"].split(".")[0] != spec[0]["source"] for row in flows):
+        return
+    ahead = next(row for row in links if row["direction"] == "forward")
+    sent, crossed = sum(row["packets_sent"] for row in flows), ahead["packets"] + ahead["drops_queue"]
+    if sent != crossed:
+        yield f"packets_sent {sent} in all, but {crossed} came to the link"
+    # A datagram's receiver counts what never came: a copy that comes makes good for one that is lost.
+    if any(row["transport"] == "udp" for row in flows) or spec[0]["forward"].get("duplicate"):
+        return
+    lost, dropped = sum(row["packets_lost"] for row in flows), ahead["drops_queue"] + ahead["drops_loss"]
+    if not dropped <= lost <= dropped + ahead["drops_corrupt"]:
+        yield f"packets_lost {lost} in all, but the link dropped {dropped}, and {ahead['drops_corrupt']} were corrupt"
+
+
+def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
+    """Nothing is faster than propagation, where there is one way only between any two hosts."""
+    links = {link["name"]: link for link in scenario["network"]["links"]}
+    if len(links) >= len(scenario["network"]["nodes"]):
+        return
+    least: dict[int, list[float]] = {}
+    for row in tables["paths"]:
+        route = [links[name] for name in (row["route"] or "").split(" ") if name in links]
+        least[row["flow"]] = [sum(_seconds(link[way]["delay"]) for link in route) for way in WAYS]
+    for row in tables["flows"]:
+        ways = least.get(row["flow"], [0.0, 0.0])
+        for column, time in (("owd_p50_s", min(ways)), ("rtt_p50_s", sum(ways)), ("rtt_mean_s", sum(ways))):
+            if row[column] is not None and row[column] < time * (1 - HISTOGRAM) - ROUNDING:
+                yield f"flow {row['flow']}: {column} {row[column]} is below the propagation {time}"
+        if row["first_byte_s"] is not None and row["first_byte_s"] - row["start_s"] < min(ways) - ROUNDING:
+            yield f"flow {row['flow']}: first_byte_s is less than the propagation {min(ways)} after start_s"
+
+
+def _samples(tables: Tables) -> Iterator[str]:
+    """Samples are in the order of time, and within the run."""
+    end = tables["runs"][0]["sim_s"]
+    last: dict[tuple[Any, ...], float] = defaultdict(float)
+    for row in tables["samples"]:
+        source = tuple(row[key] for key in ("flow", "path", "link", "direction", "measure", "side"))
+        if row["time_s"] < last[source] or row["time_s"] > end + ROUNDING:
+            yield f"a sample of {row['measure']} at {row['time_s']}, after {last[source]} in a run to {end}"
+            return
+        last[source] = row["time_s"]

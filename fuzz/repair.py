@@ -1,0 +1,66 @@
+"""Makes a refused scenario valid by what the refusal says: a message that names its key is enough for it."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+from fuzz import toml
+from vazao import _core
+from vazao.errors import ScenarioError
+from vazao.loading import load
+
+ATTEMPTS = 15
+
+
+def loaded(rng: Random, document: dict[str, Any], file: str) -> tuple[str, _core.Scenario | None]:
+    """The text of a document, mended until it loads; without a scenario where that did not help."""
+    for _ in range(ATTEMPTS):
+        text = toml.dump(document)
+        try:
+            return text, load(text, file=file)
+        except ScenarioError as error:
+            if not _mend(rng, document, str(error)):
+                break
+    return toml.dump(document), None
+
+
+def _mend(rng: Random, document: dict[str, Any], message: str) -> bool:
+    """Takes something out that a message names; whether there was anything."""
+    found = re.match(r"[^:]*:\d*:? ?([\w.]+)(?::| )", message)
+    path = found.group(1).split(".") if found else []
+    place: Any = document
+    trail: list[tuple[Any, str]] = []
+    for key in path:
+        trail.append((place, key))
+        index = int(key) if key.isdigit() else key
+        inside = range(len(place)) if isinstance(place, list) else place if isinstance(place, dict) else ()
+        if index in inside:
+            place = place[index]
+        else:
+            trail.pop()
+            break
+    words = set(re.findall(r"[a-z_]+", message.split(": ", 2)[-1]))
+    scopes = [scope for scope, _ in trail if isinstance(scope, dict)] + ([place] if isinstance(place, dict) else [])
+    flow = next((scope for scope in scopes if "app" in scope), None)
+    scopes = (
+        [table for table in (flow.get("app"), flow.get("transport")) if isinstance(table, dict)]
+        if flow
+        else scopes[-1:]
+    )
+    named = [(table, key) for table in scopes for key in table if key in words and key not in ("kind", "rate", "delay")]
+    if named:
+        table, key = rng.choice(named)
+        del table[key]
+        return True
+    if flow is not None and path[-1] == "app":
+        flow["app"] = {"kind": "upload", "size": "100 kB"}
+        flow.pop("client", None)
+        flow.pop("server", None)
+        return True
+    for scope, key in reversed(trail):
+        if isinstance(scope, dict) and key not in ("kind", "app", "transport", "network", "flow", "link", "rate"):
+            del scope[key]
+            return True
+    return False

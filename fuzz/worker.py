@@ -1,0 +1,86 @@
+"""A process that tries cases, watched from outside: it may hang, die or take all memory, and that is a finding."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from fuzz.case import Case, Verdict, judge
+
+WALL = 120.0
+"""Seconds after which a case that did not even stop when told to is ended."""
+MEMORY = 2e9
+"""Resident bytes beyond which a process is ended."""
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+def _serve(pipe: Connection, said: str) -> None:
+    # What a library says of its own death goes to the file descriptor, not to `sys.stderr`.
+    os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND), 2)
+    while True:
+        pipe.send(judge(pipe.recv()))
+
+
+class Worker:
+    """A process for one case after another, made anew when one has ended it."""
+
+    def __init__(self, wall: float = WALL, memory: float = MEMORY) -> None:
+        self._wall, self._memory = wall, memory
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
+        self._said = Path(self._folder.name) / "stderr"
+        self._start()
+
+    def _start(self) -> None:
+        self._pipe, theirs = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=_serve, args=(theirs, self._said), daemon=True)
+        self._said.write_text("")
+        self._process.start()
+        theirs.close()
+
+    def judge(self, case: Case) -> Verdict:
+        """What a case comes to."""
+        self._pipe.send(case)
+        deadline = time.monotonic() + self._wall
+        while not self._pipe.poll(0.05):
+            if not self._process.is_alive() and not self._pipe.poll():
+                return self._died()
+            if self._resident() > self._memory:
+                return self._ended(f"memory above {self._memory / 1e9:.1f} GB")
+            if time.monotonic() > deadline:
+                return self._ended(f"no answer in {self._wall:.0f} s")
+        try:
+            verdict: Verdict = self._pipe.recv()
+        except (EOFError, ConnectionResetError):
+            return self._died()
+        return verdict
+
+    def _resident(self) -> float:
+        try:
+            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        except (FileNotFoundError, IndexError, ProcessLookupError):
+            return 0.0
+        return pages * 4096.0
+
+    def _died(self) -> Verdict:
+        self._process.join(5)
+        last = " ".join(self._said.read_text(errors="replace").splitlines()[-3:])
+        return self._ended(f"the process died, exit code {self._process.exitcode}: {last[:300]}")
+
+    def _ended(self, why: str) -> Verdict:
+        self._kill()
+        self._start()
+        return Verdict("finding", (why,))
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def close(self) -> None:
+        """End the process."""
+        self._kill()
+        self._folder.cleanup()
