@@ -15,10 +15,11 @@ from fuzz import generate, invariants, mutate, repair
 from vazao import _core
 from vazao.errors import VazaoError
 from vazao.loading import load
+from vazao.pace import Pace
 from vazao.rehearsal import rehearse
 from vazao.result import table
 from vazao.study import parse_study
-from vazao.study.plan import plan, seconds
+from vazao.study.plan import plan
 
 FILE = "fuzz.toml"
 KINDS = ("valid", "mutant", "study", "guests")
@@ -107,6 +108,10 @@ def uncouth(message: str) -> list[str]:
     return wrong
 
 
+seconds = Pace().seconds
+"""An estimate of the time that a run takes on an ordinary machine."""
+
+
 def _judge_study(case: Case, rng: Random) -> Verdict:
     study = parse_study(case.text, FILE)
     rehearse(study)
@@ -117,7 +122,7 @@ def _judge_study(case: Case, rng: Random) -> Verdict:
 
 
 def _judge_run(scenario: _core.Scenario, rng: Random) -> Verdict:
-    if seconds(scenario) > LONGEST and scenario.guest_packets() == 0:
+    if seconds(scenario) > LONGEST and scenario.work()[2] == 0:
         return Verdict("large")
     [first] = _run([scenario], "run once")
     if first.not_run is not None:

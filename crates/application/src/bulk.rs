@@ -14,6 +14,8 @@ pub struct Source {
     deadline: Time,
     started: bool,
     finished: bool,
+    /// Whether the connection that stood does not stand any more, and may again: nothing is to be done meanwhile.
+    is_cut_off: bool,
     written: u64,
 }
 
@@ -40,7 +42,8 @@ const ENDLESS: u64 = 1 << 56;
 impl Source {
     /// A source of `size` bytes, or for `duration` from the moment the connection stands, or without end.
     pub fn new(size: Option<u64>, duration: Option<Duration>) -> Self {
-        Source { size, duration, paced: None, deadline: Time::NEVER, started: false, finished: false, written: 0 }
+        let deadline = Time::NEVER;
+        Source { size, duration, paced: None, deadline, started: false, finished: false, is_cut_off: false, written: 0 }
     }
 
     /// The same, its data coming message by message, `count` of them if it is given.
@@ -52,7 +55,8 @@ impl Source {
 
     #[inline]
     pub(crate) fn drive(&mut self, now: Time, stream: &mut impl Stream) {
-        if self.finished || !stream.is_connected() {
+        self.is_cut_off = !stream.is_connected();
+        if self.finished || self.is_cut_off {
             return;
         }
         if !self.started {
@@ -85,6 +89,7 @@ impl Source {
 
     pub(crate) fn next_wake(&self) -> Time {
         match &self.paced {
+            _ if self.is_cut_off => Time::NEVER,
             Some(paced) if !self.finished => self.deadline.min(paced.next),
             _ => self.deadline,
         }

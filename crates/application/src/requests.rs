@@ -57,6 +57,8 @@ pub struct Client {
     written: u64,
     expected: u64,
     finished: bool,
+    /// Whether the connection does not stand: nothing is to be done until it does.
+    is_cut_off: bool,
 }
 
 /// Answers.
@@ -101,6 +103,7 @@ impl Dialogue {
             written: 0,
             expected: 0,
             finished: false,
+            is_cut_off: false,
         };
         (client, server)
     }
@@ -111,7 +114,8 @@ impl Client {
     #[inline(never)]
     pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
         self.sink.drive(now, stream);
-        if self.finished || !stream.is_connected() {
+        self.is_cut_off = !stream.is_connected();
+        if self.finished || self.is_cut_off {
             return;
         }
         if !self.started {
@@ -146,7 +150,7 @@ impl Client {
     #[inline(never)]
     pub(crate) fn next_wake(&self) -> Time {
         match self.ready.peek() {
-            _ if !self.asking => Time::NEVER,
+            _ if self.is_cut_off || !self.asking => Time::NEVER,
             Some(&Reverse(time)) => time.min(self.deadline),
             None => self.deadline,
         }

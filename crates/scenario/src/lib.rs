@@ -35,6 +35,7 @@ mod quic;
 mod quinn;
 mod reader;
 mod run;
+mod sampler;
 mod scenario;
 mod stack;
 mod subflows;

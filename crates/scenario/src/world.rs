@@ -7,10 +7,11 @@ use crate::measure::FlowMeasure;
 use crate::multihomed::Parcel;
 use crate::pool::Pool;
 use crate::probe::{FlowEnd, Probe};
+use crate::sampler::Sampler;
 use crate::visits::Visited;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Application;
-use vazao_engine::{Duration, Scheduler, Slot, Time, Wheel};
+use vazao_engine::{Scheduler, Slot, Time, Wheel};
 use vazao_network::{Ecn, Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_transport::tcp::{Extra, Segment};
 use vazao_transport::tls;
@@ -159,15 +160,8 @@ pub(crate) struct World<P> {
     pub visits: Vec<Visited>,
     /// How many flows are open, or will be without being called.
     pub open: usize,
-    sampler: Option<Sampler>,
+    pub sampler: Option<Sampler>,
     pub guests: Guests,
-}
-
-/// When the probe looks at the links.
-#[derive(Clone, Copy)]
-struct Sampler {
-    next: Time,
-    interval: Duration,
 }
 
 /// How many events pass between two looks at the request to stop.
@@ -249,11 +243,6 @@ impl<P: Probe> World<P> {
         });
         self.flows.push(Flow { start, ends, client_sends, measure, over: [false; 2], ended: false });
         self.open += usize::from(start < Time::NEVER);
-    }
-
-    /// Has the probe look at every link once an `interval`.
-    pub fn sample_links(&mut self, interval: Duration) {
-        self.sampler = Some(Sampler { next: Time::ZERO, interval });
     }
 
     /// Adds another way, out and back, to the flow that was added last, whose own are `first`.
@@ -594,31 +583,5 @@ impl<P: Probe> World<P> {
             // A run that failed has no open flows any more.
             self.open = self.open.saturating_sub(1);
         }
-    }
-
-    /// Has the probe look at the links as often as it wants to before `time`, that of the next event. Watching is no event of
-    /// its own: it would keep a run going in which nothing else can happen any more.
-    #[inline]
-    fn sample_until(&mut self, time: Time, stop: &AtomicBool) -> Result<(), Stopped> {
-        match self.sampler {
-            Some(sampler) if sampler.next < time => self.sample(sampler, time, stop),
-            _ => Ok(()),
-        }
-    }
-
-    #[cold]
-    fn sample(&mut self, mut sampler: Sampler, time: Time, stop: &AtomicBool) -> Result<(), Stopped> {
-        while sampler.next < time {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Stopped::Cancelled);
-            }
-            let is_any_waiting = self.probe.on_links(sampler.next, &mut self.network);
-            // Queues that are empty stay so until the next event.
-            let (left, interval) = (time.since(sampler.next).as_nanos(), sampler.interval.as_nanos());
-            let intervals = if is_any_waiting { 1 } else { left.div_ceil(interval) };
-            sampler.next = sampler.next.saturating_add(Duration::from_nanos(intervals.saturating_mul(interval)));
-        }
-        self.sampler = Some(sampler);
-        Ok(())
     }
 }

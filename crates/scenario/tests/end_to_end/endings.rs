@@ -143,3 +143,19 @@ fn a_connection_that_gives_up_says_so() {
         assert_eq!((text(&outcome, "failure", 0), number(&outcome.flows, "completed", 0)), (None, 1.0), "{transport}");
     }
 }
+
+/// An association that is set up anew (RFC 9260 section 5.2.4) lets its application wait: time goes on although a message or a
+/// request was due.
+#[test]
+fn an_application_waits_for_an_association_that_restarts() {
+    let apps = [
+        "{ kind = \"messages\", message = \"100 B\", interval = \"5 ms\", count = 100 }",
+        "{ kind = \"requests\", think = \"5 ms\", count = 20 }",
+        "{ kind = \"upload\", duration = \"45 ms\" }",
+    ];
+    for app in apps {
+        let transport = "{ kind = \"sctp\", restart = \"1 ms\" }";
+        let outcome = play(&format!("until = \"60 s\"\n{}", point_to_point("", app, transport)), 1);
+        assert!(number(&outcome.runs, "events", 0) < 5_000.0, "{app}");
+    }
+}
