@@ -6,7 +6,7 @@ use vazao_engine::registry::Raw;
 
 /// What is wrong with a scenario: one message for its author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}{}{}", Place(file, *line), if key.is_empty() { String::new() } else { format!("{key}: ") }, problem)]
+#[error("{}{}{}", Place(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
 pub struct ScenarioError {
     /// The file, empty where there is none.
     pub file: String,
@@ -19,6 +19,32 @@ pub struct ScenarioError {
 }
 
 struct Place<'a>(&'a str, Option<usize>);
+
+/// A text of a file's in a message: as much as someone reads, and nothing that a terminal obeys.
+struct Brief<'a>(&'a str);
+
+impl Brief<'_> {
+    /// The most characters that are shown.
+    const MOST: usize = 500;
+}
+
+impl fmt::Display for Brief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.0.char_indices().nth(Self::MOST).map_or(self.0.len(), |(end, _)| end);
+        for c in self.0[..shown].chars() {
+            // Quotes need no escape here; combining letters, which `escape_debug` escapes too, belong to words.
+            match c {
+                '"' | '\'' | '\\' => write!(f, "{c}")?,
+                _ if c.is_alphanumeric() => write!(f, "{c}")?,
+                _ => write!(f, "{}", c.escape_debug())?,
+            }
+        }
+        if shown < self.0.len() {
+            write!(f, "… (and {} more bytes)", self.0.len() - shown)?;
+        }
+        Ok(())
+    }
+}
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -309,3 +309,24 @@ fn names_are_letters_digits_and_three_signs() {
         }
     }
 }
+
+/// A message is read by a person in a terminal, whatever a stranger's file has for keys and values.
+#[test]
+fn a_message_is_short_and_has_no_control_sequence() {
+    let long = "x".repeat(100_000);
+    for hostile in ["\\u001b[2J", "\\u202e", "\\n\\n", "\\u0000", "\\u009b31m", long.as_str()] {
+        for (old, new) in [
+            ("pairs = 2", format!("\"{hostile}\" = 2")),
+            ("\"10 Mbps\"", format!("\"{hostile}\"")),
+            ("\"reno\"", format!("\"{hostile}\"")),
+            ("mss = 1448", format!("\"{hostile}\" = \"{hostile}\"")),
+            ("\"left1\"", format!("\"{hostile}\"")),
+            ("[\"cwnd\"]", format!("[\"{hostile}\"]")),
+            ("\"1 MB\"", format!("{{ \"{hostile}\" = 1 }}")),
+        ] {
+            let message = error(&GOOD.replacen(old, &new, 1)).to_string();
+            let obeyed = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
+            assert!(message.len() < 1_500 && !message.contains(obeyed), "{message:?}");
+        }
+    }
+}

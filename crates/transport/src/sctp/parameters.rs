@@ -186,7 +186,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "bytes of an unfinished message that the application is given before the rest of it; default: half of receive_buffer, \
          or with the semantics of linux not before that is full (RFC 9260 section 6.9)",
     ),
-    Parameter::new("send_buffer", Kind::SizeOrAuto(1500), "auto", "unacknowledged and unsent bytes; auto: no limit"),
+    Parameter::new(
+        "send_buffer",
+        Kind::SizeOrAuto(1500),
+        "auto",
+        "unacknowledged and unsent bytes; auto: no limit, but as many as receive_buffer where messages have a lifetime",
+    ),
 ];
 
 /// The entry of a table that a user named.
@@ -222,6 +227,8 @@ impl Config {
         };
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
         let half = parameters.size("receive_buffer").map(|bytes| bytes / 2).filter(|_| semantics != Semantics::Linux);
+        let receive_buffer = parameters.size("receive_buffer").expect("a size with a default");
+        let is_timed = parameters.text("partial_reliability") == "timed";
         Config {
             semantics,
             mtu: parameters.integer("mtu") as u32,
@@ -269,9 +276,10 @@ impl Config {
             init_retries: parameters.integer("init_retries") as u32,
             cookie_life: duration("cookie_life"),
             restart: parameters.duration("restart"),
-            receive_buffer: parameters.size("receive_buffer").expect("a size with a default"),
+            receive_buffer,
             partial_delivery_point: parameters.size("partial_delivery_point").or(half),
-            send_buffer: parameters.size("send_buffer"),
+            // Without a limit an upload would write all its messages at once, and all but the first would be too old.
+            send_buffer: parameters.size("send_buffer").or(is_timed.then_some(receive_buffer)),
             control,
         }
     }
