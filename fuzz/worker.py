@@ -15,10 +15,13 @@ WALL = 120.0
 """Seconds after which a case that did not even stop when told to is ended."""
 MEMORY = 2e9
 """Resident bytes beyond which a process is ended."""
+TOLD = "1.5 GB"
+"""What a process is told that it may take, so that it refuses or stops what takes more."""
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
 def _serve(pipe: Connection, said: str) -> None:
+    os.environ["VAZAO_MEMORY"] = TOLD
     # What a library says of its own death goes to the file descriptor, not to `sys.stderr`.
     os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND), 2)
     while True:

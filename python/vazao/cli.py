@@ -157,7 +157,7 @@ def run(
     if not is_study(text):
         if full is not None:
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
-        kept = inputs.kept(directory, read_manifest(directory) or {}) if directory else {}
+        kept = inputs.kept(directory, read_manifest(directory) or {}) if directory and directory.is_dir() else {}
         scenario = load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
         if not (allow or is_built_in(name)):
             programs.ask(str(path), programs.of([scenario]))

@@ -11,7 +11,7 @@ from typing import Any
 
 from vazao import _core
 from vazao.errors import ResultsError, ScenarioError
-from vazao.files import explained, make_directory, write_atomically
+from vazao.files import explained, make_folder, owned, write_atomically
 
 INPUTS = "inputs"
 """The folder of a results directory that has them, each under the SHA-256 of what it holds."""
@@ -44,19 +44,22 @@ def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
     """Keep copies in a results directory. Raises `ResultsError` for one that has changed since it was read."""
     for each in inputs.values():
         copy = directory / INPUTS / each.digest
-        if copy.exists():
+        make_folder(copy.parent)
+        if owned(copy):
             continue
         with explained(each.path, "read"):
             content = each.path.read_bytes()
         if hashlib.sha256(content).hexdigest() != each.digest:
             raise ResultsError(f"{each.path}: changed while it was read; run again when it is whole")
-        make_directory(copy.parent)
         write_atomically(copy, content)
 
 
 def kept(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
-    """The copies that a results directory has, by the names that its scenarios call them."""
-    named = manifest.get("inputs", {})
-    listed = named.items() if isinstance(named, dict) else ()
-    # A manifest may be a stranger's: it leads to nothing but copies.
-    return {name: directory / INPUTS / sha for name, sha in listed if re.fullmatch(r"[0-9a-f]{64}", str(sha))}
+    """The copies that a results directory has, by the names that its scenarios call them.
+
+    A manifest may be a stranger's: it leads to nothing but copies. Raises `ResultsError` for one that is no file.
+    """
+    named = {name: sha for name, sha in manifest.get("inputs", {}).items() if re.fullmatch(r"[0-9a-f]{64}", sha)}
+    if not named or not owned(directory / INPUTS, folder=True):
+        return {}
+    return {name: copy for name, sha in named.items() if owned(copy := directory / INPUTS / sha)}

@@ -102,9 +102,6 @@ class Store:
             return self._database[1]
         if self._database:
             self._database[1].close()
-        if gaps := parts.gaps(self.batches()):
-            part = parts.part(self.directory, "runs", gaps[0])
-            raise ResultsError(f"{part}: is lost; `vazao run` with this directory simulates its runs again")
         views, samples = _views(self.directory), _SAMPLES.to_frame().to_arrow()
         files = {table: [file.absolute() for file in self.files(table)] for table in TABLES}
         files["not_run"] = [file.absolute() for file in self._not_run()]
@@ -128,6 +125,9 @@ class Store:
                 database.add_table(connection, table, files[table], self._order(table), lazily=table == "samples")
         if files["runs"]:
             _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
+        if gaps := parts.gaps(self.batches()):
+            lost = parts.part(self.directory, "runs", gaps[0])
+            raise ResultsError(f"{lost}: is lost; `vazao run` with this directory simulates its runs again")
         if not files["samples"]:
             database.add_rows(connection, "samples", samples)
         if files["not_run"]:
@@ -168,12 +168,14 @@ class Writer:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._origin = _origin(read_manifest(directory) or {})
+        manifest = read_manifest(directory) or {}
+        self._origin = _origin(manifest)
         known = parts.batches(directory)
+        for batch in known:
+            _check_origin(parts.part(directory, "runs", batch), parts.read(directory, batch).origin, manifest)
         self._next = 1 + max((int(batch) for batch in known), default=0)
         for batch in parts.gaps(known):
             # Its runs are lost and will be simulated again; an empty batch stands for them.
-            parts.read(directory, known[-1])
             empty = pl.read_parquet(parts.part(directory, "runs", known[-1]), n_rows=0)
             parts.write(directory, batch, {"runs": empty}, self._origin)
 

@@ -106,11 +106,18 @@ def test_inputs_are_kept_and_gone_on_from(name: str, here: Path, tmp_path: Path,
 def test_a_manifest_leads_to_no_other_file(here: Path) -> None:
     done = campaign.run(load_study(here / "traced.toml"), out="r")
     manifest = json.loads(Path("r/manifest.json").read_text())
-    for elsewhere in ("../../here/uplink.trace", str(here / "uplink.trace"), 5):
+    for elsewhere in ("../../here/uplink.trace", str(here / "uplink.trace"), "0" * 64):
         manifest["inputs"] = {"uplink.trace": elsewhere}
         Path("r/manifest.json").write_text(json.dumps(manifest))
         assert campaign.open_campaign("r").study.inputs == {}
     assert done.study.inputs == {}
+    (copy,) = Path("r/inputs").iterdir()
+    manifest["inputs"] = {"uplink.trace": copy.name}
+    Path("r/manifest.json").write_text(json.dumps(manifest))
+    copy.unlink()
+    copy.symlink_to("/dev/zero")
+    with pytest.raises(ResultsError, match="inputs"):
+        campaign.open_campaign("r")
 
 
 OTHERS: dict[str, dict[str, Any]] = {

@@ -134,6 +134,7 @@ impl Flows<'_> {
         settle_http(&app, &mut application, &transport)?;
         let transport = Arc::new(transport);
         let problem = unfit(&sides(&application, first), &application.1, &transport)
+            .map(str::to_owned)
             .or_else(|| unending(context, &application, &transport));
         if let Some(problem) = problem {
             return Err(app.error(problem));
@@ -319,17 +320,21 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     None
 }
 
-/// Why a flow might never end: its client waits for an answer to what partial reliability has given up.
-fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &TransportSpec) -> Option<&'static str> {
-    let is_partial =
-        transport.entry.build == Protocol::Sctp && transport.parameters.text("partial_reliability") != "none";
+/// Why a flow might never end: its client waits for an answer to what an association has given up.
+fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &TransportSpec) -> Option<String> {
+    let given = &transport.parameters;
+    let gives_up = match transport.entry.build {
+        Protocol::Sctp if given.text("partial_reliability") != "none" => "partial_reliability gives up",
+        Protocol::Sctp if given.duration("restart").is_some() => "a restart loses",
+        _ => return None,
+    };
     let asks = match entry.build {
         Build::Visit(_) => true,
         _ => entry.name == "requests" || parameters.get("request").is_some(),
     };
-    (is_partial && asks && context.until.is_none()).then_some(
-        "may wait for ever for an answer to what partial_reliability gives up; give the scenario an end: until = \"60 s\"",
-    )
+    (asks && context.until.is_none()).then(|| {
+        format!("may wait for ever for an answer to what {gives_up}; give the scenario an end: until = \"60 s\"")
+    })
 }
 
 /// Why an application cannot run over UDP.

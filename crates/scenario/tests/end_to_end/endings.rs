@@ -80,28 +80,25 @@ fn tcp_beside_multipath_tcp_can_be_captured() {
 /// Without an answer to what was given up a client waits for ever: the scenario must say for how long.
 #[test]
 fn who_may_wait_for_ever_needs_an_end() {
-    let transport = "{ kind = \"sctp\", partial_reliability = \"retransmissions\" }";
-    for app in [
-        "requests",
-        "page",
+    let apps = [
+        "{ kind = \"requests\", count = 3 }",
+        "{ kind = \"page\" }",
         "{ kind = \"download\", size = \"1 MB\", request = \"2 kB\" }",
         "{ kind = \"video\", duration = \"20 s\" }",
-    ] {
-        let app = if app.starts_with('{') {
-            app.to_owned()
-        } else {
-            format!("{{ kind = \"{app}\"{} }}", if app == "requests" { ", count = 3" } else { "" })
-        };
-        let scenario = point_to_point("loss = 0.2", &app, transport);
-        let refused = Scenario::load(&scenario, "", Vec::new(), None).expect_err("it has no end");
-        assert!(refused.key == "flow.0.app" && refused.problem.contains("until = \"60 s\""), "{refused}");
-        let outcome = play(&format!("until = \"20 s\"\n{scenario}"), 1);
-        assert!(number(&outcome.runs, "sim_s", 0) <= 20.0);
+    ];
+    let partial = "{ kind = \"sctp\", partial_reliability = \"retransmissions\" }";
+    for transport in [partial, "{ kind = \"sctp\", restart = \"50 ms\" }"] {
+        for app in apps {
+            let scenario = point_to_point("loss = 0.2", app, transport);
+            let refused = Scenario::load(&scenario, "", Vec::new(), None).expect_err("it has no end");
+            assert!(refused.key == "flow.0.app" && refused.problem.contains("until = \"60 s\""), "{refused}");
+            let outcome = play(&format!("until = \"20 s\"\n{scenario}"), 1);
+            assert!(number(&outcome.runs, "sim_s", 0) <= 20.0);
+        }
     }
     // What only one side sends ends with it.
-    for app in ["upload", "download"] {
-        let outcome =
-            play(&point_to_point("loss = 0.2", &format!("{{ kind = \"{app}\", size = \"100 kB\" }}"), transport), 1);
+    for app in ["{ kind = \"upload\", size = \"100 kB\" }", "{ kind = \"download\", size = \"100 kB\" }"] {
+        let outcome = play(&point_to_point("loss = 0.2", app, partial), 1);
         assert_eq!(number(&outcome.flows, "completed", 0), 1.0);
     }
 }
