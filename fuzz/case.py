@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import polars as pl
 
@@ -41,6 +42,12 @@ UNCOUTH = re.compile(
     r"|pydantic|duckdb\.|site-packages|object at 0x"
 )
 LONG = 3000
+MANY = 2000
+"""Rows of flows beyond which tables are not looked at: as dictionaries they would take more than the run did."""
+MOST_ROWS = 50_000
+"""Rows of a table that are looked at; only samples may be more."""
+BUSY = 100_000
+"""Events from which on a run is not repeated."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +136,10 @@ def _judge_run(scenario: _core.Scenario, rng: Random) -> Verdict:
         return Verdict("large")
     if first.failure is not None:
         return Verdict("finding", (f"the run failed: {first.failure[:500]}",))
-    found = invariants.violations({name: table(first, name).to_dicts() for name in TABLES}, scenario.json)
-    if not found and rng.random() < AGAIN:
+    if table(first, "flows").height > MANY:
+        return Verdict("large")
+    found = invariants.violations(_rows(first), scenario.json)
+    if not found and rng.random() < AGAIN and table(first, "runs")["events"][0] < BUSY:
         found = _differences(scenario, first)
     return Verdict("finding", tuple(found)) if found else Verdict("run")
 
@@ -146,6 +155,10 @@ def _run(scenarios: list[_core.Scenario], what: str, jobs: int = 1) -> list[_cor
 
     _core.run_many(scenarios, jobs=jobs, on_outcome=outcomes.__setitem__, on_tick=on_tick)
     return [outcomes[index] for index in range(len(scenarios))]
+
+
+def _rows(outcome: _core.Outcome) -> dict[str, list[dict[str, Any]]]:
+    return {name: table(outcome, name).head(MOST_ROWS).to_dicts() for name in TABLES}
 
 
 def _content(outcome: _core.Outcome, names: Sequence[str], *without: str) -> dict[str, str]:
@@ -165,8 +178,7 @@ def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
     if traced.failure is not None:
         return [*found, f"traced, the run failed: {traced.failure[:500]}"]
     found += _unlike("traced", plain, _content(traced, own, "run_id"))
-    rows = {name: table(traced, name).to_dicts() for name in TABLES}
-    found += [f"traced: {wrong}" for wrong in invariants.violations(rows, scenario.json)]
+    found += [f"traced: {wrong}" for wrong in invariants.violations(_rows(traced), scenario.json)]
     with tempfile.TemporaryDirectory() as folder:
         # Only QUIC has something to log.
         logs = f"{folder}/qlog" if '"kind":"quic"' in scenario.json else None
