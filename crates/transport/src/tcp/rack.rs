@@ -129,15 +129,22 @@ impl Rack {
             }
             self.judged += 1;
         }
-        while let Some(&(at, number)) = self.resent.front() {
+        // Copies that left at one time need not have left in the order of their data: one that nothing has overtaken does not
+        // hide another behind it.
+        let mut waiting = 0;
+        while let Some(&(at, number)) = self.resent.get(waiting)
+            && at + self.rtt + window <= now
+        {
             // Others were sent yet again since, or marked lost by the timer, and are further back in the queue.
-            if let Some(&sent) = board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT)) {
-                if self.due(&sent, window) > now {
-                    break;
-                }
+            let copy = board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT));
+            if copy.is_some_and(|sent| sent.order() >= self.newest) {
+                waiting += 1;
+                continue;
+            }
+            if copy.is_some() {
                 board.lose(number);
             }
-            self.resent.pop_front();
+            self.resent.remove(waiting);
         }
         self.last_due(board, window)
     }
