@@ -87,7 +87,7 @@ def judge(case: Case) -> Verdict:
     try:
         if case.kind == "study":
             return _judge_study(case, rng)
-        return _judge_run(load(case.text, file=FILE), rng)
+        return _judge_run(load(case.text, file=FILE), rng, case.kind)
     except VazaoError as error:
         if wrong := list(uncouth(str(error))):
             return Verdict("finding", tuple(wrong))
@@ -125,11 +125,13 @@ def _judge_study(case: Case, rng: Random) -> Verdict:
     # All scenarios of a large study take longer to read than most runs.
     part = study.model_copy(update={"parts": [rng.choice(study.parts)]})
     small = [scenario for scenario in plan(part, "quick").runnable if seconds(scenario) < LONGEST]
-    return _judge_run(rng.choice(small), rng) if small else Verdict("large")
+    return _judge_run(rng.choice(small), rng, "study") if small else Verdict("large")
 
 
-def _judge_run(scenario: _core.Scenario, rng: Random) -> Verdict:
-    if seconds(scenario) > LONGEST and scenario.work()[2] == 0:
+def _judge_run(scenario: _core.Scenario, rng: Random, kind: str) -> Verdict:
+    guests = scenario.work()[2]
+    # Guests take seconds each, and as long as they like: they are a kind of their own.
+    if (guests and kind != "guests") or (not guests and seconds(scenario) > LONGEST):
         return Verdict("large")
     [first] = _run([scenario], "run once")
     if first.not_run is not None:

@@ -260,7 +260,7 @@ def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
             node = link["target"] if is_ahead else link["source"]
             for index, way in enumerate(WAYS if is_ahead else WAYS[::-1]):
                 ways[index] += _seconds(link[way]["delay"])
-        least[row["flow"]] = ways
+        least[row["flow"]] = list(map(min, ways, least.get(row["flow"], ways)))
     for row in tables["flows"]:
         ways = least.get(row["flow"], [0.0, 0.0])
         for column, time in (("owd_p50_s", min(ways)), ("rtt_p50_s", sum(ways)), ("rtt_mean_s", sum(ways))):

@@ -114,7 +114,10 @@ impl Item {
 
 impl Table {
     fn child(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        // What TOML wants in quotes is shown in quotes.
+        let is_bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        let key = if is_bare { key.to_owned() } else { format!("{key:?}") };
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
     }
 
     pub fn error(&self, problem: impl Into<String>) -> ScenarioError {

@@ -251,7 +251,9 @@ impl Association {
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let data = if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER };
-        self.timer.min(self.rx.due()).min(data).min(self.crash)
+        // Reading what a closed association has left opens a window that nobody is to hear of.
+        let answer = if self.state == State::Closed { Time::NEVER } else { self.rx.due() };
+        self.timer.min(answer).min(data).min(self.crash)
     }
 
     /// Whether data, and with it heartbeats, may be under way.
