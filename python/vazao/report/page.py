@@ -28,7 +28,8 @@ from . import network
 CSS = {"reproduced": "reproduced", "differs": "differs", "not testable here": "open"}
 """Verdict to CSS class, in the order in which they are counted."""
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True})
+# Pictures of a stranger would be fetched from wherever it says.
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True}).disable("image")
 
 
 def markdown(text: str) -> Markup:

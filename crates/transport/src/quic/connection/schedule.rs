@@ -9,6 +9,7 @@ use crate::mptcp::scheduler::{Decision, Scheduler, Situation, fastest};
 use crate::quic::frame::StreamFrame;
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
+use crate::quic::stream::Turn;
 use crate::quic::stream::stamp;
 use vazao_congestion::Sibling;
 use vazao_engine::Ecn;
@@ -246,8 +247,11 @@ impl Connection {
         };
         let Spread { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.spread;
         let streams = &self.streams;
-        let first = streams.ready.first().and_then(|turn| streams.map.get(&turn.2));
-        let repeats = first.is_some_and(|first| first.out.is_repeating());
+        let is_repeating = |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_repeating());
+        // Where the peer's window is shut, what was lost may be all that opens it again, whichever stream comes first.
+        let is_shut = streams.data_sent >= streams.peer_limit;
+        let repeats =
+            streams.ready.first().is_some_and(is_repeating) || is_shut && streams.ready.iter().any(is_repeating);
         debug_assert_eq!(streams.waiting, streams.ready.iter().map(|turn| streams.map[&turn.2].out.unsent()).sum());
         let waiting = if repeats { 0 } else { streams.waiting };
         let bare = waiting == 0;
