@@ -140,6 +140,15 @@ def test_text_of_the_study_is_text_not_markup(tmp_path: Path) -> None:
     assert attack not in written
 
 
+def test_a_page_fetches_no_pictures(tmp_path: Path) -> None:
+    picture = "![seen](https://elsewhere.example/seen.png)"
+    text = synthetic.TEXT.replace("What do the windows look like?", picture)
+    assert picture in text
+    written = report.html(synthetic.study(text), synthetic.store(tmp_path), synthetic.FINDINGS)
+    assert 'src="https://elsewhere.example' not in written
+    assert "elsewhere.example" in written
+
+
 def test_a_table_of_the_study_stands_below_the_verdicts(html: str) -> None:
     start = html.index('id="table-best"')
     assert html.index('id="summary"') < start < html.index('id="setting"')
