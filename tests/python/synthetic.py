@@ -18,6 +18,22 @@ SETTINGS = ["historic", "modern"]
 RATES = {"1.5 Mbps": 1.5e6, "10 Mbps": 1e7, "100 Mbps": 1e8, "250 Mbps": 2.5e8, "550 Mbps": 5.5e8, "1 Gbps": 1e9}
 REPLICATIONS = 5
 
+SMALL = """
+[study]
+name = "small"
+title = "Small"
+[scenario]
+network = { topology = "point-to-point", link = { rate = "10 Mbps", delay = "1 ms" } }
+flow = [{ app = { kind = "upload", size = "10 kB" } }]
+[design]
+kind = "factorial"
+[[factor]]
+name = "rate"
+sets = "network.link.rate"
+levels = ["1 Mbps", "10 Mbps"]
+"""
+"""A study of two short runs, to which a test adds questions."""
+
 TEXT = """
 [study]
 name = "invented"

@@ -4,27 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from synthetic import SMALL
 from vazao import StudyError, campaign, load_study
 from vazao.rehearsal import rehearse
 from vazao.study import built_in_studies, parse_study
 
-STUDY = """
-[study]
-name = "small"
-title = "Small"
-
-[scenario]
-network = { topology = "point-to-point", link = { rate = "10 Mbps", delay = "1 ms" } }
-flow = [{ app = { kind = "upload", size = "10 kB" } }]
-
-[design]
-kind = "factorial"
-
-[[factor]]
-name = "rate"
-sets = "network.link.rate"
-levels = ["1 Mbps", "10 Mbps"]
-
+STUDY = (
+    SMALL
+    + """
 [[view]]
 name = "times"
 sql = "SELECT rate, rate_bps, completion_s FROM runs JOIN flows USING (run_id)"
@@ -48,6 +35,7 @@ reported = "of course"
 sql = "SELECT max(completion_s) AS slow, min(completion_s) AS quick, quick < slow AS holds FROM flows"
 measured = "{quick:.3f} s against {slow:.3f} s"
 """
+)
 
 
 def test_a_sound_study_passes(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from command import Vazao, caller, program, vazao
+from synthetic import SMALL
 from vazao import ResultsError, Store, StudyError, campaign, database, findings, terminal
 from vazao.enclosure import Enclosure, Limits
 from vazao.figures import Drawing, drawing, files
@@ -21,21 +22,6 @@ from vazao.files import MOST_BYTES
 from vazao.parts import TABLES
 from vazao.rehearsal import Stage
 from vazao.study import Study, parse_study
-
-HEAD = """
-[study]
-name = "small"
-title = "Small"
-[scenario]
-network = { topology = "point-to-point", link = { rate = "10 Mbps", delay = "1 ms" } }
-flow = [{ app = { kind = "upload", size = "10 kB" } }]
-[design]
-kind = "factorial"
-[[factor]]
-name = "rate"
-sets = "network.link.rate"
-levels = ["1 Mbps", "10 Mbps"]
-"""
 
 WRITES = [
     "EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'",
@@ -77,13 +63,13 @@ READS = [
 
 @pytest.fixture
 def small() -> Study:
-    return parse_study(HEAD, "small.toml")
+    return parse_study(SMALL, "small.toml")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results directory to be copied."""
-    return campaign.run(parse_study(HEAD, "small.toml"), out=tmp_path_factory.mktemp("finished") / "results").directory
+    return campaign.run(parse_study(SMALL, "small.toml"), out=tmp_path_factory.mktemp("finished") / "results").directory
 
 
 @pytest.fixture
@@ -114,7 +100,7 @@ def test_checking_a_study_neither_reads_nor_writes(sql: str, tmp_path: Path) -> 
     pl.DataFrame({"a": [1]}).write_parquet(secret)
     for table in asked(sql.format(out=out, secret=secret)):
         with pytest.raises(StudyError) as error:
-            campaign.run(parse_study(HEAD + table, "small.toml"), out=tmp_path / "results")
+            campaign.run(parse_study(SMALL + table, "small.toml"), out=tmp_path / "results")
         assert "small.toml" in str(error.value) or "figure f" in str(error.value)
     assert sorted(tmp_path.iterdir()) == [secret]
 
@@ -184,7 +170,7 @@ def test_a_question_ends_with_its_time_or_its_memory(sql: str, small: Study, mon
 
 def test_checking_an_endless_study_is_one_message(tmp_path: Path) -> None:
     study = tmp_path / "small.toml"
-    study.write_text(HEAD + asked(BOMBS[0])[3])
+    study.write_text(SMALL + asked(BOMBS[0])[3])
     answer = vazao("check", study, VAZAO_QUERY_SECONDS="4")
     assert answer.code == 2
     assert answer.err == (
@@ -224,8 +210,8 @@ def test_the_enclosed_database_writes_nothing_and_holds_no_file_of_its_parent(tm
 def test_a_view_is_called_by_a_name(name: str, results: Path) -> None:
     text = f'[[view]]\nname = {json.dumps(name)}\nsql = "SELECT 1 AS a"\n'
     with pytest.raises(StudyError, match="view"):
-        parse_study(HEAD + text, "small.toml")
-    (results / "study.toml").write_text(HEAD + text)
+        parse_study(SMALL + text, "small.toml")
+    (results / "study.toml").write_text(SMALL + text)
     with pytest.raises(ResultsError, match="view"):
         Store(results).query("SELECT 1")
 
@@ -314,7 +300,7 @@ def _tree(path: Path) -> dict[str, bytes]:
 def _with_figure(results: Path) -> Path:
     sql = "SELECT rate_bps, completion_s FROM runs JOIN flows USING (run_id)"
     figure = f'[[figure]]\nid = "f"\ntitle = "f"\nsql = "{sql}"\nx = "rate_bps"\ny = "completion_s"\n'
-    (results / "study.toml").write_text(HEAD + figure)
+    (results / "study.toml").write_text(SMALL + figure)
     return results
 
 
@@ -443,7 +429,7 @@ def test_output_to_a_full_device_is_one_message(arguments: list[str], results: P
 def test_a_figure_is_drawn_or_refused_in_words(x: str, y: str, kind: str, results: Path) -> None:
     sql = json.dumps(f"SELECT {x} AS a, {y} AS b, {x} AS c FROM runs")
     told = f'kind = "{kind}"\nsql = {sql}\nx = "a"\ny = "b"\ncolor = "c"\n'
-    study = parse_study(HEAD + f'[[figure]]\nid = "f"\ntitle = "t"\n{told}', "small.toml")
+    study = parse_study(SMALL + f'[[figure]]\nid = "f"\ntitle = "t"\n{told}', "small.toml")
     try:
         one = drawing(study, Store(results), study.figures[0])
     except StudyError as error:
@@ -462,7 +448,7 @@ def test_a_title_is_drawn_whatever_it_says(text: str, key: str, results: Path) -
     told = {"id": "f", "title": "t", "sql": "SELECT rate_bps AS a, 1 AS b, rate AS c FROM runs"}
     told |= {"x": "a", "y": "b", "color": "c", "kind": "point"} | {key: text}
     lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items())
-    study = parse_study(f"{HEAD}[[figure]]\n{lines}", "small.toml")
+    study = parse_study(f"{SMALL}[[figure]]\n{lines}", "small.toml")
     assert files(drawing(study, Store(results), study.figures[0]))["pdf"].startswith(b"%PDF")
 
 
@@ -470,7 +456,7 @@ def test_a_title_is_drawn_whatever_it_says(text: str, key: str, results: Path) -
 def test_a_figure_names_plain_columns(column: str, results: Path) -> None:
     lines = f'id = "f"\ntitle = "t"\nsql = "SELECT 1"\nx = {json.dumps(column)}\ny = "b"\n'
     with pytest.raises(StudyError, match=r"is no name|is not a column|the figure's statistics have"):
-        _draw(parse_study(f"{HEAD}[[figure]]\n{lines}", "small.toml"), results)
+        _draw(parse_study(f"{SMALL}[[figure]]\n{lines}", "small.toml"), results)
 
 
 def _draw(study: Study, results: Path) -> Drawing:
@@ -487,7 +473,7 @@ def test_a_text_reaches_the_terminal_as_a_text(results: Path, capsys: pytest.Cap
     assert not {"\x1b", "\x07", "\x9b", "\r", "\u202e"} & set(told)
     assert "[red]x[/]" in told
     study = results / "study.toml"
-    study.write_text(HEAD + f"\n[[table]]\nid = 't'\ntitle = {json.dumps(hostile)}\nsql = 'SELECT \\u001b[2J'\n")
+    study.write_text(SMALL + f"\n[[table]]\nid = 't'\ntitle = {json.dumps(hostile)}\nsql = 'SELECT \\u001b[2J'\n")
     (results / "manifest.json").write_text((results / "manifest.json").read_text().replace("quick", "\\u001b[2J"))
     for arguments in (["show", results], ["check", study], ["sql", results, "SELECT chr(27) || '[2J' AS a"]):
         answer = vazao(*arguments)
@@ -499,7 +485,7 @@ def test_a_text_reaches_the_terminal_as_a_text(results: Path, capsys: pytest.Cap
 )
 def test_a_text_of_a_finding_is_no_program(text: str, small: Study) -> None:
     told = f'[[finding]]\nid = "f"\nclaim = "c"\nsql = "SELECT true AS holds, 1000000000 AS x"\nmeasured = "{text}"\n'
-    study = parse_study(HEAD + told, "small.toml")
+    study = parse_study(SMALL + told, "small.toml")
     with pytest.raises(StudyError, match="finding 'f'"):
         findings.evaluate(study, Stage(study))
 

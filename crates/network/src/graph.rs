@@ -82,11 +82,6 @@ impl Graph {
         self.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str())
     }
 
-    /// The links at `node`: for a host, its interfaces in order.
-    pub fn interfaces(&self, node: usize) -> Vec<usize> {
-        (0..self.links.len()).filter(|&i| self.links[i].source == node || self.links[i].target == node).collect()
-    }
-
     /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface. [`Routing`] does it faster
     /// for many.
     ///

@@ -11,30 +11,36 @@ const VARIABLE: &str = "VAZAO_MEMORY";
 /// Of what the machine has left, so much in a hundred may be taken.
 const SHARE: u64 = 80;
 
-/// The most bytes that this process may have; nothing where nobody says what there is.
+/// The most bytes that this process may have, and how many it had when that was found out.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit(Option<u64>);
+pub struct Limit {
+    /// None where nobody says what there is.
+    most: Option<u64>,
+    taken: u64,
+}
 
 impl Limit {
     /// What holds from now on. Raises `ScenarioError` for a variable that is no size.
     pub fn now() -> PyResult<Limit> {
-        match std::env::var(VARIABLE) {
+        let taken = resident().unwrap_or(0);
+        let most = match std::env::var(VARIABLE) {
             Ok(text) => match text.parse::<Bytes>() {
-                Ok(bytes) => Ok(Limit(Some(bytes.get()))),
-                Err(problem) => Err(InputError::new_err(format!("{VARIABLE}: {problem}"))),
+                Ok(bytes) => Some(bytes.get()),
+                Err(problem) => return Err(InputError::new_err(format!("{VARIABLE}: {problem}"))),
             },
-            Err(_) => Ok(Limit(available().map(|free| resident().unwrap_or(0) + free / 100 * SHARE))),
-        }
+            Err(_) => available().map(|free| taken + free / 100 * SHARE),
+        };
+        Ok(Limit { most, taken })
     }
 
-    /// Bytes that a scenario may still take.
+    /// Bytes that could still be taken then.
     pub fn left(self) -> Option<u64> {
-        self.0.map(|most| most.saturating_sub(resident().unwrap_or(0)))
+        self.most.map(|most| most.saturating_sub(self.taken))
     }
 
     /// Raises `RunError` when more is taken.
     pub fn check(self) -> PyResult<()> {
-        match (self.0, resident()) {
+        match (self.most, resident()) {
             (Some(most), Some(taken)) if taken > most => {
                 let [taken, most] = [taken, most].map(|bytes| bytes as f64 / 1e9);
                 Err(RunError::new_err(format!(

@@ -97,7 +97,7 @@ impl Files {
 
 /// What the threads that run share with the one that waits.
 #[derive(Default)]
-struct Desk {
+struct Shared {
     /// That all shall end.
     stop: Arc<AtomicBool>,
     /// The time of a run that is alone, in nanoseconds.
@@ -106,15 +106,20 @@ struct Desk {
     threads: Threads,
 }
 
-impl Desk {
+impl Shared {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
 
 /// Runs one scenario; a panic inside is a bug and becomes the outcome's failure.
-fn run_one(scenario: &Scenario, run_id: &str, desk: &Desk, directories: &Directories) -> Result<PyOutcome, Stopped> {
-    let Desk { stop, clock, threads } = desk;
+fn run_one(
+    scenario: &Scenario,
+    run_id: &str,
+    shared: &Shared,
+    directories: &Directories,
+) -> Result<PyOutcome, Stopped> {
+    let Shared { stop, clock, threads } = shared;
     let started = Instant::now();
     let mut captures = Files::new(&directories.pcap, "pcapng");
     let mut logs = Files::new(&directories.qlog, "sqlog");
@@ -139,7 +144,7 @@ fn run_one(scenario: &Scenario, run_id: &str, desk: &Desk, directories: &Directo
         Ok(Err(Stopped::Guest(problem))) => (Outcome::default(), Some(problem), None),
         Ok(Err(Stopped::NotRun(problem))) => (Outcome::default(), None, Some(problem)),
         Ok(Err(stopped)) => return Err(stopped),
-        Err(_) if desk.is_stopped() => return Err(Stopped::Cancelled),
+        Err(_) if shared.is_stopped() => return Err(Stopped::Cancelled),
         Err(panic) => (Outcome::default(), Some(failure(run_id, &*panic)), None),
     };
     add_wall_time(&mut tables.runs, started.elapsed().as_secs_f64());
@@ -202,7 +207,7 @@ const TICK: Duration = Duration::from_millis(50);
 fn attend(
     py: Python<'_>,
     messages: &Mutex<mpsc::Receiver<Message>>,
-    desk: &Desk,
+    shared: &Shared,
     limit: Limit,
     mut on_message: impl FnMut(usize, PyOutcome) -> PyResult<()>,
     mut on_tick: impl FnMut() -> PyResult<()>,
@@ -222,8 +227,8 @@ fn attend(
             ended = step.and_then(|()| on_tick()).and_then(|()| py.check_signals()).and_then(|()| limit.check());
         }
         if ended.is_err() {
-            desk.stop.store(true, Ordering::Relaxed);
-            desk.threads.interrupt(py);
+            shared.stop.store(true, Ordering::Relaxed);
+            shared.threads.interrupt(py);
         }
     }
 }
@@ -242,26 +247,26 @@ pub fn run(
 ) -> PyResult<PyOutcome> {
     let directories = Directories { pcap, qlog };
     let limit = Limit::now()?;
-    let desk = Arc::new(Desk::default());
+    let shared = Arc::new(Shared::default());
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let job = scenario.get();
-    let (inner, run_id, shared) = (job.inner.clone(), job.run_id.clone(), desk.clone());
+    let (inner, run_id, theirs) = (job.inner.clone(), job.run_id.clone(), shared.clone());
     let worker = std::thread::spawn(move || {
-        let _ = sender.send((0, run_one(&inner, &run_id, &shared, &directories)));
+        let _ = sender.send((0, run_one(&inner, &run_id, &theirs, &directories)));
     });
     let mut result = None;
     let ended = attend(
         py,
         &receiver,
-        &desk,
+        &shared,
         limit,
         |_, outcome| {
             result = Some(outcome);
             Ok(())
         },
         || {
-            let seconds = Duration::from_nanos(desk.clock.load(Ordering::Relaxed)).as_secs_f64();
+            let seconds = Duration::from_nanos(shared.clock.load(Ordering::Relaxed)).as_secs_f64();
             on_tick.as_ref().map_or(Ok(()), |tell| tell.call1((seconds,)).map(drop))
         },
     );
@@ -282,7 +287,7 @@ pub fn run_many(
     on_tick: Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let limit = Limit::now()?;
-    let desk = Arc::new(Desk::default());
+    let shared = Arc::new(Shared::default());
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let work: Vec<(usize, Scenario, String)> =
@@ -291,14 +296,14 @@ pub fn run_many(
         .num_threads(jobs.max(1))
         .build()
         .map_err(|e| RunError::new_err(format!("{jobs} threads cannot be started: {e}")))?;
-    let shared = desk.clone();
+    let theirs = shared.clone();
     let worker = std::thread::spawn(move || {
         pool.scope_fifo(|scope| {
             for (index, scenario, run_id) in &work {
-                let (sender, desk) = (sender.clone(), &shared);
+                let (sender, shared) = (sender.clone(), &theirs);
                 scope.spawn_fifo(move |_| {
-                    if !desk.is_stopped() {
-                        let _ = sender.send((*index, run_one(scenario, run_id, desk, &Directories::default())));
+                    if !shared.is_stopped() {
+                        let _ = sender.send((*index, run_one(scenario, run_id, shared, &Directories::default())));
                     }
                 });
             }
@@ -307,7 +312,7 @@ pub fn run_many(
     let ended = attend(
         py,
         &receiver,
-        &desk,
+        &shared,
         limit,
         |index, outcome| on_outcome.call1((index, outcome)).map(drop),
         || on_tick.call0().map(drop),

@@ -2,7 +2,7 @@
 
 use crate::address::{Addresses, initial_sequences};
 use crate::datagrams;
-use crate::flow::{FlowSpec, Routes};
+use crate::flow::{FlowSpec, Routes, guests};
 use crate::guests::{Guests, Way};
 use crate::library::Libraries;
 use crate::machine::Machine;
@@ -422,8 +422,7 @@ fn effort(stack: Stack) -> f64 {
 pub fn estimate(scenario: &Scenario) -> Work {
     let graph = &scenario.graph;
     let mut offered = vec![0.0; graph.links.len()];
-    let guests = Cast::new(scenario, false).map_or(0, |cast| cast.guests.len());
-    let mut work = Work { guests, ..Work::default() };
+    let mut work = Work { guests: guests(&Routing::new(graph), &scenario.flows), ..Work::default() };
     for flow in &scenario.flows {
         // The first connection of a visit counts for all.
         if flow.part > 0 {

@@ -7,6 +7,7 @@ use crate::stack::Stack;
 use crate::transport::{Extensions, Protocol, TransportSpec, parameters_json, read_transport};
 use crate::ways;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, Sides, Streams, Visit};
 use vazao_engine::registry::{Entry, Kind, Parameters, Value, find};
@@ -99,12 +100,20 @@ pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSp
     for (group, item) in item.into_list().into_iter().enumerate() {
         flows.read(group, item.into_table()?)?;
     }
-    let (guests, bytes) = memory::of_guests(&flows.all);
-    context.budget.take(guests, "hosts that are guests", bytes).map_err(|problem| whole.error(problem))?;
+    let guests = guests(&context.routing, &flows.all) as u64;
+    context.budget.take(guests, "hosts that are guests", memory::GUEST).map_err(|problem| whole.error(problem))?;
     if flows.all.is_empty() {
         return Err(whole.error("is empty; write one [[flow]] table for each flow, and let one arrive before the end"));
     }
     Ok(flows.all)
+}
+
+/// How many hosts are guests.
+pub(crate) fn guests(routing: &Routing<'_>, flows: &[FlowSpec]) -> usize {
+    let ends = flows.iter().flat_map(|flow| flow.transport.stacks.into_iter().zip([&flow.client, &flow.server]));
+    let guests = ends.filter(|(stack, _)| *stack == Stack::Linux);
+    let host = |address: &String| routing.address(address).expect("an end was checked when its flow was read").0;
+    guests.map(|(_, address)| host(address)).collect::<BTreeSet<_>>().len()
 }
 
 /// The flows read so far.

@@ -3,7 +3,6 @@
 //! An estimate from above for transfers that fill their windows, which tests hold to measurements (`tests/python/test_memory.py`).
 //! What it lets pass may still grow with its queues, buffers and time series: that is watched by whoever runs it.
 
-use crate::flow::FlowSpec;
 use crate::stack::Stack;
 use crate::transport::{Protocol, TransportSpec};
 use std::cell::Cell;
@@ -12,7 +11,7 @@ use std::cell::Cell;
 pub(crate) const LINK: u64 = 14_000;
 
 /// Bytes of a guest's process.
-const GUEST: u64 = 100_000_000;
+pub(crate) const GUEST: u64 = 100_000_000;
 
 /// Bytes that may still be taken.
 #[derive(Clone, Debug)]
@@ -58,15 +57,6 @@ pub(crate) fn of_flow(transport: &TransportSpec) -> u64 {
         Protocol::Quic => 32_000 + streams(1_300),
     };
     ends + if transport.stacks.contains(&Stack::Quinn) { 160_000 } else { 0 }
-}
-
-/// Bytes of the processes of all hosts that are guests.
-pub(crate) fn of_guests(flows: &[FlowSpec]) -> (u64, u64) {
-    let host = |address: &str| address.rsplit_once('.').map_or(address, |(host, _)| host).to_owned();
-    let ends = flows.iter().flat_map(|flow| [(&flow.client, flow, 0), (&flow.server, flow, 1)]);
-    let guests = ends.filter(|(_, flow, side)| flow.transport.stacks[*side] == Stack::Linux);
-    let hosts: std::collections::BTreeSet<String> = guests.map(|(address, ..)| host(address)).collect();
-    (hosts.len() as u64, GUEST)
 }
 
 fn in_words(bytes: u64) -> String {

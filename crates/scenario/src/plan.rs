@@ -81,7 +81,7 @@ fn host(
              and `vazao kernel list` says what there is"
         )
     })?;
-    let links = scenario.graph.interfaces(node).len();
+    let links = vazao_network::Routing::new(&scenario.graph).interfaces(node).len();
     let mut plan = String::new();
     write_host(&mut plan, scenario, addresses, node, &ends).expect("a string takes everything");
     let seed = Stream::new(scenario.seed, &format!("guest/{name}")).bits() >> 32;
