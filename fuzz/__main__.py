@@ -19,6 +19,8 @@ from fuzz.worker import Worker
 
 TURNS = ("valid", "mutant", "valid", "mutant", "study")
 """Kinds in the order in which they take turns."""
+WRITTEN = 5
+"""Findings of one class that are printed and written."""
 SHRINKING = 60.0
 """Seconds for making one finding small."""
 
@@ -73,14 +75,14 @@ class Hunt:
         worker.close()
 
     def _find(self, worker: Worker, case: Case, verdict: Verdict) -> None:
-        """Print and write what is wrong, each class of it made small the first time that it is seen."""
+        """Print and write what is wrong: the first of a class made small, a few more as they are, for a class may have two causes."""
         for label, wrong in {signature(wrong): wrong for wrong in verdict.wrong}.items():
             with self._lock:
                 self.found[label] += 1
-                is_new = self.found[label] == 1
-            if is_new:
+                known = self.found[label]
+            if known <= WRITTEN:
                 print(f"{case.kind} {case.seed}: {wrong}", flush=True)
-                self._write(case, label, wrong, self._shrunk(worker, case, label))
+                self._write(case, label, wrong, self._shrunk(worker, case, label) if known == 1 else case.text)
 
     def _write(self, case: Case, label: str, wrong: str, text: str) -> None:
         self._out.mkdir(parents=True, exist_ok=True)

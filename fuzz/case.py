@@ -89,9 +89,11 @@ def judge(case: Case) -> Verdict:
             return _judge_study(case, rng)
         return _judge_run(load(case.text, file=FILE), rng, case.kind)
     except VazaoError as error:
-        if wrong := list(uncouth(str(error))):
+        # A run that is stopped for the memory it takes has been accepted: there is no key to name.
+        stopped = isinstance(error, _core.RunError)
+        if wrong := uncouth(str(error)) + ([] if stopped else unplaced(str(error))):
             return Verdict("finding", tuple(wrong))
-        return Verdict("refused")
+        return Verdict("large" if stopped else "refused")
     except EndlessError as stopped:
         return Verdict("finding", (f"endless: {stopped}",))
     except BaseException as error:
@@ -99,7 +101,7 @@ def judge(case: Case) -> Verdict:
 
 
 def uncouth(message: str) -> list[str]:
-    """What is wrong with a message about a wrong file."""
+    """What is wrong with the words of a message."""
     wrong = []
     if found := UNCOUTH.search(message):
         wrong.append(f"a message has {found.group()!r}: {message[:300]!r}")
@@ -107,12 +109,15 @@ def uncouth(message: str) -> list[str]:
         wrong.append(f"a message has control characters: {message[:300]!r}")
     if any(letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" for letter in message):
         wrong.append(f"a message changes the direction of writing: {message[:300]!r}")
-    # Of a study's combination of levels the part and the levels come first.
-    if not re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message):
-        wrong.append(f"a message without file and key: {message[:300]!r}")
     if len(message) > LONG:
         wrong.append(f"a message of {len(message)} characters: {message[:100]!r}")
     return wrong
+
+
+def unplaced(message: str) -> list[str]:
+    """What is wrong with a refusal that does not say where; of a study's combination, the part and the levels come first."""
+    said = re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message)
+    return [] if said else [f"a message without file and key: {message[:300]!r}"]
 
 
 seconds = Pace().seconds

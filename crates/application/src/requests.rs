@@ -132,7 +132,7 @@ impl Client {
             self.ready.pop();
             self.ask(now);
         }
-        self.written += stream.write(self.offered - self.written);
+        write_whole(stream, &mut self.written, self.offered);
         if !self.asking && !self.messages.are_under_way() {
             stream.close();
             self.finished = true;
@@ -176,6 +176,16 @@ impl Client {
     }
 }
 
+/// Goes on with what was offered; where all of it is written, a request or a response ends.
+fn write_whole(stream: &mut impl ByteStream, written: &mut u64, offered: u64) {
+    if *written < offered {
+        *written += stream.write(offered - *written);
+        if *written == offered {
+            stream.end_message();
+        }
+    }
+}
+
 impl Server {
     #[inline(never)]
     pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
@@ -184,9 +194,7 @@ impl Server {
             self.offered += self.responses.next();
             self.awaited += self.requests.next();
         }
-        if self.written < self.offered {
-            self.written += stream.write(self.offered - self.written);
-        }
+        write_whole(stream, &mut self.written, self.offered);
     }
 
     /// Bytes of responses, once the client has closed.

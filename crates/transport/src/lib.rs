@@ -32,6 +32,8 @@ pub trait Stream {
     fn write(&mut self, bytes: u64) -> u64;
     /// What is offered next is a message of so many bytes: for protocols that know messages.
     fn begin_message(&mut self, _bytes: u64) {}
+    /// What was written ends a message, however short: for protocols that know messages.
+    fn end_message(&mut self) {}
     /// How much was written and not yet sent, where that is known; else 0.
     fn unsent(&self) -> u64 {
         0
@@ -56,6 +58,9 @@ impl<S: Stream + ?Sized> Stream for Box<S> {
     }
     fn begin_message(&mut self, bytes: u64) {
         (**self).begin_message(bytes);
+    }
+    fn end_message(&mut self) {
+        (**self).end_message();
     }
     fn unsent(&self) -> u64 {
         (**self).unsent()

@@ -34,6 +34,15 @@ fn a_slow_reader_reads_what_a_closed_connection_has_left() {
 
 /// Half of what a server needs to hear is given up, and without heartbeats nothing happens any more.
 #[test]
+fn a_response_ends_where_no_message_is_full() {
+    // 10 000 bytes in messages of 39: the last one has 16, and no close of the association ends it.
+    let app = r#"{ kind = "download", size = "10 kB", request = "100 B", message = "39 B" }"#;
+    let outcome = play(&point_to_point("", app, "\"sctp\""), 1);
+    let value = |name| number(&outcome.flows, name, 0);
+    assert_eq!((value("app_bytes"), value("completed"), value("intact")), (1e4, 1.0, 1.0));
+}
+
+#[test]
 fn looking_at_queues_keeps_no_run_going() {
     let transport = "{ kind = \"sctp\", partial_reliability = \"timed\", lifetime = \"1 ms\", heartbeat = \"0 s\" }";
     let link = "loss = { kind = \"list\", packets = [3, 4, 5, 6, 7, 8, 9, 10] }";
@@ -101,6 +110,18 @@ fn who_may_wait_for_ever_needs_an_end() {
     for app in ["{ kind = \"upload\", size = \"100 kB\" }", "{ kind = \"download\", size = \"100 kB\" }"] {
         let outcome = play(&point_to_point("loss = 0.2", app, partial), 1);
         assert_eq!(number(&outcome.flows, "completed", 0), 1.0);
+    }
+}
+
+/// Asking every 37 us whether the peer is there would fill the line 10 times over; what is under way asks already.
+#[test]
+fn keeping_a_connection_alive_does_not_drown_it() {
+    for more in ["", ", multipath = true, cc = \"lia\""] {
+        let transport = format!("{{ kind = \"quic\", keep_alive = \"37 us\"{more} }}");
+        let outcome = play(&point_to_point("", "{ kind = \"upload\", size = \"100 kB\" }", &transport), 1);
+        let value = |name| number(&outcome.flows, name, 0);
+        assert_eq!((value("completed"), value("packets_lost")), (1.0, 0.0), "{more}");
+        assert!(value("packets_sent") < 400.0, "{more}: {}", value("packets_sent"));
     }
 }
 

@@ -42,14 +42,16 @@ impl Connection {
             self.change_at = self.next_change();
         }
         if self.keep_at <= now {
-            // Once: what is under way keeps it alive as well.
+            // Once, and where nothing waits for an answer: what is under way keeps it alive as well, and is asked after as
+            // often as its probe timeout allows, however often this timer runs.
             self.keep_at = Time::NEVER;
+            let is_quiet = |path: &Path| path.recovery.spaces[Space::Data as usize].eliciting == 0;
             if self.paths.len() > 1 {
                 // Each path by itself (RFC 10069 section 5.9).
-                for path in self.paths.iter_mut().filter(|path| path.stage == Stage::Open) {
+                for path in self.paths.iter_mut().filter(|path| path.stage == Stage::Open && is_quiet(path)) {
                     (path.probe_space, path.probes) = (Space::Data, path.probes.max(1));
                 }
-            } else if self.progress.confirmed {
+            } else if self.progress.confirmed && is_quiet(&self.paths[0]) {
                 self.frames.push_back(Frame::Ping);
             }
         }

@@ -379,6 +379,10 @@ impl Stream for Association {
         self.tx.make_room(bytes);
     }
 
+    fn end_message(&mut self) {
+        self.tx.backlog.end_message();
+    }
+
     fn unsent(&self) -> u64 {
         self.tx.backlog.written - self.tx.backlog.cut
     }
