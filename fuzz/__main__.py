@@ -75,7 +75,7 @@ class Hunt:
         worker.close()
 
     def _find(self, worker: Worker, case: Case, verdict: Verdict) -> None:
-        """Print and write what is wrong: the first of a class made small, a few more as they are, for a class may have two causes."""
+        """Print and write what is wrong: the first of a class made small, a few more as they are."""
         for label, wrong in {signature(wrong): wrong for wrong in verdict.wrong}.items():
             with self._lock:
                 self.found[label] += 1

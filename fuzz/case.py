@@ -115,7 +115,7 @@ def uncouth(message: str) -> list[str]:
 
 
 def unplaced(message: str) -> list[str]:
-    """What is wrong with a refusal that does not say where; of a study's combination, the part and the levels come first."""
+    """What is wrong with a refusal that does not say where; of a study, the part and the levels come first."""
     said = re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message)
     return [] if said else [f"a message without file and key: {message[:300]!r}"]
 

@@ -255,8 +255,14 @@ class Outcome:
     @property
     def not_run(self) -> str | None:
         """Why it was not run at all, if what it needs is not there; its tables are then empty."""
-    def table(self, name: str) -> Any:
-        """Rows of "runs", "flows", "paths", "links" or "samples": anything that reads Arrow streams takes them."""
+    def table(self, name: str) -> Table:
+        """Rows of "runs", "flows", "paths", "links" or "samples"."""
+
+class Table:
+    """Rows that anything that reads Arrow streams takes: at once, or batch by batch as they come from disk."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int: ...
 
 def packets(path: str) -> Any:
     """The packets of a pcapng file, one row each: anything that reads Arrow streams takes them.

@@ -31,6 +31,7 @@ SEED = pl.Int64()
 
 FLUSH_SECONDS = 0.5
 FLUSH_RUNS = 256
+FLUSH_SAMPLES = 2_000_000
 """A finished run is on disk at most so long after it ended, and a batch holds at most so many."""
 
 
@@ -249,6 +250,7 @@ class _Batch:
     writer: Writer
     rows_of: dict[str, list[PlannedRun]]
     outcomes: list[tuple[_core.Scenario, _core.Outcome]] = field(default_factory=list)
+    samples: list[_core.Table] = field(default_factory=list)
     since: float = 0.0
     not_run: dict[str, str] = field(default_factory=dict)
     """Why scenarios, by their run_id, could not be run."""
@@ -260,20 +262,23 @@ class _Batch:
         if not self.outcomes:
             self.since = time.monotonic()
         self.outcomes.append((scenario, outcome))
+        if outcome.failure is None:
+            self.samples.append(outcome.table("samples"))
 
     def is_due(self) -> bool:
         old = time.monotonic() - self.since > FLUSH_SECONDS * 0.8
-        return bool(self.outcomes) and (old or len(self.outcomes) >= FLUSH_RUNS)
+        many = len(self.outcomes) >= FLUSH_RUNS or sum(map(len, self.samples)) >= FLUSH_SAMPLES
+        return bool(self.outcomes) and (old or many)
 
     def flush(self) -> None:
         if self.outcomes:
-            self.writer.commit(self._tables())
-            self.outcomes = []
+            self.writer.commit(self._tables(), self.samples)
+            self.outcomes, self.samples = [], []
 
     def _tables(self) -> dict[str, pl.DataFrame]:
         # A run that failed has no tables.
         measured = [outcome for _, outcome in self.outcomes if outcome.failure is None]
-        names = ("flows", "paths", "links", "samples") if measured else ()
+        names = ("flows", "paths", "links") if measured else ()
         tables = {name: pl.concat([table(outcome, name) for outcome in measured]) for name in names}
         tables["scenarios"] = pl.DataFrame(
             [(scenario.run_id, scenario.json) for scenario, _ in self.outcomes],

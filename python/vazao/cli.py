@@ -221,7 +221,7 @@ def _run_scenario(
     if as_json:
         print(json.dumps(_as_json(result), allow_nan=False))
     else:
-        terminal.show_run(scenario.name, scenario.run_id, result.tables())
+        terminal.show_run(scenario.name, scenario.run_id, result.rows())
     failed = result.flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
     if failed:
         flow, failure = failed[0]
@@ -234,7 +234,7 @@ def _keep(result: Result, directory: Path, manifest: Mapping[str, Any], named: M
     with writing(directory, manifest) as writer:
         inputs.keep(directory, named)
         if not Store(directory).batches():
-            writer.commit(result.tables() | {"scenarios": evidence})
+            writer.commit(result.rows() | {"scenarios": evidence}, [result.samples_stream()])
 
 
 def _as_json(result: Result) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedWriter
 from pathlib import Path
 
 from vazao.errors import ResultsError
@@ -101,17 +102,24 @@ def make_directory(path: Path) -> None:
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
     """Put `content` at `path` so that, whenever the process is killed, the old file or the whole new one is there."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BufferedWriter]:
+    """A file to write that takes its place at `path` when it is whole."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     with explained(path):
         try:
             # What stands there may be a link to elsewhere: it is removed, and the file must be new.
             temporary.unlink(missing_ok=True)
             with temporary.open("xb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        except OSError:
+        except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)

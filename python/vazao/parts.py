@@ -8,9 +8,10 @@ a finished batch is whole, an unfinished one does not exist, and what was lost, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
+from hashlib import file_digest, sha256
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ import pyarrow as pa
 from pyarrow import parquet
 from pydantic import BaseModel, ConfigDict
 
+from vazao import _core
 from vazao.errors import ResultsError
-from vazao.files import TEMPORARY, owned, remove, write_atomically
+from vazao.files import TEMPORARY, owned, remove, replacing, write_atomically
 
 TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
 """In the order in which a batch is written."""
@@ -68,15 +70,43 @@ def gaps(names: list[str]) -> list[str]:
     return [f"{n:06}" for n in range(1, max(there, default=0)) if n not in there]
 
 
-def write(directory: Path, batch: str, tables: Mapping[str, pl.DataFrame], origin: Mapping[str, Any]) -> None:
-    """Commit a batch: all its rows become visible at once, or none."""
+def write(
+    directory: Path,
+    batch: str,
+    tables: Mapping[str, pl.DataFrame],
+    origin: Mapping[str, Any],
+    samples: Sequence[_core.Table] = (),
+) -> None:
+    """Commit a batch, with the `samples` of its runs: all its rows become visible at once, or none."""
     said = Batch(origin=dict(origin))
+    if any(map(len, samples)):
+        said.parts["samples"] = _write_samples(part(directory, "samples", batch), samples)
     for table in TABLES[:-1]:
         if table in tables and tables[table].height:
             content = as_parquet(tables[table])
             said.parts[table] = Piece(bytes=len(content), sha256=sha256(content).hexdigest())
             write_atomically(part(directory, table, batch), content)
     write_atomically(part(directory, "runs", batch), as_parquet(tables["runs"], said))
+
+
+ROWS = 1 << 16
+"""Samples are written in groups of about so many rows: together they may be more than memory holds."""
+
+
+def _write_samples(path: Path, runs: Sequence[_core.Table]) -> Piece:
+    streams = [pa.RecordBatchReader.from_stream(run) for run in runs]
+    schema = pa.schema([(each.name, getattr(each.type, "value_type", each.type)) for each in streams[0].schema])
+    with replacing(path) as file, parquet.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+        group: list[pa.Table] = []
+        for batch in chain.from_iterable(streams):
+            group.append(pa.Table.from_batches([batch]).cast(schema))
+            if sum(map(len, group)) >= ROWS:
+                writer.write_table(pa.concat_tables(group))
+                group = []
+        if group:
+            writer.write_table(pa.concat_tables(group))
+    with path.open("rb") as whole:
+        return Piece(bytes=path.stat().st_size, sha256=file_digest(whole, "sha256").hexdigest())
 
 
 def as_parquet(rows: pl.DataFrame, said: Batch | None = None) -> bytes:

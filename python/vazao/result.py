@@ -67,9 +67,17 @@ class Result:
         """Time series of what was traced: bytes and seconds."""
         return self._table("samples")
 
+    def samples_stream(self) -> _core.Table:
+        """The samples batch by batch, for more than memory holds: `pyarrow.RecordBatchReader.from_stream` takes it."""
+        return self._outcome.table("samples")
+
+    def rows(self) -> dict[str, pl.DataFrame]:
+        """The tables by name, but for the samples, which may be more than memory holds."""
+        return {name: getattr(self, name) for name in ("runs", "flows", "paths", "links")}
+
     def tables(self) -> dict[str, pl.DataFrame]:
         """All tables by name."""
-        return {name: getattr(self, name) for name in ("runs", "flows", "paths", "links", "samples")}
+        return self.rows() | {"samples": self.samples}
 
     def sql(self, query: str) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB, with the functions of `vazao sql`)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -13,7 +13,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from vazao import database, parts
+from vazao import _core, database, parts
 from vazao.enclosure import Enclosure, Limits
 from vazao.errors import ResultsError
 from vazao.files import explained, locked, make_directory, make_folder, owned, read_file, write_atomically
@@ -179,9 +179,9 @@ class Writer:
             empty = pl.read_parquet(parts.part(directory, "runs", known[-1]), n_rows=0)
             parts.write(directory, batch, {"runs": empty}, self._origin)
 
-    def commit(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Add a batch of finished runs: all its rows become visible at once, or none."""
-        parts.write(self.directory, f"{self._next:06}", tables, self._origin)
+    def commit(self, tables: Mapping[str, pl.DataFrame], samples: Sequence[_core.Table] = ()) -> None:
+        """Add a batch of finished runs, with the `samples` of each: all its rows become visible at once, or none."""
+        parts.write(self.directory, f"{self._next:06}", tables, self._origin, samples)
         self._next += 1
 
     def note_not_run(self, rows: pl.DataFrame) -> None:

@@ -6,9 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from command import vazao
+from vazao.loading import load
+from vazao.result import run_scenario
+from vazao.store import Store
 
 FLOWS = """
 until = "1 s"
@@ -114,3 +119,44 @@ def test_a_limit_that_is_no_size_is_refused(tmp_path: Path) -> None:
     done = vazao("run", path, VAZAO_MEMORY="much")
     assert done.code == 2
     assert 'VAZAO_MEMORY: "much" is not a size' in done.err
+
+
+TRACED = """
+until = "{seconds} s"
+trace = ["cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue"]
+[network]
+topology = "point-to-point"
+link = {{ rate = "1 Gbps", delay = "1 ms" }}
+[[flow]]
+app = "upload"
+transport = "tcp"
+"""
+
+
+def test_time_series_of_everything_take_no_memory() -> None:
+    """Some 100 000 samples come in a simulated second, of 24 bytes each: they go to disk."""
+    assert taken(TRACED.format(seconds=12)) - taken(TRACED.format(seconds=2)) < 8e6
+
+
+def test_time_series_on_disk_are_read_and_stored_whole(tmp_path: Path) -> None:
+    result = run_scenario(load(TRACED.format(seconds=2)))
+    samples = result.samples
+    assert len(result.samples_stream()) == samples.height > 150_000
+    times = samples.filter(pl.col("measure") == "delivered")["time_s"]
+    assert times.is_sorted()
+    assert times[-1] > 1.99
+    # Each rise of what was delivered is of whole segments.
+    delivered = samples.filter(pl.col("measure") == "delivered")["value"]
+    assert set((delivered.diff().drop_nulls() % 1448).unique()) == {0.0}
+    path = tmp_path / "scenario.toml"
+    path.write_text(TRACED.format(seconds=2))
+    assert vazao("run", path, "--out", tmp_path / "kept").code == 0
+    stored = Store(tmp_path / "kept").read("samples").drop("run_id")
+    assert_frame_equal(stored, samples.drop("run_id"), check_row_order=False)
+
+
+def test_a_folder_for_time_series_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text(TRACED.format(seconds=2))
+    done = vazao("run", path, TMPDIR="/nonexistent")
+    assert (done.code, "/nonexistent" in done.err and "TMPDIR" in done.err) == (2, True), done

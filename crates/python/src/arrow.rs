@@ -1,37 +1,80 @@
 //! Tables to Arrow, without copying numbers that have no gaps.
 
+use crate::spill::Spilled;
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator,
-    RecordBatchOptions, StringArray,
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    RecordBatchReader, StringArray,
 };
-use arrow_schema::{Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
 use vazao_scenario::{Column, Table};
 
-/// A table that Arrow libraries can take: `pyarrow.table(x)`, `polars.DataFrame(x)`.
+/// A table that Arrow libraries can take: `pyarrow.table(x)`, `polars.DataFrame(x)`; batch by batch, for one that is on disk,
+/// `pyarrow.RecordBatchReader.from_stream(x)`.
 #[pyclass(frozen, name = "Table", module = "vazao._core")]
 #[derive(Clone)]
-pub struct PyTable(RecordBatch);
+pub struct PyTable {
+    /// Rows on disk come first.
+    spilled: Option<Arc<Spilled>>,
+    last: RecordBatch,
+}
 
 impl PyTable {
-    pub fn new(table: Table) -> Self {
-        let columns: Vec<(Field, ArrayRef)> = table
-            .into_iter()
-            .map(|(name, column)| {
-                let array = array(column);
-                (Field::new(name, array.data_type().clone(), true), array)
-            })
-            .collect();
-        let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-        let rows = arrays.first().map_or(0, |array| array.len());
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
-        PyTable(batch.expect("columns of one length"))
+    pub fn new(rows: Table) -> Self {
+        PyTable { spilled: None, last: batch(rows) }
+    }
+
+    /// With rows on disk in front of it.
+    pub fn behind(self, spilled: Option<Spilled>) -> Self {
+        PyTable { spilled: spilled.map(Arc::new), ..self }
+    }
+}
+
+fn batch(table: Table) -> RecordBatch {
+    let columns: Vec<(Field, ArrayRef)> = table
+        .into_iter()
+        .map(|(name, column)| {
+            let array = array(column);
+            (Field::new(name, array.data_type().clone(), true), array)
+        })
+        .collect();
+    let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let rows = arrays.first().map_or(0, |array| array.len());
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
+    batch.expect("columns of one length")
+}
+
+/// The batches of a table, made as they are asked for.
+struct Batches {
+    table: PyTable,
+    next: Option<u64>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let number = self.next?;
+        self.next = Some(number + 1);
+        match self.table.spilled.as_ref().and_then(|spilled| spilled.chunk(number)) {
+            Some(chunk) => Some(chunk.map(batch).map_err(|error| ArrowError::IoError(error.to_string(), error))),
+            None => {
+                self.next = None;
+                Some(Ok(self.table.last.clone()))
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.table.last.schema()
     }
 }
 
@@ -62,12 +105,11 @@ impl PyTable {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema; // The consumer casts, as the interface allows.
-        let schema = self.0.schema();
-        let batches = RecordBatchIterator::new([Ok(self.0.clone())], schema);
+        let batches = Batches { table: self.clone(), next: Some(0) };
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 
     fn __len__(&self) -> usize {
-        self.0.num_rows()
+        self.spilled.as_ref().map_or(0, |spilled| spilled.rows() as usize) + self.last.num_rows()
     }
 }

@@ -13,6 +13,7 @@ mod packets;
 mod registries;
 mod runner;
 mod scheduler;
+mod spill;
 mod user;
 
 use pyo3::create_exception;

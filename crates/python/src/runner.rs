@@ -2,6 +2,7 @@
 
 use crate::arrow::PyTable;
 use crate::memory::Limit;
+use crate::spill;
 use crate::user::{Threads, UserError};
 use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Stopped, Table};
+use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Stopped, Table};
 #[cfg(feature = "quinn-guest")]
 use vazao_transport::library::Library;
 
@@ -123,6 +124,7 @@ fn run_one(
     let started = Instant::now();
     let mut captures = Files::new(&directories.pcap, "pcapng");
     let mut logs = Files::new(&directories.qlog, "sqlog");
+    let mut spill = spill::Spill::default();
     let result = threads.staying_known(|| {
         let start = |plan: &HostPlan| start_guest(plan, stop);
         let mut capture = captures.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
@@ -130,7 +132,10 @@ fn run_one(
         let capture = capture.as_mut().map(|write| write as Output<'_>);
         let qlog = qlog.as_mut().map(|write| write as Output<'_>);
         let clock = Some(clock);
-        let options = Options { id: Some(run_id), capture, qlog, start: Some(&start), connect: CONNECT, clock };
+        let mut keep = |records: &[u8]| spill.write(records);
+        let samples = Some(&mut keep as Spill<'_>);
+        let options =
+            Options { id: Some(run_id), capture, qlog, samples, start: Some(&start), connect: CONNECT, clock };
         vazao_scenario::run(scenario, stop, options)
     });
     for files in [captures, logs].into_iter().flatten() {
@@ -148,8 +153,9 @@ fn run_one(
         Err(panic) => (Outcome::default(), Some(failure(run_id, &*panic)), None),
     };
     add_wall_time(&mut tables.runs, started.elapsed().as_secs_f64());
-    let Outcome { runs, flows, paths, links, samples } = tables;
-    let tables = [runs, flows, paths, links, samples].map(PyTable::new);
+    let Outcome { runs, flows, paths, links, samples, legend } = tables;
+    let [runs, flows, paths, links, samples] = [runs, flows, paths, links, samples].map(PyTable::new);
+    let tables = [runs, flows, paths, links, samples.behind(spill.finish(legend))];
     Ok(PyOutcome { run_id: run_id.to_owned(), failure, not_run, tables })
 }
 

@@ -5,17 +5,16 @@ use crate::build::link_id;
 use crate::flow::FlowSpec;
 use crate::path_table::path_rows;
 use crate::probe::Probe;
-use crate::scenario::{MEASURES, Scenario};
+use crate::samples::{Legend, Sample};
+use crate::scenario::Scenario;
 use crate::stack::{Kernel, Stack};
-use crate::table::{Cell, Column, Table, table};
-use crate::trace::{QUEUE, Sample};
+use crate::table::{Cell, Table, table};
 use crate::transport::Protocol;
 use crate::visits::{accounts, whole};
 use crate::world::{End, World};
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_network::{LinkReport, Routing};
 use vazao_transport::mptcp;
-use vazao_transport::sctp::Notification;
 
 /// The tables of one run, keyed by `run_id`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,8 +27,10 @@ pub struct Outcome {
     pub paths: Table,
     /// One row a direction of a link.
     pub links: Table,
-    /// One row a sample of a time series.
+    /// One row a sample of a time series, but for those that went elsewhere while the run went on ([`Options`](crate::Options)).
     pub samples: Table,
+    /// What makes rows of those.
+    pub legend: Legend,
 }
 
 /// What was measured, as tables.
@@ -65,6 +66,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         (!kernels.is_empty()).then(|| kernels.iter().map(|kernel| what(kernel)).collect::<Vec<_>>().join(" + "))
     };
     let hz = kernels.first().filter(|first| kernels.iter().all(|other| other.hz == first.hz));
+    let legend = Legend::new(id, scenario, places);
     Outcome {
         runs: table(vec![vec![
             ("run_id", id.into()),
@@ -87,7 +89,8 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         ),
         paths: table(paths),
         links: table(links.iter().map(|(name, way, report)| link_row(id, name, way, report))),
-        samples: sample_table(id, scenario, &places, samples),
+        samples: legend.rows(samples),
+        legend,
     }
 }
 
@@ -122,7 +125,7 @@ fn link_row(id: &str, name: &str, way: &str, report: &LinkReport) -> Vec<(&'stat
     ]
 }
 
-fn way(forward: bool) -> &'static str {
+pub(crate) fn way(forward: bool) -> &'static str {
     if forward { "forward" } else { "reverse" }
 }
 
@@ -241,32 +244,4 @@ fn flow_row<P>(
 /// One word for both sides where they agree.
 fn stack_name([client, server]: [Stack; 2]) -> String {
     if client == server { client.name().into() } else { format!("{}-{}", client.name(), server.name()) }
-}
-
-fn names(known: &[&str]) -> Vec<String> {
-    known.iter().map(|&name| name.to_owned()).collect()
-}
-
-fn sample_table(id: &str, scenario: &Scenario, places: &[(usize, usize)], samples: &[Sample]) -> Table {
-    let links = &scenario.graph.links;
-    let is_link = |s: &Sample| s.measure as usize == QUEUE;
-    let place = |s: &Sample| places[s.source as usize];
-    let of_link = |s: &Sample, code: u32| is_link(s).then_some(code);
-    let integer = |f: &dyn Fn(&Sample) -> Option<i64>| Column::Integer(samples.iter().map(f).collect());
-    let label = |f: &dyn Fn(&Sample) -> Option<u32>, names: Vec<String>| Column::Label {
-        codes: samples.iter().map(f).collect(),
-        names,
-    };
-    vec![
-        ("run_id", label(&|_| Some(0), vec![id.to_owned()])),
-        ("time_s", Column::Dense(samples.iter().map(|s| s.time.as_secs()).collect())),
-        ("flow", integer(&|s| (!is_link(s)).then(|| place(s).0 as i64))),
-        ("path", integer(&|s| (!is_link(s)).then(|| place(s).1 as i64 + i64::from(s.path)))),
-        ("link", label(&|s| of_link(s, s.source / 2), links.iter().map(|l| l.name.clone()).collect())),
-        ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
-        ("measure", label(&|s| Some(s.measure), names(MEASURES))),
-        ("value", Column::Dense(samples.iter().map(|s| s.value).collect())),
-        ("side", label(&|s| s.event.map(|(side, _)| u32::from(side)), vec!["client".into(), "server".into()])),
-        ("event", label(&|s| s.event.map(|(_, code)| u32::from(code)), names(Notification::NAMES))),
-    ]
 }

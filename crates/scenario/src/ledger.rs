@@ -37,6 +37,23 @@ pub(crate) struct Ledger {
     pub datagrams: Option<udp::Endpoint>,
 }
 
+impl Ledger {
+    /// The paths of which its kernel told something, and the subflows that were seen on the wire alone, each of these with its
+    /// counts: what a kernel last said of a subflow comes before its last packets.
+    pub fn paths(&self) -> Vec<(PathInfo, Option<&TcpMeter>)> {
+        let told = &self.paths.paths;
+        let counts =
+            |path: &PathInfo| self.connections.iter().find(|(tuple, _)| path.tuple() == Some(*tuple)).map(|(_, m)| m);
+        let mut paths: Vec<_> = told.iter().map(|path| (*path, counts(path))).collect();
+        if told.iter().any(|path| path.ends.is_some()) {
+            let untold =
+                self.connections.iter().filter(|(tuple, _)| !told.iter().any(|path| path.tuple() == Some(*tuple)));
+            paths.extend(untold.map(|(tuple, meter)| (PathInfo::of(*tuple), Some(meter))));
+        }
+        paths
+    }
+}
+
 /// Addresses and ports of a connection, the sender's first.
 pub(crate) type Tuple = ([u8; 4], u16, [u8; 4], u16);
 
@@ -99,11 +116,6 @@ pub(crate) struct PathInfo {
     pub ends: Option<[[u8; 4]; 2]>,
     ports: [u16; 2],
     pub srtt: Option<Duration>,
-    /// Payload sent, what was sent again not counted.
-    pub bytes: Option<u64>,
-    /// Segments sent, and sent again.
-    pub packets: Option<u64>,
-    pub retransmissions: Option<u64>,
     pub timeouts: Option<u64>,
     /// Its window, since when, and its integral over time since the first sample.
     cwnd: u64,
@@ -113,6 +125,14 @@ pub(crate) struct PathInfo {
 }
 
 impl PathInfo {
+    fn of((sender, own, receiver, peer): Tuple) -> PathInfo {
+        PathInfo { ends: Some([sender, receiver]), ports: [own, peer], ..PathInfo::default() }
+    }
+
+    fn tuple(&self) -> Option<Tuple> {
+        self.ends.map(|[sender, receiver]| (sender, self.ports[0], receiver, self.ports[1]))
+    }
+
     /// Bytes of its window on average until `end`.
     pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
         let rest = self.cwnd as f64 * end.since(self.since.min(end)).as_secs();
@@ -135,9 +155,6 @@ impl PathsInfo {
         path.area += path.cwnd as f64 * now.since(path.since).as_secs();
         (path.cwnd, path.since) = (cwnd, now);
         path.srtt = value("srtt_us").filter(|&us| us > 0).map(Duration::from_micros);
-        path.bytes = value("bytes_sent").map(|bytes| bytes - value("bytes_retrans").unwrap_or(0).min(bytes));
-        path.packets = value("segs_out");
-        path.retransmissions = value("total_retrans");
         path.timeouts = value("total_rto");
     }
 
@@ -309,8 +326,8 @@ mod tests {
         info.update(Time::ZERO, Some(1), &sample(2, 200));
         // The first is gone.
         info.update(Time::from_nanos(1_000_000_000), Some(0), &sample(2, 300));
-        let told: Vec<_> = info.paths.iter().map(|path| (path.bytes, path.packets, path.retransmissions)).collect();
-        assert_eq!(told, [(Some(95), Some(9), Some(1)), (Some(295), Some(9), Some(1))]);
+        let told: Vec<_> = info.paths.iter().map(|path| (path.ports, path.timeouts)).collect();
+        assert_eq!(told, [([1, 5001], Some(2)), ([2, 5001], Some(2))]);
         assert_eq!((info.retransmissions, info.timeouts()), (None, Some(4)));
         assert_eq!(info.paths[1].ends, Some([[10, 0, 0, 1], [10, 0, 0, 2]]));
         assert_eq!(info.paths[1].cwnd_mean(Time::from_nanos(2_000_000_000)), Some(10_000.0));

@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::flow::{FlowSpec, Routes};
 use crate::ledger::PathInfo;
 use crate::machine::Machine;
+use crate::meter::TcpMeter;
 use crate::multihomed::{Multihomed, PathView, watched};
 use crate::multipath::Bundle;
 use crate::table::Cell;
@@ -202,22 +203,22 @@ fn connection(sender: &quic::Connection, ways: &[Routes], routing: &Routing<'_>)
 fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Vec<PathReport>> {
     let flow = &world.flows[number];
     let End::Guest(_) = flow.sender() else { return None };
-    let paths = &world.guests.ledger(number).paths.paths[..];
+    let paths = world.guests.ledger(number).paths();
     let sender = &account.sender;
     let end = if sender.is_over { account.last_byte.unwrap_or(world.now) } else { world.now };
     let of_all = |count: u64| (paths.len() == 1).then_some(count);
     let addresses = &world.guests.addresses;
     let name = |address| addresses.owner(address).map(|index| addresses.interfaces[index].name.clone());
-    let report = |path: &PathInfo| PathReport {
+    let report = |(path, meter): &(PathInfo, Option<&TcpMeter>)| PathReport {
         place: path.ends.map(|ends| {
             let [local, peer] = ends.map(name);
             let (client, server) = if flow.client_sends { (local, peer) } else { (peer, local) };
             Place { client, server, route: None }
         }),
-        bytes: path.bytes.or(of_all(account.app_bytes)),
-        packets_sent: path.packets.or(of_all(sender.packets)),
+        bytes: meter.map(|meter| meter.bytes).or(of_all(account.app_bytes)),
+        packets_sent: meter.map(|meter| meter.segments).or(of_all(sender.packets)),
         packets_lost: of_all(account.arrivals.lost),
-        retransmissions: path.retransmissions.or(sender.retransmissions.and_then(of_all)),
+        retransmissions: meter.map(|meter| meter.retransmissions).or(sender.retransmissions.and_then(of_all)),
         timeouts: path.timeouts,
         srtt: path.srtt,
         cwnd_mean: path.cwnd_mean(end),

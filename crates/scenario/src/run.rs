@@ -9,6 +9,7 @@ use crate::measure::SenderState;
 use crate::plan::HostPlan;
 use crate::probe::{Crossing, FlowEnd, Probe, Silent};
 use crate::qlog::Log;
+use crate::samples::Sample;
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 use crate::transport::Protocol;
@@ -38,6 +39,12 @@ impl Scenario {
 /// Starts a guest: the machine that plays it, or why there is none.
 pub type Start<'a> = &'a dyn Fn(&HostPlan) -> Result<Box<dyn Host>, String>;
 
+/// Takes records of samples, in their order, off a run's hands.
+pub type Spill<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), String>;
+
+/// A run holds about so many samples at most, where there is who takes them.
+const HELD: usize = 1 << 16;
+
 /// What a run is given beside its scenario.
 #[derive(Default)]
 pub struct Options<'a> {
@@ -47,6 +54,8 @@ pub struct Options<'a> {
     pub capture: Option<Output<'a>>,
     /// Where qlog of QUIC connections goes: the file's name, without what says that it is qlog, and what to append.
     pub qlog: Option<Output<'a>>,
+    /// Where samples go as [records](Sample::to_record) while the run goes on, those but the last; without it all are held.
+    pub samples: Option<Spill<'a>>,
     /// Starts guests; without it there are none to be had.
     pub start: Option<Start<'a>>,
     /// Makes the ends that a library plays; without it there are none to be had.
@@ -60,7 +69,7 @@ pub struct Options<'a> {
 /// # Errors
 /// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
-    let Options { id, capture, qlog, start, connect, clock } = options;
+    let Options { id, capture, qlog, samples, start, connect, clock } = options;
     let unwatched = AtomicU64::default();
     let clock = clock.unwrap_or(&unwatched);
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
@@ -85,7 +94,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     let interval = trace.queue_interval();
     let output = capture.map(|output| (Capture::new(scenario, &cast.addresses), output));
     let log = qlog.map(|output| (Log::new(scenario, &cast.addresses), output));
-    let mut world = build(scenario, &cast, libraries, Recorder { trace, output, log });
+    let mut world = build(scenario, &cast, libraries, Recorder { trace, output, log, spill: samples });
     add_guests(&mut world, &cast, start, stop)?;
     if let Some(interval) = interval {
         world.sample_links(interval);
@@ -130,12 +139,22 @@ struct Recorder<'a> {
     trace: Trace,
     output: Option<(Capture, Output<'a>)>,
     log: Option<(Log, Output<'a>)>,
+    spill: Option<Spill<'a>>,
 }
 
 impl Recorder<'_> {
     fn flush(&mut self, all: bool) -> Result<(), String> {
         self.output.as_mut().map_or(Ok(()), |(capture, output)| capture.flush(all, *output))?;
         self.log.as_mut().map_or(Ok(()), |(log, output)| log.flush(all, *output))
+    }
+
+    fn spill(&mut self) -> Result<(), String> {
+        let Some(spill) = &mut self.spill else { return Ok(()) };
+        if self.trace.samples.len() < HELD {
+            return Ok(());
+        }
+        let records: Vec<u8> = self.trace.samples.drain(..).flat_map(Sample::to_record).collect();
+        spill(&records)
     }
 }
 
@@ -213,6 +232,7 @@ impl Probe for Recorder<'_> {
         self.trace.on_links(now, network)
     }
     fn check(&mut self) -> Result<(), String> {
+        self.spill()?;
         self.flush(false)
     }
 }

@@ -2,29 +2,13 @@
 
 use crate::measure::SenderState;
 use crate::probe::FlowEnd;
+use crate::samples::Sample;
 use crate::scenario::{MEASURES, TraceSpec};
 use crate::world::Body;
 use vazao_application::Progress;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
 use vazao_transport::sctp::{Notification, Subject};
-
-/// One value of one measure at one time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// When.
-    pub time: Time,
-    /// Index into [`MEASURES`].
-    pub measure: u32,
-    /// Number of the flow, or of the link's direction for measures of links.
-    pub source: u32,
-    /// The path of the flow, for measures of paths; else 0.
-    pub path: u8,
-    /// Bytes, seconds, or what else the measure is in.
-    pub value: f64,
-    /// Of an event: the end of the flow that was told of it, 0 for the client, and which event it is, by its code.
-    pub event: Option<(u8, u8)>,
-}
 
 /// The index of `notifications`, which are events; of `queue`, the one measure of links; of the first of three measures of
 /// pages and videos; those before it are of flows' senders.

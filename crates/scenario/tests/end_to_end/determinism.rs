@@ -1,8 +1,8 @@
 //! Same scenario, same seed, same bytes; and watching changes nothing.
 
-use crate::lab::{captured, load, play};
+use crate::lab::{captured, column, load, play};
 use std::sync::atomic::AtomicBool;
-use vazao_scenario::{MEASURES, Outcome, Table, TraceSpec, run};
+use vazao_scenario::{Column, MEASURES, Options, Outcome, Table, TraceSpec, run};
 
 /// Six different flows with losses, full queues and several seconds of traffic.
 const BUSY: &str = r#"
@@ -61,6 +61,49 @@ fn watching_changes_nothing() {
         let traced = run(&scenario, &AtomicBool::new(false), Default::default()).unwrap();
         assert!(!traced.samples.is_empty());
         assert_same_results(&plain, &traced);
+    }
+}
+
+/// Samples that a run gives away while it goes on are those that it would have held, in their order.
+#[test]
+fn samples_given_away_are_the_same() {
+    let text = r#"
+        trace = ["cwnd", "sequence", "delivered", "queue"]
+        [network]
+        topology = "point-to-point"
+        link = { rate = "1 Gbps", delay = "1 ms" }
+        [[flow]]
+        app = { kind = "upload", size = "120 MB" }
+        transport = "tcp"
+    "#;
+    let held = play(text, 1).samples;
+    let mut records = Vec::new();
+    let mut keep = |more: &[u8]| {
+        records.extend_from_slice(more);
+        Ok(())
+    };
+    let options = Options { samples: Some(&mut keep), ..Options::default() };
+    let given = run(&load(text, 1), &AtomicBool::new(false), options).unwrap();
+    let away = given.legend.rows_of_records(&records);
+    assert!(rows(&away) > 0 && rows(&given.samples) > 0, "{} and {}", rows(&away), rows(&given.samples));
+    for ((name, whole), ((_, first), (_, last))) in held.iter().zip(away.iter().zip(&given.samples)) {
+        assert_eq!(*whole, joined(first, last), "{name}");
+    }
+}
+
+fn rows(samples: &Table) -> usize {
+    let Column::Dense(times) = column(samples, "time_s") else { panic!("every sample has a time") };
+    times.len()
+}
+
+fn joined(first: &Column, last: &Column) -> Column {
+    match (first, last) {
+        (Column::Dense(a), Column::Dense(b)) => Column::Dense([a.clone(), b.clone()].concat()),
+        (Column::Integer(a), Column::Integer(b)) => Column::Integer([a.clone(), b.clone()].concat()),
+        (Column::Label { codes: a, names }, Column::Label { codes: b, .. }) => {
+            Column::Label { codes: [a.clone(), b.clone()].concat(), names: names.clone() }
+        }
+        _ => panic!("columns of one kind"),
     }
 }
 

@@ -125,6 +125,28 @@ fn keeping_a_connection_alive_does_not_drown_it() {
     }
 }
 
+/// A path that failed once is asked whether it is there, in the moment in which data leave again. A bottleneck at which one
+/// packet may be under way and none waits takes the first: were that the question each time, its answer would keep the path
+/// alive for ever and no data would come through.
+#[test]
+fn data_that_leave_again_go_before_the_question_whether_the_path_is_there() {
+    let outcome = play(
+        r#"
+        until = "300 s"
+        [network]
+        topology = "dumbbell"
+        access = { rate = "1 Gbps", delay = "10 us" }
+        bottleneck = { rate = "500 kbps", delay = "100 ms", queue = "0 packets" }
+        [[flow]]
+        app = { kind = "upload", size = "44 kB" }
+        transport = { kind = "sctp", pf_retries = 0 }
+        "#,
+        1,
+    );
+    assert_eq!(number(&outcome.flows, "completed", 0), 1.0);
+    assert!(number(&outcome.flows, "timeouts", 0) > 0.0, "the path has not failed once");
+}
+
 /// A datagram flow of which nothing is heard has not been completed, however much was sent.
 #[test]
 fn datagrams_that_never_arrive_complete_nothing() {

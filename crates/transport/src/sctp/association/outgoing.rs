@@ -33,16 +33,18 @@ impl Association {
             return None;
         }
         out.tag = self.peer.tag;
-        if self.has_data_timers()
-            && let Some((path, beat)) = self.tx.next_heartbeat(now)
-        {
-            out.control.push(beat);
-            return Some(path);
-        }
         let room = self.config.room();
-        let may_send = self.has_data_timers();
         if self.rx.due() > now {
-            return if may_send { self.fill_data(now, room, out) } else { None };
+            if !self.has_data_timers() {
+                return None;
+            }
+            // Heartbeats come last: one in front of what is sent again may take the only place in a full queue each time, and
+            // its answer would keep a path alive by which no data come through.
+            return self.fill_data(now, room, out).or_else(|| {
+                let (path, beat) = self.tx.next_heartbeat(now)?;
+                out.control.push(beat);
+                Some(path)
+            });
         }
         // By itself, as it goes where data came from.
         self.rx.sack(now, room, out);
