@@ -149,11 +149,12 @@ impl Client {
 
     #[inline(never)]
     pub(crate) fn next_wake(&self) -> Time {
-        match self.ready.peek() {
+        let asks = match self.ready.peek() {
             _ if self.is_cut_off || !self.asking => Time::NEVER,
             Some(&Reverse(time)) => time.min(self.deadline),
             None => self.deadline,
-        }
+        };
+        asks.min(self.sink.next_wake())
     }
 
     pub(crate) fn is_endless(&self) -> bool {

@@ -22,8 +22,8 @@ fn text<'a>(outcome: &'a Outcome, name: &str, row: usize) -> Option<&'a str> {
 fn a_slow_reader_reads_what_a_closed_connection_has_left() {
     let narrow = "{ kind = \"sctp\", receive_buffer = \"5 kB\" }";
     for transport in ["\"tcp\"", "\"sctp\"", "\"mptcp\"", "\"quic\"", narrow] {
-        for app in ["upload", "download"] {
-            let app = format!("{{ kind = \"{app}\", size = \"100 kB\", read_rate = \"100 kbps\" }}");
+        for app in ["kind = \"upload\"", "kind = \"download\"", "kind = \"download\", request = \"200 B\""] {
+            let app = format!("{{ {app}, size = \"100 kB\", read_rate = \"100 kbps\" }}");
             let outcome = play(&point_to_point("", &app, transport), 1);
             let value = |name| number(&outcome.flows, name, 0);
             assert_eq!((value("app_bytes"), value("completed"), value("intact")), (1e5, 1.0, 1.0), "{transport}");
