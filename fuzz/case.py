@@ -32,7 +32,7 @@ TABLES = ("runs", "flows", "paths", "links", "samples")
 
 LONGEST = 1.0
 """Seconds that a run may be expected to take; longer ones are not begun."""
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Seconds after which a run that was expected to take less than that one is held to be endless."""
 AGAIN = 0.2
 """How often a scenario is run again: twice, on two threads, traced, captured."""
