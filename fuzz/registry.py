@@ -152,6 +152,7 @@ FORMS: list[tuple[str, Callable[..., Any]]] = [
     ),
     (rf"a duration of at least {SPAN}", lambda rng, low: duration(rng, max(_seconds(low), 1e-5), 5.0)),
     (r"\"auto\" or a size of at least (\S+ \w+)", lambda rng, low: size(rng, _bytes(low), 1e6)),
+    (r"a size from (\S+ \w+) to \S+ \w+", lambda rng, low: size(rng, _bytes(low), 2e5)),
     (r"a size of at least (\S+ \w+)", lambda rng, low: size(rng, _bytes(low), 2e5)),
     (r"a rate such as", rate),
     (r"a queue limit", limit),

@@ -30,6 +30,8 @@ pub enum Kind {
     Rates,
     /// An amount of data of at least this many bytes.
     Size(u64),
+    /// An amount of data in `min..=max`, in bytes.
+    SizeWithin(u64, u64),
     /// An amount of data of at least this many bytes, or `"auto"`.
     SizeOrAuto(u64),
     /// How much may wait: packets, bytes, a time or bandwidth-delay products.
@@ -223,6 +225,7 @@ impl Kind {
             Kind::Rate => "a rate such as \"10 Mbps\"".into(),
             Kind::Rates => "a list of rates, each above the one before, such as [\"1 Mbps\", \"2 Mbps\"]".into(),
             Kind::Size(min) => format!("a size of at least {} such as \"10 MB\"", Bytes::new(*min)),
+            Kind::SizeWithin(min, max) => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
             Kind::SizeOrAuto(min) => format!("\"auto\" or a size of at least {} such as \"6 MB\"", Bytes::new(*min)),
             Kind::Capacity => format!("a queue limit: {}", Capacity::EXAMPLES),
             Kind::Integers => "a list of whole numbers of at least 1, such as [3, 17]".into(),
@@ -277,6 +280,10 @@ impl Kind {
                 let size: Bytes = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
                 if size.get() >= *min { Ok(Value::Size(size)) } else { refuse() }
             }
+            (Kind::SizeWithin(min, max), Raw::Text(x)) => {
+                let size: Bytes = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
+                if (*min..=*max).contains(&size.get()) { Ok(Value::Size(size)) } else { refuse() }
+            }
             (Kind::Capacity, Raw::Text(x)) => x.parse().map(Value::Capacity),
             (Kind::Integers, Raw::Numbers(x)) if x.iter().all(|n| n.fract() == 0.0 && (1.0..9e15).contains(n)) => {
                 Ok(Value::Integers(x.iter().map(|n| *n as u64).collect()))
@@ -304,7 +311,12 @@ impl Kind {
             }
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
-                Kind::Duration(..) | Kind::Rate | Kind::Size(_) | Kind::SizeOrAuto(_) | Kind::Capacity,
+                Kind::Duration(..)
+                | Kind::Rate
+                | Kind::Size(_)
+                | Kind::SizeWithin(..)
+                | Kind::SizeOrAuto(_)
+                | Kind::Capacity,
                 Raw::Number(x),
             ) => Err(format!("{x} has no unit; write {}", self.expected())),
             _ => refuse(),

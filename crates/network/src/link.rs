@@ -31,7 +31,7 @@ pub(crate) struct Link {
     tail: PacketId,
     /// The first of them that has not left the transmitter yet.
     waiting: PacketId,
-    /// Packets and bytes from `waiting` on: the one being sent and those behind it.
+    /// Packets and bytes from `waiting` on: the one being sent and those behind it. With a server, those that wait alone.
     backlog: u32,
     backlog_bytes: u64,
     max_bytes: u64,
@@ -73,6 +73,8 @@ pub struct LinkReport {
     pub packets: u64,
     /// Bytes sent, lost ones included.
     pub bytes: u64,
+    /// Packets that still wait, the one being sent not counted.
+    pub waiting: u64,
     /// Packets that the queue dropped, early ones included.
     pub drops_queue: u64,
     /// Those of them for which there was room: dropped early, so that their senders slow down.
@@ -305,6 +307,7 @@ impl Link {
     ) -> (u32, Option<u64>) {
         let Packet { size, to: flow, .. } = nodes[id as usize];
         let packet = Queued { id, size, flow, ecn: nodes[id as usize].ecn(), arrival: now };
+        self.backlog += 1;
         self.backlog_bytes += u64::from(size);
         let server = self.cold.server.as_mut().expect("the two-event path has a server");
         let slot = server.slot;
@@ -321,6 +324,7 @@ impl Link {
     /// Notes what the discipline has dropped.
     fn account(&mut self, drops: &mut Drops) {
         if !drops.packets.is_empty() {
+            self.backlog -= drops.packets.len() as u32;
             self.backlog_bytes -= std::mem::take(&mut drops.bytes);
             self.cold.drops_queue += drops.packets.len() as u64;
             self.cold.drops_early += std::mem::take(&mut drops.early);
@@ -330,6 +334,7 @@ impl Link {
     /// Starts to send a packet that has waited.
     fn start<B>(&mut self, now: Time, packet: Queued, nodes: &mut [Packet<B>]) -> u64 {
         let Queued { id, size, ecn, .. } = packet;
+        self.backlog -= 1;
         self.backlog_bytes -= u64::from(size);
         let node = &mut nodes[id as usize];
         if node.ecn() != ecn {
@@ -364,11 +369,12 @@ impl Link {
 
     /// What the link saw from the start to `now`.
     pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
-        let waiting = self.queue_bytes(now, nodes);
-        let (unsent_packets, unsent) =
-            if self.serves { (0, 0) } else { (u64::from(self.backlog.saturating_sub(1)), waiting) };
+        let waiting_bytes = self.queue_bytes(now, nodes);
+        let waiting = u64::from(if self.serves { self.backlog } else { self.backlog.saturating_sub(1) });
+        // The fast path counts a packet when it comes.
+        let (unsent_packets, unsent_bytes) = if self.serves { (0, 0) } else { (waiting, waiting_bytes) };
         let packets = self.packets - unsent_packets;
-        let bytes = self.bytes - unsent;
+        let bytes = self.bytes - unsent_bytes;
         let bits = 8.0 * (bytes + packets * u64::from(self.transmitter.overhead)) as f64;
         let fixed = self.transmitter.rate as f64 * now as f64 / 1e9;
         let capacity = self.cold.service.as_ref().map_or(fixed, |service| service.capacity(now));
@@ -379,6 +385,7 @@ impl Link {
             utilisation: if capacity == 0.0 { 0.0 } else { (bits / capacity).min(1.0) },
             packets,
             bytes,
+            waiting,
             drops_queue: self.cold.drops_queue,
             drops_early: self.cold.drops_early,
             drops_loss: self.cold.drops_loss,

@@ -115,6 +115,7 @@ fn link_row(id: &str, name: &str, way: &str, report: &LinkReport) -> Vec<(&'stat
         ("utilisation", report.utilisation.into()),
         ("packets", report.packets.into()),
         ("bytes", report.bytes.into()),
+        ("waiting", report.waiting.into()),
         ("drops_queue", report.drops_queue.into()),
         ("drops_early", report.drops_early.into()),
         ("drops_loss", report.drops_loss.into()),

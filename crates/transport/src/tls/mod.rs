@@ -32,6 +32,9 @@ pub enum Handshake {
     Early,
 }
 
+/// A handshake message's length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
+pub const LONGEST: u64 = (1 << 24) - 1;
+
 /// What a user can say of TLS.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("tls", Kind::Choice(&["none", "1.2", "1.3"]), "none", "the TLS over it (RFC 5246, RFC 8446)"),
@@ -41,7 +44,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "full",
         "round trips before the client's data: full 2 with TLS 1.2 and 1 with 1.3, resumed 1, 0-rtt (1.3 only) none",
     ),
-    Parameter::new("certificate", Kind::Size(100), "3 kB", "the server's certificates in a full TLS handshake"),
+    Parameter::new(
+        "certificate",
+        Kind::SizeWithin(100, LONGEST),
+        "3 kB",
+        "the server's certificates in a full TLS handshake",
+    ),
 ];
 
 /// The settings of TLS.
