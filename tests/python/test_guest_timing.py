@@ -46,6 +46,28 @@ def test_packets_that_come_close_together_arrive(rate: str, wire: str) -> None:
     assert (row["app_bytes"], row["completed"], row["intact"]) == (10_000_000, True, True)
 
 
+DELAYED = """
+seed = 1
+until = "2 s"
+[network]
+topology = "dumbbell"
+bottleneck = { rate = "189914336 bit/s", jitter = { spread = "100 ms" } }
+access = [{ rate = "32901.3 Mbps" }]
+[[flow]]
+app = { kind = "packets", duration = "363596912 ns", idt = "100 ms" }
+transport = { kind = "sctp", stack = "linux" }
+[[flow]]
+app = "download"
+transport = { kind = "tcp", stack = "linux" }
+"""
+
+
+def test_packets_arrive_while_a_guest_waits_in_a_call() -> None:
+    """Some calls of the system take a guest 1 us: it was told to run for what came meanwhile as if it were idle."""
+    flows = run_scenario(load(DELAYED)).flows
+    assert flows["app_bytes"].min() > 0
+
+
 def drawn(seed: int) -> str:
     """A random scenario of guests: fast links and slow ones, whatever wires do, every transport, one stack or two."""
     draw = random.Random(seed)

@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// No wake-up at all: later than every time a guest can ask for.
 pub(crate) const NEVER: u64 = u64::MAX;
-/// What a guest's reading of its clock takes, in ns: so long it waits in the middle of something, and is not idle.
-const READING: u64 = 256;
+/// So long, in ns, a guest may wait in the middle of something and not be idle: reading its clock takes it 256 ns, some calls of
+/// the system 1 µs, a driver's delay (`udelay`) what the driver says. None in use comes near this.
+const DELAY: u64 = 100_000;
 /// From here on a kernel means "never".
 const FOREVER: u64 = i64::MAX as u64;
 
@@ -113,10 +114,10 @@ impl Clock {
     pub fn rest(&self) -> u64 {
         if self.is_shared() { self.now.max(self.page.time()) } else { self.now }
     }
-    /// Whether the guest, asleep, is perhaps not idle but reading its clock. It then keeps an interrupt for later, and
+    /// Whether the guest, asleep, is perhaps not idle but in a delay. It then keeps an interrupt for later, and
     /// does not want to run for a second one: whether it does for this one, only it can tell.
-    pub fn may_be_reading(&self) -> bool {
-        self.request.saturating_sub(self.now) <= READING
+    pub fn may_be_delayed(&self) -> bool {
+        self.request.saturating_sub(self.now) <= DELAY
     }
     /// Notes that the guest has been interrupted, so that it wants to run now; one that `answers` has written in the
     /// shared page when it does. Only with that page: a guest that lives by messages says so itself.

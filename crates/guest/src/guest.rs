@@ -277,7 +277,7 @@ impl Guest {
         let is_shared = self.clock.is_shared();
         for card in 0..self.cards.len() {
             for queue in self.cards[card].take_due(now)? {
-                let answers = !is_shared || self.clock.may_be_reading();
+                let answers = !is_shared || self.clock.may_be_delayed();
                 self.cards[card].interrupt(queue, answers)?;
                 while answers && !self.is_off && !self.listen(Some(card), stop)? {}
                 if is_shared {
