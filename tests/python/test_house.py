@@ -18,6 +18,7 @@ FLOORS = {
     "quinn": 4,
     "scenario": 5,
     "python": 6,
+    "differential": 6,
 }
 """A room imports only from floors below its own."""
 

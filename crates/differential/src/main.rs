@@ -1,0 +1,50 @@
+//! Judges many cases, or shows one: `vazao-differential --cases 10000 --seed 1`, `vazao-differential --show SEED`.
+#![allow(clippy::print_stdout)]
+
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use vazao_differential::compare::Class;
+use vazao_differential::{Case, Player};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value =
+        |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1)?.parse::<u64>().ok());
+    let Some(kernel) = std::env::var_os("VAZAO_KERNEL").map(PathBuf::from) else {
+        println!("VAZAO_KERNEL names no kernel");
+        return;
+    };
+    if let Some(seed) = value("--show") {
+        return show(&Case::new(seed), &kernel);
+    }
+    let (first, cases) = (value("--seed").unwrap_or(1), value("--cases").unwrap_or(200));
+    let judged: Vec<_> =
+        (first..first + cases).into_par_iter().map(|seed| (seed, Case::new(seed).judge(&kernel))).collect();
+    let mut found: BTreeMap<Class, Vec<u64>> = BTreeMap::new();
+    let (mut same, mut failed) = (0, Vec::new());
+    for (seed, result) in judged {
+        match result {
+            Ok(list) if list.is_empty() => same += 1,
+            Ok(list) => list.iter().for_each(|one| found.entry(one.class).or_default().push(seed)),
+            Err(problem) => failed.push((seed, problem)),
+        }
+    }
+    println!("{cases} cases, {same} the same in everything, {} failed", failed.len());
+    for (class, seeds) in found {
+        println!("{class:?}: {} ({:?})", seeds.len(), &seeds[..seeds.len().min(12)]);
+    }
+    failed.iter().take(5).for_each(|(seed, problem)| println!("{seed}: {problem}"));
+}
+
+fn show(case: &Case, kernel: &std::path::Path) {
+    println!("{:#?}\n{}", case.habits, case.scenario(Player::Ours));
+    let [ours, linux] = [Player::Ours, Player::Linux].map(|player| case.play(player, kernel).expect("it runs"));
+    for number in 0..ours.len().max(linux.len()) {
+        let line = |list: &[vazao_differential::compare::Segment]| {
+            list.get(number).map(ToString::to_string).unwrap_or_default()
+        };
+        println!("{number:>3} {:<75} | {}", line(&ours), line(&linux));
+    }
+    println!("{:?}", vazao_differential::compare::differences(&ours, &linux));
+}
