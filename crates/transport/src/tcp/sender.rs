@@ -280,6 +280,12 @@ impl Sender {
         }
     }
 
+    /// Whether an acknowledgement of everything before `octet` may be the peer's (RFC 5961 section 5.2).
+    #[inline]
+    pub fn accepts_ack(&self, octet: u64) -> bool {
+        octet <= self.nxt && octet + self.largest_window >= self.una
+    }
+
     // ---- acknowledgements ---------------------------------------------------------------------------------------
 
     /// Handles an acknowledgement of `una` or more.
