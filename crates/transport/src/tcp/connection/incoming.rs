@@ -251,9 +251,6 @@ impl Connection {
             self.rx.acknowledge_now();
             return false;
         };
-        if offset < self.tx.una {
-            return true;
-        }
         let sacked = match extra {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
@@ -269,6 +266,10 @@ impl Connection {
             echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
             way_back_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
+        if offset < self.tx.una {
+            self.tx.on_late_ack(now, &ack);
+            return true;
+        }
         self.tx.on_ack(now, &ack);
         if self.tx.is_finished() {
             self.advance_close();
@@ -298,8 +299,10 @@ impl Connection {
                 self.tx.on_duplicate_report(start, end);
                 continue;
             }
+            // A late acknowledgement may report what others have acknowledged since.
+            let start = start.max(offset).max(near);
             if start < end && end <= self.tx.nxt {
-                sacked += self.tx.board.sack(start.max(offset), end);
+                sacked += self.tx.board.sack(start, end);
             }
         }
         sacked
