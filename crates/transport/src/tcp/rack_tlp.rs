@@ -49,7 +49,7 @@ impl Sender {
         if reported {
             modern.rack.on_needless_resend(self.una, self.nxt);
         }
-        let bare_duplicate = ack.bare && ack.sacked == 0 && self.una == before.una;
+        let bare_duplicate = ack.bare && ack.sacked == 0 && ack.offset == before.una;
         if modern.probe.on_ack(&Answer { una: self.una, duplicate_report: reported, bare_duplicate })
             && self.episode == Episode::None
         {

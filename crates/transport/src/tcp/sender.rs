@@ -280,6 +280,12 @@ impl Sender {
         }
     }
 
+    /// Whether an acknowledgement of everything before `octet` may be the peer's (RFC 5961 section 5.2).
+    #[inline]
+    pub fn accepts_ack(&self, octet: u64) -> bool {
+        octet <= self.nxt && octet + self.largest_window >= self.una
+    }
+
     // ---- acknowledgements ---------------------------------------------------------------------------------------
 
     /// Handles an acknowledgement of `una` or more.
@@ -316,6 +322,29 @@ impl Sender {
         if ack.echo {
             self.on_echo(now, una);
         }
+        self.repair(now, ack, before, losses);
+    }
+
+    /// Handles an acknowledgement of less than `una`: one that was overtaken. What its blocks report has arrived all the same
+    /// (RFC 6675 section 5: any acknowledgement updates the scoreboard), which makes it a duplicate (section 2). Of the window,
+    /// the round-trip time and what the congestion control goes by, later ones have told.
+    #[cold]
+    pub fn on_late_ack(&mut self, now: Time, ack: &Acknowledgement) {
+        let news = ack.sacked > 0;
+        if !news && !self.undo.has_news() {
+            return;
+        }
+        let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, news };
+        self.look_back(now, ack, self.episode, self.una);
+        if news {
+            self.on_duplicate_ack(now);
+        }
+        self.repair(now, ack, before, self.board.losses());
+    }
+
+    /// Looks for losses after an acknowledgement, `losses` octets having been lost before.
+    #[inline]
+    fn repair(&mut self, now: Time, ack: &Acknowledgement, before: Before, losses: u64) {
         if self.modern.is_some() {
             self.repair_by_time(now, ack, before);
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {

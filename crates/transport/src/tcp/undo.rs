@@ -167,6 +167,9 @@ impl Sender {
         if late && (testing || self.modern.is_some()) {
             return self.take_back(now, true);
         }
+        if ack.offset < self.una {
+            return; // It was overtaken by what the steps have seen.
+        }
         let room = self.nxt < self.finish() && self.edge > self.nxt;
         self.undo.frto = match self.undo.frto {
             // Duplicates before the answer tell nothing (section 3.1 step 2), unless there is no SACK (section 2.1 step 2a).

@@ -248,6 +248,34 @@ fn what_is_echoed() {
     assert_eq!(t.gets("1:1001 ack 1 ts 1090 1"), ["1:1 ack 4001 ts 1 1030"]);
 }
 
+/// RFC 5961 section 5.2: an acknowledgement of what was never sent, or of what is older than the largest window, is none of the
+/// peer's. The segment is discarded and an ACK sent back; what it says of the peer's clock counts no more than its data, or PAWS
+/// would refuse the peer from then on.
+#[test]
+fn a_segment_with_a_strange_acknowledgement_changes_nothing() {
+    for strange in [2_000, 2_u32.pow(31), 1_u32.wrapping_sub(60_001), 1_u32.wrapping_sub(2_000_000)] {
+        let mut t = stamped();
+        assert_eq!(t.gets(&format!("1:1001 ack {strange} ts 900000 1")), ["1:1 ack 1 ts 1 1000"], "{strange}");
+        assert_eq!(t.tcp.read(), None);
+        t.gets("1:1001 ack 1 ts 1010 1");
+        assert_eq!(t.tcp.read(), Some(0..1_000), "{strange}");
+    }
+}
+
+/// What is older by no more than the largest window that there was is only late: its data counts. Here that is 2000 octets, and
+/// everything before octet 4001 is acknowledged.
+#[test]
+fn data_with_an_old_acknowledgement_is_taken() {
+    for (old, taken) in [(2_001, Some(0..1_000)), (2_000, None)] {
+        let mut t = Trace::established_with(plain(), 2_000);
+        t.writes(4_000);
+        t.gets("1:1 ack 2001 win 2000");
+        t.gets("1:1 ack 4001 win 2000");
+        t.gets(&format!("1:1001 ack {old} win 2000"));
+        assert_eq!(t.tcp.read(), taken, "{old}");
+    }
+}
+
 // ---- Linux's receiver (net/ipv4/tcp_input.c) --------------------------------------------------------------------------
 
 /// With a round-trip time of 100 ms and a buffer that does not grow.

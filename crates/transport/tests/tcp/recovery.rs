@@ -404,3 +404,39 @@ fn prr_spreads_a_sack_recovery() {
     assert_eq!(sent_after(true), (1..=6).map(|n: usize| (5 * n).div_ceil(12)).collect::<Vec<_>>());
     assert_eq!(sent_after(false), [1, 1, 1, 1, 1, 2]);
 }
+
+/// RFC 6675 section 5 updates the scoreboard on any acknowledgement, also one that a later one has overtaken: with 4, 6 and 8
+/// arrived, three ranges lie above 2. RACK (RFC 8985 section 6.2) waits for nothing after three segments either.
+#[test]
+fn what_a_late_acknowledgement_reports_counts() {
+    for recovery in [Sack, Recovery::Rack] {
+        let mut t = flying(recovery, 8, 8);
+        t.wait(100);
+        assert_eq!(t.acks(2, &[(4, 4)]), NOTHING, "{recovery:?}");
+        let sent = t.acks(1, &[(8, 8), (6, 6)]);
+        assert_eq!(sent.first(), Some(&2), "{recovery:?}");
+        assert!(t.tcp.in_recovery());
+        // It says nothing of what is acknowledged, nor for how long.
+        assert_eq!((t.tcp.acknowledged_bytes(), t.tcp.rtt().latest().as_nanos() / 1_000_000), (1_000, 100));
+    }
+}
+
+/// So what it reports is not sent again: 3, for which the acknowledgement that 1 let out had no room any more.
+#[test]
+fn what_a_late_acknowledgement_reports_is_not_sent_again() {
+    let mut t = flying(Sack, 16, 16);
+    assert_eq!(t.acks(2, &[(11, 11), (9, 9), (7, 7), (5, 5)]), [2]);
+    assert_eq!(t.acks(1, &[(9, 9), (7, 7), (5, 5), (3, 3)]), NOTHING);
+    assert_eq!(t.acks(2, &[(13, 16)])[..2], [4, 6]);
+}
+
+/// RFC 2883 section 4: what an acknowledgement reports below itself had arrived twice, late or not; what others have
+/// acknowledged since is no news.
+#[test]
+fn a_late_acknowledgement_may_report_a_duplicate() {
+    let mut t = flying(Sack, 8, 8);
+    assert_eq!(t.acks(6, &[]), NOTHING);
+    assert_eq!(t.acks(4, &[(2, 2)]), NOTHING);
+    assert_eq!(t.acks(2, &[(4, 5)]), NOTHING);
+    assert_eq!((t.tcp.stats().duplicate_reports, t.tcp.stats().duplicate_acks), (1, 0));
+}

@@ -160,9 +160,7 @@ impl Connection {
     #[inline]
     fn handle_synchronised(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let Some(start) = Self::octet(self.irs, segment.sequence, self.rx.nxt) else { return };
-        if !self.is_acceptable(segment, start) {
-            return;
-        }
+        let Some(in_window) = self.check(segment, start) else { return };
         if !segment.flags.has(Flags::ACK) {
             return;
         }
@@ -180,21 +178,29 @@ impl Connection {
             }
             self.establish(now, u64::from(segment.window) << self.agreed.peer_scale);
         }
-        if self.handle_ack(now, segment, extra) && (segment.length > 0 || segment.flags.has(Flags::FIN)) {
+        if !self.handle_ack(now, segment, extra) {
+            return;
+        }
+        if in_window && self.agreed.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
+            // TS.Recent (RFC 7323 section 4.3): of what one ACK answers, the first segment's. Not of one whose own
+            // acknowledgement RFC 5961 section 5.2 refuses: it need not be the peer's.
+            self.recent_timestamp = segment.timestamp;
+        }
+        if segment.length > 0 || segment.flags.has(Flags::FIN) {
             self.handle_data(now, segment, start);
         }
     }
 
-    /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions.
+    /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions: whether the segment lies in the
+    /// window; nothing if it goes no further.
     #[inline]
-    fn is_acceptable(&mut self, segment: &Segment, start: u64) -> bool {
-        let stamped = self.agreed.timestamps && segment.has_timestamps;
-        if stamped && !segment.flags.has(Flags::RST) {
+    fn check(&mut self, segment: &Segment, start: u64) -> Option<bool> {
+        if self.agreed.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
             // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
             if age < 0 {
                 self.rx.acknowledge_now();
-                return false;
+                return None;
             }
         }
         if segment.flags.has(Flags::RST) {
@@ -203,7 +209,7 @@ impl Connection {
             } else if self.rx.accepts(start, 0) {
                 self.rx.acknowledge_now(); // A challenge ACK (RFC 5961 section 3).
             }
-            return false;
+            return None;
         }
         if segment.flags.has(Flags::SYN) {
             // A lost SYN-ACK's SYN again, or the answer of a peer that opens too; or RFC 5961 section 4's challenge.
@@ -214,16 +220,14 @@ impl Connection {
             if !again || answer {
                 self.rx.acknowledge_now();
             }
-            return again && answer;
+            return (again && answer).then_some(false);
         }
-        if !self.rx.accepts(start, segment.span()) {
+        let in_window = self.rx.accepts(start, segment.span());
+        if !in_window {
             // Old or beyond the window: its octets will not be taken, but duplicates are reported and probes answered.
             self.rx.acknowledge_now();
-        } else if stamped && start <= self.rx.acknowledged {
-            // TS.Recent (RFC 7323 section 4.3): of what one ACK answers, the first segment's.
-            self.recent_timestamp = segment.timestamp;
         }
-        true
+        Some(in_window)
     }
 
     /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on; where
@@ -238,17 +242,15 @@ impl Connection {
         }
     }
 
-    /// Whether the acknowledgement is one for what was sent, so that the rest of the segment counts too.
+    /// Whether the acknowledgement is one for what was sent, and not long ago (RFC 5961 section 5.2), so that the rest of the
+    /// segment counts too.
     #[inline]
     fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) -> bool {
-        let Some(offset) = Self::octet(self.iss, segment.acknowledgment, self.tx.una) else { return false };
-        if offset > self.tx.nxt {
+        let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
+        let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
             self.rx.acknowledge_now();
             return false;
-        }
-        if offset < self.tx.una {
-            return true;
-        }
+        };
         let sacked = match extra {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
@@ -264,6 +266,10 @@ impl Connection {
             echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
             way_back_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
+        if offset < self.tx.una {
+            self.tx.on_late_ack(now, &ack);
+            return true;
+        }
         self.tx.on_ack(now, &ack);
         if self.tx.is_finished() {
             self.advance_close();
@@ -293,8 +299,10 @@ impl Connection {
                 self.tx.on_duplicate_report(start, end);
                 continue;
             }
+            // A late acknowledgement may report what others have acknowledged since.
+            let start = start.max(offset).max(near);
             if start < end && end <= self.tx.nxt {
-                sacked += self.tx.board.sack(start.max(offset), end);
+                sacked += self.tx.board.sack(start, end);
             }
         }
         sacked
