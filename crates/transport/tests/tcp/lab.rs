@@ -225,7 +225,7 @@ impl Lab {
 
     /// Both ends open fast; the client has the server's cookie already if it is `warm`.
     pub fn with_fast_open(client: Side, server: Side, weather: Weather, warm: bool) -> Lab {
-        let cookies = Arc::new(Cookies::new(7, warm));
+        let cookies = Arc::new(Cookies::new(7.into(), warm));
         let first = Connection::connect(Arc::new(client.0.clone()), client.1).with_fast_open(cookies.clone());
         let second = Connection::listen(Arc::new(server.0.clone()), server.1).with_fast_open(cookies);
         Lab::of(first, client, server, second, weather)

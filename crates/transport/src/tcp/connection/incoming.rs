@@ -79,6 +79,9 @@ impl Connection {
             self.establish(now, u64::from(segment.window));
             self.greeting_due = self.config.host == Host::Linux;
             self.rx.acknowledge_now();
+            if segment.length > 0 || segment.flags.has(Flags::FIN) {
+                self.take_text_of_syn(now, segment);
+            }
         } else {
             // Simultaneous open.
             self.state = State::SynReceived;
@@ -98,6 +101,14 @@ impl Connection {
             self.tx.stats.misplaced += u64::from(segment.stamp != stamp(0));
             self.rx.on_data(now, 1, u64::from(segment.length), false);
         }
+    }
+
+    /// What follows a SYN in its segment, once the connection is established.
+    #[cold]
+    fn take_text_of_syn(&mut self, now: Time, segment: &Segment) {
+        let sequence = segment.sequence.wrapping_add(1);
+        let text = Segment { sequence, flags: segment.flags.without(Flags::SYN), ..*segment };
+        self.handle_data(now, &text, 1);
     }
 
     /// Takes over what the peer's SYN offers.
@@ -167,11 +178,15 @@ impl Connection {
             return;
         }
         if self.state == State::SynReceived {
-            // With Fast Open there may be data beyond the SYN.
-            let beyond = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
-            if u64::from(beyond) > self.tx.nxt - 1 {
+            // With Fast Open there may be data beyond the SYN: what has left since, or where both open what left with it.
+            let beyond = u64::from(segment.acknowledgment.wrapping_sub(self.wire_sequence(1)));
+            let early = self.fast_open.as_ref().and_then(|fast| fast.sent).map_or(0, u64::from);
+            if beyond > early.max(self.tx.nxt - 1) {
                 self.reset_due = Some((segment.acknowledgment, None));
                 return;
+            }
+            if early > 0 {
+                self.tx.skip(beyond);
             }
             if segment.flags.has(Flags::SYN) {
                 // Simultaneous open: the peer's SYN is known, but not that it has ours. Its window is not scaled.
@@ -226,13 +241,14 @@ impl Connection {
         true
     }
 
-    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on; where
-    /// both sides have closed and all data is acknowledged, nothing has failed.
+    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on, unless
+    /// its application has the connection already (RFC 7413); where both sides have closed and all data is acknowledged,
+    /// nothing has failed.
     fn on_reset(&mut self) {
-        let before = self.state;
+        let (before, early) = (self.state, self.is_open_early());
         self.enter_closed();
         match before {
-            State::SynReceived if self.passive => self.state = State::Listen,
+            State::SynReceived if self.passive && !early => self.state = State::Listen,
             State::Closing | State::LastAck | State::TimeWait if self.tx.una >= self.tx.end => {}
             _ => self.failure = Some(Failure::Reset),
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tcp::fast_open::CookieOption;
-use crate::tcp::segment::{Extra, Flags, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
 
@@ -125,9 +125,17 @@ impl Connection {
             return 0;
         }
         self.tx.stats.ready = Some(now);
-        // The options of a SYN take the room of payload, but for timestamps, which the segment size leaves room for.
-        let options = Segment { has_extra: true, ..Segment::default() }.header_bytes(extra) - 20;
-        let room = u64::from(self.config.mss).saturating_sub(u64::from(options));
+        let mss = u64::from(syn.mss);
+        // The options take the room of payload. Linux leaves room for all that there can be, as middleboxes may add theirs
+        // (tcp_send_syn_data, net/ipv4/tcp_output.c).
+        let options = match self.config.host {
+            Host::Linux => OPTIONS_BYTES,
+            Host::Rfc => {
+                let bare = Segment { has_timestamps: self.config.timestamps, has_extra: true, ..Segment::default() };
+                bare.header_bytes(extra) - 20
+            }
+        };
+        let room = mss.saturating_sub(u64::from(options));
         let length = (self.tx.end - 1).min(room) as u16;
         fast.sent = Some(length);
         self.tx.stats.bytes += u64::from(length);
