@@ -77,6 +77,11 @@ impl Trace {
         std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut extra).map(|s| show(&s, &extra))).collect()
     }
 
+    /// The same as segments.
+    pub fn segments(&mut self) -> Vec<Segment> {
+        std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut Extra::default())).collect()
+    }
+
     /// Hands a segment over without looking at the answer.
     pub fn receive(&mut self, line: &str) {
         let (segment, extra) = parse(line);

@@ -25,9 +25,10 @@ impl Connection {
             return;
         }
         self.reset_due = Some(if segment.flags.has(Flags::ACK) {
-            (segment.acknowledgment, None)
+            Reset::answer(segment.acknowledgment)
         } else {
-            (0, Some(segment.sequence.wrapping_add(segment.span() as u32)))
+            let acknowledgment = Some(segment.sequence.wrapping_add(segment.span() as u32));
+            Reset { sequence: 0, acknowledgment, own: false }
         });
     }
 
@@ -37,7 +38,7 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.reset_due = Some((segment.acknowledgment, None));
+            self.reset_due = Some(Reset::answer(segment.acknowledgment));
         } else if segment.flags.has(Flags::SYN) {
             self.agree(segment, extra);
             self.state = State::SynReceived;
@@ -55,7 +56,7 @@ impl Connection {
         let taken = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
         if acknowledges && taken > u32::from(early) {
             if !segment.flags.has(Flags::RST) {
-                self.reset_due = Some((segment.acknowledgment, None));
+                self.reset_due = Some(Reset::answer(segment.acknowledgment));
             }
             return;
         }
@@ -131,7 +132,10 @@ impl Connection {
         // RFC 6691: the MSS option counts no options; ours does not either. 536 is the default without one (RFC 9293).
         let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
         let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
-        let mss = u64::from(config.mss.min(peer.max(64)) - config.multipath[0]);
+        // Linux uses the room of timestamps that the peer declines.
+        let spared = config.host == Host::Linux && config.timestamps && !timestamps;
+        let own = config.mss + if spared { TIMESTAMPS_BYTES as u16 } else { 0 };
+        let mss = u64::from(own.min(peer.max(64)) - config.multipath[0]);
         let written = (self.tx.end, self.tx.fin);
         let stats = std::mem::take(&mut self.tx.stats);
         let timer = self.tx.timer;
@@ -182,7 +186,7 @@ impl Connection {
             let beyond = u64::from(segment.acknowledgment.wrapping_sub(self.wire_sequence(1)));
             let early = self.fast_open.as_ref().and_then(|fast| fast.sent).map_or(0, u64::from);
             if beyond > early.max(self.tx.nxt - 1) {
-                self.reset_due = Some((segment.acknowledgment, None));
+                self.reset_due = Some(Reset::answer(segment.acknowledgment));
                 return;
             }
             if early > 0 {
@@ -333,7 +337,11 @@ impl Connection {
         if self.agreed.ecn && segment.length > 0 {
             self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
         }
+        let waits = self.state == State::TimeWait;
         let arrival = self.rx.on_data(now, start, segment.span(), fin);
+        if waits && self.config.host == Host::Linux {
+            self.rx.forget_duplicate();
+        }
         if segment.flags.has(Flags::PSH) && self.config.host == Host::Linux && arrival == Arrival::InOrder {
             self.rx.on_push();
         }

@@ -64,10 +64,8 @@ impl Connection {
     /// RST, SYN or SYN-ACK.
     fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         self.tx.stats.segments += 1;
-        if let Some((sequence, acknowledgment)) = self.reset_due.take() {
-            let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
-            let acknowledgment = acknowledgment.unwrap_or(0);
-            return Some(Segment { sequence, acknowledgment, flags, ..Segment::default() });
+        if let Some(reset) = self.reset_due.take() {
+            return Some(self.reset_segment(now, reset));
         }
         self.syn_due = false;
         self.syn_sent.get_or_insert(now);
@@ -84,10 +82,12 @@ impl Connection {
         }
         // What the peer did not offer is not offered back.
         let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
+        // Nor does the size that Linux offers depend on it (RFC 6691).
+        let counted = if self.config.host == Host::Linux { self.config.timestamps } else { timestamps };
         let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
-            mss: self.config.mss + if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 },
+            mss: self.config.mss + if counted { TIMESTAMPS_BYTES as u16 } else { 0 },
             window_scale: scaled.then(|| own_scale(&self.config)),
             sack_permitted: if answer { self.agreed.sack } else { self.config.sack },
             fast_open: None,
@@ -106,6 +106,15 @@ impl Connection {
             has_extra: true,
             ..Segment::default()
         })
+    }
+
+    fn reset_segment(&self, now: Time, reset: Reset) -> Segment {
+        let Reset { sequence, acknowledgment, own } = reset;
+        let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+        let has_timestamps = own && self.agreed.timestamps;
+        let (timestamp, echo) = if has_timestamps { (timestamp(now), self.recent_timestamp) } else { (0, 0) };
+        let acknowledgment = acknowledgment.unwrap_or(0);
+        Segment { sequence, acknowledgment, flags, has_timestamps, timestamp, echo, ..Segment::default() }
     }
 
     /// The Fast Open option, and how much data goes with a SYN: as much as a packet holds, but never twice (RFC 7413
@@ -150,7 +159,8 @@ impl Connection {
             flags = flags.with(Flags::FIN);
         }
         let end = chunk.start + u64::from(chunk.span);
-        if end >= self.tx.end || self.tx.ends_burst(end) {
+        // Linux pushes data: no FIN by itself.
+        if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);
