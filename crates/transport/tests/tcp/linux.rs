@@ -4,7 +4,7 @@ use crate::config::plain;
 use crate::trace::Trace;
 use vazao_engine::Duration;
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Extra, Failure, Flags, Host, State};
+use vazao_transport::tcp::{Config, Extra, Failure, Flags, Host, Recovery, State};
 
 fn linux() -> Config {
     Config { host: Host::Linux, ..plain() }
@@ -116,5 +116,54 @@ fn a_fin_again_is_reported_until_time_wait() {
         let answer = if host == Host::Linux { "2:2 ack 2" } else { "2:2 ack 2 sack 1:2" };
         assert_eq!(t.gets("FIN 1:2 ack 2"), [answer], "TIME-WAIT {host:?}");
         assert_eq!(t.tcp.failure(), None::<Failure>);
+    }
+}
+
+/// Without SACK the window grows by what an acknowledgement newly says to have arrived: the third segment of three, when two
+/// duplicates have stood for the others (tcp_remove_reno_sacks). A guest in slow start lets two segments out where each
+/// duplicate has let out one, and the window of RFC 3465 three.
+#[test]
+fn duplicates_count_once() {
+    for (host, next, cwnd) in [(Host::Linux, vec![13, 14], 11), (Host::Rfc, vec![13, 14, 15], 12)] {
+        let mut t = Trace::established(Config { host, limited_transmit: true, ..plain() });
+        t.writes_segments(30);
+        assert_eq!([t.acks(1, &[]), t.acks(1, &[])], [[11], [12]]);
+        assert_eq!((t.acks(4, &[]), t.cwnd()), (next, cwnd), "{host:?}");
+        // What the duplicates stood for is spent.
+        assert_eq!((t.acks(6, &[]).len(), t.cwnd()), (4, cwnd + 2));
+    }
+}
+
+/// A recovery leaves nothing of what duplicates stood for (tcp_reset_reno_sack).
+#[test]
+fn duplicates_of_a_recovery_are_over_with_it() {
+    let mut t = Trace::established(linux());
+    t.writes_segments(10);
+    (0..30).for_each(|_| _ = t.acks(1, &[]));
+    t.acks(11, &[]);
+    assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (2, 5, false));
+    assert_eq!(t.writes_segments(4), [11, 12]);
+    t.acks(13, &[]);
+    assert_eq!(t.cwnd(), 4, "as much as two segments let it grow");
+}
+
+/// The receiver has thrown away what it reported (RFC 2018 section 8): its acknowledgement ends where that begins. After half
+/// a round trip, but 10 ms at least, nothing of it counts any more (tcp_check_sack_reneging, tcp_timeout_mark_lost).
+#[test]
+fn reneging_is_noticed_after_half_a_round_trip() {
+    for (rtt, half) in [(100, 50), (10, 10)] {
+        let config = Config { recovery: Recovery::Rack, sack: true, min_rto: Duration::from_millis(200), ..linux() };
+        let mut t = Trace::client(config);
+        t.sent();
+        t.wait(rtt);
+        t.gets("SYN 0:1 ack 1 mss 1000 sackok");
+        assert_eq!(t.writes_segments(10).len(), 10);
+        t.wait(rtt);
+        t.acks(1, &[(3, 6)]);
+        assert!(t.acks(3, &[]).iter().all(|&segment| segment > 10), "new data at most");
+        assert_eq!(t.tcp.next_timeout(), t.now + Duration::from_millis(half));
+        assert_eq!(t.times_out(), [3]);
+        assert_eq!((t.cwnd(), t.tcp.stats().timeouts), (1, 1));
+        assert_eq!(t.acks(4, &[]), [4, 5], "all is lost, also what was reported");
     }
 }
