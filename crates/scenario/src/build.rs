@@ -185,7 +185,7 @@ impl CookieJar {
         let (client, server) = (host(&flow.client), host(&flow.server));
         let mut stream = Stream::new(scenario.seed, &format!("cookie/{client}/{server}"));
         let warm = flow.transport.parameters.text("cookie") == "cached";
-        let make = || Arc::new(Cookies::new(1 + stream.below(u64::MAX - 1), warm));
+        let make = || Arc::new(Cookies::new((1 + stream.below(u64::MAX - 1)).into(), warm));
         self.0.entry((client, server)).or_insert_with(make).clone()
     }
 }

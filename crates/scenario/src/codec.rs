@@ -2,7 +2,7 @@
 
 use crate::address::{Place, Socket};
 use vazao_engine::Ecn;
-use vazao_transport::tcp::{CookieOption, Extra, Flags, Segment, SynOptions, stamp};
+use vazao_transport::tcp::{Cookie, CookieOption, Extra, Flags, Segment, SynOptions, stamp};
 use vazao_transport::udp::Datagram;
 use vazao_wire::{DecodeError, content, ipv4, mptcp, tcp, udp};
 
@@ -132,9 +132,9 @@ pub(crate) fn segment(header: &tcp::Header, length: usize, ecn: Ecn) -> (Segment
         mss: header.options.mss.unwrap_or(536),
         window_scale: header.options.window_scale,
         sack_permitted: header.options.sack_permitted,
-        fast_open: header.options.fast_open.map(|option| match option {
-            tcp::FastOpen::Request => CookieOption::Request,
-            tcp::FastOpen::Cookie(cookie) => CookieOption::Cookie(u64::from_be_bytes(cookie)),
+        fast_open: header.options.fast_open.and_then(|option| match option {
+            tcp::FastOpen::Request => Some(CookieOption::Request),
+            tcp::FastOpen::Cookie(cookie) => Cookie::new(cookie.as_slice()).map(CookieOption::Cookie),
         }),
     });
     let segment = Segment {
@@ -165,9 +165,9 @@ fn header(segment: &Segment, extra: Option<&Extra>, source_port: u16, destinatio
             options.mss = Some(syn.mss);
             options.window_scale = syn.window_scale;
             options.sack_permitted = syn.sack_permitted;
-            options.fast_open = syn.fast_open.map(|option| match option {
-                CookieOption::Request => tcp::FastOpen::Request,
-                CookieOption::Cookie(cookie) => tcp::FastOpen::Cookie(cookie.to_be_bytes()),
+            options.fast_open = syn.fast_open.and_then(|option| match option {
+                CookieOption::Request => Some(tcp::FastOpen::Request),
+                CookieOption::Cookie(cookie) => tcp::Cookie::new(cookie.as_slice()).map(tcp::FastOpen::Cookie),
             });
         }
         for &(left, right) in extra.sack.as_slice() {

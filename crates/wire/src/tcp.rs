@@ -148,8 +148,30 @@ impl FromIterator<SackBlock> for SackBlocks {
 pub enum FastOpen {
     /// No cookie: the client asks for one.
     Request,
-    /// A cookie of the size that Linux gives; those of other sizes are skipped when read.
-    Cookie([u8; 8]),
+    /// The client has this cookie, or the server grants it.
+    Cookie(Cookie),
+}
+
+/// A cookie of Fast Open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cookie {
+    bytes: [u8; 16],
+    length: u8,
+}
+
+impl Cookie {
+    /// One of 4 to 16 bytes, an even number of them; others are none (RFC 7413, section 4.1.1).
+    pub fn new(cookie: &[u8]) -> Option<Cookie> {
+        let valid = cookie.len() >= 4 && cookie.len().is_multiple_of(2);
+        let mut bytes = [0; 16];
+        bytes.get_mut(..cookie.len()).filter(|_| valid)?.copy_from_slice(cookie);
+        Some(Cookie { bytes, length: cookie.len() as u8 })
+    }
+
+    /// Its bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
 }
 
 /// The options of a segment. Those of other kinds are skipped when read.
@@ -193,7 +215,7 @@ impl Options {
         if self.plain_length() + length <= MAX_OPTIONS_LENGTH { length } else { 0 }
     }
 
-    /// Bytes of what has a field of its own, but for SACK blocks: at most 32.
+    /// Bytes of what has a field of its own, but for SACK blocks: at most 40.
     const fn plain_length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
@@ -203,7 +225,7 @@ impl Options {
         let fast_open = match self.fast_open {
             None => 0,
             Some(FastOpen::Request) => 4,
-            Some(FastOpen::Cookie(_)) => 12,
+            Some(FastOpen::Cookie(cookie)) => (2 + cookie.length as usize).next_multiple_of(4),
         };
         mss + window_scale + timestamps + sack_permitted + fast_open
     }
@@ -325,9 +347,10 @@ fn encode_options(options: &Options, out: &mut Vec<u8>) {
         None => {}
         Some(FastOpen::Request) => out.extend([FAST_OPEN, 2, NOP, NOP]),
         Some(FastOpen::Cookie(cookie)) => {
-            out.extend([FAST_OPEN, 10]);
-            out.extend(cookie);
-            out.extend([NOP, NOP]);
+            let length = 2 + cookie.as_slice().len();
+            out.extend([FAST_OPEN, length as u8]);
+            out.extend(cookie.as_slice());
+            out.extend(std::iter::repeat_n(NOP, length.next_multiple_of(4) - length));
         }
     }
     let blocks = &options.sack.as_slice()[..options.written_sack_blocks()];
@@ -371,7 +394,7 @@ fn decode_option(kind: u8, body: &[u8], options: &mut Options) {
         (SACK_PERMITTED, 0) => options.sack_permitted = true,
         (TIMESTAMPS, 8) => options.timestamps = Some((be32(body, 0), be32(body, 4))),
         (FAST_OPEN, 0) => options.fast_open = Some(FastOpen::Request),
-        (FAST_OPEN, 8) => options.fast_open = body.try_into().ok().map(FastOpen::Cookie),
+        (FAST_OPEN, _) => options.fast_open = Cookie::new(body).map(FastOpen::Cookie).or(options.fast_open),
         (SACK, 8 | 16 | 24 | 32) => {
             options.sack = body.chunks(8).map(|b| SackBlock { left: be32(b, 0), right: be32(b, 4) }).collect();
         }

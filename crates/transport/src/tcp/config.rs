@@ -20,6 +20,7 @@ pub enum Host {
     /// The least timeout bounds the part that stands for the variation. The window that is offered begins at what needs
     /// no scale and grows with what arrives, each growth being told at once. The peer's SYN is acknowledged by itself.
     /// Of what arrives beyond a hole, some is acknowledged together; the end of a burst (PSH) at once if it has been read.
+    /// A SYN is not backed off before the fifth time. What the options in use leave of a segment's size is payload.
     Linux,
 }
 

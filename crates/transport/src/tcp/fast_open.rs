@@ -1,25 +1,58 @@
 //! TCP Fast Open (RFC 7413): data in the SYN, for who has a cookie of the server's.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A cookie: 4 to 16 bytes, an even number of them (section 4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cookie {
+    bytes: [u8; 16],
+    length: u8,
+}
+
+impl Cookie {
+    /// One of these bytes, if there may be one of so many.
+    pub fn new(cookie: &[u8]) -> Option<Cookie> {
+        let valid = cookie.len() >= 4 && cookie.len().is_multiple_of(2);
+        let mut bytes = [0; 16];
+        bytes.get_mut(..cookie.len()).filter(|_| valid)?.copy_from_slice(cookie);
+        Some(Cookie { bytes, length: cookie.len() as u8 })
+    }
+
+    /// Its bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// One of 8 bytes, as Linux grants them.
+impl From<u64> for Cookie {
+    fn from(number: u64) -> Cookie {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        Cookie { bytes, length: 8 }
+    }
+}
 
 /// The cookie of a pair of hosts: what the server's host grants to the client's (section 4.1.2), and what that has cached
 /// (section 4.1.3). All connections between the two share it.
 #[derive(Debug)]
 pub struct Cookies {
-    granted: u64,
-    /// Zero: nothing.
-    cached: AtomicU64,
+    granted: Cookie,
+    cached: Mutex<Option<Cookie>>,
 }
 
 impl Cookies {
-    /// A pair of hosts whose server grants `granted`, which is not zero. `warm`: the client has it from an earlier time.
-    pub fn new(granted: u64, warm: bool) -> Self {
-        Cookies { granted, cached: AtomicU64::new(if warm { granted } else { 0 }) }
+    /// A pair of hosts whose server grants `granted`. `warm`: the client has it from an earlier time.
+    pub fn new(granted: Cookie, warm: bool) -> Self {
+        Cookies { granted, cached: Mutex::new(warm.then_some(granted)) }
     }
 
-    fn cached(&self) -> Option<u64> {
-        Some(self.cached.load(Ordering::Relaxed)).filter(|&cookie| cookie != 0)
+    fn cached(&self) -> Option<Cookie> {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cache(&self, cookie: Cookie) {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(cookie);
     }
 }
 
@@ -29,7 +62,7 @@ pub enum CookieOption {
     /// The client asks for a cookie.
     Request,
     /// The client has this cookie, or the server grants it.
-    Cookie(u64),
+    Cookie(Cookie),
 }
 
 /// What a connection keeps of Fast Open.
@@ -64,7 +97,7 @@ impl FastOpen {
     /// The server's SYN-ACK has arrived with `option`.
     pub fn on_answer(&mut self, option: Option<CookieOption>) {
         if let Some(CookieOption::Cookie(cookie)) = option {
-            self.cookies.cached.store(cookie, Ordering::Relaxed);
+            self.cookies.cache(cookie);
         }
     }
 

@@ -27,7 +27,7 @@ pub use config::{Bursting, Config, ControlFactory, Counting, Host, Pacing, SackP
 pub(crate) use connection::timestamp;
 pub use connection::{Connection, Failure, State};
 pub use cwv::Validation;
-pub use fast_open::{CookieOption, Cookies};
+pub use fast_open::{Cookie, CookieOption, Cookies};
 pub use parameters::PARAMETERS;
 pub use recovery::Recovery;
 pub use segment::{Extra, Flags, SackBlocks, Segment, SynOptions, stamp};

@@ -124,7 +124,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "auto",
         "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered grows with \
          what arrives; SYN-ACK is acknowledged at once, and so is the end of a burst; slow start goes on with half of the \
-         window in use; auto: linux with recovery rack, else rfc",
+         window in use; a SYN goes again every second at first; auto: linux with recovery rack, else rfc",
     ),
     Parameter::new(
         "bursts",

@@ -61,10 +61,22 @@ impl Sender {
         }
         // In order, and nothing sent again: nothing in flight was sent before what has arrived.
         if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
+            if self.lenient && self.una > before.una && self.board.is_reneged() {
+                return self.wait_for_reneged(now);
+            }
             self.find_losses(now, before);
         } else if self.reduction.is_under_way() {
             self.reduce_in_proportion(before, false);
         }
+    }
+
+    /// The receiver has thrown away what it reported. Linux gives it half a round trip, and does nothing else before
+    /// (tcp_check_sack_reneging, net/ipv4/tcp_input.c).
+    #[cold]
+    fn wait_for_reneged(&mut self, now: Time) {
+        const LEAST: Duration = Duration::from_millis(10);
+        self.timer = self.clock.expiry(now, (self.rtt.srtt() / 2).max(LEAST));
+        (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
     /// The tail is to be probed: the connection will be asked what to send.
@@ -143,9 +155,12 @@ impl Sender {
     pub(super) fn lose_by_timeout(&mut self, now: Time) {
         self.reduction.end();
         let Some(modern) = &mut self.modern else { return self.board.lose_all(true) };
+        modern.probe.forget();
+        if self.lenient && self.board.is_reneged() {
+            return self.board.lose_all(true);
+        }
         let window = modern.rack.window(&self.board, true, &self.rtt);
         self.board.lose_sent_by(modern.rack.lost_by_timeout(now, window), true);
-        modern.probe.forget();
     }
 
     /// RFC 8985 section 7.2: while all goes well, the timer that was set for a retransmission probes the tail before.

@@ -267,6 +267,12 @@ impl Receiver {
         Some((start.max(s), end.min(e)))
     }
 
+    /// No acknowledgement reports a duplicate: of a connection that waits for its end, Linux knows nothing of SACK any more
+    /// (tcp_timewait_state_process, net/ipv4/tcp_minisocks.c).
+    pub fn forget_duplicate(&mut self) {
+        self.duplicate = None;
+    }
+
     /// The block that holds `octet` is the most recent one; none is remembered twice.
     fn note_recent(&mut self, octet: u64) {
         let block = self.ranges.range_at(octet).unwrap_or_default();

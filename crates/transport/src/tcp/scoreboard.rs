@@ -443,8 +443,13 @@ impl Scoreboard {
         self.lose(self.base);
     }
 
-    /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart. If the first
-    /// segment was SACKED, its receiver has thrown away what it reported (RFC 2018 section 8), and nothing is known.
+    /// Whether the first segment was SACKed and is not acknowledged: its receiver has thrown it away (RFC 2018 section 8).
+    pub fn is_reneged(&self) -> bool {
+        self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED))
+    }
+
+    /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart. Where the
+    /// receiver has [thrown away](Self::is_reneged) what it reported, nothing is known.
     pub fn lose_all(&mut self, timed_out: bool) {
         self.lose_sent_by(Time::NEVER, timed_out);
     }
@@ -452,7 +457,7 @@ impl Scoreboard {
     /// The same for what was sent at `time` or before, and for the first segment.
     pub fn lose_sent_by(&mut self, time: Time, timed_out: bool) {
         let mark = if timed_out { Mark::LOST.or(Mark::TIMED_OUT) } else { Mark::LOST };
-        if self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED)) {
+        if self.is_reneged() {
             self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::SACKED));
             self.ranges.clear();
             (self.sacked, self.sacked_segments) = (0, 0);

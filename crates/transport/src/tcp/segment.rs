@@ -161,7 +161,7 @@ impl Extra {
             let cookie = match syn.fast_open {
                 None => 0,
                 Some(CookieOption::Request) => 4,
-                Some(CookieOption::Cookie(_)) => 12,
+                Some(CookieOption::Cookie(cookie)) => (2 + cookie.as_slice().len() as u32).next_multiple_of(4),
             };
             4 + sack + cookie + if syn.window_scale.is_some() { 4 } else { 0 }
         });

@@ -389,6 +389,9 @@ impl Sender {
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
+        if self.lenient && was != Episode::None && self.episode == Episode::None {
+            self.credit = 0;
+        }
         // Linux grows also on the acknowledgement that ends a recovery.
         let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
@@ -404,7 +407,8 @@ impl Sender {
     fn inform(&mut self, now: Time, report: Report) {
         let Report { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
         // Linux grows by what was delivered, on an acknowledgement that moves.
-        let acked = if self.modern.is_some() && advance > 0 { delivered } else { advance }.min(self.counts);
+        let by_delivered = self.modern.is_some() || self.lenient;
+        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.counts);
         // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
         // bears out, are content with all that was sent before.
         let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };

@@ -5,10 +5,10 @@ use crate::trace::Trace;
 use std::sync::Arc;
 use vazao_engine::Duration;
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Cookies, State};
+use vazao_transport::tcp::{Config, Cookies, Failure, Host, State};
 
 fn cookies(warm: bool) -> Arc<Cookies> {
-    Arc::new(Cookies::new(7, warm))
+    Arc::new(Cookies::new(7.into(), warm))
 }
 
 fn client(cookies: &Arc<Cookies>) -> Trace {
@@ -34,6 +34,18 @@ fn the_first_connection_asks_for_a_cookie() {
     let mut t = server();
     assert_eq!(t.gets("SYN 0:1 mss 1000 cookie 0"), ["SYN 0:1 ack 1 cookie 7"]);
     assert!(!t.tcp.is_connected());
+}
+
+/// Section 4.1.1: another server's cookie may be of 4 to 16 bytes.
+#[test]
+fn cookies_of_every_length_are_kept() {
+    for (cookie, data) in [("9/4", 984), ("9/6", 984), ("9/16", 972)] {
+        let cache = cookies(false);
+        let mut t = client(&cache);
+        t.writes(500);
+        t.gets(&format!("SYN 0:1 ack 1 mss 1000 cookie {cookie}"));
+        assert_eq!(client(&cache).writes(1_000), [format!("SYN 0:{} cookie {cookie}", 1 + data)]);
+    }
 }
 
 /// Section 3, performing Fast Open: as much as a packet holds goes with the SYN (4 bytes for the MSS, 4 for the window
@@ -83,6 +95,72 @@ fn what_was_not_taken_goes_again() {
     let mut t = client(&cookies(true));
     t.writes(500);
     assert_eq!(t.gets("SYN 0:1 ack 502 mss 1000"), ["RST 502:502"], "more than was sent");
+}
+
+/// RFC 9293 section 3.10.7.4: a listener goes on listening in silence; here the application has the client's data already.
+#[test]
+fn a_reset_after_early_data_is_told() {
+    for (syn, state, failure) in [
+        ("SYN 0:501 mss 1000 cookie 7", State::Closed, Some(Failure::Reset)),
+        ("SYN 0:501 mss 1000 cookie 8", State::Listen, None),
+    ] {
+        let mut t = server();
+        let taken = t.gets(syn);
+        let next = if failure.is_some() { 501 } else { 1 };
+        assert_eq!(taken.first().map(|line| line.contains(&format!("ack {next}"))), Some(true));
+        t.receive(&format!("RST {next}:{next}"));
+        assert_eq!((t.tcp.state(), t.tcp.failure()), (state, failure));
+    }
+}
+
+/// Both open at once, and the peer's SYN-ACK acknowledges the data of our SYN, or a part of it.
+#[test]
+fn a_simultaneous_open_acknowledges_the_data_of_the_syn() {
+    for (answer, then) in [
+        ("SYN 0:1 ack 501 mss 1000", "501:501 ack 1"),
+        ("SYN 0:1 ack 201 mss 1000", "201:501 ack 1"),
+        ("1:1 ack 501", "501:601 ack 1"),
+    ] {
+        let mut t = client(&cookies(true));
+        t.writes(500);
+        assert_eq!(t.gets("SYN 0:1 mss 1000"), ["SYN 0:1 ack 1"]);
+        if then.contains(":601") {
+            t.receive(answer);
+            assert_eq!(t.writes(100), [then]);
+        } else {
+            assert_eq!(t.gets(answer), [then]);
+        }
+        assert_eq!(t.tcp.state(), State::Established);
+    }
+    let mut t = client(&cookies(true));
+    t.writes(500);
+    t.gets("SYN 0:1 mss 1000");
+    assert_eq!(t.gets("1:1 ack 502"), ["RST 502:502"], "more than was sent");
+}
+
+/// RFC 9293 section 3.10.7.3: what comes with the SYN-ACK is handled as what comes later; RFC 7413 section 3 shows it.
+#[test]
+fn data_in_a_syn_ack_is_taken() {
+    let mut t = client(&cookies(true));
+    t.writes(500);
+    t.receive("SYN 0:301 ack 501 mss 1000");
+    assert_eq!((t.tcp.read(), t.sent()), (Some(0..300), vec!["501:501 ack 301".to_owned()]));
+    let mut t = Trace::client(plain());
+    t.sent();
+    t.receive("SYN FIN 0:302 ack 1 mss 1000");
+    assert_eq!((t.tcp.read(), t.sent()), (Some(0..301), vec!["1:1 ack 303".to_owned()]));
+    assert_eq!((t.tcp.state(), t.tcp.peer_closed()), (State::CloseWait, true));
+}
+
+/// tcp_send_syn_data in Linux leaves room for all the options that there may be: 1420 bytes of 1460, as a guest shows. What
+/// a packet of 1500 bytes holds beside 20 of IP, 20 of TCP and 32 of options is 1428.
+#[test]
+fn how_much_a_syn_holds() {
+    for (host, expected) in [(Host::Rfc, "SYN 0:1429 cookie 7 ts 1 0"), (Host::Linux, "SYN 0:1421 cookie 7 ts 1 0")] {
+        let config = Config { host, mss: 1448, timestamps: true, sack: true, ..plain() };
+        let mut t = Trace::client(config).with_fast_open(&cookies(true));
+        assert_eq!(t.writes(3000), [expected]);
+    }
 }
 
 /// Section 4.2.1: a SYN without an answer may have been dropped for what it carried, and goes again without.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Connection, Cookies, Extra, Flags, Segment, State};
+use vazao_transport::tcp::{Config, Connection, Cookies, Extra, Flags, Host, Segment, State};
 
 /// How a network treats packets, both ways.
 #[derive(Clone, Debug)]
@@ -157,20 +157,22 @@ impl End {
         if end <= self.sent {
             self.again += 1;
         } else {
-            self.check_window();
+            self.check_window(segment);
         }
         self.sent = self.sent.max(end);
     }
 
     /// New data leaves: without SACK, outside recovery, what is in flight fits the congestion window (and the two
     /// segments of limited transmit). One segment may always be in flight.
-    fn check_window(&self) {
+    fn check_window(&self, segment: &Segment) {
         // F-RTO lets new data out while what the timer marked still counts as in flight.
         let tests = self.config.frto && self.tcp.is_repairing();
         if self.config.sack || self.tcp.in_recovery() || tests {
             return;
         }
-        let mss = u64::from(self.config.mss);
+        // Linux fills the room of timestamps that the peer declined.
+        let spared = self.config.host == Host::Linux && self.config.timestamps && !segment.has_timestamps;
+        let mss = u64::from(self.config.mss) + if spared { 12 } else { 0 };
         let limit = self.tcp.control().cwnd().max(mss) + 2 * mss + 1;
         assert!(self.tcp.flight() <= limit, "{} in flight, window {limit}", self.tcp.flight());
     }
@@ -225,7 +227,7 @@ impl Lab {
 
     /// Both ends open fast; the client has the server's cookie already if it is `warm`.
     pub fn with_fast_open(client: Side, server: Side, weather: Weather, warm: bool) -> Lab {
-        let cookies = Arc::new(Cookies::new(7, warm));
+        let cookies = Arc::new(Cookies::new(7.into(), warm));
         let first = Connection::connect(Arc::new(client.0.clone()), client.1).with_fast_open(cookies.clone());
         let second = Connection::listen(Arc::new(server.0.clone()), server.1).with_fast_open(cookies);
         Lab::of(first, client, server, second, weather)

@@ -10,6 +10,7 @@ mod fast_open;
 mod flow_control;
 mod handshake;
 mod lab;
+mod linux;
 mod pacing;
 mod rack;
 mod rate;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::Stream;
 use vazao_transport::tcp::{
-    Config, Connection, CookieOption, Cookies, Extra, Flags, Recovery, Segment, State, SynOptions,
+    Config, Connection, Cookie, CookieOption, Cookies, Extra, Flags, Recovery, Segment, State, SynOptions,
 };
 
 /// Segment size in these traces: round, so that octets can be read as segments.
@@ -75,6 +75,11 @@ impl Trace {
     pub fn sent(&mut self) -> Vec<String> {
         let mut extra = Extra::default();
         std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut extra).map(|s| show(&s, &extra))).collect()
+    }
+
+    /// The same as segments.
+    pub fn segments(&mut self) -> Vec<Segment> {
+        std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut Extra::default())).collect()
     }
 
     /// Hands a segment over without looking at the answer.
@@ -178,7 +183,7 @@ fn show(segment: &Segment, extra: &Extra) -> String {
     match extra.syn.filter(|_| segment.has_extra).and_then(|syn| syn.fast_open) {
         None => {}
         Some(CookieOption::Request) => line += " cookie 0",
-        Some(CookieOption::Cookie(cookie)) => line += &format!(" cookie {cookie}"),
+        Some(CookieOption::Cookie(cookie)) => line += &format!(" cookie {}", number_of(cookie)),
     }
     if segment.ecn == Ecn::Ect0 {
         line += " ect";
@@ -187,6 +192,19 @@ fn show(segment: &Segment, extra: &Extra) -> String {
         line += &format!(" ts {} {}", segment.timestamp, segment.echo);
     }
     line
+}
+
+/// A cookie is a number, of 8 bytes unless it is followed by how many: `9/4`.
+fn number_of(cookie: Cookie) -> String {
+    let bytes = cookie.as_slice();
+    let number = bytes.iter().fold(0_u128, |number, &byte| number << 8 | u128::from(byte));
+    if bytes.len() == 8 { number.to_string() } else { format!("{number}/{}", bytes.len()) }
+}
+
+fn of(cookie: &str) -> Cookie {
+    let (number, length) = cookie.split_once('/').unwrap_or((cookie, "8"));
+    let (number, length): (u128, usize) = (number.parse().expect("a number"), length.parse().expect("a length"));
+    Cookie::new(&number.to_be_bytes()[16 - length..]).expect("a cookie of RFC 7413")
 }
 
 /// A line as a segment for the endpoint. The window is 60 000 unless given.
@@ -249,8 +267,9 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
                 continue;
             }
             "cookie" => {
-                let cookie = u64::from(number());
-                syn.fast_open = Some(if cookie == 0 { CookieOption::Request } else { CookieOption::Cookie(cookie) });
+                let cookie = words.next().expect("a cookie");
+                syn.fast_open =
+                    Some(if cookie == "0" { CookieOption::Request } else { CookieOption::Cookie(of(cookie)) });
                 continue;
             }
             "sackok" => {

@@ -8,7 +8,7 @@ use etherparse::{PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
 use proptest::prelude::*;
 use vazao_wire::checksum::Checksum;
 use vazao_wire::tcp::{
-    FastOpen, Flags, Header, Options, SackBlock, SackBlocks, alter, decode, encode, header_length, strip,
+    Cookie, FastOpen, Flags, Header, Options, SackBlock, SackBlocks, alter, decode, encode, header_length, strip,
 };
 use vazao_wire::{DecodeError, ipv4};
 
@@ -207,10 +207,17 @@ fn options_lie_as_linux_lays_them() {
     // RFC 7413 section 4.1.1, padded: a SYN that asks for a cookie, and one that has it.
     let fast = |fast_open| laid(Options { fast_open: Some(fast_open), ..Options::default() });
     assert_eq!(fast(FastOpen::Request), [34, 2, 1, 1]);
-    assert_eq!(fast(FastOpen::Cookie([9, 8, 7, 6, 5, 4, 3, 2])), [34, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1]);
-    for fast_open in [FastOpen::Request, FastOpen::Cookie([9; 8])] {
+    let cookie = |bytes: &[u8]| FastOpen::Cookie(Cookie::new(bytes).expect("a cookie"));
+    assert_eq!(fast(cookie(&[9, 8, 7, 6, 5, 4, 3, 2])), [34, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1]);
+    assert_eq!(fast(cookie(&[9, 8, 7, 6])), [34, 6, 9, 8, 7, 6, 1, 1]);
+    assert_eq!(fast(cookie(&[9, 8, 7, 6, 5, 4])), [34, 8, 9, 8, 7, 6, 5, 4]);
+    for fast_open in [FastOpen::Request, cookie(&[9; 4]), cookie(&[9; 6]), cookie(&[9; 8]), cookie(&[9; 16])] {
         let options = Options { fast_open: Some(fast_open), ..syn };
-        assert_eq!(read_raw(&laid(options)), options);
+        let bytes = laid(options);
+        assert_eq!((read_raw(&bytes), bytes.len()), (options, options.length()));
+    }
+    for wrong in [2, 3, 5, 18] {
+        assert_eq!(Cookie::new(&[9; 20][..wrong]), None, "RFC 7413 section 4.1.1: 4 to 16 bytes, even");
     }
     assert_eq!((ack.max_sack_blocks(), bare.max_sack_blocks(), Options::default().max_sack_blocks()), (3, 4, 4));
 }

@@ -25,9 +25,10 @@ impl Connection {
             return;
         }
         self.reset_due = Some(if segment.flags.has(Flags::ACK) {
-            (segment.acknowledgment, None)
+            Reset::answer(segment.acknowledgment)
         } else {
-            (0, Some(segment.sequence.wrapping_add(segment.span() as u32)))
+            let acknowledgment = Some(segment.sequence.wrapping_add(segment.span() as u32));
+            Reset { sequence: 0, acknowledgment, own: false }
         });
     }
 
@@ -37,7 +38,7 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.reset_due = Some((segment.acknowledgment, None));
+            self.reset_due = Some(Reset::answer(segment.acknowledgment));
         } else if segment.flags.has(Flags::SYN) {
             self.agree(segment, extra);
             self.state = State::SynReceived;
@@ -55,7 +56,7 @@ impl Connection {
         let taken = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
         if acknowledges && taken > u32::from(early) {
             if !segment.flags.has(Flags::RST) {
-                self.reset_due = Some((segment.acknowledgment, None));
+                self.reset_due = Some(Reset::answer(segment.acknowledgment));
             }
             return;
         }
@@ -79,6 +80,9 @@ impl Connection {
             self.establish(now, u64::from(segment.window));
             self.greeting_due = self.config.host == Host::Linux;
             self.rx.acknowledge_now();
+            if segment.length > 0 || segment.flags.has(Flags::FIN) {
+                self.take_text_of_syn(now, segment);
+            }
         } else {
             // Simultaneous open.
             self.state = State::SynReceived;
@@ -98,6 +102,14 @@ impl Connection {
             self.tx.stats.misplaced += u64::from(segment.stamp != stamp(0));
             self.rx.on_data(now, 1, u64::from(segment.length), false);
         }
+    }
+
+    /// What follows a SYN in its segment, once the connection is established.
+    #[cold]
+    fn take_text_of_syn(&mut self, now: Time, segment: &Segment) {
+        let sequence = segment.sequence.wrapping_add(1);
+        let text = Segment { sequence, flags: segment.flags.without(Flags::SYN), ..*segment };
+        self.handle_data(now, &text, 1);
     }
 
     /// Takes over what the peer's SYN offers.
@@ -120,7 +132,10 @@ impl Connection {
         // RFC 6691: the MSS option counts no options; ours does not either. 536 is the default without one (RFC 9293).
         let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
         let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
-        let mss = u64::from(config.mss.min(peer.max(64)) - config.multipath[0]);
+        // Linux uses the room of timestamps that the peer declines.
+        let spared = config.host == Host::Linux && config.timestamps && !timestamps;
+        let own = config.mss + if spared { TIMESTAMPS_BYTES as u16 } else { 0 };
+        let mss = u64::from(own.min(peer.max(64)) - config.multipath[0]);
         let written = (self.tx.end, self.tx.fin);
         let stats = std::mem::take(&mut self.tx.stats);
         let timer = self.tx.timer;
@@ -165,11 +180,15 @@ impl Connection {
             return;
         }
         if self.state == State::SynReceived {
-            // With Fast Open there may be data beyond the SYN.
-            let beyond = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
-            if u64::from(beyond) > self.tx.nxt - 1 {
-                self.reset_due = Some((segment.acknowledgment, None));
+            // With Fast Open there may be data beyond the SYN: what has left since, or where both open what left with it.
+            let beyond = u64::from(segment.acknowledgment.wrapping_sub(self.wire_sequence(1)));
+            let early = self.fast_open.as_ref().and_then(|fast| fast.sent).map_or(0, u64::from);
+            if beyond > early.max(self.tx.nxt - 1) {
+                self.reset_due = Some(Reset::answer(segment.acknowledgment));
                 return;
+            }
+            if early > 0 {
+                self.tx.skip(beyond);
             }
             if segment.flags.has(Flags::SYN) {
                 // Simultaneous open: the peer's SYN is known, but not that it has ours. Its window is not scaled.
@@ -230,13 +249,14 @@ impl Connection {
         Some(in_window)
     }
 
-    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on; where
-    /// both sides have closed and all data is acknowledged, nothing has failed.
+    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on, unless
+    /// its application has the connection already (RFC 7413); where both sides have closed and all data is acknowledged,
+    /// nothing has failed.
     fn on_reset(&mut self) {
-        let before = self.state;
+        let (before, early) = (self.state, self.is_open_early());
         self.enter_closed();
         match before {
-            State::SynReceived if self.passive => self.state = State::Listen,
+            State::SynReceived if self.passive && !early => self.state = State::Listen,
             State::Closing | State::LastAck | State::TimeWait if self.tx.una >= self.tx.end => {}
             _ => self.failure = Some(Failure::Reset),
         }
@@ -325,7 +345,11 @@ impl Connection {
         if self.agreed.ecn && segment.length > 0 {
             self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
         }
+        let waits = self.state == State::TimeWait;
         let arrival = self.rx.on_data(now, start, segment.span(), fin);
+        if waits && self.config.host == Host::Linux {
+            self.rx.forget_duplicate();
+        }
         if segment.flags.has(Flags::PSH) && self.config.host == Host::Linux && arrival == Arrival::InOrder {
             self.rx.on_push();
         }

@@ -57,6 +57,8 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 
 /// How often a SYN is sent again at most, as Linux does: two minutes of silence are answer enough.
 const SYN_RETRIES: u32 = 6;
+/// How often the first SYN goes again before Linux backs off (tcp_syn_linear_timeouts, since 6.5).
+const LINEAR_SYN_RETRIES: u32 = 4;
 
 /// What both sides agreed on in their SYNs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +71,22 @@ struct Agreed {
     /// Shift of the windows we send and of those we receive.
     own_scale: u8,
     peer_scale: u8,
+}
+
+/// A reset to send: its sequence number, what it acknowledges, and whether it belongs to the connection, whose timestamps it
+/// then carries (RFC 7323 section 3.2).
+#[derive(Clone, Copy, Debug)]
+struct Reset {
+    sequence: u32,
+    acknowledgment: Option<u32>,
+    own: bool,
+}
+
+impl Reset {
+    /// The answer to a segment that acknowledges what it should not.
+    fn answer(acknowledgment: u32) -> Reset {
+        Reset { sequence: acknowledgment, acknowledgment: None, own: false }
+    }
 }
 
 /// One end of a TCP connection.
@@ -92,8 +110,7 @@ pub struct Connection {
     syn_sent: Option<Time>,
     /// SYN was sent more than once: its round-trip time is ambiguous.
     syn_resent: bool,
-    /// Sequence number of a reset to send, and what it acknowledges.
-    reset_due: Option<(u32, Option<u32>)>,
+    reset_due: Option<Reset>,
     time_wait: Time,
     failure: Option<Failure>,
     fast_open: Option<Box<FastOpen>>,
@@ -222,7 +239,8 @@ impl Connection {
     pub fn abort(&mut self) {
         use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};
         if matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
-            self.reset_due = Some((self.wire_sequence(self.tx.nxt), Some(self.wire_acknowledgment())));
+            let (sequence, acknowledgment) = (self.wire_sequence(self.tx.nxt), Some(self.wire_acknowledgment()));
+            self.reset_due = Some(Reset { sequence, acknowledgment, own: true });
         }
         self.enter_closed();
     }
@@ -256,11 +274,15 @@ impl Connection {
 
     fn on_syn_timeout(&mut self, now: Time) -> bool {
         self.tx.stats.syn_timeouts += 1;
-        self.tx.rtt.back_off();
+        let linear =
+            if self.config.host == Host::Linux && self.state == State::SynSent { LINEAR_SYN_RETRIES } else { 0 };
+        if self.tx.stats.syn_timeouts > u64::from(linear) {
+            self.tx.rtt.back_off();
+        }
         self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
         self.syn_due = true;
         self.syn_resent = true;
-        self.tx.stats.syn_timeouts <= u64::from(self.config.retries.min(SYN_RETRIES))
+        self.tx.stats.syn_timeouts <= u64::from(self.config.retries.min(SYN_RETRIES + linear))
     }
 
     fn enter_closed(&mut self) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tcp::fast_open::CookieOption;
-use crate::tcp::segment::{Extra, Flags, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
 
@@ -64,10 +64,8 @@ impl Connection {
     /// RST, SYN or SYN-ACK.
     fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         self.tx.stats.segments += 1;
-        if let Some((sequence, acknowledgment)) = self.reset_due.take() {
-            let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
-            let acknowledgment = acknowledgment.unwrap_or(0);
-            return Some(Segment { sequence, acknowledgment, flags, ..Segment::default() });
+        if let Some(reset) = self.reset_due.take() {
+            return Some(self.reset_segment(now, reset));
         }
         self.syn_due = false;
         self.syn_sent.get_or_insert(now);
@@ -84,10 +82,12 @@ impl Connection {
         }
         // What the peer did not offer is not offered back.
         let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
+        // Nor does the size that Linux offers depend on it (RFC 6691).
+        let counted = if self.config.host == Host::Linux { self.config.timestamps } else { timestamps };
         let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
-            mss: self.config.mss + if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 },
+            mss: self.config.mss + if counted { TIMESTAMPS_BYTES as u16 } else { 0 },
             window_scale: scaled.then(|| own_scale(&self.config)),
             sack_permitted: if answer { self.agreed.sack } else { self.config.sack },
             fast_open: None,
@@ -108,6 +108,15 @@ impl Connection {
         })
     }
 
+    fn reset_segment(&self, now: Time, reset: Reset) -> Segment {
+        let Reset { sequence, acknowledgment, own } = reset;
+        let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+        let has_timestamps = own && self.agreed.timestamps;
+        let (timestamp, echo) = if has_timestamps { (timestamp(now), self.recent_timestamp) } else { (0, 0) };
+        let acknowledgment = acknowledgment.unwrap_or(0);
+        Segment { sequence, acknowledgment, flags, has_timestamps, timestamp, echo, ..Segment::default() }
+    }
+
     /// The Fast Open option, and how much data goes with a SYN: as much as a packet holds, but never twice (RFC 7413
     /// section 4.2.1).
     fn open_fast(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
@@ -125,9 +134,17 @@ impl Connection {
             return 0;
         }
         self.tx.stats.ready = Some(now);
-        // The options of a SYN take the room of payload, but for timestamps, which the segment size leaves room for.
-        let options = Segment { has_extra: true, ..Segment::default() }.header_bytes(extra) - 20;
-        let room = u64::from(self.config.mss).saturating_sub(u64::from(options));
+        let mss = u64::from(syn.mss);
+        // The options take the room of payload. Linux leaves room for all that there can be, as middleboxes may add theirs
+        // (tcp_send_syn_data, net/ipv4/tcp_output.c).
+        let options = match self.config.host {
+            Host::Linux => OPTIONS_BYTES,
+            Host::Rfc => {
+                let bare = Segment { has_timestamps: self.config.timestamps, has_extra: true, ..Segment::default() };
+                bare.header_bytes(extra) - 20
+            }
+        };
+        let room = mss.saturating_sub(u64::from(options));
         let length = (self.tx.end - 1).min(room) as u16;
         fast.sent = Some(length);
         self.tx.stats.bytes += u64::from(length);
@@ -142,7 +159,8 @@ impl Connection {
             flags = flags.with(Flags::FIN);
         }
         let end = chunk.start + u64::from(chunk.span);
-        if end >= self.tx.end || self.tx.ends_burst(end) {
+        // Linux pushes data: no FIN by itself.
+        if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);

@@ -1,0 +1,169 @@
+//! Where Linux goes its own way: what a guest with Linux 6.12 does on the same wire, by its captures.
+
+use crate::config::plain;
+use crate::trace::Trace;
+use vazao_engine::Duration;
+use vazao_transport::Stream;
+use vazao_transport::tcp::{Config, Extra, Failure, Flags, Host, Recovery, State};
+
+fn linux() -> Config {
+    Config { host: Host::Linux, ..plain() }
+}
+
+/// tcp_syn_linear_timeouts: four times a second apart, and six times more, backed off. A SYN-ACK is backed off at once.
+#[test]
+fn a_syn_goes_again_every_second_at_first() {
+    let times = |mut t: Trace| {
+        let mut times = Vec::new();
+        while matches!(t.tcp.state(), State::SynSent | State::SynReceived) {
+            t.now = t.tcp.next_timeout();
+            t.tcp.handle_timeout(t.now);
+            if t.segments().iter().any(|segment| segment.flags.has(Flags::SYN)) {
+                times.push(t.now.as_nanos() / 1_000_000_000);
+            }
+        }
+        (times, t.now.as_nanos() / 1_000_000_000)
+    };
+    let config = || Config { max_rto: Duration::from_secs(120), ..linux() };
+    let mut client = Trace::client(config());
+    client.sent();
+    assert_eq!(times(client), (vec![1, 2, 3, 4, 5, 7, 11, 19, 35, 67], 131));
+    let mut server = Trace::server(config());
+    server.gets("SYN 0:1 mss 1000");
+    assert_eq!(times(server).0, [1, 3, 7, 15, 31, 63]);
+}
+
+/// FIN by itself carries no PSH, also when it goes again; the end of the data does, with FIN or without.
+#[test]
+fn a_fin_by_itself_pushes_nothing() {
+    for (host, pushes) in [(Host::Linux, [true, false, false]), (Host::Rfc, [true, true, true])] {
+        let mut t = Trace::established_with(Config { host, ..plain() }, 60_000);
+        t.tcp.write(500);
+        let mut sent = t.segments();
+        t.tcp.close();
+        sent.extend(t.segments());
+        t.receive("1:1 ack 501");
+        t.now = t.tcp.next_timeout();
+        t.tcp.handle_timeout(t.now);
+        sent.extend(t.segments());
+        assert_eq!(sent.iter().map(|segment| segment.flags.has(Flags::PSH)).collect::<Vec<_>>(), pushes, "{host:?}");
+    }
+    let mut t = Trace::established(linux());
+    t.tcp.write(500);
+    t.tcp.close();
+    assert!(t.segments()[0].flags.has(Flags::FIN.with(Flags::PSH)));
+}
+
+/// RFC 7323 section 3.2: a reset of a connection that has agreed on timestamps should carry them; Linux's do. What answers
+/// a segment of no connection has none.
+#[test]
+fn a_reset_carries_timestamps() {
+    for timestamps in [false, true] {
+        let mut t = Trace::client(Config { timestamps, ..plain() });
+        t.sent();
+        t.gets("SYN 0:1 ack 1 mss 1000 ts 7 1");
+        t.wait(20);
+        t.tcp.abort();
+        assert_eq!(t.sent(), [if timestamps { "RST 1:1 ack 1 ts 21 7" } else { "RST 1:1 ack 1" }]);
+        // Data that arrives after that is answered by a reset of its own.
+        assert_eq!(t.gets("1:501 ack 1 ts 9 1"), ["RST 1:1"]);
+    }
+    let mut t = Trace::client(Config { timestamps: true, ..plain() });
+    t.sent();
+    assert_eq!(t.gets("1:1 ack 300 ts 3 1"), ["RST 300:300"]);
+}
+
+/// The payload of a segment is what the peer takes less the options in use: without timestamps 12 bytes more. The size that
+/// is offered is the same in every SYN (RFC 6691).
+#[test]
+fn declined_timestamps_leave_room_for_data() {
+    for (host, segment, offered) in [(Host::Linux, 1012, 1012), (Host::Rfc, 1000, 1000)] {
+        let config = || Config { host, timestamps: true, ..plain() };
+        let mut t = Trace::client(config());
+        t.sent();
+        t.gets("SYN 0:1 ack 1 mss 1460");
+        assert_eq!(t.writes(5_000)[0], format!("1:{} ack 1", 1 + segment));
+        let mut t = Trace::client(config());
+        t.sent();
+        t.gets("SYN 0:1 ack 1 mss 1460 ts 9 1");
+        assert_eq!(t.writes(5_000)[0], "1:1001 ack 1 ts 1 9");
+        let mut t = Trace::server(config());
+        t.receive("SYN 0:1 mss 1460");
+        let mut extra = Extra::default();
+        t.tcp.poll_transmit(t.now, &mut extra);
+        assert_eq!(extra.syn.map(|syn| syn.mss), Some(offered), "{host:?}");
+    }
+}
+
+/// A FIN that comes again is reported as a duplicate (RFC 2883), but not in TIME-WAIT, where nothing is kept of SACK
+/// (tcp_timewait_state_process).
+#[test]
+fn a_fin_again_is_reported_until_time_wait() {
+    for host in [Host::Linux, Host::Rfc] {
+        let config = || Config { host, sack: true, ..plain() };
+        let mut t = Trace::established(config());
+        assert_eq!(t.gets("FIN 1:2 ack 1"), ["1:1 ack 2"]);
+        assert_eq!(t.gets("FIN 1:2 ack 1"), ["1:1 ack 2 sack 1:2"], "CLOSE-WAIT");
+        t.closes();
+        assert_eq!(t.gets("FIN 1:2 ack 1"), ["2:2 ack 2 sack 1:2"], "LAST-ACK");
+
+        let mut t = Trace::established(config());
+        t.closes();
+        assert_eq!(t.gets("FIN 1:2 ack 1"), ["2:2 ack 2"]);
+        assert_eq!(t.gets("FIN 1:2 ack 1"), ["2:2 ack 2 sack 1:2"], "CLOSING");
+        t.gets("2:2 ack 2");
+        assert_eq!(t.tcp.state(), State::TimeWait);
+        let answer = if host == Host::Linux { "2:2 ack 2" } else { "2:2 ack 2 sack 1:2" };
+        assert_eq!(t.gets("FIN 1:2 ack 2"), [answer], "TIME-WAIT {host:?}");
+        assert_eq!(t.tcp.failure(), None::<Failure>);
+    }
+}
+
+/// Without SACK the window grows by what an acknowledgement newly says to have arrived: the third segment of three, when two
+/// duplicates have stood for the others (tcp_remove_reno_sacks). A guest in slow start lets two segments out where each
+/// duplicate has let out one, and the window of RFC 3465 three.
+#[test]
+fn duplicates_count_once() {
+    for (host, next, cwnd) in [(Host::Linux, vec![13, 14], 11), (Host::Rfc, vec![13, 14, 15], 12)] {
+        let mut t = Trace::established(Config { host, limited_transmit: true, ..plain() });
+        t.writes_segments(30);
+        assert_eq!([t.acks(1, &[]), t.acks(1, &[])], [[11], [12]]);
+        assert_eq!((t.acks(4, &[]), t.cwnd()), (next, cwnd), "{host:?}");
+        // What the duplicates stood for is spent.
+        assert_eq!((t.acks(6, &[]).len(), t.cwnd()), (4, cwnd + 2));
+    }
+}
+
+/// A recovery leaves nothing of what duplicates stood for (tcp_reset_reno_sack).
+#[test]
+fn duplicates_of_a_recovery_are_over_with_it() {
+    let mut t = Trace::established(linux());
+    t.writes_segments(10);
+    (0..30).for_each(|_| _ = t.acks(1, &[]));
+    t.acks(11, &[]);
+    assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (2, 5, false));
+    assert_eq!(t.writes_segments(4), [11, 12]);
+    t.acks(13, &[]);
+    assert_eq!(t.cwnd(), 4, "as much as two segments let it grow");
+}
+
+/// The receiver has thrown away what it reported (RFC 2018 section 8): its acknowledgement ends where that begins. After half
+/// a round trip, but 10 ms at least, nothing of it counts any more (tcp_check_sack_reneging, tcp_timeout_mark_lost).
+#[test]
+fn reneging_is_noticed_after_half_a_round_trip() {
+    for (rtt, half) in [(100, 50), (10, 10)] {
+        let config = Config { recovery: Recovery::Rack, sack: true, min_rto: Duration::from_millis(200), ..linux() };
+        let mut t = Trace::client(config);
+        t.sent();
+        t.wait(rtt);
+        t.gets("SYN 0:1 ack 1 mss 1000 sackok");
+        assert_eq!(t.writes_segments(10).len(), 10);
+        t.wait(rtt);
+        t.acks(1, &[(3, 6)]);
+        assert!(t.acks(3, &[]).iter().all(|&segment| segment > 10), "new data at most");
+        assert_eq!(t.tcp.next_timeout(), t.now + Duration::from_millis(half));
+        assert_eq!(t.times_out(), [3]);
+        assert_eq!((t.cwnd(), t.tcp.stats().timeouts), (1, 1));
+        assert_eq!(t.acks(4, &[]), [4, 5], "all is lost, also what was reported");
+    }
+}
