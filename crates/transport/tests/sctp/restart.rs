@@ -234,3 +234,17 @@ fn a_client_that_loses_its_state_goes_on() {
         assert_eq!(lab.ends[1].received, 1_000 * delivered);
     }
 }
+
+/// Section 5.1.1: a peer that takes fewer streams after its restart than messages were dealt out to before is left.
+#[test]
+fn a_restart_with_too_few_streams() {
+    use vazao_engine::registry::Raw;
+    let (_, mut server) = standing(&[("streams", Raw::Number(10.0))]);
+    let init = Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: 1, ..Init::default() };
+    let (_, init_ack) = control(answer(&mut server, at(1), &chunk(0, Control::Init(init))));
+    let Control::InitAck(own, cookie) = init_ack else { panic!("{init_ack:?}") };
+    server.handle(at(1), 0, &chunk(own.tag, Control::CookieEcho(cookie)));
+    let said: Vec<_> = std::iter::from_fn(|| said(&mut server, at(1))).flat_map(|packet| packet.control).collect();
+    assert_eq!(said, [Control::Abort(false, Some(Cause::UserInitiated))]);
+    assert_eq!(server.failure(), Some(Failure::Refused(Cause::UserInitiated)));
+}

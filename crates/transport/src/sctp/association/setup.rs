@@ -67,7 +67,8 @@ impl Association {
         let ties = if knows_peer { [self.own.tag, self.peer.tag] } else { [0; 2] };
         // While the association is in the making its INIT holds; once it stands another would need a tag of its own.
         let own = if self.is_connected() { self.successor() } else { self.own };
-        let own = Init { preservative: 0, ..own };
+        // Section 3.3.3: no more streams out than the peer takes.
+        let own = Init { preservative: 0, streams: (own.streams.0.min(init.streams.1), own.streams.1), ..own };
         let cookie = Cookie::new(own, init, ties, now, self.config.cookie_life, self.secret);
         self.outbox.push((path, init.tag, Control::InitAck(own, cookie)));
     }
@@ -138,6 +139,9 @@ impl Association {
                 self.establish(now);
             }
         }
+        if self.state == State::Closed {
+            return false;
+        }
         self.send(path, Control::CookieAck);
         true
     }
@@ -176,6 +180,10 @@ impl Association {
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
         self.tell_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
+        if self.tx.backlog.streams() > self.peer.streams.1 {
+            // Messages are dealt out already: section 5.1.1 leaves it to the upper layer to end what has too few streams.
+            return self.abort_for(Cause::UserInitiated);
+        }
         // Where the association before has lost what was still to be acknowledged.
         self.advance_shutdown(now);
     }
