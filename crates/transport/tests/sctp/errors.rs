@@ -2,7 +2,9 @@
 
 use crate::lab::at;
 use crate::pair::{answer, chunk, connect, said, standing};
-use vazao_transport::sctp::{Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, stamp};
+use vazao_transport::sctp::{
+    Addresses, Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, stamp,
+};
 
 fn controls(packet: Option<Packet>) -> Vec<Control> {
     packet.map_or(Vec::new(), |packet| packet.control)
@@ -74,7 +76,8 @@ fn an_init_that_is_refused() {
         let packet = answer(server, at(1), &chunk(0, Control::Init(init)))?;
         Some((packet.tag, packet.control[0]))
     };
-    let good = Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, addresses: 1, ..Init::default() };
+    let good =
+        Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
     let bad = Some((7, Control::Abort(false, Some(Cause::InvalidParameter))));
     let (_, mut server) = standing(&[]);
     assert_eq!(refusal(&mut server, Init { streams: (0, 1), ..good }), bad);

@@ -132,9 +132,10 @@ fn other_tags_are_not_answered() {
 fn no_more_streams_than_the_peer_takes() {
     use crate::pair::{answer, chunk, listen, said};
     use vazao_transport::Stream;
-    use vazao_transport::sctp::Init;
+    use vazao_transport::sctp::{Addresses, Init};
     let mut server = listen(9, 200, &[("streams", vazao_engine::registry::Raw::Number(10.0))]);
-    let init = Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: 1, ..Init::default() };
+    let init =
+        Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
     let init_ack = answer(&mut server, at(0), &chunk(0, Control::Init(init))).expect("INIT ACK");
     let Control::InitAck(own, cookie) = init_ack.control[0] else { panic!("{init_ack:?}") };
     assert_eq!((own.streams.0, cookie.own.streams.0), (3, 3));

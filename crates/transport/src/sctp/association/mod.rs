@@ -5,7 +5,7 @@ mod outgoing;
 mod setup;
 
 use super::cause::Cause;
-use super::chunk::{Control, Extensions, Init};
+use super::chunk::{Addresses, Control, Extensions, Init};
 use super::config::Config;
 use super::cookie::Cookie;
 use super::notification::Notification;
@@ -103,7 +103,7 @@ impl Association {
                 window,
                 streams: (config.streams, u16::MAX),
                 tsn,
-                addresses: paths as u8,
+                addresses: Addresses::of_paths(paths),
                 extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
                 preservative: 0,
             },

@@ -54,10 +54,12 @@ impl Association {
         if init.tag == 0 {
             return;
         }
+        // Section 5.1.2 A: where it comes from is an address of its sender's, listed or not.
+        let init = Init { addresses: init.addresses.with_path(path), ..init };
         let refusal = match init {
             _ if !is_valid(&init) => Some(Cause::InvalidParameter),
             _ if self.is_over() => Some(Cause::OutOfResource),
-            _ if self.peer.tag != 0 && init.addresses > self.peer.addresses => Some(Cause::NewAddresses),
+            _ if self.peer.tag != 0 && !self.peer.addresses.include(init.addresses) => Some(Cause::NewAddresses),
             _ => None,
         };
         if refusal.is_some() {
@@ -85,7 +87,7 @@ impl Association {
         if self.state != State::CookieWait {
             return;
         }
-        self.peer = init;
+        self.peer = Init { addresses: init.addresses.with_path(path), ..init };
         if init.tag == 0 || !is_valid(&init) {
             return self.abort_for(Cause::InvalidParameter);
         }
