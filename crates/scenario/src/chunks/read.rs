@@ -124,10 +124,9 @@ fn control(chunk: &Chunk<'_>, beyond: &mut Beyond, side: usize) -> Option<Contro
             beyond.cookie = cookie.1.to_vec();
             // What is in it is the guest's affair: it is sent back as it came.
             let own = init(value, &beyond.addresses[side]);
-            let (peer, ties, created, life) = (Init::default(), [0; 2], Time::ZERO, Duration::ZERO);
-            Control::InitAck(own, Cookie { own, peer, ties, created, life, signature: 0 })
+            Control::InitAck(own, Cookie::foreign(own))
         }
-        kind::COOKIE_ECHO => Control::CookieEcho(cookie(value)?),
+        kind::COOKIE_ECHO => Control::CookieEcho(cookie(value).unwrap_or(Cookie::foreign(Init::default()))),
         kind::COOKIE_ACK => Control::CookieAck,
         kind::HEARTBEAT => {
             beyond.beats.push(value.to_vec());

@@ -257,7 +257,13 @@ impl Packet {
 
     /// Whether it carries nothing.
     pub fn is_empty(&self) -> bool {
-        self.control.is_empty() && self.sack.is_none() && self.forward.is_none() && self.data.is_empty()
+        self.chunks() == 0
+    }
+
+    /// How many chunks it carries.
+    pub fn chunks(&self) -> usize {
+        let others = usize::from(self.sack.is_some()) + usize::from(self.forward.is_some());
+        self.control.len() + others + self.data.len()
     }
 
     /// Bytes of all of it, the common header among them.

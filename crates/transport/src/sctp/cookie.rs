@@ -36,6 +36,12 @@ impl Cookie {
         cookie
     }
 
+    /// One that nobody here can read, beside an INIT ACK that said this.
+    pub fn foreign(own: Init) -> Cookie {
+        let (peer, ties, created, life) = (Init::default(), [0; 2], Time::ZERO, Duration::ZERO);
+        Cookie { own, peer, ties, created, life, signature: 0 }
+    }
+
     /// Whether it was made with `secret` and nobody has changed it.
     pub(super) fn is_authentic(&self, secret: u64) -> bool {
         self.signature == self.sign(secret)

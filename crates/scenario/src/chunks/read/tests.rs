@@ -208,6 +208,17 @@ fn what_is_the_guest_s_goes_back_unread() {
     assert_eq!((chunks[1].kind, chunks[1].value), (kind::HEARTBEAT_ACK, &beat[..]));
 }
 
+/// A cookie that is none of ours is one that cannot be authentic, not a packet without one.
+#[test]
+fn a_cookie_that_cannot_be_read_is_one() {
+    let mut bytes = Vec::new();
+    let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+    writer.chunk(kind::COOKIE_ECHO, 0, |out| out.extend([7; 20]));
+    writer.finish();
+    let packet = read(&bytes, &mut Beyond::default(), 1);
+    assert_eq!(packet.control, [Control::CookieEcho(Cookie::foreign(Init::default()))]);
+}
+
 #[test]
 fn nothing_makes_it_panic() {
     let mut stream = vazao_engine::Stream::new(1, "bytes");
