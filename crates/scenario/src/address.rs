@@ -165,6 +165,12 @@ impl Addresses {
         })
     }
 
+    /// The addresses at one side's ends of a flow's paths, in their order.
+    pub fn of_side(&self, number: usize, side: usize) -> Vec<Address> {
+        let paths = self.paths.get(number).into_iter().flatten();
+        paths.map(|ends| self.interfaces[ends[side]].address).collect()
+    }
+
     /// The flow that a server's port belongs to.
     pub fn flow_of(&self, port: u16) -> Option<usize> {
         let number = usize::from(port.checked_sub(SERVER_PORT)?);

@@ -12,11 +12,19 @@ use vazao_wire::{content, ipv4};
 /// What the bytes of an association with a guest tell beyond our packets. It has one stream, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beyond {
+    /// Each side's addresses at the ends of the paths.
+    pub addresses: [Vec<[u8; 4]>; 2],
     /// Where what each side sends lies in the flow.
     pub courses: [Course; 2],
     /// The guest's state cookie, and what its heartbeats said: nobody's to read, but to send back.
     cookie: Vec<u8>,
     beats: Vec<Vec<u8>>,
+}
+
+impl Beyond {
+    pub fn new(addresses: [Vec<[u8; 4]>; 2]) -> Beyond {
+        Beyond { addresses, ..Beyond::default() }
+    }
 }
 
 /// The chunks that a side has sent, by TSN.
@@ -210,7 +218,7 @@ fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {
     halves(out, &[own.streams.0, own.streams.1]);
     words(out, &[own.tsn]);
     fixed(peer, out);
-    words(out, &[u32::from(peer.extensions.bits()) << 8 | u32::from(peer.addresses)]);
+    words(out, &[u32::from(peer.extensions.bits()) << 8 | peer.addresses.bits()]);
     words(out, ties);
     for word in [cookie.created.as_nanos(), cookie.life.as_nanos(), cookie.signature] {
         out.extend(word.to_be_bytes());

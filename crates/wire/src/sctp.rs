@@ -37,6 +37,7 @@ pub mod kind {
 pub mod parameter {
     pub const HEARTBEAT_INFO: u16 = 1;
     pub const IPV4_ADDRESS: u16 = 5;
+    pub const IPV6_ADDRESS: u16 = 6;
     pub const STATE_COOKIE: u16 = 7;
     pub const COOKIE_PRESERVATIVE: u16 = 9;
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;

@@ -3,7 +3,7 @@
 use super::{Beyond, Course};
 use vazao_engine::{Duration, Time};
 use vazao_transport::sctp::{
-    Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, stamp,
+    Addresses, Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, stamp,
 };
 use vazao_wire::sctp::{Chunk, decode, kind, parameter};
 use vazao_wire::{DecodeError, content};
@@ -42,7 +42,7 @@ pub(crate) fn read_chunks(bytes: &[u8], beyond: &mut Beyond, side: usize, out: &
             }
             kind::SACK => read_sack(&chunk, out),
             kind::FORWARD_TSN | kind::I_FORWARD_TSN => read_forward(&chunk, out),
-            _ => out.control.extend(control(&chunk, beyond)),
+            _ => out.control.extend(control(&chunk, beyond, side)),
         }
     }
     Ok(())
@@ -115,19 +115,18 @@ fn read_sack(chunk: &Chunk<'_>, out: &mut Packet) {
     out.duplicates.extend(bytes[12..].chunks_exact(4).skip(gaps).take(duplicates).map(|tsn| word(tsn, 0)));
 }
 
-fn control(chunk: &Chunk<'_>, beyond: &mut Beyond) -> Option<Control> {
+fn control(chunk: &Chunk<'_>, beyond: &mut Beyond, side: usize) -> Option<Control> {
     let value = chunk.value;
     Some(match chunk.kind {
-        kind::INIT => Control::Init(init(value)),
+        kind::INIT => Control::Init(init(value, &beyond.addresses[side])),
         kind::INIT_ACK => {
             let cookie = parameters(value).find(|(kind, _)| *kind == parameter::STATE_COOKIE)?;
             beyond.cookie = cookie.1.to_vec();
             // What is in it is the guest's affair: it is sent back as it came.
-            let own = init(value);
-            let (peer, ties, created, life) = (Init::default(), [0; 2], Time::ZERO, Duration::ZERO);
-            Control::InitAck(own, Cookie { own, peer, ties, created, life, signature: 0 })
+            let own = init(value, &beyond.addresses[side]);
+            Control::InitAck(own, Cookie::foreign(own))
         }
-        kind::COOKIE_ECHO => Control::CookieEcho(cookie(value)?),
+        kind::COOKIE_ECHO => Control::CookieEcho(cookie(value).unwrap_or(Cookie::foreign(Init::default()))),
         kind::COOKIE_ACK => Control::CookieAck,
         kind::HEARTBEAT => {
             beyond.beats.push(value.to_vec());
@@ -173,14 +172,26 @@ fn fixed(value: &[u8]) -> Init {
     }
 }
 
-fn init(value: &[u8]) -> Init {
-    let addresses = parameters(value).filter(|(kind, _)| *kind == parameter::IPV4_ADDRESS).count();
+/// The addresses that an INIT lists; that which it comes from need not be among them.
+fn addresses(value: &[u8], known: &[[u8; 4]]) -> Addresses {
+    let listed =
+        parameters(value).filter(|(kind, _)| matches!(*kind, parameter::IPV4_ADDRESS | parameter::IPV6_ADDRESS));
+    listed.fold(Addresses::default(), |addresses, (_, listed)| {
+        if !known.iter().any(|address| address == listed) {
+            return addresses.with_other(listed);
+        }
+        let paths = known.iter().enumerate().filter(|(_, address)| *address == listed);
+        paths.fold(addresses, |addresses, (path, _)| addresses.with_path(path))
+    })
+}
+
+fn init(value: &[u8], known: &[[u8; 4]]) -> Init {
     let listed = parameters(value).find(|(kind, _)| *kind == parameter::SUPPORTED_EXTENSIONS);
     let interleaving = listed.is_some_and(|(_, types)| types.contains(&kind::I_DATA));
     let partial = parameters(value).any(|(kind, _)| kind == parameter::FORWARD_TSN_SUPPORTED);
     let longer = parameters(value).find(|(kind, _)| *kind == parameter::COOKIE_PRESERVATIVE);
     Init {
-        addresses: addresses.max(1) as u8,
+        addresses: addresses(value, known),
         extensions: Extensions { partial, interleaving },
         preservative: longer.map_or(0, |(_, increment)| word(increment, 0)),
         ..fixed(value)
@@ -202,7 +213,7 @@ fn cookie(value: &[u8]) -> Option<Cookie> {
             tsn: word(value, 8),
             ..Init::default()
         },
-        peer: Init { addresses: bits as u8, extensions, ..fixed(&value[12..]) },
+        peer: Init { addresses: Addresses::from_bits(bits), extensions, ..fixed(&value[12..]) },
         ties: [word(value, 32), word(value, 36)],
         created: Time::from_nanos(long(40)),
         life: Duration::from_nanos(long(48)),

@@ -27,14 +27,14 @@ impl<P: Probe> World<P> {
             let port = addresses.sockets[number][side].port;
             Place { address: interfaces[paths[path][side]].address, port }
         };
-        let all: Vec<_> = paths.iter().map(|ends| interfaces[ends[side]].address).collect();
         let across = paths[path];
         let ends = (place(side), place(1 - side));
         let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
         let packet = self.parcels.get(parcel);
         packet.data.iter().for_each(|data| known.beyond.courses[side].note(data.tsn, data.length, data.flags));
         let mut bytes = Vec::new();
-        encode_chunks(packet, ends, &all, Some((&known.beyond, side)), &mut bytes);
+        let all = &known.beyond.addresses[side];
+        encode_chunks(packet, ends, all, Some((&known.beyond, side)), &mut bytes);
         let payload = packet.data.iter().map(|data| u32::from(data.length)).sum();
         let ours = Ours { flow: number, side, route, ends: across, ecn: Ecn::NotEct };
         self.parcels.discard(parcel);

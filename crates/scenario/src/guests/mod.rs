@@ -147,7 +147,7 @@ impl Guests {
             under_way: 0,
             is_heard: false,
             offsets: sockets.map(|socket| Offsets::from(socket.iss)),
-            beyond: Beyond::default(),
+            beyond: Beyond::new([0, 1].map(|side| self.addresses.of_side(number, side))),
             lines: Lines::new(self.addresses.of_flow(number)),
             ledger: Ledger::default(),
         };

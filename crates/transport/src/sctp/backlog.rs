@@ -153,6 +153,11 @@ impl Backlog {
         self.last = self.lanes.len() - 1;
     }
 
+    /// How many streams there are.
+    pub fn streams(&self) -> u16 {
+        self.lanes.len() as u16
+    }
+
     /// What is written next is a message of so many bytes.
     pub fn begin_message(&mut self, bytes: u64) {
         self.come += 1;

@@ -123,12 +123,55 @@ pub struct Init {
     pub streams: (u16, u16),
     /// Its first TSN.
     pub tsn: u32,
-    /// How many addresses it has.
-    pub addresses: u8,
+    /// The addresses that it has.
+    pub addresses: Addresses,
     /// What it has beyond RFC 9260.
     pub extensions: Extensions,
     /// By how many milliseconds more the cookie should be good (Cookie Preservative), which INIT alone can ask; 0: not asked.
     pub preservative: u32,
+}
+
+/// An endpoint's addresses, known by the paths that lead to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// Bit p: it has the one of path p.
+    paths: u8,
+    /// A digest of those to which no path leads; 0: there are none.
+    others: u16,
+}
+
+impl Addresses {
+    /// Those of so many paths from the first on, eight at most.
+    pub fn of_paths(paths: usize) -> Addresses {
+        (0..paths.min(8)).fold(Addresses::default(), Addresses::with_path)
+    }
+    /// These and that of a path.
+    #[must_use]
+    pub fn with_path(self, path: usize) -> Addresses {
+        Addresses { paths: self.paths | 1_u8.checked_shl(path as u32).unwrap_or(0), ..self }
+    }
+    /// These and one to which no path leads. The order in which such come does not matter.
+    #[must_use]
+    pub fn with_other(self, address: &[u8]) -> Addresses {
+        let mixed = address.iter().fold(0, |digest: u32, &byte| (digest ^ u32::from(byte)).wrapping_mul(0x9e37_79b1));
+        Addresses { others: self.others.wrapping_add((mixed >> 16) as u16 | 1).max(1), ..self }
+    }
+    /// How many of paths' there are.
+    pub fn count(self) -> u32 {
+        self.paths.count_ones()
+    }
+    /// Whether it has all of `others`. Of those without a path only all or none can be told from one another.
+    pub fn include(self, others: Addresses) -> bool {
+        others.paths & !self.paths == 0 && (others.others == 0 || others.others == self.others)
+    }
+    /// As the cookie keeps them.
+    pub fn bits(self) -> u32 {
+        u32::from(self.others) << 16 | u32::from(self.paths)
+    }
+    /// See [`bits`](Self::bits).
+    pub fn from_bits(bits: u32) -> Addresses {
+        Addresses { paths: bits as u8, others: (bits >> 16) as u16 }
+    }
 }
 
 /// What an endpoint has beyond RFC 9260: used if both sides have it.
@@ -214,7 +257,13 @@ impl Packet {
 
     /// Whether it carries nothing.
     pub fn is_empty(&self) -> bool {
-        self.control.is_empty() && self.sack.is_none() && self.forward.is_none() && self.data.is_empty()
+        self.chunks() == 0
+    }
+
+    /// How many chunks it carries.
+    pub fn chunks(&self) -> usize {
+        let others = usize::from(self.sack.is_some()) + usize::from(self.forward.is_some());
+        self.control.len() + others + self.data.len()
     }
 
     /// Bytes of all of it, the common header among them.
@@ -243,8 +292,10 @@ impl Data {
 /// Bytes of an INIT: the fixed part, an IPv4 address parameter for each address if there are several, a longer life for the
 /// cookie, and extensions.
 fn init_bytes(init: &Init) -> u32 {
-    let addresses = if init.addresses > 1 { 8 * u32::from(init.addresses) } else { 0 };
-    20 + addresses + if init.preservative > 0 { 8 } else { 0 } + init.extensions.bytes()
+    let addresses = init.addresses.count();
+    20 + if addresses > 1 { 8 * addresses } else { 0 }
+        + if init.preservative > 0 { 8 } else { 0 }
+        + init.extensions.bytes()
 }
 
 impl Control {

@@ -36,6 +36,12 @@ impl Cookie {
         cookie
     }
 
+    /// One that nobody here can read, beside an INIT ACK that said this.
+    pub fn foreign(own: Init) -> Cookie {
+        let (peer, ties, created, life) = (Init::default(), [0; 2], Time::ZERO, Duration::ZERO);
+        Cookie { own, peer, ties, created, life, signature: 0 }
+    }
+
     /// Whether it was made with `secret` and nobody has changed it.
     pub(super) fn is_authentic(&self, secret: u64) -> bool {
         self.signature == self.sign(secret)
@@ -50,11 +56,10 @@ impl Cookie {
     /// A keyed digest. Where RFC 9260 wants HMAC this only has to notice changes: nobody attacks a simulation.
     fn sign(&self, secret: u64) -> u64 {
         let init = |i: &Init| {
-            let counts = u64::from(i.streams.0) << 32
-                | u64::from(i.streams.1) << 16
-                | u64::from(i.extensions.bits()) << 8
-                | u64::from(i.addresses);
-            [u64::from(i.tag) << 32 | u64::from(i.tsn), u64::from(i.window), counts]
+            let counts =
+                u64::from(i.streams.0) << 32 | u64::from(i.streams.1) << 16 | u64::from(i.extensions.bits()) << 8;
+            let window = u64::from(i.window) << 32 | u64::from(i.addresses.bits());
+            [u64::from(i.tag) << 32 | u64::from(i.tsn), window, counts]
         };
         let ties = u64::from(self.ties[0]) << 32 | u64::from(self.ties[1]);
         let words = [init(&self.own), init(&self.peer), [self.created.as_nanos(), self.life.as_nanos(), ties]];

@@ -37,7 +37,7 @@ mod stream;
 pub use association::{Association, Failure, State};
 pub use cause::Cause;
 pub use chunk::{
-    COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,
+    Addresses, COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,
 };
 pub use config::{Config, Semantics};
 pub use cookie::Cookie;

@@ -113,6 +113,8 @@ pub struct Path {
     pub(super) pf_limit: u32,
     /// It is potentially failed and another path is not: nothing but heartbeats goes by it.
     pub(super) shunned: bool,
+    /// It is inactive as all are, and the one that is tried nevertheless.
+    pub(super) last_resort: bool,
     /// Whether the peer is known to have this address (section 5.4).
     pub(super) confirmed: bool,
     pub(super) heartbeat: Heartbeat,
@@ -165,6 +167,7 @@ impl Path {
             active: true,
             pf_limit: config.pf_retries.unwrap_or(u32::MAX),
             shunned: false,
+            last_resort: false,
             confirmed: number == 0,
             heartbeat: Heartbeat { due: Time::NEVER, pending: None, nonce: 0, wanted: false },
             order: Order::new(number),
@@ -223,7 +226,7 @@ impl Path {
     /// Whether data may go by it.
     #[inline]
     pub fn is_usable(&self) -> bool {
-        self.active && self.confirmed && !self.shunned
+        (self.active || self.last_resort) && self.confirmed && !self.shunned
     }
     /// Whether it fails, but has not failed for good (RFC 7829).
     pub fn is_potentially_failed(&self) -> bool {

@@ -1,8 +1,10 @@
 //! What an endpoint says of what is wrong (RFC 9260 sections 3.2 and 3.3.10), and to packets out of the blue (section 8.4).
 
 use crate::lab::at;
-use crate::pair::{answer, chunk, connect, said, standing};
-use vazao_transport::sctp::{Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, stamp};
+use crate::pair::{answer, chunk, connect, listen, said, standing};
+use vazao_transport::sctp::{
+    Addresses, Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, stamp,
+};
 
 fn controls(packet: Option<Packet>) -> Vec<Control> {
     packet.map_or(Vec::new(), |packet| packet.control)
@@ -74,7 +76,8 @@ fn an_init_that_is_refused() {
         let packet = answer(server, at(1), &chunk(0, Control::Init(init)))?;
         Some((packet.tag, packet.control[0]))
     };
-    let good = Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, addresses: 1, ..Init::default() };
+    let good =
+        Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
     let bad = Some((7, Control::Abort(false, Some(Cause::InvalidParameter))));
     let (_, mut server) = standing(&[]);
     assert_eq!(refusal(&mut server, Init { streams: (0, 1), ..good }), bad);
@@ -117,4 +120,49 @@ fn out_of_the_blue() {
     assert_eq!(answer(&mut gone(), at(1), &bundled), None);
     let packet = answer(&mut gone(), at(1), &to_server(data())).expect("ABORT");
     assert_eq!((packet.tag, &packet.control[..]), (9, &[Control::Abort(true, None)][..]));
+}
+
+/// Section 8.5.1 A: an INIT that is not alone is dropped, wherever in the packet it is; and section 5.1.5: so is a COOKIE ECHO
+/// whose tag is not its cookie's, or whose cookie nobody here can read.
+#[test]
+fn what_is_dropped_without_a_word() {
+    use vazao_transport::sctp::Cookie;
+    let fresh = || listen(9, 200, &[]);
+    let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
+    let alone = chunk(0, Control::Init(init));
+    let asked = answer(&mut fresh(), at(0), &alone).expect("INIT ACK");
+    let Control::InitAck(_, cookie) = asked.control[0] else { panic!("{asked:?}") };
+    let echo = Control::CookieEcho(cookie);
+    let bundles = [
+        Packet { control: vec![Control::Init(init), Control::CookieAck], ..alone.clone() },
+        Packet { control: vec![Control::Init(init), Control::Init(init)], ..alone.clone() },
+        Packet { data: vec![data()], ..alone.clone() },
+        Packet { sack: Some(Sack::default()), ..alone },
+        Packet { tag: 9, control: vec![Control::CookieAck, Control::Init(init)], ..Packet::default() },
+        chunk(10, echo),
+        chunk(9, Control::CookieEcho(Cookie::foreign(init))),
+        Packet { data: vec![data()], ..chunk(0, Control::CookieEcho(Cookie::foreign(Init::default()))) },
+    ];
+    for packet in bundles {
+        let mut server = fresh();
+        assert_eq!(answer(&mut server, at(0), &packet), None, "{packet:?}");
+        assert_eq!(server.state(), State::Closed);
+    }
+    assert_eq!(controls(answer(&mut fresh(), at(0), &chunk(9, echo))), [Control::CookieAck]);
+}
+
+/// Section 8.5.1 E: whoever's tag a SHUTDOWN ACK has, who sets up says that the association before is over.
+#[test]
+fn a_shutdown_ack_while_setting_up() {
+    for tag in [5, 77] {
+        let mut client = connect(5, 100);
+        let init = said(&mut client, at(0)).expect("INIT");
+        for state in [State::CookieWait, State::CookieEchoed] {
+            assert_eq!(client.state(), state);
+            let complete = answer(&mut client, at(1), &chunk(tag, Control::ShutdownAck)).expect("SHUTDOWN COMPLETE");
+            assert_eq!((complete.tag, &complete.control[..]), (tag, &[Control::ShutdownComplete(true)][..]));
+            let init_ack = answer(&mut listen(9, 200, &[]), at(1), &init).expect("INIT ACK");
+            let _ = answer(&mut client, at(1), &init_ack);
+        }
+    }
 }

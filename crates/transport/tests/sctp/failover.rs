@@ -1,7 +1,8 @@
 //! Multihoming without concurrent transfer: the primary path fails (RFC 9260 sections 6.4, 8.2, 8.3).
 
-use crate::lab::{Lab, Weather, config, text};
+use crate::lab::{Lab, Weather, at, config, text};
 use vazao_engine::registry::Raw;
+use vazao_transport::sctp::Failure;
 
 fn weather(outage: std::ops::Range<u64>) -> Vec<Weather> {
     vec![Weather { outages: vec![outage], ..Weather::fair(10) }, Weather::fair(20)]
@@ -72,4 +73,40 @@ fn the_primary_comes_back() {
     assert!(!lab.sender().paths()[0].is_active());
     lab.run_until(100, |lab| lab.sender().paths()[0].is_active());
     assert!(lab.now.as_secs() < 6.0 + 1.0 + 8.0, "{}", lab.now.as_secs());
+}
+
+/// Sections 8.1 and 8.2: the sixth timeout in a row, 63 s after the data left, makes the only path inactive. What was lost goes
+/// on being sent each RTO.Max, and arrives when the outage of 100 s is over; or, if it lasts, the eleventh timeout ends the
+/// association. T3-rtx expires 1, 2, 4, ... 32, then each time 60 s later.
+#[test]
+fn the_only_path_goes_on_being_tried() {
+    let doubled = 1 + 2 + 4 + 8 + 16 + 32;
+    for (seconds, failure, end, sent) in
+        [(100, None, doubled + 60, 8), (10_000, Some(Failure::TimedOut), doubled + 5 * 60, 11)]
+    {
+        // The handshake takes 40 ms, and the only message leaves then.
+        let outage = 35..seconds * 1_000;
+        let only = vec![Weather { outages: vec![outage], ..Weather::fair(10) }];
+        let mut lab = Lab::new(config(Some(1000), &[("heartbeat", text("0 s"))]), 1_000, only, 3);
+        lab.run_until(10_000, |lab| lab.ends[1].received == 1_000 || lab.sender().failure().is_some());
+        assert_eq!(lab.sender().failure(), failure, "{seconds} s");
+        let arrival = if failure.is_none() { 10 } else { 0 };
+        assert_eq!(lab.now, at(40 + 1_000 * end + arrival), "{seconds} s");
+        let path = &lab.sender().paths()[0];
+        assert_eq!((path.stats().failures, path.stats().chunks), (1, sent), "{seconds} s");
+    }
+}
+
+/// Where both fail they take turns, as the one with the fewest errors is tried.
+#[test]
+fn dormant_paths_take_turns() {
+    let outages = vec![vec![100..1_000_000]; 2];
+    let both = outages.into_iter().map(|outages| Weather { outages, ..Weather::fair(10) }).collect();
+    let given = [("heartbeat", text("0 s")), ("retries", Raw::Number(20.0))];
+    let mut lab = Lab::new(config(Some(1000), &given), 1_000_000, both, 3);
+    lab.run(10_000);
+    assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));
+    let timeouts = [0, 1].map(|i: usize| lab.sender().paths()[i].stats().timeouts);
+    assert_eq!(timeouts[0] + timeouts[1], 21);
+    assert!(timeouts[0].abs_diff(timeouts[1]) <= 1, "{timeouts:?}");
 }

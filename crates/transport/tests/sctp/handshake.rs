@@ -126,3 +126,21 @@ fn other_tags_are_not_answered() {
     assert_eq!(server(&mut lab, &shutdown), Some((77, vec![Control::Abort(true, None)])));
     assert_eq!(server(&mut lab, &packet), None, "an ABORT is not answered");
 }
+
+/// Section 3.3.3: the streams that an INIT ACK asks for are not more than its INIT takes, and data goes by no more.
+#[test]
+fn no_more_streams_than_the_peer_takes() {
+    use crate::pair::{answer, chunk, listen, said};
+    use vazao_transport::Stream;
+    use vazao_transport::sctp::{Addresses, Init};
+    let mut server = listen(9, 200, &[("streams", vazao_engine::registry::Raw::Number(10.0))]);
+    let init =
+        Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
+    let init_ack = answer(&mut server, at(0), &chunk(0, Control::Init(init))).expect("INIT ACK");
+    let Control::InitAck(own, cookie) = init_ack.control[0] else { panic!("{init_ack:?}") };
+    assert_eq!((own.streams.0, cookie.own.streams.0), (3, 3));
+    let _ = answer(&mut server, at(0), &chunk(9, Control::CookieEcho(cookie)));
+    server.write(20_000);
+    let sent: Vec<_> = std::iter::from_fn(|| said(&mut server, at(0))).flat_map(|packet| packet.data).collect();
+    assert!(sent.len() > 3 && sent.iter().all(|data| data.stream < 3), "{sent:?}");
+}

@@ -4,7 +4,7 @@
 use crate::lab::{Lab, Weather, at, config, text};
 use crate::pair::{answer, chunk, connect, converse, listen, said, standing};
 use vazao_transport::Stream;
-use vazao_transport::sctp::{Association, Cause, Control, Failure, Init, Packet, State};
+use vazao_transport::sctp::{Addresses, Association, Cause, Control, Failure, Init, Packet, State};
 
 /// What a COOKIE ECHO or an INIT ACK of an endpoint says.
 fn control(packet: Option<Packet>) -> (u32, Control) {
@@ -120,8 +120,12 @@ fn a_cookie_with_ties_of_long_ago() {
 fn restarts_that_are_refused() {
     let (mut client, mut server) = standing(&[]);
     let init = |addresses| Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, addresses, ..Init::default() };
-    let refused = answer(&mut server, at(1), &chunk(0, Control::Init(init(2))));
-    assert_eq!(control(refused), (7, Control::Abort(false, Some(Cause::NewAddresses))));
+    // One more, another one, and one to which no path leads.
+    let none = Addresses::default();
+    for addresses in [Addresses::of_paths(2), none.with_path(1), none.with_other(&[10, 0, 0, 9])] {
+        let refused = answer(&mut server, at(1), &chunk(0, Control::Init(init(addresses))));
+        assert_eq!(control(refused), (7, Control::Abort(false, Some(Cause::NewAddresses))), "{addresses:?}");
+    }
     assert_eq!(server.state(), State::Established);
 
     let mut new = connect(7, 700);
@@ -233,4 +237,19 @@ fn a_client_that_loses_its_state_goes_on() {
         assert!(delivered <= sent && delivered + lost >= sent, "{delivered} of {sent}");
         assert_eq!(lab.ends[1].received, 1_000 * delivered);
     }
+}
+
+/// Section 5.1.1: a peer that takes fewer streams after its restart than messages were dealt out to before is left.
+#[test]
+fn a_restart_with_too_few_streams() {
+    use vazao_engine::registry::Raw;
+    let (_, mut server) = standing(&[("streams", Raw::Number(10.0))]);
+    let init =
+        Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
+    let (_, init_ack) = control(answer(&mut server, at(1), &chunk(0, Control::Init(init))));
+    let Control::InitAck(own, cookie) = init_ack else { panic!("{init_ack:?}") };
+    server.handle(at(1), 0, &chunk(own.tag, Control::CookieEcho(cookie)));
+    let said: Vec<_> = std::iter::from_fn(|| said(&mut server, at(1))).flat_map(|packet| packet.control).collect();
+    assert_eq!(said, [Control::Abort(false, Some(Cause::UserInitiated))]);
+    assert_eq!(server.failure(), Some(Failure::Refused(Cause::UserInitiated)));
 }

@@ -1,6 +1,8 @@
 //! Ending an association (RFC 9260 section 9).
 
-use crate::lab::{Lab, Weather, config, text};
+use crate::lab::{Lab, Weather, at, config, text};
+use crate::pair::{answer, converse, said, standing};
+use vazao_transport::Stream;
 use vazao_transport::sctp::{Control, Failure, State};
 
 #[test]
@@ -52,6 +54,36 @@ fn an_abort_ends_both_sides() {
     lab.run(100);
     assert_eq!(lab.sender().failure(), Some(Failure::Aborted));
     assert!(lab.now.as_secs() < 10.0);
+}
+
+/// Section 9.2: who has received a SHUTDOWN sends what it was given before, and takes nothing more; nor does an association
+/// that is over.
+#[test]
+fn nothing_is_taken_after_the_peer_s_shutdown() {
+    let (mut client, mut server) = standing(&[]);
+    server.set_clock(at(1));
+    assert_eq!(server.write(20_000), 20_000);
+    client.set_clock(at(1));
+    client.close();
+    let shutdown = said(&mut client, at(1)).expect("SHUTDOWN");
+    server.handle(at(1), 0, &shutdown);
+    assert_eq!((server.state(), server.write(1_000)), (State::ShutdownReceived, 0));
+    converse(&mut server, &mut client, at(1));
+    // The last chunk's acknowledgement may wait.
+    converse(&mut server, &mut client, at(300));
+    assert_eq!(client.read(), Some(0..20_000));
+    assert_eq!([client.state(), server.state()], [State::Closed; 2]);
+    assert_eq!((server.write(1_000), server.stats().messages_sent), (0, 20));
+}
+
+/// What is written while the SHUTDOWN ACK is under way was lost without a word.
+#[test]
+fn nothing_is_taken_while_the_shutdown_ends() {
+    let (mut client, mut server) = standing(&[]);
+    client.close();
+    let ack = answer(&mut server, at(1), &said(&mut client, at(1)).expect("SHUTDOWN")).expect("SHUTDOWN ACK");
+    assert_eq!((&ack.control[..], server.write(1_000)), (&[Control::ShutdownAck][..], 0));
+    assert_eq!((client.write(1_000), server.state()), (0, State::ShutdownAckSent));
 }
 
 /// Association.Max.Retrans is 10: after eleven expiries of T3-rtx in a row the peer counts as dead (section 8.1).

@@ -110,10 +110,17 @@ fn what_is_skipped_is_read() {
 
 #[test]
 fn what_has_no_payload_is_read_as_it_was() {
-    let init = Init { tag: 1, window: 2, streams: (3, 4), tsn: 5, addresses: 1, ..Init::default() };
-    let other = Init { tag: 9, window: 8, streams: (7, 6), tsn: 5, addresses: 2, ..Init::default() };
+    let init = Init { tag: 1, window: 2, streams: (3, 4), tsn: 5, addresses: Addresses::default(), ..Init::default() };
+    let other = Init {
+        tag: 9,
+        window: 8,
+        streams: (7, 6),
+        tsn: 5,
+        addresses: Addresses::of_paths(2).with_other(&[9]),
+        ..Init::default()
+    };
     let (created, life) = (Time::from_nanos(1 << 40), Duration::from_secs(60));
-    let own = Init { window: 0, addresses: 0, ..init };
+    let own = Init { window: 0, ..init };
     let cookie = Cookie { own, peer: other, ties: [6, 7], created, life, signature: u64::MAX - 3 };
     let probe = Probe { path: 1, sent: Time::from_nanos(12_345_678_901), nonce: 3 };
     let beyond = Beyond { cookie: vec![1, 2, 3, 4], beats: vec![vec![5; 12]; 4], ..Beyond::default() };
@@ -153,6 +160,29 @@ fn what_has_no_payload_is_read_as_it_was() {
     assert_eq!(read(&written(&sack, &beyond, 0), &mut beyond.clone(), 1), sack);
 }
 
+/// Section 3.3.2.1: addresses are known by the paths to them, those without a path by themselves.
+#[test]
+fn addresses_are_told_apart() {
+    let known = [[10, 0, 0, 1], [10, 0, 1, 1]];
+    let beyond = Beyond { addresses: [Vec::new(), known.to_vec()], ..Beyond::default() };
+    let listed = |addresses: &[[u8; 4]]| {
+        let init = Init { tag: 1, window: 9_000, streams: (1, 1), tsn: 5, ..Init::default() };
+        let mut bytes = Vec::new();
+        let packet = Packet { control: vec![Control::Init(init)], ..Packet::default() };
+        encode_chunks(&packet, ENDS, addresses, None, &mut bytes);
+        let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
+        let [Control::Init(init)] = read(&bytes[inside], &mut beyond.clone(), 1).control[..] else { panic!("no INIT") };
+        init.addresses
+    };
+    let both = Addresses::of_paths(2);
+    // A single one is not listed: it is where the packet comes from.
+    assert_eq!(listed(&known[..1]), Addresses::default());
+    assert_eq!(listed(&known), both);
+    let stranger = listed(&[known[0], [192, 168, 0, 1]]);
+    assert!(!both.include(stranger) && stranger.include(stranger) && stranger.include(Addresses::of_paths(1)));
+    assert!(!stranger.include(listed(&[known[0], [192, 168, 0, 2]])));
+}
+
 /// A guest's cookie and its heartbeats mean something to it alone.
 #[test]
 fn what_is_the_guest_s_goes_back_unread() {
@@ -176,6 +206,17 @@ fn what_is_the_guest_s_goes_back_unread() {
     let (_, chunks) = decode(&bytes).expect("a packet");
     assert_eq!((chunks[0].kind, chunks[0].value), (kind::COOKIE_ECHO, &[1, 2, 3, 4, 5][..]));
     assert_eq!((chunks[1].kind, chunks[1].value), (kind::HEARTBEAT_ACK, &beat[..]));
+}
+
+/// A cookie that is none of ours is one that cannot be authentic, not a packet without one.
+#[test]
+fn a_cookie_that_cannot_be_read_is_one() {
+    let mut bytes = Vec::new();
+    let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+    writer.chunk(kind::COOKIE_ECHO, 0, |out| out.extend([7; 20]));
+    writer.finish();
+    let packet = read(&bytes, &mut Beyond::default(), 1);
+    assert_eq!(packet.control, [Control::CookieEcho(Cookie::foreign(Init::default()))]);
 }
 
 #[test]
@@ -203,7 +244,8 @@ fn tshark_reads_errors() {
     if !std::path::Path::new(TSHARK).exists() {
         return;
     }
-    let init = Init { tag: 1, window: 9_000, streams: (3, 4), tsn: 5, addresses: 1, ..Init::default() };
+    let init =
+        Init { tag: 1, window: 9_000, streams: (3, 4), tsn: 5, addresses: Addresses::of_paths(1), ..Init::default() };
     let controls = [Control::Init(Init { preservative: 1_200, ..init }), Control::Abort(true, None)];
     let said = controls.into_iter().chain(CAUSES.map(Control::Error));
     let said = said.chain(CAUSES.map(|cause| Control::Abort(false, Some(cause))));

@@ -7,6 +7,10 @@ impl Association {
     /// Handles a packet that arrived by `path`: from the address that packets of that path go to.
     pub fn handle(&mut self, now: Time, path: usize, packet: &Packet) {
         self.clock = now;
+        // Section 8.5.1 A: an INIT is alone.
+        if packet.control.iter().any(|chunk| matches!(chunk, Control::Init(_))) && packet.chunks() > 1 {
+            return;
+        }
         if !self.is_ours(packet) {
             return self.on_out_of_the_blue(path, packet);
         }
@@ -59,6 +63,8 @@ impl Association {
         }
         match packet.control.first() {
             Some(Control::ShutdownComplete(_) | Control::CookieAck | Control::Error(Cause::StaleCookie(_))) => {}
+            // Section 5.1.5: its tag is not that of its cookie, or nobody here can read that.
+            Some(Control::CookieEcho(_)) => {}
             Some(Control::ShutdownAck) => self.outbox.push((path, packet.tag, Control::ShutdownComplete(true))),
             _ => self.outbox.push((path, packet.tag, Control::Abort(true, None))),
         }
@@ -91,6 +97,10 @@ impl Association {
                 self.send(path, Control::ShutdownComplete(false));
                 self.peer_shut = true;
                 self.complete_shutdown();
+            }
+            // Section 8.5.1 E: its sender waits for the end of an association that was before.
+            Control::ShutdownAck if matches!(self.state, State::CookieWait | State::CookieEchoed) => {
+                self.outbox.push((path, self.own.tag, Control::ShutdownComplete(true)));
             }
             Control::ShutdownComplete(_) if self.state == State::ShutdownAckSent => self.complete_shutdown(),
             Control::Abort(..) if !matches!(self.state, State::Closed) => {

@@ -5,7 +5,7 @@ mod outgoing;
 mod setup;
 
 use super::cause::Cause;
-use super::chunk::{Control, Extensions, Init};
+use super::chunk::{Addresses, Control, Extensions, Init};
 use super::config::Config;
 use super::cookie::Cookie;
 use super::notification::Notification;
@@ -103,7 +103,7 @@ impl Association {
                 window,
                 streams: (config.streams, u16::MAX),
                 tsn,
-                addresses: paths as u8,
+                addresses: Addresses::of_paths(paths),
                 extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
                 preservative: 0,
             },
@@ -362,6 +362,12 @@ impl Association {
         self.start_timer(now);
     }
 
+    /// Section 9.2: from a shutdown on, whoever began it, nothing new is taken; what was taken before is still sent.
+    fn takes_data(&self) -> bool {
+        let is_over = self.state == State::Closed && self.was_open;
+        !(self.closing || self.peer_shut || is_over)
+    }
+
     /// The first path that may be used.
     fn usable_path(&self) -> usize {
         self.tx.paths.iter().position(Path::is_usable).unwrap_or(0)
@@ -371,12 +377,14 @@ impl Association {
 /// Messages have boundaries and streams, which the settings tell; what is read counts their bytes, each once.
 impl Stream for Association {
     fn write(&mut self, bytes: u64) -> u64 {
-        if self.closing { 0 } else { self.tx.write(self.clock, bytes) }
+        if self.takes_data() { self.tx.write(self.clock, bytes) } else { 0 }
     }
 
     fn begin_message(&mut self, bytes: u64) {
-        self.tx.backlog.begin_message(bytes);
-        self.tx.make_room(bytes);
+        if self.takes_data() {
+            self.tx.backlog.begin_message(bytes);
+            self.tx.make_room(bytes);
+        }
     }
 
     fn end_message(&mut self) {

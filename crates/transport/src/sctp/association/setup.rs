@@ -54,10 +54,12 @@ impl Association {
         if init.tag == 0 {
             return;
         }
+        // Section 5.1.2 A: where it comes from is an address of its sender's, listed or not.
+        let init = Init { addresses: init.addresses.with_path(path), ..init };
         let refusal = match init {
             _ if !is_valid(&init) => Some(Cause::InvalidParameter),
             _ if self.is_over() => Some(Cause::OutOfResource),
-            _ if self.peer.tag != 0 && init.addresses > self.peer.addresses => Some(Cause::NewAddresses),
+            _ if self.peer.tag != 0 && !self.peer.addresses.include(init.addresses) => Some(Cause::NewAddresses),
             _ => None,
         };
         if refusal.is_some() {
@@ -67,7 +69,8 @@ impl Association {
         let ties = if knows_peer { [self.own.tag, self.peer.tag] } else { [0; 2] };
         // While the association is in the making its INIT holds; once it stands another would need a tag of its own.
         let own = if self.is_connected() { self.successor() } else { self.own };
-        let own = Init { preservative: 0, ..own };
+        // Section 3.3.3: no more streams out than the peer takes.
+        let own = Init { preservative: 0, streams: (own.streams.0.min(init.streams.1), own.streams.1), ..own };
         let cookie = Cookie::new(own, init, ties, now, self.config.cookie_life, self.secret);
         self.outbox.push((path, init.tag, Control::InitAck(own, cookie)));
     }
@@ -84,7 +87,7 @@ impl Association {
         if self.state != State::CookieWait {
             return;
         }
-        self.peer = init;
+        self.peer = Init { addresses: init.addresses.with_path(path), ..init };
         if init.tag == 0 || !is_valid(&init) {
             return self.abort_for(Cause::InvalidParameter);
         }
@@ -138,6 +141,9 @@ impl Association {
                 self.establish(now);
             }
         }
+        if self.state == State::Closed {
+            return false;
+        }
         self.send(path, Control::CookieAck);
         true
     }
@@ -176,6 +182,10 @@ impl Association {
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
         self.tell_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
+        if self.tx.backlog.streams() > self.peer.streams.1 {
+            // Messages are dealt out already: section 5.1.1 leaves it to the upper layer to end what has too few streams.
+            return self.abort_for(Cause::UserInitiated);
+        }
         // Where the association before has lost what was still to be acknowledged.
         self.advance_shutdown(now);
     }

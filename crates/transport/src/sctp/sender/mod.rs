@@ -48,6 +48,8 @@ pub(super) struct Sender {
     exit: Option<u64>,
     /// Timeouts and lost heartbeats in a row, of all paths.
     pub errors: u32,
+    /// Every path is inactive.
+    is_dormant: bool,
     /// Linux's path for what is sent again.
     retran: usize,
     /// The path that new data goes by, where it goes by one.
@@ -80,6 +82,7 @@ impl Sender {
             peer_window: 0,
             exit: None,
             errors: 0,
+            is_dormant: false,
             retran: 1.min(paths - 1),
             current: 0,
             last: paths - 1,

@@ -72,7 +72,7 @@ impl Sender {
         self.grow(now);
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
         self.set_timers(now, earliest);
-        self.shun();
+        self.assess();
         self.advance_point(now);
         self.refill();
     }

@@ -23,13 +23,36 @@ impl Sender {
                 self.on_heartbeat_due(now, i);
             }
         }
-        self.shun();
+        self.assess();
         self.refill();
         if expired && self.config.is_linux() {
             // sctp_retransmit forces one packet out, though another path's window may be open.
             self.paths.iter_mut().for_each(|path| path.allowance = path.flight + 1);
         }
         self.errors <= self.config.association_retries
+    }
+
+    /// Paths may have failed, or come back: which of them carry data?
+    #[inline]
+    pub(super) fn assess(&mut self) {
+        let is_dormant = !self.paths.iter().any(|path| path.active && path.confirmed);
+        if is_dormant || self.is_dormant {
+            self.choose_last_resort(is_dormant);
+        }
+        self.shun();
+    }
+
+    /// Sections 8.1 and 8.2: where every path is inactive the association is dormant, and has not failed before
+    /// Association.Max.Retrans. What is under way goes on being sent by the path with the fewest errors, of equal ones by
+    /// that which was tried last, so that paths take turns.
+    #[cold]
+    fn choose_last_resort(&mut self, is_dormant: bool) {
+        self.is_dormant = is_dormant;
+        let confirmed = self.paths.iter().enumerate().filter(|(_, path)| path.confirmed);
+        let best = confirmed.min_by_key(|(_, path)| (path.errors, !path.last_resort)).map(|(number, _)| number);
+        for (number, path) in self.paths.iter_mut().enumerate() {
+            path.last_resort = is_dormant && Some(number) == best;
+        }
     }
 
     /// RFC 7829 section 4: what is potentially failed carries data only where nothing better is left, and of several the
@@ -157,7 +180,7 @@ impl Sender {
             && path.on_heartbeat_ack(now, probe, interval)
         {
             self.errors = 0;
-            self.shun();
+            self.assess();
             self.refill();
         }
     }
