@@ -183,7 +183,7 @@ impl Sender {
         let again = fresh.is_none();
         let chunk = fresh.or_else(|| {
             let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
-            Some(self.resend(number, sent, now))
+            if self.may_resend(number, &sent) { Some(self.resend(number, sent, now)) } else { None }
         });
         if let (Some(modern), true) = (&mut self.modern, chunk.is_some()) {
             modern.probe.on_sent(self.nxt, again);

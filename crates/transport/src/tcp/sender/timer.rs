@@ -98,7 +98,9 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
-        let first = self.expiries == 1 && !self.episode.is_fast() && !self.reduction.is_lossless();
+        // And where the receiver has shut the window again, what is sent into it is a probe.
+        let probes = self.is_shut() && matches!(self.episode, Episode::Restart { .. });
+        let first = self.expiries == 1 && !self.episode.is_fast() && !self.reduction.is_lossless() && !probes;
         self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
         self.lose_by_timeout(now);
         self.episode = Episode::Restart { recover: self.nxt };
