@@ -172,7 +172,8 @@ impl Sender {
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
-    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again.
+    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again. The retransmission
+    /// timer runs anew from then: the probe gets its time to be answered.
     #[cold]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Chunk> {
         if let Some(modern) = &mut self.modern {
@@ -187,8 +188,8 @@ impl Sender {
         });
         if let (Some(modern), true) = (&mut self.modern, chunk.is_some()) {
             modern.probe.on_sent(self.nxt, again);
+            self.restart_timer(now);
         }
-        self.rearm(now);
         chunk
     }
 }

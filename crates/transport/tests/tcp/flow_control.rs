@@ -138,9 +138,12 @@ fn a_window_taken_back_is_probed() {
 /// That it is refused is no loss that the congestion control should hear of each time.
 #[test]
 fn what_is_in_flight_probes_a_window_taken_back() {
-    for recovery in [Recovery::NewReno, Recovery::Sack] {
-        let config = Config { recovery, sack: recovery == Recovery::Sack, ..plain() };
+    for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+        let config = Config { recovery, sack: recovery.is_selective(), ..plain() };
         let mut t = taken_back(config, 0);
+        if recovery == Recovery::Rack {
+            assert_eq!(t.times_out(), [5], "the tail is probed once, as it was in the window");
+        }
         let rto = t.tcp.rtt().rto();
         for doubling in [1, 2, 4, 8, 16, 32] {
             let last = t.now;

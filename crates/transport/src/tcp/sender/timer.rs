@@ -46,7 +46,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn restart_timer(&mut self, now: Time) {
+    pub(in crate::tcp) fn restart_timer(&mut self, now: Time) {
         self.timer = self.clock.expiry(now, self.rtt.rto());
         if self.modern.is_some() {
             (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
@@ -106,7 +106,8 @@ impl Sender {
         self.episode = Episode::Restart { recover: self.nxt };
         self.guard = self.nxt;
         self.duplicates = 0;
-        self.force = false;
+        // The earliest segment leaves (RFC 6298 section 5.4), also where what left shortly before fills the window.
+        self.force = true;
         self.rtt.back_off();
         self.restart_timer(now);
         true
