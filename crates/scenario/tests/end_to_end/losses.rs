@@ -63,6 +63,24 @@ fn a_lost_tail_costs_the_measured_timeout() {
     assert_eq!(number(&run.flows, "slow_start_lost", 0), 1.0);
 }
 
+/// The last three of nine segments are lost at 75 ms each way. A probe of the tail leaves two round trips after the last
+/// acknowledgement (RFC 8985 section 7.2), when little is left of the timeout, which begins anew (section 7.3): the probe's answer
+/// shows the losses, not the timer, as it does Linux 6.12. Where the probe is lost too, the timer repairs them: it expires a round
+/// trip and `min_rto` after the probe, which an answer would have been a round trip after.
+#[test]
+fn a_probe_repairs_the_tail_of_a_long_path() {
+    let flow = |packets: &str| {
+        let losses = format!("forward.loss = {{ kind = \"list\", packets = {packets} }}");
+        let scenario = transfer(&losses, 13_000, "min_rto = \"200 ms\"").replace("\"20 ms\"", "\"75 ms\"");
+        play(&scenario, 1).flows
+    };
+    let (answered, lost) = (flow("[9, 10, 11]"), flow("[9, 10, 11, 12]"));
+    let sent = |flows| ["timeouts", "retransmissions"].map(|column| number(flows, column, 0));
+    assert_eq!((sent(&answered), sent(&lost)), ([0.0, 3.0], [1.0, 4.0]));
+    let cost = nanos(&lost, "completion_s", 0) - nanos(&answered, "completion_s", 0);
+    assert_eq!(cost / 1_000_000, 200);
+}
+
 /// Both directions count their own packets, and say so in their own rows.
 #[test]
 fn each_direction_loses_its_own() {

@@ -187,7 +187,8 @@ impl Sender {
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
-    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again.
+    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again. The retransmission
+    /// timer runs anew from then: the probe gets its time to be answered.
     #[cold]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Chunk> {
         if let Some(modern) = &mut self.modern {
@@ -198,12 +199,12 @@ impl Sender {
         let again = fresh.is_none();
         let chunk = fresh.or_else(|| {
             let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
-            Some(self.resend(number, sent, now))
+            if self.may_resend(number, &sent) { Some(self.resend(number, sent, now)) } else { None }
         });
         if let (Some(modern), true) = (&mut self.modern, chunk.is_some()) {
             modern.probe.on_sent(self.nxt, again);
+            self.restart_timer(now);
         }
-        self.rearm(now);
         chunk
     }
 }

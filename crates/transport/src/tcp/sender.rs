@@ -35,6 +35,8 @@ pub(crate) struct Chunk {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
     pub offset: u64,
+    /// The peer's octet that the segment begins with, if its place in the window lets it tell of the peer's own.
+    pub start: Option<u64>,
     /// The receive window, scaled.
     pub window: u64,
     /// Octets that SACK blocks named and that were not known to have arrived.
@@ -95,6 +97,8 @@ pub(crate) struct Sender {
     pub(super) edge: u64,
     pub(super) largest_window: u64,
     pub(super) window: u64,
+    /// The peer's octet that the segment began with which told of the window (SND.WL1).
+    told: u64,
     pub(super) episode: Episode,
     /// Duplicate ACKs up to here may be echoes of needless resends.
     guard: u64,
@@ -193,6 +197,7 @@ impl Sender {
             edge: 1,
             largest_window: 0,
             window: 0,
+            told: 0,
             episode: Episode::None,
             guard: 0,
             duplicates: 0,
@@ -241,13 +246,31 @@ impl Sender {
         self.episode != Episode::None
     }
 
-    /// The receiver's window is now `window` from `offset` on. It never moves left here: a receiver that takes back
-    /// what it offered (RFC 9293 section 3.8.6.2.1 discourages it) finds data already in flight anyway.
+    /// The receiver's window is now `window` from `offset` on, which may be less than it was: then it has taken back what it
+    /// offered, and nothing new leaves before it offers that again (RFC 9293 section 3.8.6).
     #[inline]
     pub fn update_window(&mut self, offset: u64, window: u64) {
         self.window = window;
-        self.edge = self.edge.max(offset + window);
+        self.edge = offset + window;
         self.largest_window = self.largest_window.max(window);
+    }
+
+    /// Whether nothing told of the window that the peer sent after this (RFC 9293 section 3.10.7.4). What Linux cannot order
+    /// it takes for older, unless it shuts the window (tcp_may_update_window).
+    #[inline]
+    fn is_window_news(&self, ack: &Acknowledgement) -> bool {
+        let Some(start) = ack.start else { return false };
+        if !self.lenient {
+            return start >= self.told;
+        }
+        ack.offset > self.una
+            || start > self.told
+            || start == self.told && (ack.window > self.window || ack.window == 0)
+    }
+
+    /// Whether the receiver's window admits nothing at all.
+    pub(super) fn is_shut(&self) -> bool {
+        self.edge <= self.una
     }
 
     /// The handshake is over; `rtt` is its round-trip time, unless a SYN was sent twice.
@@ -292,14 +315,17 @@ impl Sender {
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
-        self.update_window(ack.offset, ack.window);
+        if self.is_window_news(ack) {
+            self.told = ack.start.unwrap_or(self.told);
+            self.update_window(ack.offset, ack.window);
+        }
         let (una, losses) = (self.una, self.board.losses());
         let before = Before { una, sacked: self.board.sacked() - ack.sacked, news: ack.sacked > 0 };
         self.marks.echoed = ack.echo;
         if ack.offset > una {
             self.on_new_ack(now, ack, same_window);
         } else {
-            if self.board.outstanding() == 0 {
+            if self.board.outstanding() == 0 || self.is_shut() {
                 self.expiries = 0; // A probe's answer: the peer lives.
             }
             if self.episode != Episode::None || self.undo.has_news() {

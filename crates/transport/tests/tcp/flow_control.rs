@@ -2,10 +2,10 @@
 
 use crate::config::{control, plain};
 use crate::lab::{Application, Lab, Weather};
-use crate::trace::Trace;
+use crate::trace::{Trace, numbers};
 use vazao_engine::{Duration, Time};
 use vazao_transport::Stream;
-use vazao_transport::tcp::{Config, Failure, Host, State};
+use vazao_transport::tcp::{Config, Failure, Host, Recovery, State};
 
 const NOTHING: [&str; 0] = [];
 
@@ -101,6 +101,116 @@ fn a_small_opening_waits() {
     assert_eq!(t.writes(5_000), ["1:601 ack 1"]);
     assert_eq!(t.gets("1:1 ack 601 win 299"), NOTHING);
     assert_eq!(t.gets("1:1 ack 601 win 300"), ["601:901 ack 1"]);
+}
+
+// ---- a window that is taken back (section 3.8.6: "the sending TCP peer MUST be robust against window shrinking") -------------
+
+/// A sender whose peer has offered 10 000 octets, of which it has used 5000: two segments have arrived, and in the answer the
+/// window is `window` octets. 5000 more wait.
+fn taken_back(config: Config, window: u16) -> Trace {
+    let mut t = Trace::established_with(Config { min_rto: Duration::from_millis(10), retries: 4, ..config }, 10_000);
+    assert_eq!(t.writes_segments(5), [1, 2, 3, 4, 5]);
+    t.wait(100);
+    assert_eq!(t.gets(&format!("1:1 ack 2001 win {window}")), NOTHING);
+    assert_eq!(t.writes(5_000), NOTHING, "no new data leaves (SHLD-15)");
+    t
+}
+
+/// What is under way may still arrive; then the window is probed as any that is shut (MUST-35), less and less often.
+#[test]
+fn a_window_taken_back_is_probed() {
+    let mut t = taken_back(plain(), 0);
+    assert_eq!(t.gets("1:1 ack 5001 win 0"), NOTHING);
+    let rto = t.tcp.rtt().rto();
+    for doubling in [1, 2, 4, 8, 16, 32] {
+        let last = t.now;
+        t.now = t.tcp.next_timeout();
+        assert_eq!(t.now, last + rto * doubling);
+        t.tcp.handle_timeout(t.now);
+        assert_eq!(t.sent(), ["5000:5000 ack 1"]);
+        assert_eq!(t.gets("1:1 ack 5001 win 0"), NOTHING);
+    }
+    assert_eq!(t.gets("1:1 ack 5001 win 2000"), ["5001:6001 ack 1", "6001:7001 ack 1"]);
+    assert_eq!(t.tcp.stats().timeouts, 0);
+}
+
+/// What was under way is lost: the first segment again probes the window, for as long as the peer answers (SHLD-17, MUST-37).
+/// That it is refused is no loss that the congestion control should hear of each time.
+#[test]
+fn what_is_in_flight_probes_a_window_taken_back() {
+    for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+        let config = Config { recovery, sack: recovery.is_selective(), ..plain() };
+        let mut t = taken_back(config, 0);
+        if recovery == Recovery::Rack {
+            assert_eq!(t.times_out(), [5], "the tail is probed once, as it was in the window");
+        }
+        let rto = t.tcp.rtt().rto();
+        for doubling in [1, 2, 4, 8, 16, 32] {
+            let last = t.now;
+            assert_eq!(t.times_out(), [3], "{recovery:?}");
+            assert_eq!(t.now, last + rto * doubling);
+            assert_eq!(t.gets("1:1 ack 2001 win 0"), NOTHING);
+        }
+        assert_eq!((t.tcp.state(), t.cwnd(), t.ssthresh()), (State::Established, 1, 2));
+        // The window opens: the next one is taken, and the rest follows.
+        t.gets("1:1 ack 2001 win 9000");
+        assert_eq!(t.times_out(), [3]);
+        assert_eq!(t.acks(4, &[]), [4, 5]);
+    }
+}
+
+/// A peer that does not answer is given up.
+#[test]
+fn a_window_taken_back_by_a_dead_peer_ends() {
+    let mut t = taken_back(plain(), 0);
+    while t.tcp.state() == State::Established && t.now < Time::from_nanos(1_000_000_000_000) {
+        t.now = t.tcp.next_timeout();
+        t.tcp.handle_timeout(t.now);
+        t.sent();
+    }
+    assert_eq!((t.tcp.failure(), t.tcp.stats().timeouts), (Some(Failure::TimedOut), 4));
+}
+
+/// Part of it is taken back, up to where segment 4 ends: new data waits for what it lets out.
+#[test]
+fn a_smaller_window_lets_new_data_out_later() {
+    let mut t = taken_back(plain(), 2_000);
+    assert_eq!(t.gets("1:1 ack 4001 win 1000"), NOTHING);
+    assert_eq!(t.gets("1:1 ack 5001 win 2000"), ["5001:6001 ack 1", "6001:7001 ack 1"]);
+}
+
+/// RFC 7323 section 2.4: what was in the window when it left is sent again once without regard to it, and then only within what the
+/// last acknowledgement offers. Linux leaves out all that is beyond it. 1, 5 and 6 are lost, and 4000 octets are offered.
+#[test]
+fn what_is_sent_again_beyond_a_window() {
+    for (host, first, second) in [(Host::Rfc, vec![1, 5, 6], vec![5]), (Host::Linux, vec![1], vec![5])] {
+        let control = control("reno", 10, Some(10));
+        let mut t = Trace::established(Config { recovery: Recovery::Sack, sack: true, host, control, ..plain() });
+        assert_eq!(t.writes_segments(10).len(), 10);
+        t.wait(100);
+        assert_eq!(numbers(&t.gets("1:1 ack 1 win 4000 sack 6001:10001 1001:4001")), first, "{host:?}");
+        assert_eq!(t.times_out(), [1]);
+        assert_eq!(numbers(&t.gets("1:1 ack 4001 win 1000 sack 6001:10001")), second, "{host:?}");
+    }
+}
+
+/// Section 3.10.7.4: what the peer sent before does not tell of its window any more (SND.WL1). Of segments that begin at the same
+/// octet any does; in Linux only one that opens or shuts it (tcp_may_update_window).
+#[test]
+fn old_segments_tell_nothing_of_the_window() {
+    for (host, admitted) in [(Host::Rfc, 1), (Host::Linux, 2)] {
+        let mut t = Trace::established_with(Config { host, ..plain() }, 1_000);
+        assert_eq!(t.writes_segments(1), [1]);
+        t.receive("101:201 ack 1001 win 2000");
+        t.receive("1:101 ack 1001 win 0");
+        t.receive("0:0 ack 1001 win 0");
+        assert_eq!(t.sent().len(), 1);
+        t.receive("201:201 ack 1001 win 2000");
+        t.receive("201:201 ack 1001 win 1000");
+        assert_eq!(t.writes_segments(3).len(), admitted, "{host:?}");
+        assert_eq!(t.gets(&format!("201:201 ack {} win 0", 1_001 + 1_000 * admitted)), NOTHING);
+        assert_eq!(t.writes(1_000), NOTHING);
+    }
 }
 
 /// A FIN needs no window.

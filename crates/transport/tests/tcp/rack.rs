@@ -18,6 +18,13 @@ fn flying(window: u64, count: u64) -> Trace {
     t
 }
 
+/// A sender with a window of eight segments and a timeout as measured: 300 ms.
+fn established() -> Trace {
+    let control = control("reno", 8, Some(8));
+    let config = Config { recovery: Rack, sack: true, min_rto: Duration::from_millis(10), control, ..plain() };
+    Trace::established(config)
+}
+
 /// RFC 8985 section 6.2 step 4: three segments have overtaken the first, so nothing is waited for.
 #[test]
 fn three_segments_that_overtake_prove_a_loss() {
@@ -190,6 +197,38 @@ fn new_data_probes_the_tail() {
     assert_eq!(t.wait(100), ["4001:5001 ack 1"]);
     assert!(t.wait(200).is_empty(), "one probe at a time");
     assert_eq!(t.tcp.stats().retransmissions, 0);
+}
+
+/// Section 7.3: once a probe has left, the retransmission timer runs anew. SRTT is 100 ms, the timeout 300 ms: the probe leaves after
+/// 200, and as it is lost too, the first segment 300 later, and 600 later again.
+#[test]
+fn the_timer_runs_anew_from_the_probe() {
+    let mut t = established();
+    assert_eq!(t.writes_segments(4), [1, 2, 3, 4]);
+    for (wait, sent) in [(200, [4]), (300, [1]), (600, [1])] {
+        let last = t.now;
+        assert_eq!(t.times_out(), sent);
+        assert_eq!(t.now, last + Duration::from_millis(wait));
+    }
+    assert_eq!((t.tcp.stats().timeouts, t.ssthresh()), (2, 2));
+}
+
+/// RFC 6298 section 5.4: the earliest segment leaves when the timer expires, although 3 left 50 ms before, which section 6.3 does
+/// not count as lost and which fills the window of one segment. The timeout is 250 ms after another sample of 100.
+#[test]
+fn the_earliest_segment_leaves_whatever_is_in_flight() {
+    let mut t = established();
+    t.writes_segments(1);
+    t.wait(100);
+    assert_eq!(t.acks(2, &[]), NOTHING);
+    assert_eq!(t.writes_segments(1), [2]);
+    assert_eq!(t.wait(250), ["1001:2001 ack 1"], "the probe");
+    t.wait(200);
+    assert_eq!(t.writes_segments(1), [3]);
+    assert_eq!(t.wait(50), ["1001:2001 ack 1"], "the timer");
+    assert_eq!(t.acks(3, &[]), NOTHING);
+    assert_eq!(t.acks(4, &[]), NOTHING);
+    assert_eq!(t.tcp.stats().retransmissions, 2);
 }
 
 /// Section 7.2: a probe that was to be sent before a recovery began is not sent in it. The round-trip time is 100 ms, so it

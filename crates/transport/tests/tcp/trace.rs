@@ -151,7 +151,8 @@ impl Trace {
     }
 }
 
-fn numbers(lines: &[String]) -> Vec<u64> {
+/// The numbers of segments that these lines are.
+pub fn numbers(lines: &[String]) -> Vec<u64> {
     let number = |line: &String| {
         let (start, end) = line.split(' ').next()?.split_once(':')?;
         let (start, end): (u64, u64) = (start.parse().ok()?, end.parse().ok()?);

@@ -197,7 +197,7 @@ impl Connection {
             }
             self.establish(now, u64::from(segment.window) << self.agreed.peer_scale);
         }
-        if !self.handle_ack(now, segment, extra) {
+        if !self.handle_ack(now, segment, extra, in_window.then_some(start)) {
             return;
         }
         if in_window && self.agreed.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
@@ -263,9 +263,9 @@ impl Connection {
     }
 
     /// Whether the acknowledgement is one for what was sent, and not long ago (RFC 5961 section 5.2), so that the rest of the
-    /// segment counts too.
+    /// segment counts too. `start` is the peer's octet that it begins with, if it lies in the window.
     #[inline]
-    fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) -> bool {
+    fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>, start: Option<u64>) -> bool {
         let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
             self.rx.acknowledge_now();
@@ -278,6 +278,7 @@ impl Connection {
         let echoes = self.agreed.timestamps && segment.has_timestamps && segment.echo != 0;
         let ack = Acknowledgement {
             offset,
+            start,
             window: u64::from(segment.window) << self.agreed.peer_scale,
             sacked,
             echo: self.agreed.ecn && segment.flags.has(Flags::ECE),

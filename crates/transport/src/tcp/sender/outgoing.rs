@@ -69,12 +69,24 @@ impl Sender {
             return if self.nxt < end { self.next_new(now, allowed) } else { None };
         }
         let (number, sent) = self.board.next_lost()?;
+        if !self.may_resend(number, &sent) {
+            self.window_limited = false;
+            return None;
+        }
         let pipe = self.board.pipe();
         if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
             self.window_limited = true;
             return None;
         }
         Some(self.resend(number, sent, now))
+    }
+
+    /// Whether the receiver's window lets a segment out again that it did admit once. The first one always leaves: where the
+    /// window is shut, it probes it. Others beyond it do so once (RFC 7323 section 2.4), in Linux never (tcp_retransmit_skb).
+    pub(in crate::tcp) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
+        sent.start < self.edge
+            || number == self.board.first_number()
+            || !self.lenient && !sent.state.has(Mark::AMBIGUOUS)
     }
 
     pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {

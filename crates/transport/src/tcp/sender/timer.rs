@@ -46,7 +46,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn restart_timer(&mut self, now: Time) {
+    pub(in crate::tcp) fn restart_timer(&mut self, now: Time) {
         self.timer = self.clock.expiry(now, self.rtt.rto());
         if self.modern.is_some() {
             (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
@@ -98,13 +98,16 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         // One burst of losses cuts the threshold once: in a fast recovery, FlightSize is still what it was when that cut.
-        let first = self.expiries == 1 && !self.episode.is_fast() && !self.reduction.is_lossless();
+        // And where the receiver has shut the window again, what is sent into it is a probe.
+        let probes = self.is_shut() && matches!(self.episode, Episode::Restart { .. });
+        let first = self.expiries == 1 && !self.episode.is_fast() && !self.reduction.is_lossless() && !probes;
         self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
         self.lose_by_timeout(now);
         self.episode = Episode::Restart { recover: self.nxt };
         self.guard = self.nxt;
         self.duplicates = 0;
-        self.force = false;
+        // The earliest segment leaves (RFC 6298 section 5.4), also where what left shortly before fills the window.
+        self.force = true;
         self.rtt.back_off();
         self.restart_timer(now);
         true
