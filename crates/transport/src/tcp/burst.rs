@@ -52,11 +52,11 @@ impl Sender {
         }
     }
 
-    /// Whether a burst of several segments ends at an octet, or all that the buffer holds.
+    /// Whether a burst of several segments ends at an octet, or what the application pushed.
     #[inline]
     pub fn ends_burst(&self, end: u64) -> bool {
         let ends = |octets: &Range<u64>| octets.end == end && octets.end - octets.start > self.mss;
-        self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets) || bursts.buffer.written == end)
+        self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets) || bursts.buffer.is_pushed(end))
     }
 
     /// Octets that have not been sent and are there to be: with bursts what the buffer has taken from the application.
@@ -112,9 +112,10 @@ impl Sender {
 
     fn fill_buffer(&mut self, can_leave: bool) -> bool {
         // Half the largest window that there was, so that two runs are in flight.
-        let goal = ((self.largest_window / 2).min(LARGEST) / self.mss).max(1) * self.mss;
+        let much = self.largest_window / 2;
+        let goal = (much.min(LARGEST) / self.mss).max(1) * self.mss;
         let (una, nxt, end) = (self.una, self.nxt, self.end);
-        self.bursts.as_mut().is_some_and(|bursts| bursts.buffer.fill(una, nxt, end, goal, can_leave))
+        self.bursts.as_mut().is_some_and(|bursts| bursts.buffer.fill(una, nxt, end, (goal, much), can_leave))
     }
 
     fn next_burst(&mut self, now: Time, allowed: u64, opening: u64, urgent: bool) -> bool {
