@@ -5,7 +5,7 @@ mod read;
 pub(crate) use read::{note_chunks, read_chunks};
 
 use crate::address::Place;
-use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet};
+use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet, Unknown};
 use vazao_wire::sctp::{Header, Writer, kind, parameter};
 use vazao_wire::{content, ipv4};
 
@@ -19,6 +19,8 @@ pub(crate) struct Beyond {
     /// The guest's state cookie, and what its heartbeats said: nobody's to read, but to send back.
     cookie: Vec<u8>,
     beats: Vec<Vec<u8>>,
+    /// Chunks and parameters of its that are not known, by the numbers of [`Unknown`].
+    unknown: Vec<Vec<u8>>,
 }
 
 impl Beyond {
@@ -86,7 +88,7 @@ pub(crate) fn encode_chunks(
             (Control::HeartbeatAck(probe), Some((known, _))) => {
                 writer.chunk(kind::HEARTBEAT_ACK, 0, |out| out.extend(&known.beats[probe.nonce as usize]));
             }
-            _ => write_control(chunk, addresses, &mut writer),
+            _ => write_control(chunk, addresses, beyond.map(|(known, _)| known), &mut writer),
         }
     }
     if let Some(sack) = packet.sack {
@@ -153,17 +155,25 @@ fn halves(out: &mut Vec<u8>, halves: &[u16]) {
     halves.iter().for_each(|half| out.extend(half.to_be_bytes()));
 }
 
-fn write_control(chunk: &Control, addresses: &[[u8; 4]], writer: &mut Writer<'_>) {
+fn write_control(chunk: &Control, addresses: &[[u8; 4]], beyond: Option<&Beyond>, writer: &mut Writer<'_>) {
     match chunk {
         Control::Init(init) => writer.chunk(kind::INIT, 0, |out| write_init(init, addresses, out)),
         Control::InitAck(init, cookie) => writer.chunk(kind::INIT_ACK, 0, |out| {
             write_init(init, addresses, out);
-            vazao_wire::sctp::parameter(parameter::STATE_COOKIE, out, |out| write_cookie(cookie, out));
+            if let Some(cookie) = cookie {
+                vazao_wire::sctp::parameter(parameter::STATE_COOKIE, out, |out| write_cookie(cookie, out));
+            }
+            for unknown in init.unknown.iter().flat_map(|unknown| parameters_of(*unknown, beyond)) {
+                vazao_wire::sctp::parameter(parameter::UNRECOGNIZED_PARAMETER, out, |out| out.extend(unknown));
+            }
         }),
         Control::CookieEcho(cookie) => writer.chunk(kind::COOKIE_ECHO, 0, |out| write_cookie(cookie, out)),
         Control::CookieAck => writer.chunk(kind::COOKIE_ACK, 0, |_| {}),
-        Control::Error(cause) => writer.chunk(kind::ERROR, 0, |out| write_cause(cause, out)),
-        Control::Unknown(kind) => writer.chunk(*kind, 0, |_| {}),
+        Control::Error(cause) => writer.chunk(kind::ERROR, 0, |out| write_cause(cause, beyond, out)),
+        Control::Unknown(unknown) => {
+            let value = usize::from(unknown.bytes).saturating_sub(4);
+            writer.chunk(unknown.kind as u8, 0, |out| out.resize(out.len() + value, 0));
+        }
         Control::Heartbeat(probe) | Control::HeartbeatAck(probe) => {
             let answer = matches!(chunk, Control::HeartbeatAck(_));
             writer.chunk(if answer { kind::HEARTBEAT_ACK } else { kind::HEARTBEAT }, 0, |out| {
@@ -177,14 +187,47 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], writer: &mut Writer<'_>
         Control::ShutdownAck => writer.chunk(kind::SHUTDOWN_ACK, 0, |_| {}),
         Control::ShutdownComplete(reflected) => writer.chunk(kind::SHUTDOWN_COMPLETE, u8::from(*reflected), |_| {}),
         Control::Abort(reflected, cause) => writer.chunk(kind::ABORT, u8::from(*reflected), |out| {
-            cause.iter().for_each(|cause| write_cause(cause, out));
+            cause.iter().for_each(|cause| write_cause(cause, beyond, out));
         }),
     }
 }
 
-fn write_cause(cause: &Cause, out: &mut Vec<u8>) {
-    halves(out, &[cause.code(), cause.bytes() as u16]);
-    cause.detail().iter().for_each(|&detail| words(out, &[detail]));
+fn write_cause(cause: &Cause, beyond: Option<&Beyond>, out: &mut Vec<u8>) {
+    halves(out, &[cause.code(), cause.length()]);
+    let end = out.len() + usize::from(cause.length()) - 4;
+    cause.details().for_each(|detail| words(out, &[detail]));
+    if let Some(unknown) = cause.unknown() {
+        match kept(unknown, beyond) {
+            Some(bytes) => out.extend(bytes),
+            // In a chunk's header the flags come between the type and the length.
+            None if matches!(cause, Cause::UnrecognisedChunk(_)) => halves(out, &[unknown.kind << 8, unknown.bytes]),
+            None => halves(out, &[unknown.kind, unknown.bytes]),
+        }
+    }
+    // What is not kept is empty; what does not fit is left out; and padding is the chunk's.
+    out.resize(end, 0);
+}
+
+/// The bytes of what the guest sent, if it was the guest.
+fn kept(unknown: Unknown, beyond: Option<&Beyond>) -> Option<&[u8]> {
+    beyond?.unknown.get(unknown.number as usize).map(Vec::as_slice)
+}
+
+/// Each of the parameters that are not known, with its header and padding.
+fn parameters_of(unknown: Unknown, beyond: Option<&Beyond>) -> Vec<Vec<u8>> {
+    let Some(mut rest) = kept(unknown, beyond) else {
+        let mut empty = Vec::new();
+        halves(&mut empty, &[unknown.kind, unknown.bytes]);
+        empty.resize(usize::from(unknown.bytes), 0);
+        return vec![empty];
+    };
+    let mut all = Vec::new();
+    while let Some(&[high, low]) = rest.get(2..4) {
+        let length = usize::from(u16::from_be_bytes([high, low])).next_multiple_of(4).max(4).min(rest.len());
+        all.push(rest[..length].to_vec());
+        rest = &rest[length..];
+    }
+    all
 }
 
 fn fixed(init: &Init, out: &mut Vec<u8>) {

@@ -39,7 +39,12 @@ pub mod parameter {
     pub const IPV4_ADDRESS: u16 = 5;
     pub const IPV6_ADDRESS: u16 = 6;
     pub const STATE_COOKIE: u16 = 7;
+    pub const UNRECOGNIZED_PARAMETER: u16 = 8;
     pub const COOKIE_PRESERVATIVE: u16 = 9;
+    pub const HOST_NAME_ADDRESS: u16 = 11;
+    pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
+    /// Reserved for ECN (RFC 9260 appendix A).
+    pub const ECN_CAPABLE: u16 = 0x8000;
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
     pub const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 }

@@ -3,7 +3,7 @@
 use super::{Beyond, Course};
 use vazao_engine::{Duration, Time};
 use vazao_transport::sctp::{
-    Addresses, Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, stamp,
+    Addresses, Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, Unknown, stamp,
 };
 use vazao_wire::sctp::{Chunk, decode, kind, parameter};
 use vazao_wire::{DecodeError, content};
@@ -118,13 +118,13 @@ fn read_sack(chunk: &Chunk<'_>, out: &mut Packet) {
 fn control(chunk: &Chunk<'_>, beyond: &mut Beyond, side: usize) -> Option<Control> {
     let value = chunk.value;
     Some(match chunk.kind {
-        kind::INIT => Control::Init(init(value, &beyond.addresses[side])),
+        kind::INIT => Control::Init(init(value, beyond, side)),
         kind::INIT_ACK => {
-            let cookie = parameters(value).find(|(kind, _)| *kind == parameter::STATE_COOKIE)?;
-            beyond.cookie = cookie.1.to_vec();
+            let own = init(value, beyond, side);
+            let cookie = parameters(value).find(|(kind, _)| *kind == parameter::STATE_COOKIE);
             // What is in it is the guest's affair: it is sent back as it came.
-            let own = init(value, &beyond.addresses[side]);
-            Control::InitAck(own, Cookie::foreign(own))
+            let cookie = cookie.map(|(_, cookie)| beyond.cookie = cookie.to_vec());
+            Control::InitAck(own, cookie.map(|()| Cookie::foreign(own)))
         }
         kind::COOKIE_ECHO => Control::CookieEcho(cookie(value).unwrap_or(Cookie::foreign(Init::default()))),
         kind::COOKIE_ACK => Control::CookieAck,
@@ -142,24 +142,73 @@ fn control(chunk: &Chunk<'_>, beyond: &mut Beyond, side: usize) -> Option<Contro
         kind::SHUTDOWN_COMPLETE => Control::ShutdownComplete(chunk.flags & 1 == 1),
         kind::ABORT => Control::Abort(chunk.flags & 1 == 1, cause(value)),
         kind::ERROR => Control::Error(cause(value)?),
-        other => Control::Unknown(other),
+        other => Control::Unknown(unknown_chunk(chunk, other, beyond)),
     })
+}
+
+/// A chunk that is not known, kept if it is to go back.
+fn unknown_chunk(chunk: &Chunk<'_>, kind: u8, beyond: &mut Beyond) -> Unknown {
+    let length = chunk.value.len() as u16 + 4;
+    let mut unknown = Unknown::new(u16::from(kind), length);
+    if Unknown::is_reported(kind) {
+        let [high, low] = length.to_be_bytes();
+        keep([&[kind, chunk.flags, high, low], chunk.value].concat(), &mut unknown, beyond);
+    }
+    unknown
+}
+
+/// Keeps bytes, padded, that may have to go back.
+fn keep(mut bytes: Vec<u8>, unknown: &mut Unknown, beyond: &mut Beyond) {
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    unknown.number = beyond.unknown.len() as u32;
+    beyond.unknown.push(bytes);
 }
 
 /// The first error cause.
 fn cause(value: &[u8]) -> Option<Cause> {
-    Cause::from_wire(half(value, 0), word(value, 4))
+    Cause::from_wire(half(value, 0), half(value, 2), [word(value, 4), u32::from(half(value, 8)) << 16])
 }
 
-/// The parameters behind the fixed part of an INIT.
+/// The parameters behind the fixed part of an INIT, up to one that is not known and after which nothing is to be looked at
+/// (section 3.2.1).
 fn parameters(value: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = value.get(FIXED..).unwrap_or_default();
     std::iter::from_fn(move || {
         let length = usize::from(half(rest, 2));
         let found = (half(rest, 0), rest.get(4..length)?);
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        let goes_on = is_known(found.0) || Unknown::is_skipped((found.0 >> 8) as u8);
+        rest = rest.get(length.next_multiple_of(4)..).filter(|_| goes_on).unwrap_or_default();
         Some(found)
     })
+}
+
+/// Whether our associations know a parameter of INIT and INIT ACK, if only to leave it alone.
+fn is_known(kind: u16) -> bool {
+    let of_rfc_9260 = matches!(
+        kind,
+        parameter::IPV4_ADDRESS
+            | parameter::IPV6_ADDRESS
+            | parameter::STATE_COOKIE
+            | parameter::UNRECOGNIZED_PARAMETER
+            | parameter::COOKIE_PRESERVATIVE
+            | parameter::HOST_NAME_ADDRESS
+            | parameter::SUPPORTED_ADDRESS_TYPES
+            | parameter::ECN_CAPABLE
+    );
+    of_rfc_9260 || matches!(kind, parameter::SUPPORTED_EXTENSIONS | parameter::FORWARD_TSN_SUPPORTED)
+}
+
+/// Parameters as they came, padded, if there are any.
+fn as_they_came<'a>(found: impl Iterator<Item = (u16, &'a [u8])>, beyond: &mut Beyond) -> Option<Unknown> {
+    let (mut bytes, mut first, mut count) = (Vec::new(), None, 0);
+    for (kind, value) in found {
+        vazao_wire::sctp::parameter(kind, &mut bytes, |out| out.extend(value));
+        first.get_or_insert(kind);
+        count += 1;
+    }
+    let mut unknown = Unknown { count, ..Unknown::new(first?, bytes.len() as u16) };
+    keep(bytes, &mut unknown, beyond);
+    Some(unknown)
 }
 
 fn fixed(value: &[u8]) -> Init {
@@ -185,13 +234,16 @@ fn addresses(value: &[u8], known: &[[u8; 4]]) -> Addresses {
     })
 }
 
-fn init(value: &[u8], known: &[[u8; 4]]) -> Init {
+fn init(value: &[u8], beyond: &mut Beyond, side: usize) -> Init {
     let listed = parameters(value).find(|(kind, _)| *kind == parameter::SUPPORTED_EXTENSIONS);
     let interleaving = listed.is_some_and(|(_, types)| types.contains(&kind::I_DATA));
     let partial = parameters(value).any(|(kind, _)| kind == parameter::FORWARD_TSN_SUPPORTED);
+    let reported = parameters(value).filter(|(kind, _)| !is_known(*kind) && Unknown::is_reported((kind >> 8) as u8));
     let longer = parameters(value).find(|(kind, _)| *kind == parameter::COOKIE_PRESERVATIVE);
     Init {
-        addresses: addresses(value, known),
+        addresses: addresses(value, &beyond.addresses[side]),
+        host_name: as_they_came(parameters(value).filter(|(kind, _)| *kind == parameter::HOST_NAME_ADDRESS), beyond),
+        unknown: as_they_came(reported, beyond),
         extensions: Extensions { partial, interleaving },
         preservative: longer.map_or(0, |(_, increment)| word(increment, 0)),
         ..fixed(value)

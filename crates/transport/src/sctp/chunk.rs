@@ -2,6 +2,7 @@
 
 use super::cause::Cause;
 use super::cookie::Cookie;
+use super::unknown::Unknown;
 use vazao_engine::Time;
 
 /// Bytes of the common header: ports, verification tag, checksum.
@@ -129,6 +130,10 @@ pub struct Init {
     pub extensions: Extensions,
     /// By how many milliseconds more the cookie should be good (Cookie Preservative), which INIT alone can ask; 0: not asked.
     pub preservative: u32,
+    /// A host's name among its addresses, which may not be.
+    pub host_name: Option<Unknown>,
+    /// Parameters that are not known and to be reported: of an INIT ACK made here those of the INIT that it answers.
+    pub unknown: Option<Unknown>,
 }
 
 /// An endpoint's addresses, known by the paths that lead to them.
@@ -226,7 +231,8 @@ pub struct Probe {
 #[allow(missing_docs)]
 pub enum Control {
     Init(Init),
-    InitAck(Init, Cookie),
+    /// Its cookie is missing only where its sender errs.
+    InitAck(Init, Option<Cookie>),
     CookieEcho(Cookie),
     CookieAck,
     Error(Cause),
@@ -239,7 +245,7 @@ pub enum Control {
     ShutdownComplete(bool),
     Abort(bool, Option<Cause>),
     /// A chunk of a type that is not known here.
-    Unknown(u8),
+    Unknown(Unknown),
 }
 
 impl Packet {
@@ -293,9 +299,9 @@ impl Data {
 /// cookie, and extensions.
 fn init_bytes(init: &Init) -> u32 {
     let addresses = init.addresses.count();
-    20 + if addresses > 1 { 8 * addresses } else { 0 }
-        + if init.preservative > 0 { 8 } else { 0 }
-        + init.extensions.bytes()
+    let addresses = if addresses > 1 { 8 * addresses } else { 0 };
+    let preservative = if init.preservative > 0 { 8 } else { 0 };
+    20 + addresses + preservative + init.extensions.bytes() + init.unknown.map_or(0, Unknown::wrapped_bytes)
 }
 
 impl Control {
@@ -303,9 +309,10 @@ impl Control {
     pub fn bytes(&self) -> u32 {
         match self {
             Control::Init(init) => init_bytes(init),
-            Control::InitAck(init, _) => init_bytes(init) + 4 + Cookie::BYTES,
+            Control::InitAck(init, cookie) => init_bytes(init) + cookie.map_or(0, |_| 4 + Cookie::BYTES),
             Control::CookieEcho(_) => 4 + Cookie::BYTES,
-            Control::CookieAck | Control::ShutdownAck | Control::ShutdownComplete(_) | Control::Unknown(_) => 4,
+            Control::CookieAck | Control::ShutdownAck | Control::ShutdownComplete(_) => 4,
+            Control::Unknown(unknown) => u32::from(unknown.bytes),
             Control::Abort(_, cause) => 4 + cause.map_or(0, Cause::bytes),
             Control::Error(cause) => 4 + cause.bytes(),
             Control::Heartbeat(_) | Control::HeartbeatAck(_) => 4 + 4 + 16,

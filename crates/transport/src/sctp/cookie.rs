@@ -30,7 +30,7 @@ impl Cookie {
     pub(super) fn new(own: Init, peer: Init, ties: [u32; 2], created: Time, life: Duration, secret: u64) -> Cookie {
         let life = life + Duration::from_millis(u64::from(peer.preservative));
         let own = Init { tag: own.tag, streams: own.streams, tsn: own.tsn, ..Init::default() };
-        let peer = Init { preservative: 0, ..peer };
+        let peer = Init { preservative: 0, host_name: None, unknown: None, ..peer };
         let mut cookie = Cookie { own, peer, ties, created, life, signature: 0 };
         cookie.signature = cookie.sign(secret);
         cookie

@@ -33,6 +33,7 @@ mod sender;
 mod split;
 mod stats;
 mod stream;
+mod unknown;
 
 pub use association::{Association, Failure, State};
 pub use cause::Cause;
@@ -52,3 +53,4 @@ pub use retransmission::Policy;
 pub use scheduler::{Candidate, Scheduler, Share};
 pub use split::Split;
 pub use stats::{PathStats, Stats};
+pub use unknown::Unknown;

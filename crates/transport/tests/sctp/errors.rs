@@ -3,7 +3,7 @@
 use crate::lab::at;
 use crate::pair::{answer, chunk, connect, listen, said, standing};
 use vazao_transport::sctp::{
-    Addresses, Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, stamp,
+    Addresses, Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, Unknown, stamp,
 };
 
 fn controls(packet: Option<Packet>) -> Vec<Control> {
@@ -61,9 +61,13 @@ fn chunks_that_are_not_known() {
     for (kind, goes_on, reports) in [(0x3f, false, false), (0x7f, false, true), (0xbf, true, false), (0xff, true, true)]
     {
         let (_, mut server) = standing(&[]);
-        let packet = Packet { control: vec![Control::Unknown(kind)], ..to_server(data()) };
-        let said = controls(answer(&mut server, at(1), &packet));
-        let report = Control::Error(Cause::UnrecognisedChunk(kind));
+        let unknown = Unknown::new(kind, 21);
+        let packet = Packet { control: vec![Control::Unknown(unknown)], ..to_server(data()) };
+        let answer = answer(&mut server, at(1), &packet);
+        // The header of the packet, of the ERROR and of the cause, and the chunk with its padding.
+        assert_eq!(answer.as_ref().map(Packet::bytes), reports.then_some(12 + 4 + 4 + 24), "{kind:#x}");
+        let said = controls(answer);
+        let report = Control::Error(Cause::UnrecognisedChunk(unknown));
         assert_eq!(said, if reports { vec![report] } else { vec![] }, "{kind:#x}");
         assert_eq!(server.stats().messages_delivered, u64::from(goes_on), "{kind:#x}");
     }
@@ -88,15 +92,61 @@ fn an_init_that_is_refused() {
     server.abort();
     assert_eq!(controls(said(&mut server, at(1))), [Control::Abort(false, Some(Cause::UserInitiated))]);
     assert_eq!(refusal(&mut server, good), Some((7, Control::Abort(false, Some(Cause::OutOfResource)))));
+    assert_eq!(refusal(&mut server, Init { host_name: NAME, ..good }), refused_name(7));
+}
 
-    // Section 3.3.3: so may an INIT ACK be.
+/// A parameter of type 11, Host Name Address.
+const NAME: Option<Unknown> = Some(Unknown { kind: 11, count: 1, bytes: 16, number: Unknown::LOST });
+
+fn refused_name(tag: u32) -> Option<(u32, Control)> {
+    NAME.map(|name| (tag, Control::Abort(false, Some(Cause::UnresolvableAddress(name)))))
+}
+
+/// Sections 3.3.3 and 5.1: so may an INIT ACK be, with an ABORT that has its tag; to one without a tag it has our own (bit T).
+#[test]
+fn an_init_ack_that_is_refused() {
+    let good = Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, ..Init::default() };
+    let cookie = Some(vazao_transport::sctp::Cookie::foreign(good));
+    let abort = |tag, cause| Some((tag, Control::Abort(false, Some(cause))));
+    for (init, cookie, refusal) in [
+        (Init { streams: (0, 1), ..good }, cookie, abort(7, Cause::InvalidParameter)),
+        (Init { streams: (1, 0), ..good }, cookie, abort(7, Cause::InvalidParameter)),
+        (Init { tag: 0, ..good }, cookie, Some((5, Control::Abort(true, Some(Cause::InvalidParameter))))),
+        (good, None, abort(7, Cause::MissingParameter(7))),
+        (Init { host_name: NAME, ..good }, cookie, refused_name(7)),
+    ] {
+        let mut client = connect(5, 100);
+        let _ = said(&mut client, at(0));
+        let answer = answer(&mut client, at(1), &chunk(5, Control::InitAck(init, cookie)));
+        assert_eq!(answer.map(|packet| (packet.tag, packet.control[0])), refusal, "{init:?}");
+        let Some((_, Control::Abort(_, Some(cause)))) = refusal else { panic!("{refusal:?}") };
+        assert_eq!((client.state(), client.failure()), (State::Closed, Some(Failure::Refused(cause))));
+        assert_eq!((said(&mut client, at(1)), client.next_timeout()), (None, vazao_engine::Time::NEVER));
+    }
+}
+
+/// Section 3.2.1: unknown parameters of an INIT that ask for it go back with the INIT ACK if they fit; those of an INIT ACK in an
+/// ERROR behind the COOKIE ECHO.
+#[test]
+fn parameters_that_are_not_known() {
+    let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
+    for (bytes, fits) in [(40, true), (1_400, false)] {
+        let unknown = Some(Unknown { count: 2, ..Unknown::new(0xc0ff, bytes) });
+        let init_ack = answer(&mut listen(9, 200, &[]), at(0), &chunk(0, Control::Init(Init { unknown, ..init })));
+        let init_ack = init_ack.expect("INIT ACK");
+        let Control::InitAck(own, Some(cookie)) = init_ack.control[0] else { panic!("{init_ack:?}") };
+        assert_eq!((own.unknown, cookie.peer.unknown), (unknown.filter(|_| fits), None));
+        // An INIT ACK with a cookie, and both in headers of their own.
+        assert_eq!(init_ack.bytes(), 12 + 20 + 68 + if fits { 40 + 2 * 4 } else { 0 });
+    }
     let mut client = connect(5, 100);
     let _ = said(&mut client, at(0));
-    let (_, mut other) = standing(&[]);
-    let init_ack = answer(&mut other, at(0), &chunk(0, Control::Init(Init { tag: 5, ..good }))).expect("INIT ACK");
-    let Control::InitAck(own, cookie) = init_ack.control[0] else { panic!("{init_ack:?}") };
-    client.handle(at(1), 0, &chunk(5, Control::InitAck(Init { streams: (0, 0), ..own }, cookie)));
-    assert_eq!(client.failure(), Some(Failure::Refused(Cause::InvalidParameter)));
+    let unknown = Unknown::new(0xc0ff, 40);
+    let init = Init { unknown: Some(unknown), ..init };
+    client.handle(at(1), 0, &chunk(5, Control::InitAck(init, Some(vazao_transport::sctp::Cookie::foreign(init)))));
+    let all: Vec<_> = std::iter::from_fn(|| said(&mut client, at(1))).flat_map(|packet| packet.control).collect();
+    let error = Control::Error(Cause::UnrecognisedParameters(unknown));
+    assert!(matches!(all[..], [Control::CookieEcho(_), last] if last == error), "{all:?}");
 }
 
 /// Section 8.4, where there is no association: rules 2, 5, 6, 7 and 8.
@@ -131,7 +181,7 @@ fn what_is_dropped_without_a_word() {
     let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
     let alone = chunk(0, Control::Init(init));
     let asked = answer(&mut fresh(), at(0), &alone).expect("INIT ACK");
-    let Control::InitAck(_, cookie) = asked.control[0] else { panic!("{asked:?}") };
+    let Control::InitAck(_, Some(cookie)) = asked.control[0] else { panic!("{asked:?}") };
     let echo = Control::CookieEcho(cookie);
     let bundles = [
         Packet { control: vec![Control::Init(init), Control::CookieAck], ..alone.clone() },

@@ -137,7 +137,7 @@ fn no_more_streams_than_the_peer_takes() {
     let init =
         Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
     let init_ack = answer(&mut server, at(0), &chunk(0, Control::Init(init))).expect("INIT ACK");
-    let Control::InitAck(own, cookie) = init_ack.control[0] else { panic!("{init_ack:?}") };
+    let Control::InitAck(own, Some(cookie)) = init_ack.control[0] else { panic!("{init_ack:?}") };
     assert_eq!((own.streams.0, cookie.own.streams.0), (3, 3));
     let _ = answer(&mut server, at(0), &chunk(9, Control::CookieEcho(cookie)));
     server.write(20_000);

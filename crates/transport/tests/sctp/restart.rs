@@ -23,7 +23,7 @@ fn a_peer_restarts() {
     assert!(server.paths()[0].cwnd() > 4404, "the window has grown");
     let mut new = connect(7, 700);
     let (tag, init_ack) = control(answer(&mut server, at(2), &said(&mut new, at(2)).expect("INIT")));
-    let Control::InitAck(own, cookie) = init_ack else { panic!("{init_ack:?}") };
+    let Control::InitAck(own, Some(cookie)) = init_ack else { panic!("{init_ack:?}") };
     assert_eq!((tag, cookie.ties), (7, [9, 5]));
     assert!(own.tag != 9 && own.tsn != 200);
     assert_eq!((server.state(), server.stats().restarts), (State::Established, 0));
@@ -247,7 +247,7 @@ fn a_restart_with_too_few_streams() {
     let init =
         Init { tag: 7, window: 9_000, streams: (1, 3), tsn: 1, addresses: Addresses::of_paths(1), ..Init::default() };
     let (_, init_ack) = control(answer(&mut server, at(1), &chunk(0, Control::Init(init))));
-    let Control::InitAck(own, cookie) = init_ack else { panic!("{init_ack:?}") };
+    let Control::InitAck(own, Some(cookie)) = init_ack else { panic!("{init_ack:?}") };
     server.handle(at(1), 0, &chunk(own.tag, Control::CookieEcho(cookie)));
     let said: Vec<_> = std::iter::from_fn(|| said(&mut server, at(1))).flat_map(|packet| packet.control).collect();
     assert_eq!(said, [Control::Abort(false, Some(Cause::UserInitiated))]);

@@ -7,13 +7,19 @@ use vazao_wire::ipv4;
 const ENDS: (Place, Place) =
     (Place { address: [10, 0, 0, 1], port: 5_000 }, Place { address: [10, 0, 0, 2], port: 5_001 });
 
+/// A parameter that asks for a report, of which the bytes are not kept.
+const EMPTY: Unknown = Unknown { kind: 0xc0ff, count: 1, bytes: 12, number: Unknown::LOST };
+
 /// Every error cause.
-const CAUSES: [Cause; 10] = [
+const CAUSES: [Cause; 13] = [
     Cause::InvalidStream(7),
+    Cause::MissingParameter(parameter::STATE_COOKIE),
     Cause::StaleCookie(99),
     Cause::OutOfResource,
-    Cause::UnrecognisedChunk(0x7f),
+    Cause::UnresolvableAddress(EMPTY),
+    Cause::UnrecognisedChunk(Unknown { kind: 0x7f, ..EMPTY }),
     Cause::InvalidParameter,
+    Cause::UnrecognisedParameters(EMPTY),
     Cause::NoUserData(1 << 31),
     Cause::CookieWhileShuttingDown,
     Cause::NewAddresses,
@@ -137,7 +143,7 @@ fn what_has_no_payload_is_read_as_it_was() {
         Control::Init(Init { preservative: 1_200, ..init }),
         Control::CookieEcho(cookie),
         Control::CookieAck,
-        Control::Unknown(0xff),
+        Control::Unknown(Unknown { kind: 0xbf, ..EMPTY }),
         Control::HeartbeatAck(probe),
         Control::Shutdown(11),
         Control::ShutdownAck,
@@ -183,6 +189,66 @@ fn addresses_are_told_apart() {
     assert!(!stranger.include(listed(&[known[0], [192, 168, 0, 2]])));
 }
 
+/// Sections 3.2 and 3.2.1, byte by byte: what is not known goes back as it came if its type's second highest bit asks for it,
+/// and nothing is looked at behind a parameter without the highest.
+#[test]
+fn what_is_not_known_goes_back_as_it_came() {
+    let mut beyond = Beyond { addresses: [Vec::new(), vec![[10, 0, 0, 2]]], ..Beyond::default() };
+    let packet = |chunks: &[(u8, u8, Vec<u8>)]| {
+        let mut bytes = Vec::new();
+        let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+        chunks.iter().for_each(|(kind, flags, value)| writer.chunk(*kind, *flags, |out| out.extend(value)));
+        writer.finish();
+        bytes
+    };
+    let adaptation = [0xc0, 0x06, 0, 8, 1, 2, 3, 4];
+    let quiet = [0x80, 0x02, 0, 6, 1, 2, 0, 0];
+    let last = [0x40, 0x01, 0, 5, 9, 0, 0, 0];
+    let name = [0, 11, 0, 8, b'h', b'o', b's', b't'];
+    let address = [0, 5, 0, 8, 192, 168, 0, 1];
+    let fixed = [0, 0, 0, 7, 0, 0, 0x23, 0x28, 0, 1, 0, 1, 0, 0, 0, 5];
+    let value = [&fixed[..], &adaptation, &quiet, &name, &last, &address].concat();
+    let asked = read(&packet(&[(kind::INIT, 0, value)]), &mut beyond, 1);
+    let [Control::Init(init)] = asked.control[..] else { panic!("{asked:?}") };
+    assert_eq!(init.addresses, Addresses::default());
+    let (unknown, named) = (init.unknown.expect("two parameters"), init.host_name.expect("a name"));
+    assert_eq!((unknown.count, unknown.bytes, unknown.kind), (2, 16, 0xc006));
+
+    let answer = Control::InitAck(Init { host_name: None, ..init }, None);
+    let sent = Packet { control: vec![answer], ..Packet::default() };
+    let bytes = written(&sent, &beyond, 0);
+    assert_eq!(bytes.len() as u32, sent.bytes());
+    let wrapped = [&[0, 8, 0, 12][..], &adaptation, &[0, 8, 0, 12], &last].concat();
+    assert_eq!(decode(&bytes).expect("INIT ACK").1[0].value[FIXED..], wrapped);
+
+    let chunk = |kind| (kind, 0x5a, vec![1, 2, 3, 4, 5]);
+    let strange = read(&packet(&[chunk(0x7f), chunk(0xbf)]), &mut beyond, 1);
+    let [Control::Unknown(reported), Control::Unknown(other)] = strange.control[..] else { panic!("{strange:?}") };
+    assert_eq!((reported.bytes, other), (12, Unknown::new(0xbf, 9)));
+    for (cause, code, bytes) in [
+        (Cause::UnrecognisedChunk(reported), 6, &[0x7f, 0x5a, 0, 9, 1, 2, 3, 4, 5, 0, 0, 0][..]),
+        (Cause::UnrecognisedParameters(unknown), 8, &[adaptation, last].concat()),
+        (Cause::UnresolvableAddress(named), 5, &name),
+    ] {
+        let sent = Packet { control: vec![Control::Error(cause)], ..Packet::default() };
+        let error = written(&sent, &beyond, 0);
+        let length = bytes.len() as u8 + 4;
+        assert_eq!(decode(&error).expect("ERROR").1[0].value, [&[0, code, 0, length][..], bytes].concat());
+        assert_eq!(error.len() as u32, sent.bytes());
+    }
+}
+
+/// An INIT ACK without a cookie is one.
+#[test]
+fn a_cookie_may_be_missing() {
+    let mut bytes = Vec::new();
+    let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+    writer.chunk(kind::INIT_ACK, 0, |out| out.extend([1; 16]));
+    writer.finish();
+    let packet = read(&bytes, &mut Beyond::default(), 1);
+    assert!(matches!(packet.control[..], [Control::InitAck(_, None)]), "{packet:?}");
+}
+
 /// A guest's cookie and its heartbeats mean something to it alone.
 #[test]
 fn what_is_the_guest_s_goes_back_unread() {
@@ -196,7 +262,7 @@ fn what_is_the_guest_s_goes_back_unread() {
     };
     let init_ack = [&[1_u8; 16][..], &[0, 7, 0, 9, 1, 2, 3, 4, 5, 0, 0, 0]].concat();
     let answer = read(&opaque(kind::INIT_ACK, &init_ack), &mut beyond, 1);
-    let [Control::InitAck(_, cookie)] = answer.control[..] else { panic!("{answer:?}") };
+    let [Control::InitAck(_, Some(cookie))] = answer.control[..] else { panic!("{answer:?}") };
     let beat = [0, 1, 0, 8, 9, 9, 9, 9];
     let asked = read(&opaque(kind::HEARTBEAT, &beat), &mut beyond, 1);
     let [Control::Heartbeat(probe)] = asked.control[..] else { panic!("{asked:?}") };

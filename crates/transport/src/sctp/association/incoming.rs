@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sctp::chunk::Packet;
+use crate::sctp::unknown::Unknown;
 
 impl Association {
     /// Handles a packet that arrived by `path`: from the address that packets of that path go to.
@@ -84,11 +85,14 @@ impl Association {
                 }
             }
             // Section 3.2: the type's two highest bits say what to do with it.
-            Control::Unknown(kind) => {
-                if kind & 0x40 != 0 {
-                    self.send(path, Control::Error(Cause::UnrecognisedChunk(kind)));
+            Control::Unknown(unknown) => {
+                let kind = unknown.kind as u8;
+                if Unknown::is_reported(kind) {
+                    // As much of it as fits beside the two headers.
+                    let unknown = unknown.within(self.config.room() - 8);
+                    self.send(path, Control::Error(Cause::UnrecognisedChunk(unknown)));
                 }
-                return kind & 0x80 != 0;
+                return Unknown::is_skipped(kind);
             }
             Control::Heartbeat(probe) => self.send(path, Control::HeartbeatAck(probe)),
             Control::HeartbeatAck(probe) => self.tx.on_heartbeat_ack(now, &probe),

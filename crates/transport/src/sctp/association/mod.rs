@@ -105,7 +105,7 @@ impl Association {
                 tsn,
                 addresses: Addresses::of_paths(paths),
                 extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
-                preservative: 0,
+                ..Init::default()
             },
             peer: Init::default(),
             secret: u64::from(tsn).rotate_left(17) ^ 0x5ec7_e75e_c7e7_5ec7,

@@ -56,8 +56,8 @@ impl Association {
         }
         // Section 5.1.2 A: where it comes from is an address of its sender's, listed or not.
         let init = Init { addresses: init.addresses.with_path(path), ..init };
-        let refusal = match init {
-            _ if !is_valid(&init) => Some(Cause::InvalidParameter),
+        let refusal = match refusal(&init) {
+            Some(cause) => Some(cause),
             _ if self.is_over() => Some(Cause::OutOfResource),
             _ if self.peer.tag != 0 && !self.peer.addresses.include(init.addresses) => Some(Cause::NewAddresses),
             _ => None,
@@ -72,7 +72,10 @@ impl Association {
         // Section 3.3.3: no more streams out than the peer takes.
         let own = Init { preservative: 0, streams: (own.streams.0.min(init.streams.1), own.streams.1), ..own };
         let cookie = Cookie::new(own, init, ties, now, self.config.cookie_life, self.secret);
-        self.outbox.push((path, init.tag, Control::InitAck(own, cookie)));
+        // Section 3.2.1: parameters that are not known go back, if there is room for them.
+        let full = Control::InitAck(Init { unknown: init.unknown, ..own }, Some(cookie));
+        let fits = full.bytes() <= self.config.room();
+        self.outbox.push((path, init.tag, if fits { full } else { Control::InitAck(own, Some(cookie)) }));
     }
 
     /// What we would say of ourselves in the association that follows this one, should the peer have restarted.
@@ -83,21 +86,36 @@ impl Association {
     }
 
     /// Sections 5.1 C and 5.2.3: nobody else waits for it.
-    pub(super) fn on_init_ack(&mut self, now: Time, path: usize, init: Init, cookie: Cookie) {
+    pub(super) fn on_init_ack(&mut self, now: Time, path: usize, init: Init, cookie: Option<Cookie>) {
         if self.state != State::CookieWait {
             return;
         }
+        let cookie = match (refusal(&init), cookie) {
+            (None, Some(cookie)) => cookie,
+            (refusal, _) => {
+                return self.refuse_init_ack(path, init.tag, refusal.unwrap_or(Cause::MissingParameter(STATE_COOKIE)));
+            }
+        };
         self.peer = Init { addresses: init.addresses.with_path(path), ..init };
-        if init.tag == 0 || !is_valid(&init) {
-            return self.abort_for(Cause::InvalidParameter);
-        }
         self.cookie = Some(cookie);
         self.state = State::CookieEchoed;
         if self.attempts == 0 && !self.config.is_linux() {
             self.rto.sample(now.since(self.asked));
         }
         self.send(path, Control::CookieEcho(cookie));
+        if let Some(unknown) = init.unknown {
+            self.send(path, Control::Error(Cause::UnrecognisedParameters(unknown)));
+        }
         self.start_timer(now);
+    }
+
+    /// Sections 3.3.3 and 5.1: the association ends before it began. To a peer that has told no tag an ABORT bears our own.
+    fn refuse_init_ack(&mut self, path: usize, tag: u32, cause: Cause) {
+        self.failure = Some(Failure::Refused(cause));
+        let is_reflected = tag == 0;
+        let tag = if is_reflected { self.own.tag } else { tag };
+        self.outbox.push((path, tag, Control::Abort(is_reflected, Some(cause))));
+        self.fail();
     }
 
     /// Section 5.2.6: the cookie came back too late, so that a new one is asked for, which is to last longer: by the round
@@ -191,9 +209,15 @@ impl Association {
     }
 }
 
-/// Sections 3.3.2 and 3.3.3: there are streams both ways, and room for a packet.
-fn is_valid(init: &Init) -> bool {
-    init.streams.0 > 0 && init.streams.1 > 0 && init.window >= 1500
+/// The type of the parameter that has the cookie.
+const STATE_COOKIE: u16 = 7;
+
+/// What is wrong with an INIT or INIT ACK, if anything (sections 3.3.2 and 3.3.3): it has a tag, streams both ways, room for a
+/// packet, and no host's name.
+fn refusal(init: &Init) -> Option<Cause> {
+    let is_valid = init.tag != 0 && init.streams.0 > 0 && init.streams.1 > 0 && init.window >= 1500;
+    let invalid = (!is_valid).then_some(Cause::InvalidParameter);
+    invalid.or(init.host_name.map(Cause::UnresolvableAddress))
 }
 
 /// How late a cookie is, as the error that says so counts: in microseconds.
