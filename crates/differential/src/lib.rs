@@ -1,6 +1,6 @@
 //! The same peer before our machine and before the Linux kernel, and where the packets of the two first differ.
 //!
-//! A case is a seed: it draws what the [peer](peer) is like, and a short upload or download. Each stack plays the client of
+//! A case is a seed: it draws what the [peer] is like, and a short upload or download. Each stack plays the client of
 //! it in a world of its own, in virtual time, and what it sends is compared packet by packet ([compare]).
 
 pub mod compare;
