@@ -160,7 +160,7 @@ levels = ["vazao", "quinn"]
         ("cc = 'quinn-cubbic'", "cc: "),
         ("handshake = 'gquic-1-rtt'", "handshake: quinn has no handshake of Google's; write 1-rtt"),
         ("certificate = '100 B'", "certificate: 100 B is not what quinn can be told; write 409 B"),
-        ("certificate = '20 MB'", "certificate: 20 MB is not .* to 65536 B"),
+        ("certificate = '10 MB'", "certificate: 10 MB is not .* to 65536 B"),
         ("stream_window = '9e18 B'", "stream_window: .* write 4.6 EB at most"),
         ("changes = [{ at = '1 s', remove = 1 }]", "changes: quinn knows one path and no remove; write migrate"),
         ("idle_timeout = '500 us'", "idle_timeout: 500 us is not .* 1 ms or more"),
