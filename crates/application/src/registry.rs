@@ -78,7 +78,8 @@ pub enum Build {
     Visit(fn(&Parameters, Streams) -> Visit),
 }
 
-const SIZE: Parameter = Parameter::new("size", Kind::Size(1), "", "bytes to transfer; without it, until the run ends");
+const SIZE: Parameter =
+    Parameter::new("size", Kind::Size(1, u64::MAX), "", "bytes to transfer; without it, until the run ends");
 const DURATION: Parameter = Parameter::new(
     "duration",
     Kind::Duration(Duration::from_nanos(1), Duration::MAX),
@@ -87,8 +88,12 @@ const DURATION: Parameter = Parameter::new(
 );
 const READ_RATE: Parameter =
     Parameter::new("read_rate", Kind::Rate, "", "how fast the receiving application reads; without it, at once");
-const MESSAGE: Parameter =
-    Parameter::new("message", Kind::Size(1), "", "bytes of a message over sctp; without it, what fits a packet");
+const MESSAGE: Parameter = Parameter::new(
+    "message",
+    Kind::Size(1, u64::MAX),
+    "",
+    "bytes of a message over sctp; without it, what fits a packet",
+);
 const BULK: &[Parameter] = &[SIZE, DURATION, READ_RATE, MESSAGE];
 const DOWNLOAD: &[Parameter] = &[
     SIZE,
@@ -97,20 +102,20 @@ const DOWNLOAD: &[Parameter] = &[
     MESSAGE,
     Parameter::new(
         "request",
-        Kind::Size(1),
+        Kind::Size(1, u64::MAX),
         "",
         "bytes with which the client asks for it; without, the server sends as soon as the connection stands",
     ),
 ];
 const CBR: &[Parameter] = &[
     Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the messages' bytes"),
-    Parameter::new("message", Kind::Size(1), "1000 B", "bytes of a message"),
+    Parameter::new("message", Kind::Size(1, u64::MAX), "1000 B", "bytes of a message"),
     SIZE,
     DURATION,
     READ_RATE,
 ];
 const MESSAGES: &[Parameter] = &[
-    Parameter::new("message", Kind::Size(1), "1000 B", "bytes of a message"),
+    Parameter::new("message", Kind::Size(1, u64::MAX), "1000 B", "bytes of a message"),
     Parameter::new(
         "interval",
         Kind::Duration(Duration::from_micros(1), Duration::MAX),
@@ -123,7 +128,7 @@ const MESSAGES: &[Parameter] = &[
 ];
 const ON_OFF: &[Parameter] = &[
     Parameter::new("rate", Kind::Rate, "1 Mbps", "rate of the messages' bytes while on"),
-    Parameter::new("message", Kind::Size(1), "1000 B", "bytes of a message"),
+    Parameter::new("message", Kind::Size(1, u64::MAX), "1000 B", "bytes of a message"),
     Parameter::new("on", Kind::Distribution(Dimension::Time), "exponential 1 s", "how long it is on"),
     Parameter::new("off", Kind::Distribution(Dimension::Time), "exponential 1 s", "how long it is off after that"),
     SIZE,

@@ -9,6 +9,7 @@ use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// The type and range of a parameter.
@@ -28,10 +29,8 @@ pub enum Kind {
     Rate,
     /// A list of rates, each above the one before.
     Rates,
-    /// An amount of data of at least this many bytes.
-    Size(u64),
-    /// An amount of data in `min..=max`, in bytes.
-    SizeWithin(u64, u64),
+    /// An amount of data in `min..=max`, in bytes; [`u64::MAX`] is no bound.
+    Size(u64, u64),
     /// An amount of data of at least this many bytes, or `"auto"`.
     SizeOrAuto(u64),
     /// How much may wait: packets, bytes, a time or bandwidth-delay products.
@@ -224,8 +223,8 @@ impl Kind {
             Kind::Duration(min, max) => format!("a duration from {min} to {max}"),
             Kind::Rate => "a rate such as \"10 Mbps\"".into(),
             Kind::Rates => "a list of rates, each above the one before, such as [\"1 Mbps\", \"2 Mbps\"]".into(),
-            Kind::Size(min) => format!("a size of at least {} such as \"10 MB\"", Bytes::new(*min)),
-            Kind::SizeWithin(min, max) => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
+            Kind::Size(min, u64::MAX) => format!("a size of at least {} such as \"10 MB\"", Bytes::new(*min)),
+            Kind::Size(min, max) => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
             Kind::SizeOrAuto(min) => format!("\"auto\" or a size of at least {} such as \"6 MB\"", Bytes::new(*min)),
             Kind::Capacity => format!("a queue limit: {}", Capacity::EXAMPLES),
             Kind::Integers => "a list of whole numbers of at least 1, such as [3, 17]".into(),
@@ -253,6 +252,10 @@ impl Kind {
     /// A sentence that names the value and what would be accepted in its place.
     pub fn read(&self, raw: &Raw) -> Result<Value, String> {
         let refuse = || Err(format!("{raw} is not {}", self.expected()));
+        let size = |text: &str, range: RangeInclusive<u64>| {
+            let size: Bytes = text.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
+            if range.contains(&size.get()) { Ok(Value::Size(size)) } else { refuse() }
+        };
         match (self, raw) {
             (Kind::Number(min, max), Raw::Number(x)) if (*min..=*max).contains(x) => Ok(Value::Number(*x)),
             (Kind::Integer(min, max), Raw::Number(x))
@@ -276,14 +279,8 @@ impl Kind {
                 x.parse().map(Value::Rate).map_err(|e: crate::units::QuantityError| e.to_string())
             }
             (Kind::SizeOrAuto(_), Raw::Text(x)) if x == "auto" => Ok(Value::Text("auto".into())),
-            (Kind::Size(min) | Kind::SizeOrAuto(min), Raw::Text(x)) => {
-                let size: Bytes = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
-                if size.get() >= *min { Ok(Value::Size(size)) } else { refuse() }
-            }
-            (Kind::SizeWithin(min, max), Raw::Text(x)) => {
-                let size: Bytes = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
-                if (*min..=*max).contains(&size.get()) { Ok(Value::Size(size)) } else { refuse() }
-            }
+            (Kind::Size(min, max), Raw::Text(x)) => size(x, *min..=*max),
+            (Kind::SizeOrAuto(min), Raw::Text(x)) => size(x, *min..=u64::MAX),
             (Kind::Capacity, Raw::Text(x)) => x.parse().map(Value::Capacity),
             (Kind::Integers, Raw::Numbers(x)) if x.iter().all(|n| n.fract() == 0.0 && (1.0..9e15).contains(n)) => {
                 Ok(Value::Integers(x.iter().map(|n| *n as u64).collect()))
@@ -311,12 +308,7 @@ impl Kind {
             }
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
-                Kind::Duration(..)
-                | Kind::Rate
-                | Kind::Size(_)
-                | Kind::SizeWithin(..)
-                | Kind::SizeOrAuto(_)
-                | Kind::Capacity,
+                Kind::Duration(..) | Kind::Rate | Kind::Size(..) | Kind::SizeOrAuto(_) | Kind::Capacity,
                 Raw::Number(x),
             ) => Err(format!("{x} has no unit; write {}", self.expected())),
             _ => refuse(),

@@ -63,14 +63,14 @@ const HEADER_LEFT: f64 = 0.15;
 pub(crate) const HEADERS: [Parameter; 2] = [
     Parameter::new(
         "request",
-        Kind::Size(1),
+        Kind::Size(1, u64::MAX),
         "750 B",
         "bytes of a request as HTTP/1.1 writes it (700 to 800 are common, says the SPDY white paper); HTTP/2 and 3 \
          compress it to 12 % of that",
     ),
     Parameter::new(
         "header",
-        Kind::Size(1),
+        Kind::Size(1, u64::MAX),
         "500 B",
         "bytes of a response's header as HTTP/1.1 writes it (15 fields with 303 bytes of values are the mean of the 366 \
          responses of J. Snell, HTTP 2.0 header stats, 2013); HTTP/2 and 3 compress it to 15 % of that",

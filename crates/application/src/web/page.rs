@@ -20,7 +20,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::new("size", Kind::Distribution(Dimension::Size), "20 kB", "bytes of each object"),
     Parameter::new(
         "root",
-        Kind::Size(1),
+        Kind::Size(1, u64::MAX),
         "",
         "bytes of the document that names them, and comes before them; without it they are known at once",
     ),
@@ -50,7 +50,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "turn",
-        Kind::Size(1),
+        Kind::Size(1, u64::MAX),
         "16384 B",
         "of HTTP/2 and 3 with fair priority: bytes of a response before the next has its turn; over HTTP/2 a frame at most, \
          over HTTP/3 a packet at least",

@@ -25,7 +25,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
             "false",
             "a queue for each flow, so that no two share one; flows is not used",
         ),
-        Parameter::new("quantum", Kind::Size(1), "1514 B", "bytes that a queue may send in its turn"),
+        Parameter::new("quantum", Kind::Size(1, u64::MAX), "1514 B", "bytes that a queue may send in its turn"),
         TARGET,
         INTERVAL,
         CE_THRESHOLD,

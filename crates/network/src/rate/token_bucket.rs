@@ -10,7 +10,11 @@ pub(super) const ENTRY: Entry<()> = Entry {
     help: "a shaper on a link: bursts pass at the link's rate, the long run at the bucket's; packets wait for tokens",
     parameters: &[
         Parameter::required("rate", Kind::Rate, "tokens a second: what passes in the long run"),
-        Parameter::required("burst", Kind::Size(1), "what may pass at once; a larger packet goes when it is full"),
+        Parameter::required(
+            "burst",
+            Kind::Size(1, u64::MAX),
+            "what may pass at once; a larger packet goes when it is full",
+        ),
         Parameter::new("peak", Kind::Rate, "", "rate within a burst, where less than the link's"),
     ],
     build: (),

@@ -63,7 +63,7 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "certificate",
-        Kind::SizeWithin(100, crate::tls::LONGEST),
+        Kind::Size(100, crate::tls::LONGEST),
         "2.5 kB",
         "the server's certificates in a full handshake; more than 2.9 kB take a round trip more, as a server sends three times \
          what has come at most before it knows its client",
@@ -209,12 +209,17 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "stream_window",
-        Kind::Size(1200),
+        Kind::Size(1200, u64::MAX),
         "1 MB",
         "what a stream's receiver lets be sent at first; it widens while it limits the sender, up to receive_buffer",
     ),
-    Parameter::new("connection_window", Kind::Size(1200), "1.5 MB", "the same of all streams together"),
-    Parameter::new("receive_buffer", Kind::Size(1200), "64 MiB", "the most that windows are, at first and widened"),
+    Parameter::new("connection_window", Kind::Size(1200, u64::MAX), "1.5 MB", "the same of all streams together"),
+    Parameter::new(
+        "receive_buffer",
+        Kind::Size(1200, u64::MAX),
+        "64 MiB",
+        "the most that windows are, at first and widened",
+    ),
     Parameter::new("send_buffer", Kind::SizeOrAuto(1200), "auto", "unacknowledged and unsent bytes; auto: no limit"),
 ];
 

@@ -138,7 +138,12 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("mtu", Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them"),
     Parameter::new("delayed_sack", Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once"),
     Parameter::new("delayed_sack_timeout", ANY, "200 ms", "how long a SACK waits for a second packet"),
-    Parameter::new("initial_window", Kind::Size(1), "", "initial window; default: min(4 PMTU, max(2 PMTU, 4404 B))"),
+    Parameter::new(
+        "initial_window",
+        Kind::Size(1, u64::MAX),
+        "",
+        "initial window; default: min(4 PMTU, max(2 PMTU, 4404 B))",
+    ),
     Parameter::new(
         "initial_ssthresh",
         Kind::SizeOrAuto(1),
@@ -178,10 +183,15 @@ pub const PARAMETERS: &[Parameter] = &[
         "so long after the handshake the client loses its state, gives up what is under way, and opens the association anew \
          for the rest (RFC 9260 section 5.2.4 A); without it, it does not",
     ),
-    Parameter::new("receive_buffer", Kind::Size(1500), "8 MiB", "bytes that may wait for the application or for order"),
+    Parameter::new(
+        "receive_buffer",
+        Kind::Size(1500, u64::MAX),
+        "8 MiB",
+        "bytes that may wait for the application or for order",
+    ),
     Parameter::new(
         "partial_delivery_point",
-        Kind::Size(1),
+        Kind::Size(1, u64::MAX),
         "",
         "bytes of an unfinished message that the application is given before the rest of it; default: half of receive_buffer, \
          or with the semantics of linux not before that is full (RFC 9260 section 6.9)",

@@ -46,7 +46,7 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "certificate",
-        Kind::SizeWithin(100, LONGEST),
+        Kind::Size(100, LONGEST),
         "3 kB",
         "the server's certificates in a full TLS handshake",
     ),
