@@ -1,7 +1,8 @@
-//! The same peer before our machine and before the Linux kernel, and where the packets of the two first differ.
+//! A differential test of our TCP against the Linux kernel's: both play the client of the same short connection, and their
+//! segments are compared one by one.
 //!
-//! A case is a seed: it draws what the [peer] is like, and a short upload or download. Each stack plays the client of
-//! it in a world of its own, in virtual time, and what it sends is compared packet by packet ([compare]).
+//! A [`Case`] is drawn from a seed: an upload or a download, and what the [peer] does to it. Our TCP and the kernel each meet
+//! that peer in a run of their own, in virtual time; [compare] finds where what they send first differs.
 
 pub mod compare;
 pub mod peer;
@@ -124,18 +125,14 @@ fn linux(_: &HostPlan, _: &Arc<AtomicBool>) -> Result<Box<dyn Host>, String> {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod guest {
-    use std::collections::VecDeque;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
-    use vazao_engine::Time;
-    use vazao_guest::{Boot, Guest};
+    use vazao_guest::{Boot, Linux};
     use vazao_network::Host;
     use vazao_scenario::HostPlan;
 
     const PATIENCE: Duration = Duration::from_secs(60);
-
-    struct Linux(Guest, Arc<AtomicBool>, VecDeque<String>);
 
     pub fn start(plan: &HostPlan, stop: &Arc<AtomicBool>) -> Result<Box<dyn Host>, String> {
         let boot = Boot {
@@ -150,34 +147,6 @@ mod guest {
             files: &[],
             plan: &plan.plan,
         };
-        let guest = Guest::boot(&boot, PATIENCE, stop).map_err(|error| error.to_string())?;
-        Ok(Box::new(Linux(guest, stop.clone(), VecDeque::new())))
-    }
-
-    impl Host for Linux {
-        fn next_timeout(&self) -> Time {
-            self.0.next_timeout()
-        }
-        fn handle_timeout(&mut self, now: Time, until: Time) -> Result<Time, String> {
-            self.0.run_ahead(now, until, &self.1).map_err(|error| error.to_string())
-        }
-        fn handle(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), String> {
-            self.0.handle(now, interface, packet).map_err(|error| error.to_string())
-        }
-        fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)> {
-            self.0.poll_transmit()
-        }
-        fn poll_report(&mut self) -> Option<String> {
-            if self.2.is_empty() {
-                self.2.extend(self.0.reports().lines().map(str::to_owned));
-            }
-            self.2.pop_front()
-        }
-        fn is_off(&self) -> bool {
-            self.0.is_off()
-        }
-        fn recycle(&mut self, buffer: Vec<u8>) {
-            self.0.recycle(buffer);
-        }
+        Ok(Box::new(Linux::boot(&boot, PATIENCE, stop).map_err(|error| error.to_string())?))
     }
 }

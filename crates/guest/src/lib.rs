@@ -9,6 +9,7 @@
 //!   where it runs;
 //! * `clock` is the time it lives in (`linux/um_timetravel.h`);
 //! * `card`, `vhost` and `ring` are its network cards (virtio 1.2, the vhost-user protocol);
+//! * `host` makes it a host of a network;
 //! * `initrd` and `console` are what it is given to read and what it has written.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 // A guest is a process of this machine: it is watched by a wall clock and lives among files and processes.
@@ -20,6 +21,7 @@ mod console;
 mod cpu;
 mod error;
 mod guest;
+mod host;
 mod initrd;
 mod launch;
 mod ring;
@@ -28,6 +30,7 @@ mod walls;
 
 pub use error::{GuestError, Problem};
 pub use guest::{Boot, Guest};
+pub use host::Linux;
 pub use walls::has_walls;
 
 /// The program that a guest's kernel runs first (`program/`): it carries out the plan and reports.
