@@ -3,20 +3,22 @@
 
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use vazao_differential::compare::Class;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use vazao_differential::compare::{Class, Segment, differences};
 use vazao_differential::{Case, Player};
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let value =
         |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1)?.parse::<u64>().ok());
     let Some(kernel) = std::env::var_os("VAZAO_KERNEL").map(PathBuf::from) else {
-        println!("VAZAO_KERNEL names no kernel");
-        return;
+        println!("VAZAO_KERNEL names no kernel; build one with `vazao kernel build` and name its file");
+        return ExitCode::FAILURE;
     };
     if let Some(seed) = value("--show") {
-        return show(&Case::new(seed), &kernel);
+        show(&Case::new(seed), &kernel);
+        return ExitCode::SUCCESS;
     }
     let (first, cases) = (value("--seed").unwrap_or(1), value("--cases").unwrap_or(200));
     let judged: Vec<_> =
@@ -35,16 +37,15 @@ fn main() {
         println!("{class:?}: {} ({:?})", seeds.len(), &seeds[..seeds.len().min(12)]);
     }
     failed.iter().take(5).for_each(|(seed, problem)| println!("{seed}: {problem}"));
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn show(case: &Case, kernel: &std::path::Path) {
+fn show(case: &Case, kernel: &Path) {
     println!("{:#?}\n{}", case.habits, case.scenario(Player::Ours));
     let [ours, linux] = [Player::Ours, Player::Linux].map(|player| case.play(player, kernel).expect("it runs"));
     for number in 0..ours.len().max(linux.len()) {
-        let line = |list: &[vazao_differential::compare::Segment]| {
-            list.get(number).map(ToString::to_string).unwrap_or_default()
-        };
+        let line = |list: &[Segment]| list.get(number).map(ToString::to_string).unwrap_or_default();
         println!("{number:>3} {:<75} | {}", line(&ours), line(&linux));
     }
-    println!("{:?}", vazao_differential::compare::differences(&ours, &linux));
+    println!("{:?}", differences(&ours, &linux));
 }

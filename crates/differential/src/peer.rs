@@ -63,10 +63,10 @@ fn pick<T: Copy>(lots: &mut Stream, choices: &[T]) -> T {
 }
 
 impl Habits {
-    /// Those of a seed, of a peer that receives `sends = 0` or that sends.
+    /// Draws the habits of a peer, which sends data if the stack `downloads` and else receives.
     pub fn draw(lots: &mut Stream, downloads: bool) -> Habits {
         let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
-        let bad = pick(lots, &[0.0, 0.0, 0.02, 0.1, 0.3]);
+        let loss = pick(lots, &[0.0, 0.0, 0.02, 0.1, 0.3]);
         let events = (0..pick(lots, &[0, 0, 1, 1, 2])).map(|_| {
             let event = match lots.below(9) {
                 0 => Event::Window(pick(lots, &[500, 1_000, 3_000, 20_000])),
@@ -87,8 +87,8 @@ impl Habits {
             scale: pick(lots, &[None, Some(0), Some(7), Some(7)]),
             window: pick(lots, &[2_000, 8_000, 30_000, 65_535, 65_535]),
             rtt,
-            jitter: pick(lots, &[0.0, 0.0, 0.1, 1.0]).mul(rtt),
-            loss: bad,
+            jitter: rtt * pick(lots, &[0, 0, 1, 10]) / 10,
+            loss,
             repeats: pick(lots, &[0.0, 0.0, 0.05]),
             every: pick(lots, &[1, 2, 2, 3]),
             events,
@@ -97,22 +97,11 @@ impl Habits {
     }
 }
 
-trait Scale {
-    fn mul(self, span: Duration) -> Duration;
-}
-
-impl Scale for f64 {
-    fn mul(self, span: Duration) -> Duration {
-        Duration::from_nanos((self * span.as_nanos() as f64) as u64)
-    }
-}
-
 /// The peer of one connection.
 pub struct Peer {
     habits: Habits,
     lots: Stream,
     seen: Seen,
-    now: Time,
     /// Packets under way to the stack, by their arrival and their number.
     under_way: BTreeMap<(Time, u64), Vec<u8>>,
     number: u64,
@@ -142,7 +131,6 @@ impl Peer {
             habits,
             lots,
             seen,
-            now: Time::ZERO,
             under_way: BTreeMap::new(),
             number: 0,
             sent: VecDeque::new(),
@@ -374,7 +362,6 @@ impl Host for Peer {
     }
 
     fn handle_timeout(&mut self, now: Time, _: Time) -> Result<Time, String> {
-        self.now = now;
         while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= now) {
             self.sent.push_back((0, first.remove()));
         }

@@ -29,7 +29,7 @@ pub struct Outcome {
     pub links: Table,
     /// One row a sample of a time series, but for those that went elsewhere while the run went on ([`Options`](crate::Options)).
     pub samples: Table,
-    /// What makes rows of those.
+    /// Turns samples that went elsewhere into rows.
     pub legend: Legend,
 }
 

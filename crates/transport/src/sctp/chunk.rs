@@ -146,26 +146,26 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Those of so many paths from the first on, eight at most.
+    /// The addresses of the first `paths` paths, of which eight can be told apart.
     pub fn of_paths(paths: usize) -> Addresses {
         (0..paths.min(8)).fold(Addresses::default(), Addresses::with_path)
     }
-    /// These and that of a path.
+    /// With the address of a path too.
     #[must_use]
     pub fn with_path(self, path: usize) -> Addresses {
         Addresses { paths: self.paths | 1_u8.checked_shl(path as u32).unwrap_or(0), ..self }
     }
-    /// These and one to which no path leads. The order in which such come does not matter.
+    /// With an address too to which no path leads; the order in which such addresses are added does not matter.
     #[must_use]
     pub fn with_other(self, address: &[u8]) -> Addresses {
         let mixed = address.iter().fold(0, |digest: u32, &byte| (digest ^ u32::from(byte)).wrapping_mul(0x9e37_79b1));
         Addresses { others: self.others.wrapping_add((mixed >> 16) as u16 | 1).max(1), ..self }
     }
-    /// How many of paths' there are.
+    /// How many of them a path leads to.
     pub fn count(self) -> u32 {
         self.paths.count_ones()
     }
-    /// Whether it has all of `others`. Of those without a path only all or none can be told from one another.
+    /// Whether all of `others` are among them. Those to which no path leads have one digest: they are the same set, or count as others.
     pub fn include(self, others: Addresses) -> bool {
         others.paths & !self.paths == 0 && (others.others == 0 || others.others == self.others)
     }
@@ -173,7 +173,7 @@ impl Addresses {
     pub fn bits(self) -> u32 {
         u32::from(self.others) << 16 | u32::from(self.paths)
     }
-    /// See [`bits`](Self::bits).
+    /// The addresses that [`bits`](Self::bits) wrote.
     pub fn from_bits(bits: u32) -> Addresses {
         Addresses { paths: bits as u8, others: (bits >> 16) as u16 }
     }

@@ -77,7 +77,7 @@ impl Trace {
         std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut extra).map(|s| show(&s, &extra))).collect()
     }
 
-    /// The same as segments.
+    /// The segments that the endpoint has to send now.
     pub fn segments(&mut self) -> Vec<Segment> {
         std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut Extra::default())).collect()
     }
