@@ -21,7 +21,7 @@ pub use bucket::Bucket;
 pub use delivery_rate::{DeliveryRate, PacketState};
 pub use pacer::{Pacer, Spread};
 pub use ranges::RangeSet;
-pub use rtt::{RtoFloor, RttEstimator};
+pub use rtt::{RtoRule, RttEstimator};
 
 use std::ops::Range;
 

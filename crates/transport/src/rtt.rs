@@ -1,5 +1,6 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
+use std::ops::Range;
 use vazao_engine::Duration;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
@@ -13,16 +14,28 @@ pub struct RttEstimator {
     min_rto: u64,
     max_rto: u64,
     backoff: u32,
-    floor: RtoFloor,
+    rule: RtoRule,
+    margin: Margin,
 }
 
-/// What the least retransmission timeout bounds.
+/// How the timeout follows from the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RtoFloor {
-    /// The timeout (RFC 6298 section 2.4).
-    Total,
-    /// The part of it that stands for the variation, so that it is never nearer to the round-trip time (Linux).
-    Variance,
+pub enum RtoRule {
+    /// RFC 6298 section 2: SRTT and four times RTTVAR, but at least the minimum.
+    Rfc6298,
+    /// Linux's `tcp_rtt_estimator` (net/ipv4/tcp_input.c): what is added to SRTT is never less than the minimum, grows at once
+    /// and falls once a round trip, and a sample below SRTT moves the variation an eighth as far. It is counted, and doubled,
+    /// in ticks of this length; at zero exactly.
+    Linux(Duration),
+}
+
+/// What Linux adds to SRTT.
+#[derive(Clone, Copy, Debug, Default)]
+struct Margin {
+    now: u64,
+    /// Four times the largest variation in this round trip, which ends when more than `round_end` is acknowledged.
+    peak: u64,
+    round_end: u64,
 }
 
 /// RFC 6298's G: the timer's granularity.
@@ -30,7 +43,7 @@ const GRANULARITY: u64 = 1_000_000;
 
 impl RttEstimator {
     /// No sample yet: the timeout is `initial` (section 2.1: 1 s).
-    pub fn new(initial: Duration, min_rto: Duration, max_rto: Duration, floor: RtoFloor) -> Self {
+    pub fn new(initial: Duration, min_rto: Duration, max_rto: Duration, rule: RtoRule) -> Self {
         RttEstimator {
             srtt: 0,
             rttvar: 0,
@@ -40,7 +53,8 @@ impl RttEstimator {
             min_rto: min_rto.as_nanos(),
             max_rto: max_rto.as_nanos(),
             backoff: 0,
-            floor,
+            rule,
+            margin: Margin::default(),
         }
     }
 
@@ -55,33 +69,66 @@ impl RttEstimator {
     }
 
     /// Takes a measurement that is too coarse to be the latest or the least: it moves the timeout alone.
-    pub fn sample_coarse(&mut self, rtt: Duration) {
+    pub fn sample_coarse(&mut self, rtt: Duration, flight: Range<u64>) {
         let (latest, min) = (self.latest, self.min);
-        self.sample(rtt);
+        self.sample_in(rtt, flight);
         (self.latest, self.min) = (latest, min);
     }
 
     /// Takes one measurement (never of a retransmitted segment: Karn's algorithm, section 3), which ends any back-off.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {
+        self.sample_in(rtt, 0..0);
+    }
+
+    /// Takes one measurement of a sender that has these octets in flight, by which Linux tells round trips apart.
+    #[inline]
+    pub fn sample_in(&mut self, rtt: Duration, flight: Range<u64>) {
         let r = rtt.as_nanos();
         self.latest = r;
         self.min = self.min.min(r);
+        let rto = match self.rule {
+            RtoRule::Rfc6298 => {
+                self.smooth(r, 4);
+                (self.srtt + (4 * self.rttvar).max(GRANULARITY)).max(self.min_rto)
+            }
+            RtoRule::Linux(tick) => {
+                let first = self.srtt == 0;
+                let falls = r < self.srtt && self.srtt - r > self.rttvar;
+                self.smooth(r, if falls { 32 } else { 4 });
+                self.widen(first, flight);
+                (self.srtt + self.margin.now).next_multiple_of(tick.as_nanos().max(1))
+            }
+        };
+        self.rto = rto.min(self.max_rto);
+        self.backoff = 0;
+    }
+
+    /// Section 2.3: alpha = 1/8, beta = 1/`part` = 1/4.
+    #[inline]
+    fn smooth(&mut self, r: u64, part: u64) {
         if self.srtt == 0 {
             self.srtt = r.max(1);
             self.rttvar = r / 2;
         } else {
-            // Sections 2.3: alpha = 1/8, beta = 1/4.
-            self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(r)) / 4;
+            self.rttvar = ((part - 1) * self.rttvar + self.srtt.abs_diff(r)) / part;
             self.srtt = ((7 * self.srtt + r) / 8).max(1);
         }
-        let variation = (4 * self.rttvar).max(GRANULARITY);
-        let rto = match self.floor {
-            RtoFloor::Total => (self.srtt + variation).max(self.min_rto),
-            RtoFloor::Variance => self.srtt + variation.max(self.min_rto),
-        };
-        self.rto = rto.min(self.max_rto);
-        self.backoff = 0;
+    }
+
+    fn widen(&mut self, first: bool, flight: Range<u64>) {
+        let (margin, variation) = (&mut self.margin, 4 * self.rttvar);
+        if first {
+            let now = variation.max(self.min_rto);
+            *margin = Margin { now, peak: now, round_end: flight.end };
+            return;
+        }
+        margin.peak = margin.peak.max(variation);
+        margin.now = margin.now.max(margin.peak);
+        if flight.start > margin.round_end {
+            margin.now -= (margin.now - margin.peak) / 4;
+            (margin.peak, margin.round_end) = (self.min_rto, flight.end);
+        }
     }
 
     /// Takes a measurement of which the peer says that it held the answer for `delay`: that part does not count for the mean,
@@ -147,7 +194,7 @@ mod tests {
     use super::*;
 
     fn estimator() -> RttEstimator {
-        RttEstimator::new(Duration::from_secs(1), Duration::from_millis(200), Duration::from_secs(60), RtoFloor::Total)
+        RttEstimator::new(Duration::from_secs(1), Duration::from_millis(200), Duration::from_secs(60), RtoRule::Rfc6298)
     }
 
     #[test]
@@ -162,17 +209,34 @@ mod tests {
         assert_eq!((e.srtt(), e.rto()), (Duration::from_millis(110), Duration::from_millis(340)));
     }
 
-    /// Linux's tcp_input.c: a steady path of 100 ms has a timeout of 300 ms.
+    /// Linux's tcp_input.c: a steady path of 100 ms has a timeout of 300 ms, however steady it was before the first 100 ms. A
+    /// late sample counts at once, and what it added goes by a quarter a round trip, not with each acknowledgement.
     #[test]
-    fn the_minimum_may_bound_the_variation() {
-        let mut e = RttEstimator { floor: RtoFloor::Variance, ..estimator() };
-        for _ in 0..100 {
-            e.sample(Duration::from_millis(100));
-        }
-        assert_eq!(e.rto(), Duration::from_millis(300));
-        e.sample(Duration::from_millis(900));
+    fn linux_adds_the_variation_of_a_round_trip() {
+        let mut e = RttEstimator { rule: RtoRule::Linux(Duration::ZERO), ..estimator() };
+        let ms = Duration::from_millis;
+        (0..100).for_each(|i| e.sample_in(ms(100), i..i + 10));
+        assert_eq!(e.rto(), ms(300));
+        e.sample_in(ms(900), 200..210);
         // RTTVAR is 200 ms, SRTT 200 ms: the minimum no longer counts.
-        assert_eq!(e.rto(), Duration::from_millis(1000));
+        assert_eq!(e.rto(), ms(1_000));
+        (0..10).for_each(|_| e.sample_in(e.srtt(), 205..210));
+        assert_eq!(e.rto(), ms(1_000), "the round trip goes on");
+        // The largest variation in it was three quarters of 200 ms; in the next it is below the minimum.
+        e.sample_in(e.srtt(), 211..230);
+        assert_eq!(e.rto(), ms(200 + 800 - (800 - 600) / 4));
+        e.sample_in(e.srtt(), 231..240);
+        assert_eq!(e.rto(), ms(200 + 750) - ms(750 - 200) / 4);
+    }
+
+    /// A sample that is far below SRTT says nothing of losses: it moves the variation by an eighth of what others do.
+    #[test]
+    fn linux_heeds_a_fall_less_than_a_rise() {
+        let mut e = RttEstimator { rule: RtoRule::Linux(Duration::ZERO), ..estimator() };
+        e.sample_in(Duration::from_millis(800), 0..1);
+        e.sample_in(Duration::from_millis(80), 1..2);
+        // RTTVAR 400 ms, 720 ms away: 400 + 320 / 32.
+        assert_eq!(e.variation(), Duration::from_millis(410));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::config::Rules;
 use super::google;
 use super::packet::Space;
 use super::sent::{Sent, SentPackets};
-use crate::{RtoFloor, RttEstimator};
+use crate::{RtoRule, RttEstimator};
 use vazao_engine::{Duration, Time};
 
 /// kPacketThreshold.
@@ -44,7 +44,7 @@ pub(crate) struct Found {
 impl Recovery {
     pub fn new(initial_rtt: Duration, max_ack_delay: Duration) -> Recovery {
         // The timeout of the estimator is not used; PTO is computed here.
-        let mut rtt = RttEstimator::new(initial_rtt * 2, GRANULARITY, Duration::from_secs(60), RtoFloor::Total);
+        let mut rtt = RttEstimator::new(initial_rtt * 2, GRANULARITY, Duration::from_secs(60), RtoRule::Rfc6298);
         rtt.assume(initial_rtt);
         Recovery {
             rtt,

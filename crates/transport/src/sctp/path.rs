@@ -8,7 +8,7 @@ use super::notification::Notification;
 use super::order::Order;
 use super::recovery::Newly;
 use super::stats::PathStats;
-use crate::{RtoFloor, RttEstimator};
+use crate::{RtoRule, RttEstimator};
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Siblings, Signal};
 use vazao_engine::{Duration, Time};
 
@@ -160,7 +160,7 @@ impl Path {
             changeover: Changeover::default(),
             flight_before: 0,
             allowance: u64::MAX,
-            rtt: RttEstimator::new(initial, min, max, RtoFloor::Total),
+            rtt: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
             timer: Time::NEVER,
             timed: None,
             errors: 0,

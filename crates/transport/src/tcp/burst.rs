@@ -2,7 +2,7 @@
 
 use super::config::Bursting;
 use super::recovery::Episode;
-use super::send_buffer::{Run, SendBuffer};
+use super::send_buffer::SendBuffer;
 use super::sender::Sender;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
@@ -52,10 +52,10 @@ impl Sender {
         }
     }
 
-    /// Whether a burst of several segments ends at an octet, or what the application pushed.
+    /// Whether what the application pushed ends at an octet, or a burst of several segments that leaves for the first time.
     #[inline]
-    pub fn ends_burst(&self, end: u64) -> bool {
-        let ends = |octets: &Range<u64>| octets.end == end && octets.end - octets.start > self.mss;
+    pub fn ends_burst(&self, end: u64, new: bool) -> bool {
+        let ends = |octets: &Range<u64>| new && octets.end == end && octets.end - octets.start > self.mss;
         self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets) || bursts.buffer.is_pushed(end))
     }
 
@@ -69,6 +69,16 @@ impl Sender {
     /// One beyond the last octet that the application cannot take back.
     pub fn taken(&self) -> u64 {
         if self.bursts.is_some() { self.nxt + self.unsent() } else { self.nxt }
+    }
+
+    /// Octets of the segment that is next: a full one, or what is left of the burst.
+    #[inline]
+    pub(super) fn next_segment(&self, now: Time) -> u64 {
+        let most = match &self.bursts {
+            Some(bursts) if bursts.at == now && self.nxt < bursts.octets.end => bursts.octets.end - self.nxt,
+            _ => u64::MAX,
+        };
+        self.unsent().min(self.mss).min(most)
     }
 
     /// Whether new data is to wait although the windows would let it out.
@@ -122,30 +132,50 @@ impl Sender {
         let offered = self.edge.saturating_sub(self.nxt);
         let largest = self.largest_burst();
         // Half a window at most, so that there are two bursts in flight.
-        let most = opening.min(largest).min((allowed / 2).max(self.mss));
-        let Some(bursts) = &self.bursts else { return false };
-        let run = bursts.buffer.run(self.nxt, most);
+        let most = opening.min(largest).min((allowed / 2 / self.mss).max(1) * self.mss);
+        let Some(bursts) = &mut self.bursts else { return false };
+        let run = bursts.buffer.grow(self.nxt, most);
         if !urgent && self.waits(now, opening.min(offered), largest, run) {
             self.window_limited = opening < offered;
             return false;
         }
-        let octets = self.nxt..run.end.min(self.nxt + most);
-        let leaving = octets.end.saturating_sub(octets.start);
+        let leaving = self.admitted(run - self.nxt, most, offered);
+        let octets = self.nxt..self.nxt + leaving;
+        if leaving == 0 && offered < self.mss {
+            self.window_limited = false;
+            self.persist(now);
+            return run == self.nxt;
+        }
         if let (Some(bursts), 1..) = (&mut self.bursts, leaving) {
-            bursts.buffer.take(octets.start, octets.end);
+            bursts.buffer.take(octets.end);
             (bursts.octets, bursts.at) = (octets, now);
             self.make_room(leaving);
         }
         true
     }
 
+    /// How much leaves of a run that is so long, of which the congestion window admits `most` and the peer's window `offered`
+    /// (tcp_mss_split_point, net/ipv4/tcp_output.c). A segment must fit as a whole, all of a short run or the first of a long
+    /// one; what fits after it leaves too, even if it is no full segment, unless one that was none is still under way
+    /// (Minshall's modification of Nagle's algorithm). A probe takes whatever there is room for.
+    fn admitted(&self, length: u64, most: u64, offered: u64) -> u64 {
+        if offered < length.min(self.mss) {
+            return if self.probe { offered } else { 0 };
+        }
+        let needed = length.min(offered);
+        if most <= needed {
+            return most;
+        }
+        if self.short_end > self.una { needed - needed % self.mss } else { needed }
+    }
+
     /// Whether the `room` that the windows leave is too small for a burst, and an acknowledgement that would make more of it
     /// is due. A run that the application will not add to does not wait.
-    fn waits(&self, now: Time, room: u64, largest: u64, run: Run) -> bool {
+    fn waits(&self, now: Time, room: u64, largest: u64, run: u64) -> bool {
         let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.defer) else { return false };
         let Some(front) = self.board.front() else { return false };
         let left = self.end.saturating_sub(self.nxt);
-        let more_would_come = left > self.mss && !(self.fin && left <= room) && (run.last || room < run.end - self.nxt);
+        let more_would_come = left > self.mss && !(self.fin && left <= room) && (bursts.buffer.is_last(run) || room < run - self.nxt);
         let small = largest.min(self.cwnd.min(self.window) / WINDOW_PART);
         let srtt = self.rtt.srtt();
         self.episode == Episode::None

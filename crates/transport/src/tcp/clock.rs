@@ -4,7 +4,8 @@ use vazao_engine::{Duration, Time};
 
 /// Exact, or as Linux counts: a span is rounded up to ticks (jiffies, 1/HZ of a second) and counted from the last tick;
 /// and as a timer must not expire early, it does with the tick after that (kernel/time/timer.c). So it is up to two ticks
-/// late. Far timers wait together, and are up to an eighth of their span later.
+/// late. Far timers wait together, and are up to an eighth of their span later: which ones do depends on when the host was
+/// booted, here a second before time 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     /// Nanoseconds; zero for an exact clock.
@@ -14,6 +15,8 @@ pub(crate) struct Clock {
 /// The wheel's buckets: nearer than 63 ticks each is one tick, and eight times as wide for each eight times as far.
 const NEAR: u64 = 63;
 const WIDER: u64 = 8;
+/// A host counts in 32 bits from five minutes before zero (INITIAL_JIFFIES), so that its timers are seen to survive that.
+const BEFORE_ZERO: u64 = 299_000_000_000;
 
 impl Clock {
     /// One that ticks so often; at zero, exact.
@@ -29,12 +32,13 @@ impl Clock {
 
     fn wheel(self, now: Time, span: Duration) -> Time {
         let count = span.as_nanos().div_ceil(self.tick).max(1);
-        let due = now.as_nanos() / self.tick + count;
+        let booted = (1 << 32) - BEFORE_ZERO / self.tick;
+        let due = now.as_nanos() / self.tick + count + booted;
         let mut bucket = 1;
         while count >= NEAR * bucket {
             bucket *= WIDER;
         }
-        Time::from_nanos((due / bucket + 1).saturating_mul(bucket).saturating_mul(self.tick))
+        Time::from_nanos(((due / bucket + 1).saturating_mul(bucket) - booted).saturating_mul(self.tick))
     }
 }
 
@@ -54,10 +58,12 @@ mod tests {
         assert_eq!(at(175, 11), ms(200));
         assert_eq!(at(170, 10), ms(190));
         assert_eq!(at(0, 620), ms(630));
-        // 63 ticks and more wait for a multiple of eight; 504 for one of 64.
-        assert_eq!(at(0, 630), ms(640));
-        assert_eq!(at(10, 1_000), ms(1_040));
-        assert_eq!(at(0, 5_040), ms(5_120));
+        // 63 ticks and more wait for a multiple of eight, 504 for one of 64. Time 0 is 2^32 - 29 900, twelve before one.
+        assert_eq!(at(0, 630), ms(680));
+        assert_eq!(at(10, 1_000), ms(1_080));
+        assert_eq!(at(0, 5_040), ms(5_240));
+        // A guest's first SYN again, by its capture.
+        assert_eq!(at(100, 1_000), ms(1_160));
     }
 
     #[test]

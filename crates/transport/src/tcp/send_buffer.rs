@@ -10,15 +10,13 @@ use std::collections::VecDeque;
 pub(crate) struct SendBuffer {
     /// One beyond the last octet that it has taken from the application.
     pub written: u64,
-    /// Where its runs end, from the first that is not acknowledged on.
-    ends: VecDeque<u64>,
+    /// Its runs, from the first that is not acknowledged on.
+    runs: VecDeque<Run>,
     /// The memory it may take.
     size: u64,
     application: Application,
     /// One beyond the last octet that it has wanted to leave.
     pushed: u64,
-    /// Where runs end that were pushed, from the first that is not acknowledged on.
-    pushes: VecDeque<u64>,
 }
 
 /// What the application does.
@@ -38,25 +36,24 @@ const NOTED: u64 = 832;
 const LEAST_SEGMENTS: u64 = 10;
 const LARGEST: u64 = 4 << 20;
 
-/// The first run that has not left.
+/// Octets that Linux keeps together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// One beyond its last octet.
     pub end: u64,
-    /// Whether the application may still add to it.
-    pub last: bool,
+    /// Whether it carries PSH.
+    pushed: bool,
 }
 
 impl SendBuffer {
     /// An empty one, of which octet `start` will be the first.
     pub fn new(start: u64, mss: u64) -> Self {
         let size = memory_for(LEAST_SEGMENTS, mss);
-        let (ends, pushes) = (VecDeque::new(), VecDeque::new());
-        SendBuffer { written: start, ends, size, application: Application::Writes, pushed: start, pushes }
+        SendBuffer { written: start, runs: VecDeque::new(), size, application: Application::Writes, pushed: start }
     }
 
     fn memory(&self, una: u64) -> u64 {
-        self.written.saturating_sub(una) + NOTED * self.ends.len() as u64
+        self.written.saturating_sub(una) + NOTED * self.runs.len() as u64
     }
 
     /// The application, unless it sleeps, writes what it has up to `end`: into the last run until that has `goal` octets, then
@@ -71,18 +68,15 @@ impl SendBuffer {
                 self.push();
                 return false;
             }
-            let mut start = self.ends.iter().rev().nth(1).copied().unwrap_or(0).max(nxt).max(una);
-            let mut marked = false;
-            if (1..goal).contains(&self.written.saturating_sub(start)) {
-                marked = self.unmark(self.ends.back().copied());
-                self.ends.pop_back();
-            } else {
+            let before_last = self.runs.iter().rev().nth(1).map_or(0, |run| run.end);
+            let mut start = before_last.max(nxt).max(una);
+            if !(1..goal).contains(&self.written.saturating_sub(start)) {
                 start = self.written;
+                self.runs.push_back(Run { end: start, pushed: false });
             }
             self.written = end.min(start + goal);
-            self.ends.push_back(self.written);
-            if marked {
-                self.mark();
+            if let Some(last) = self.runs.back_mut() {
+                last.end = self.written;
             }
             if self.written == end {
                 self.push();
@@ -104,61 +98,53 @@ impl SendBuffer {
 
     fn push(&mut self) {
         self.pushed = self.written;
-        self.mark();
-    }
-
-    fn mark(&mut self) {
-        if self.pushes.back() != Some(&self.written) {
-            self.pushes.push_back(self.written);
+        if let Some(last) = self.runs.back_mut() {
+            last.pushed = true;
         }
-    }
-
-    /// The last run, which ends here, grows: whether it had been pushed.
-    fn unmark(&mut self, end: Option<u64>) -> bool {
-        let marked = end.is_some() && self.pushes.back().copied() == end;
-        if marked {
-            self.pushes.pop_back();
-        }
-        marked
     }
 
     /// Whether a run that ends at this octet was pushed.
     pub fn is_pushed(&self, end: u64) -> bool {
-        self.pushes.binary_search(&end).is_ok()
+        self.runs.binary_search_by_key(&end, |run| run.end).is_ok_and(|place| self.runs[place].pushed)
     }
 
-    /// The run that begins at `nxt`, made up from the next to `least` octets.
-    pub fn run(&self, nxt: u64, least: u64) -> Run {
-        let first = self.ends.partition_point(|&end| end <= nxt);
-        let end = self.ends.get(first).copied().unwrap_or(nxt);
-        let end = self.ends.get(first + 1).map_or(end, |&next| end.max(next.min(nxt + least)));
-        Run { end, last: end >= self.written }
+    /// Whether the run that ends at this octet is one that the application may still add to.
+    pub fn is_last(&self, end: u64) -> bool {
+        end >= self.written
     }
 
-    /// What lies from `nxt` to `end` leaves as a run of its own, pushed if one is that it is made up of (`tcp_grow_skb`).
-    pub fn take(&mut self, nxt: u64, end: u64) {
-        let first = self.pushes.partition_point(|&at| at <= nxt);
-        if self.pushes.get(first).is_some_and(|&at| at < end) {
-            let beyond = self.pushes.partition_point(|&at| at <= end);
-            self.pushes.drain(first..beyond);
-            self.pushes.insert(first, end);
+    /// The end of the run that begins at `nxt`, made up from the next to `least` octets: `tcp_grow_skb`, which leaves what it
+    /// takes, and PSH with what it leaves.
+    pub fn grow(&mut self, nxt: u64, least: u64) -> u64 {
+        let first = self.first_after(nxt);
+        let Some(&run) = self.runs.get(first) else { return nxt };
+        let Some(&next) = self.runs.get(first + 1).filter(|_| run.end < nxt + least) else { return run.end };
+        if next.end <= nxt + least {
+            self.runs.remove(first);
+            self.runs[first].pushed |= run.pushed;
+        } else {
+            self.runs[first].end = nxt + least;
         }
-        let first = self.ends.partition_point(|&other| other <= nxt);
-        while self.ends.get(first).is_some_and(|&other| other < end) {
-            self.ends.remove(first);
+        self.runs[first].end
+    }
+
+    /// What lies before `end` leaves as a run of its own; what its run had more keeps PSH (`tso_fragment`).
+    pub fn take(&mut self, end: u64) {
+        let first = self.first_after(end - 1);
+        if self.runs.get(first).is_none_or(|run| run.end != end) {
+            self.runs.insert(first, Run { end, pushed: false });
         }
-        if self.ends.get(first) != Some(&end) {
-            self.ends.insert(first, end);
-        }
+    }
+
+    /// The first run that ends beyond this octet.
+    fn first_after(&self, octet: u64) -> usize {
+        self.runs.partition_point(|run| run.end <= octet)
     }
 
     /// Everything before `una` was acknowledged.
     pub fn acknowledge(&mut self, una: u64) {
-        while self.ends.front().is_some_and(|&end| end <= una) {
-            self.ends.pop_front();
-        }
-        while self.pushes.front().is_some_and(|&end| end <= una) {
-            self.pushes.pop_front();
+        while self.runs.front().is_some_and(|run| run.end <= una) {
+            self.runs.pop_front();
         }
     }
 
@@ -212,12 +198,12 @@ mod tests {
         let goal = 22 * MSS;
         for sent in (0..10).step_by(2) {
             buffer.fill(1, after(sent), u64::MAX, (goal, goal), true);
-            buffer.take(after(sent), after(sent + 2));
+            buffer.take(after(sent + 2));
         }
         buffer.fill(1, after(10), u64::MAX, (goal, goal), false);
         assert_eq!((buffer.written, buffer.memory(1), buffer.size), (after(30), 48_432, 46_080));
 
-        (10..30).step_by(2).for_each(|sent| buffer.take(after(sent), after(sent + 2)));
+        (10..30).step_by(2).for_each(|sent| buffer.take(after(sent + 2)));
         buffer.acknowledge(after(10));
         buffer.make_room(after(10), MSS, 20, false);
         assert!(!buffer.resume(), "a third is not free");
@@ -228,7 +214,7 @@ mod tests {
         assert!(buffer.resume());
         for sent in [30, 32] {
             buffer.fill(after(11), after(sent), u64::MAX, (29 * MSS, 29 * MSS), sent == 30);
-            buffer.take(after(30), after(32));
+            buffer.take(after(32));
         }
         assert_eq!((buffer.written, buffer.memory(after(11))), (after(90), 125_208));
     }
@@ -240,34 +226,43 @@ mod tests {
         let mut buffer = SendBuffer::new(1, MSS);
         let goal = (4 * MSS, 4 * MSS);
         assert!(buffer.fill(1, 1, u64::MAX, goal, true));
-        buffer.take(1, after(3));
+        buffer.take(after(3));
         assert!(!buffer.fill(1, after(3), u64::MAX, goal, true), "more than a run was written since the last push");
-        assert_eq!(buffer.run(after(3), MSS), Run { end: after(7), last: true });
+        assert_eq!((buffer.written, buffer.grow(after(3), MSS)), (after(7), after(7)));
         buffer.fill(1, after(3), after(9), goal, false);
-        assert_eq!(buffer.run(after(3), MSS), Run { end: after(7), last: false });
-        assert_eq!(buffer.run(after(6), 2 * MSS), Run { end: after(8), last: false });
-        assert_eq!(buffer.run(after(7), MSS), Run { end: after(9), last: true });
+        assert_eq!((buffer.grow(after(3), MSS), buffer.is_last(after(7))), (after(7), false));
+        buffer.take(after(6));
+        assert_eq!(buffer.grow(after(6), 2 * MSS), after(8));
+        buffer.take(after(7));
+        assert_eq!((buffer.grow(after(7), MSS), buffer.grow(after(7), 9 * MSS)), (after(8), after(9)));
+        assert!(buffer.is_last(after(9)));
+    }
+
+    fn pushes(buffer: &SendBuffer) -> Vec<u64> {
+        buffer.runs.iter().filter(|run| run.pushed).map(|run| run.end).collect()
     }
 
     /// forced_push in Linux: the run that makes it more than half the largest window since the last push carries PSH, as do
     /// the last one that an application writes, and the last one before it sleeps, which a guest's captures show at octet
-    /// 173 761. A run that grows takes its mark with it.
+    /// 173 761. A run that grows takes its mark with it; of one that is cut the rest has it.
     #[test]
     fn what_was_pushed() {
         let mut buffer = SendBuffer::new(1, MSS);
         buffer.size = u64::MAX;
         let (goal, much) = (2 * MSS, 5 * MSS);
         buffer.fill(1, 1, after(7), (goal, much), false);
-        assert_eq!(buffer.pushes, [after(6), after(7)]);
+        assert_eq!(pushes(&buffer), [after(6), after(7)]);
         buffer.fill(1, 1, after(9), (goal, much), false);
-        assert_eq!(buffer.pushes, [after(6), after(8), after(9)]);
+        assert_eq!(pushes(&buffer), [after(6), after(8), after(9)]);
         assert!(buffer.is_pushed(after(6)) && !buffer.is_pushed(after(7)));
         buffer.acknowledge(after(6));
         buffer.size = buffer.memory(after(6)) + 1;
         buffer.fill(after(6), after(6), u64::MAX, (goal, 100 * MSS), false);
-        assert_eq!(buffer.pushes, [after(8), after(10)]);
+        assert_eq!(pushes(&buffer), [after(8), after(10)]);
         assert_eq!(buffer.application, Application::Sleeps);
-        buffer.take(after(7), after(9));
-        assert_eq!(buffer.pushes, [after(9), after(10)]);
+        buffer.take(after(7));
+        assert_eq!(pushes(&buffer), [after(8), after(10)]);
+        assert_eq!(buffer.grow(after(7), 2 * MSS), after(9));
+        assert_eq!(pushes(&buffer), [after(9), after(10)]);
     }
 }

@@ -85,7 +85,9 @@ pub(crate) struct Sender {
     rtt_by_timestamps: bool,
     /// Whether SACK blocks count: a recovery that goes by duplicate ACKs alone must not see them too.
     pub selective: bool,
+    /// Payload of a full segment, which the peer's window may make less than what was agreed on.
     pub(super) mss: u64,
+    agreed_mss: u64,
     /// First octet not acknowledged and next octet to send for the first time. Octet 0 is SYN.
     pub una: u64,
     pub nxt: u64,
@@ -93,6 +95,8 @@ pub(crate) struct Sender {
     pub end: u64,
     /// The application has closed: octet `end` is FIN.
     pub fin: bool,
+    /// One beyond the last segment that was not full.
+    pub(super) short_end: u64,
     /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
     pub(super) edge: u64,
     pub(super) largest_window: u64,
@@ -190,10 +194,12 @@ impl Sender {
             rtt_by_timestamps: config.rtt_by_timestamps,
             selective: recovery.is_selective(),
             mss,
+            agreed_mss: mss,
             una: 1,
             nxt: 1,
             end: 1,
             fin: false,
+            short_end: 1,
             edge: 1,
             largest_window: 0,
             window: 0,
@@ -252,7 +258,18 @@ impl Sender {
     pub fn update_window(&mut self, offset: u64, window: u64) {
         self.window = window;
         self.edge = offset + window;
-        self.largest_window = self.largest_window.max(window);
+        if window > self.largest_window {
+            self.largest_window = window;
+            if self.lenient {
+                self.mss = self.agreed_mss.min(linux_segment(window));
+            }
+        }
+    }
+
+    /// What every segment has less from now on.
+    pub fn shorten_segments(&mut self, bytes: u64) {
+        self.agreed_mss -= bytes;
+        self.mss -= bytes;
     }
 
     /// Whether nothing told of the window that the peer sent after this (RFC 9293 section 3.10.7.4). What Linux cannot order
@@ -279,16 +296,21 @@ impl Sender {
         let cut = |rtt: Duration| Duration::from_millis(rtt.as_nanos() / 1_000_000).max(Duration::from_micros(1));
         let rtt = if self.rtt_by_timestamps { rtt.map(cut) } else { rtt };
         if let Some(rtt) = rtt {
-            self.rtt.sample(rtt);
+            self.rtt.sample_in(rtt, self.una..self.nxt);
         }
         self.control.on_established(rtt);
         self.cwnd = self.control.cwnd();
     }
 
-    /// RFC 5681 section 3.1: after a SYN was lost, the window starts at one segment.
+    /// A SYN was lost: the window starts at one segment (RFC 5681 section 3.1), and where nothing was measured the timeout at
+    /// 3 s (RFC 6298 section 5.7). Linux forgives the first (tcp_init_transfer), and measures by the time stamps.
     pub fn after_lost_syn(&mut self, now: Time) {
-        self.signal(now, Signal::RepeatedTimeout, self.flight());
-        self.rtt.after_lost_syn();
+        if !self.lenient || self.stats.syn_timeouts > 1 {
+            self.signal(now, Signal::RepeatedTimeout, self.flight());
+        }
+        if self.rtt.srtt() == Duration::ZERO {
+            self.rtt.after_lost_syn();
+        }
     }
 
     /// So many octets have been acknowledged with the SYN that they came with.
@@ -530,4 +552,12 @@ impl Sender {
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.cwnd = self.control.cwnd();
     }
+}
+
+/// Where the peer's windows are small Linux cuts what it sends, so that more than one segment is under way
+/// (tcp_bound_to_half_wnd).
+fn linux_segment(largest_window: u64) -> u64 {
+    const DEFAULT_MSS: u64 = 536;
+    const LEAST: u64 = 36;
+    if largest_window > DEFAULT_MSS { (largest_window / 2).max(LEAST) } else { largest_window.max(LEAST) }
 }

@@ -13,7 +13,7 @@ use super::path::Path;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::{PathStats, Stats};
-use crate::{RangeSet, RtoFloor, RttEstimator, Stream};
+use crate::{RangeSet, RtoRule, RttEstimator, Stream};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl Association {
             outbox: Vec::new(),
             timer: Time::NEVER,
             attempts: 0,
-            rto: RttEstimator::new(initial, min, max, RtoFloor::Total),
+            rto: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
             closing: false,
             was_open: false,
             peer_shut: false,

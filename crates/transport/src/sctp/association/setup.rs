@@ -36,7 +36,7 @@ impl Association {
         self.peer_shut = false;
         self.state = State::CookieWait;
         let [initial, min, max] = self.config.rto;
-        self.rto = RttEstimator::new(initial, min, max, RtoFloor::Total);
+        self.rto = RttEstimator::new(initial, min, max, RtoRule::Rfc6298);
         self.timer = Time::NEVER;
         self.outbox.clear();
         self.rx.fall_silent();

@@ -77,7 +77,7 @@ impl Connection {
                 self.tx.skip(u64::from(taken));
             }
             // The window of a SYN is never scaled (RFC 7323 section 2.2).
-            self.establish(now, u64::from(segment.window));
+            self.establish(now, segment, 0);
             self.greeting_due = self.config.host == Host::Linux;
             self.rx.acknowledge_now();
             if segment.length > 0 || segment.flags.has(Flags::FIN) {
@@ -148,10 +148,10 @@ impl Connection {
         self.rx = Receiver::new(config, mss, self.agreed.own_scale, sack);
     }
 
-    /// Our SYN was acknowledged, with the peer's first `window`.
-    fn establish(&mut self, now: Time, window: u64) {
+    /// Our SYN was acknowledged by `segment`, whose window is in units of `scale`.
+    fn establish(&mut self, now: Time, segment: &Segment, scale: u8) {
         self.state = State::Established;
-        self.tx.update_window(1, window);
+        self.tx.update_window(1, u64::from(segment.window) << scale);
         self.tx.timer = Time::NEVER;
         self.syn_due = false;
         self.tx.stats.established = Some(now);
@@ -164,7 +164,10 @@ impl Connection {
         if let Some(rtt) = rtt {
             self.rx.set_rtt(rtt, now);
         }
-        self.tx.on_established(rtt.filter(|_| !self.syn_resent));
+        // Of a SYN that went twice, the time stamp tells which was answered (RFC 7323 section 4); so Linux measures.
+        let echoes = self.config.host == Host::Linux && self.agreed.timestamps && segment.echo != 0;
+        let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
+        self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
         if self.tx.stats.syn_timeouts > 0 {
             self.tx.after_lost_syn(now);
         }
@@ -192,10 +195,10 @@ impl Connection {
             }
             if segment.flags.has(Flags::SYN) {
                 // Simultaneous open: the peer's SYN is known, but not that it has ours. Its window is not scaled.
-                self.establish(now, u64::from(segment.window));
+                self.establish(now, segment, 0);
                 return;
             }
-            self.establish(now, u64::from(segment.window) << self.agreed.peer_scale);
+            self.establish(now, segment, self.agreed.peer_scale);
         }
         if !self.handle_ack(now, segment, extra, in_window.then_some(start)) {
             return;
@@ -284,7 +287,7 @@ impl Connection {
             echo: self.agreed.ecn && segment.flags.has(Flags::ECE),
             blocks: extra.is_some(),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
-            echo_rtt: echoes.then(|| Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)))),
+            echo_rtt: echoes.then(|| elapsed(now, segment.echo)),
             way_back_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
         if offset < self.tx.una {
@@ -340,8 +343,7 @@ impl Connection {
             return; // There is nothing beyond FIN.
         }
         if self.config.host == Host::Linux && self.agreed.timestamps && segment.length >= self.config.mss {
-            let rtt = Duration::from_millis(u64::from(timestamp(now).wrapping_sub(segment.echo)));
-            self.rx.on_echo(segment.echo, rtt);
+            self.rx.on_echo(segment.echo, elapsed(now, segment.echo));
         }
         if self.agreed.ecn && segment.length > 0 {
             self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
@@ -358,7 +360,10 @@ impl Connection {
         if self.rx.fin_reached() {
             match self.state {
                 State::Established => self.state = State::CloseWait,
-                State::FinWait1 => self.state = State::Closing,
+                State::FinWait1 => {
+                    self.state = State::Closing;
+                    self.greeting_due |= self.config.host == Host::Linux;
+                }
                 // Also FIN again: its acknowledgement was lost.
                 State::FinWait2 | State::TimeWait => self.enter_time_wait(now),
                 _ => {}

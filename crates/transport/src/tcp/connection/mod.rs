@@ -10,7 +10,7 @@ use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
-use crate::{RtoFloor, RttEstimator, Stream};
+use crate::{RtoRule, RttEstimator, Stream};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub struct Connection {
     /// Opened by the peer: a reset before it is established lets it wait for another peer.
     passive: bool,
     syn_due: bool,
-    /// The peer's SYN is to be acknowledged at once and by itself: data could wait for long.
+    /// The peer's SYN, or the FIN that crossed ours, is to be acknowledged at once and by itself: data could wait for long.
     greeting_due: bool,
     syn_sent: Option<Time>,
     /// SYN was sent more than once: its round-trip time is ambiguous.
@@ -119,11 +119,11 @@ pub struct Connection {
 impl Connection {
     fn new(config: Arc<Config>, iss: u32, state: State) -> Self {
         let mss = u64::from(config.mss - config.multipath[0]);
-        let floor = match config.host {
-            Host::Rfc => RtoFloor::Total,
-            Host::Linux => RtoFloor::Variance,
+        let rule = match config.host {
+            Host::Rfc => RtoRule::Rfc6298,
+            Host::Linux => RtoRule::Linux(config.tick),
         };
-        let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto, floor);
+        let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto, rule);
         Connection {
             state,
             iss,
@@ -315,6 +315,12 @@ impl Connection {
 #[inline]
 pub(crate) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}
+
+/// The time since a time stamp of ours that the peer echoes, to the millisecond.
+#[inline]
+fn elapsed(now: Time, echo: u32) -> Duration {
+    Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo)))
 }
 
 /// The least window scale that can express the largest receive buffer.

@@ -50,7 +50,7 @@ impl Connection {
     }
     /// Full segments have so many bytes less from now on.
     pub(crate) fn shorten_segments(&mut self, bytes: u64) {
-        self.tx.mss -= bytes;
+        self.tx.shorten_segments(bytes);
     }
     /// The octet that a segment of ours begins with.
     #[inline]

@@ -124,7 +124,7 @@ impl Sender {
     /// New data: a full segment, or the rest of what was written.
     #[inline]
     pub(in crate::tcp) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
-        let data = self.unsent().min(self.mss);
+        let data = self.next_segment(now);
         let fin = self.fin && self.nxt + data == self.end;
         if data == 0 && !fin {
             self.window_limited = false;
@@ -160,6 +160,9 @@ impl Sender {
         self.board.push(start, span as u32, now);
         self.note_sent(now);
         self.nxt += span;
+        if span < self.mss {
+            self.short_end = self.nxt;
+        }
         if self.paced.is_some() {
             self.pace(now, span as u32);
         }

@@ -30,7 +30,7 @@ impl Sender {
         if let Some(first) = first {
             let exact = now.since(first);
             let coarse = if self.rtt_by_timestamps { echo } else { None };
-            self.rtt.sample(coarse.unwrap_or(exact).max(Duration::from_micros(1)));
+            self.rtt.sample_in(coarse.unwrap_or(exact).max(Duration::from_micros(1)), self.una..self.nxt);
             let latest = last.map(|last| now.since(last));
             if let Some(latest) = latest {
                 self.stats.rtt.record(latest);
@@ -40,7 +40,7 @@ impl Sender {
         // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
         // millisecond. That is good enough for the timer, and for nothing else.
         if let Some(rtt) = echo {
-            self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)));
+            self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)), self.una..self.nxt);
         }
         None
     }
@@ -56,7 +56,7 @@ impl Sender {
 
     /// The receiver's window keeps data back. With nothing in flight no acknowledgement will come, so the timer must.
     #[cold]
-    pub(super) fn persist(&mut self, now: Time) {
+    pub(in crate::tcp) fn persist(&mut self, now: Time) {
         if self.board.outstanding() == 0 && self.timer == Time::NEVER {
             self.persisting = true;
             self.restart_timer(now);
