@@ -60,6 +60,11 @@ impl Case {
         } else {
             format!("{{ kind = 'upload', size = '{} B' }}", self.bytes)
         };
+        // Whose data goes the other way has no use for a control.
+        let control = match player {
+            Player::Ours if !self.downloads => "{ kind = 'reno', profile = 'linux' }",
+            _ => "'reno'",
+        };
         let ours = match player {
             Player::Ours => format!(
                 ", host = 'linux', recovery = 'rack', abc_limit = 1000, bursts = 'deferred', tick = '{} ms'",
@@ -71,7 +76,7 @@ impl Case {
             "until = '30 s'\n[network]\ntopology = 'point-to-point'\n\
              link = {{ rate = '100 Gbps', delay = '1 us', queue = '10000 packets' }}\n\
              [[flow]]\nstart = '100 ms'\napp = {app}\n\
-             transport = {{ kind = 'tcp', cc = 'reno', stack = {{ client = '{client}', server = 'linux' }}{ours} }}\n"
+             transport = {{ kind = 'tcp', cc = {control}, stack = {{ client = '{client}', server = 'linux' }}{ours} }}\n"
         )
     }
 

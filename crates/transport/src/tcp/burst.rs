@@ -175,7 +175,8 @@ impl Sender {
         let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.defer) else { return false };
         let Some(front) = self.board.front() else { return false };
         let left = self.end.saturating_sub(self.nxt);
-        let more_would_come = left > self.mss && !(self.fin && left <= room) && (bursts.buffer.is_last(run) || room < run - self.nxt);
+        let more_would_come =
+            left > self.mss && !(self.fin && left <= room) && (bursts.buffer.is_last(run) || room < run - self.nxt);
         let small = largest.min(self.cwnd.min(self.window) / WINDOW_PART);
         let srtt = self.rtt.srtt();
         self.episode == Episode::None

@@ -98,9 +98,17 @@ impl Rack {
         self.reordering = true;
     }
 
-    /// What was judged to be lost was not: every segment is judged again.
-    pub fn reconsider(&mut self) {
+    /// What was judged to be lost was not: every segment is judged again, those that were sent again by their last copy.
+    pub fn reconsider(&mut self, board: &Scoreboard) {
         self.judged = 0;
+        self.resent = board.copies().collect();
+        self.resent.make_contiguous().sort_unstable();
+    }
+
+    /// A copy that left at this time and is still waited for; nothing if it arrived, was sent yet again or is lost.
+    fn copy(board: &Scoreboard, (at, number): (Time, u64)) -> Option<&Sent> {
+        let awaited = |sent: &&Sent| !sent.state.has(Mark::LOST) || sent.state.has(Mark::RESENT);
+        board.get(number).filter(|sent| sent.at == at && !sent.state.has(Mark::SACKED)).filter(awaited)
     }
 
     /// Segment `number` was sent again.
@@ -135,8 +143,8 @@ impl Rack {
         while let Some(&(at, number)) = self.resent.get(waiting)
             && at + self.rtt + window <= now
         {
-            // Others were sent yet again since, or marked lost by the timer, and are further back in the queue.
-            let copy = board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT));
+            // Others are further back in the queue.
+            let copy = Self::copy(board, (at, number));
             if copy.is_some_and(|sent| sent.order() >= self.newest) {
                 waiting += 1;
                 continue;
@@ -157,9 +165,7 @@ impl Rack {
         let before = |sent: &&Sent| sent.state.has(Mark::AMBIGUOUS) || overtaken(sent);
         let once = (self.judged..).map_while(|number| board.get(number)).take_while(before);
         let once = once.filter(|sent| !sent.state.has(settled));
-        let again = self.resent.iter().filter_map(|&(at, number)| {
-            board.get(number).filter(|sent| sent.at == at && sent.state.has(Mark::RESENT) && overtaken(sent))
-        });
+        let again = self.resent.iter().filter_map(|&copy| Self::copy(board, copy).filter(overtaken));
         once.last().into_iter().chain(again).map(|sent| sent.at + self.rtt + window).max().unwrap_or(Time::NEVER)
     }
 

@@ -179,11 +179,12 @@ impl Sender {
     }
 
     /// The timer goes on as the retransmission timer: as if it had been that all the time, or for the first segment if
-    /// that was sent again since.
+    /// that was sent again since. Linux goes by the timeout as it is now (tcp_rearm_rto).
     fn rearm(&mut self, now: Time) {
         let front = self.board.front().map_or(now, |front| front.at);
         let left = (front + self.rtt.rto()).since(now).max(Duration::from_nanos(1));
-        self.timer = self.expiry.max(self.clock.expiry(now, left));
+        let anew = self.clock.expiry(now, left);
+        self.timer = if self.lenient { anew } else { self.expiry.max(anew) };
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 

@@ -74,6 +74,8 @@ pub(crate) struct News {
     pub again: Option<(Time, u64)>,
     /// A segment that was sent once came later than one that was sent after it.
     pub reordered: bool,
+    /// When the first of those newly SACKed and sent once had left.
+    pub first: Option<Time>,
     /// One beyond the highest octet that had arrived when it was last forgotten (RACK.fack).
     highest: u64,
 }
@@ -222,6 +224,12 @@ impl Scoreboard {
         self.news.as_ref()?.once.map(|(at, _)| at)
     }
 
+    /// When the segment was sent that is the first of those; by it Linux measures the round-trip time where nothing was
+    /// acknowledged cumulatively that could tell it (sack_rtt_us, net/ipv4/tcp_input.c).
+    pub fn first_news(&self) -> Option<Time> {
+        self.news.as_ref()?.first
+    }
+
     /// From now on it is noted whether something arrives that was sent once and begins before `octet`.
     pub fn watch_below(&mut self, octet: u64) {
         self.late = (octet, false);
@@ -365,6 +373,9 @@ impl Scoreboard {
                 if !state.has(Mark::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
                     self.note(&sent);
+                    if let Some(news) = self.news.as_mut().filter(|_| !sent.state.has(Mark::AMBIGUOUS)) {
+                        news.first.get_or_insert(sent.at);
+                    }
                     if let Some(rates) = &mut self.rates {
                         rates.deliver(index, &sent);
                     }
@@ -481,6 +492,13 @@ impl Scoreboard {
         self.losses += self.pending.saturating_sub(missing);
         self.next_lost = self.base;
         self.judged = self.base + self.segments.len() as u64;
+    }
+
+    /// When what was sent more than once, and did not arrive, left last; and its numbers.
+    pub fn copies(&self) -> impl Iterator<Item = (Time, u64)> {
+        let again = |sent: &Sent| sent.state.has(Mark::AMBIGUOUS) && !sent.state.has(Mark::SACKED);
+        let numbered = self.segments.iter().zip(self.base..);
+        numbered.filter(move |(sent, _)| again(sent)).map(|(sent, number)| (sent.at, number))
     }
 
     /// Nothing is lost after all. What was sent again is under way twice.

@@ -181,7 +181,7 @@ impl Sender {
         if testing && !advanced && ack.offset == self.una {
             // Step 3a: it was a loss. The window is to be three segments, of which the new ones take two.
             self.undo.frto = Frto::Off;
-            self.force = true;
+            self.force = !self.lenient;
         }
     }
 
@@ -200,7 +200,7 @@ impl Sender {
         }
         self.reduction.end();
         if let Some(modern) = &mut self.modern {
-            modern.rack.reconsider();
+            modern.rack.reconsider(&self.board);
         }
         self.control.on_spurious(now);
         self.cwnd = self.control.cwnd();

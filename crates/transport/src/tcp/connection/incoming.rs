@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tcp::ecn::{Echo, Marks};
-use crate::tcp::receiver::Arrival;
+use crate::tcp::receiver::{Arrival, Arrived};
 use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES, stamp};
 use crate::tcp::sender::Acknowledgement;
 use vazao_engine::Ecn;
@@ -100,7 +100,8 @@ impl Connection {
         self.tx.update_window(1, u64::from(segment.window));
         if segment.length > 0 {
             self.tx.stats.misplaced += u64::from(segment.stamp != stamp(0));
-            self.rx.on_data(now, 1, u64::from(segment.length), false);
+            let arrived = self.arrived(segment);
+            self.rx.on_data(now, 1, u64::from(segment.length), false, &arrived);
         }
     }
 
@@ -145,7 +146,11 @@ impl Connection {
         self.tx.timer = timer;
         self.tx.marks = Marks::new(ecn);
         self.echo = Echo::new(ecn, self.tx.control.wants_marks());
-        self.rx = Receiver::new(config, mss, self.agreed.own_scale, sack);
+        let full = full_segment(config);
+        let agreed = full - if timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
+        // A SYN says what fits without options, an answer to one what fits with those that were agreed on.
+        let in_syn = if self.state == State::Listen { agreed } else { full };
+        self.rx = Receiver::new(config, [in_syn, agreed], mss, self.agreed.own_scale, sack);
     }
 
     /// Our SYN was acknowledged by `segment`, whose window is in units of `scale`.
@@ -178,7 +183,7 @@ impl Connection {
     #[inline]
     fn handle_synchronised(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let Some(start) = Self::octet(self.irs, segment.sequence, self.rx.nxt) else { return };
-        let Some(in_window) = self.check(segment, start) else { return };
+        let Some(in_window) = self.check(now, segment, start) else { return };
         if !segment.flags.has(Flags::ACK) {
             return;
         }
@@ -216,12 +221,12 @@ impl Connection {
     /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions: whether the segment lies in the
     /// window; nothing if it goes no further.
     #[inline]
-    fn check(&mut self, segment: &Segment, start: u64) -> Option<bool> {
+    fn check(&mut self, now: Time, segment: &Segment, start: u64) -> Option<bool> {
         if self.agreed.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
             // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
             if age < 0 {
-                self.rx.acknowledge_now();
+                self.challenge(now, segment);
                 return None;
             }
         }
@@ -229,7 +234,7 @@ impl Connection {
             if start == self.rx.nxt {
                 self.on_reset();
             } else if self.rx.accepts(start, 0) {
-                self.rx.acknowledge_now(); // A challenge ACK (RFC 5961 section 3).
+                self.challenge(now, segment); // RFC 5961 section 3.
             }
             return None;
         }
@@ -240,16 +245,30 @@ impl Connection {
             self.syn_due |= again && !answer;
             self.syn_resent |= again && !answer;
             if !again || answer {
-                self.rx.acknowledge_now();
+                self.challenge(now, segment);
             }
             return (again && answer).then_some(false);
         }
         let in_window = self.rx.accepts(start, segment.span());
         if !in_window {
             // Old or beyond the window: its octets will not be taken, but duplicates are reported and probes answered.
-            self.rx.acknowledge_now();
+            self.challenge(now, segment);
         }
         Some(in_window)
+    }
+
+    /// Answers a segment that is not believed, or lies outside the window. Two that answer each other so could go on for
+    /// ever; so Linux does it twice a second at most, unless there is data in it (tcp_oow_rate_limited; RFC 5961 section 7).
+    #[cold]
+    fn challenge(&mut self, now: Time, segment: &Segment) {
+        const APART: Duration = Duration::from_millis(500);
+        if self.config.host == Host::Linux && (segment.length == 0 || segment.flags.has(Flags::SYN)) {
+            if self.challenged.is_some_and(|last| now.since(last) < APART) {
+                return;
+            }
+            self.challenged = Some(now);
+        }
+        self.rx.acknowledge_now();
     }
 
     /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on, unless
@@ -271,7 +290,11 @@ impl Connection {
     fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>, start: Option<u64>) -> bool {
         let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
-            self.rx.acknowledge_now();
+            // While both sides are open Linux says nothing of what acknowledges more than it has sent.
+            let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
+            if !(ahead && self.config.host == Host::Linux && self.state == State::Established) {
+                self.challenge(now, &Segment { length: 0, ..*segment });
+            }
             return false;
         };
         let sacked = match extra {
@@ -342,33 +365,46 @@ impl Connection {
         if !receives && start + segment.span() > self.rx.nxt {
             return; // There is nothing beyond FIN.
         }
-        if self.config.host == Host::Linux && self.agreed.timestamps && segment.length >= self.config.mss {
-            self.rx.on_echo(segment.echo, elapsed(now, segment.echo));
+        if self.config.host == Host::Linux && self.agreed.timestamps && segment.length > 0 {
+            self.rx.on_echo(u64::from(segment.length), segment.echo, elapsed(now, segment.echo));
         }
         if self.agreed.ecn && segment.length > 0 {
             self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
         }
         let waits = self.state == State::TimeWait;
-        let arrival = self.rx.on_data(now, start, segment.span(), fin);
+        let arrived = self.arrived(segment);
+        let arrival = self.rx.on_data(now, start, segment.span(), fin, &arrived);
         if waits && self.config.host == Host::Linux {
             self.rx.forget_duplicate();
-        }
-        if segment.flags.has(Flags::PSH) && self.config.host == Host::Linux && arrival == Arrival::InOrder {
-            self.rx.on_push();
         }
         self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
         if self.rx.fin_reached() {
             match self.state {
                 State::Established => self.state = State::CloseWait,
                 State::FinWait1 => {
+                    self.rx.acknowledge_now();
                     self.state = State::Closing;
                     self.greeting_due |= self.config.host == Host::Linux;
                 }
                 // Also FIN again: its acknowledgement was lost.
-                State::FinWait2 | State::TimeWait => self.enter_time_wait(now),
+                State::FinWait2 | State::TimeWait => {
+                    self.rx.acknowledge_now();
+                    self.enter_time_wait(now);
+                }
                 _ => {}
             }
         }
+    }
+
+    /// What Linux wants to know of a segment.
+    #[inline]
+    fn arrived(&self, segment: &Segment) -> Arrived {
+        if self.config.host == Host::Rfc {
+            return Arrived::default();
+        }
+        let (rto, srtt) = (self.tx.rtt.rto(), self.tx.rtt.srtt());
+        let options = if segment.has_timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
+        Arrived { length: u64::from(segment.length), options, push: segment.flags.has(Flags::PSH), rto, srtt }
     }
 
     fn enter_time_wait(&mut self, now: Time) {

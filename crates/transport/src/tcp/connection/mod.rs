@@ -8,6 +8,7 @@ use crate::tcp::config::{Config, Host};
 use crate::tcp::ecn::Echo;
 use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::receiver::Receiver;
+use crate::tcp::segment::TIMESTAMPS_BYTES;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
 use crate::{RtoRule, RttEstimator, Stream};
@@ -100,6 +101,8 @@ pub struct Connection {
     rx: Receiver,
     /// What is to be told of marks.
     echo: Echo,
+    /// When a segment that is not believed was answered last.
+    challenged: Option<Time>,
     /// RFC 7323's TS.Recent.
     recent_timestamp: u32,
     /// Opened by the peer: a reset before it is established lets it wait for another peer.
@@ -130,8 +133,9 @@ impl Connection {
             irs: 0,
             agreed: Agreed::default(),
             tx: Sender::new(&config, mss, u64::from(iss), config.sack, rtt),
-            rx: Receiver::new(&config, mss, 0, config.sack),
+            rx: Receiver::new(&config, [full_segment(&config); 2], mss, 0, config.sack),
             echo: Echo::default(),
+            challenged: None,
             recent_timestamp: 0,
             passive: state == State::Listen,
             syn_due: state == State::SynSent,
@@ -315,6 +319,11 @@ impl Connection {
 #[inline]
 pub(crate) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}
+
+/// What a segment of ours holds without options.
+fn full_segment(config: &Config) -> u64 {
+    u64::from(config.mss) + if config.timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 }
 }
 
 /// The time since a time stamp of ours that the peer echoes, to the millisecond.

@@ -100,7 +100,7 @@ impl Connection {
             acknowledgment: if answer { self.wire_acknowledgment() } else { 0 },
             timestamp: if timestamps { timestamp(now) } else { 0 },
             echo: if timestamps && answer { self.recent_timestamp } else { 0 },
-            window: self.rx.on_ack_sent().min(65_535) as u16,
+            window: self.rx.first_window().min(65_535) as u16,
             flags,
             has_timestamps: timestamps,
             has_extra: true,
@@ -174,6 +174,9 @@ impl Connection {
         segment.length = length as u16;
         segment.stamp = stamp(chunk.start - 1);
         self.tx.stats.bytes += u64::from(length);
+        if length > 0 {
+            self.rx.on_data_sent(now);
+        }
         segment
     }
 
@@ -195,7 +198,7 @@ impl Connection {
     fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra, blocks: u8) -> Segment {
         self.tx.stats.segments += 1;
         let acknowledgment = self.wire_acknowledgment();
-        let window = self.rx.on_ack_sent() >> self.agreed.own_scale;
+        let window = self.rx.on_ack_sent(now) >> self.agreed.own_scale;
         let (mut stamp_value, mut echo) = (0, 0);
         if self.agreed.timestamps {
             stamp_value = timestamp(now);
