@@ -141,7 +141,7 @@ const LONGEST_WAIT: [Duration; 2] = [Duration::from_millis(200), Duration::from_
 
 impl Window {
     fn win(&self, memory: u64) -> u64 {
-        memory * self.ratio >> 8
+        (memory * self.ratio) >> 8
     }
 
     fn space(&self, blocks: u64) -> u64 {
@@ -161,7 +161,7 @@ impl Window {
         let mut free = self.space(blocks);
         let short = free < full / 2;
         if short {
-            free = free >> self.scale << self.scale;
+            free = (free >> self.scale) << self.scale;
             if free < allowed >> 4 || free < segment {
                 return (0, true);
             }
@@ -209,7 +209,7 @@ impl LinuxReceiver {
     pub fn new(config: &Config, sizes: [u64; 3], scale: u8, selective: bool) -> Self {
         let [in_syn, advertised, mss] = sizes;
         let buffer = BUFFER.start;
-        let space = config.receive_buffer.unwrap_or(buffer * UNKNOWN_RATIO >> 8);
+        let space = config.receive_buffer.unwrap_or((buffer * UNKNOWN_RATIO) >> 8);
         let rounds = space > in_syn && config.receive_buffer.is_none();
         let offered = if rounds { space / in_syn * in_syn } else { space };
         let clamp = (2 * advertised).max(space.saturating_sub(advertised));
