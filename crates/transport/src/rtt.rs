@@ -68,7 +68,8 @@ impl RttEstimator {
         (self.srtt, self.rttvar) = (0, 0);
     }
 
-    /// Takes a measurement that is too coarse to be the latest or the least: it moves the timeout alone.
+    /// Takes a measurement that is too coarse to be the latest or the least, or of data that may have waited at the receiver:
+    /// it moves the timeout alone.
     pub fn sample_coarse(&mut self, rtt: Duration, flight: Range<u64>) {
         let (latest, min) = (self.latest, self.min);
         self.sample_in(rtt, flight);

@@ -66,7 +66,9 @@ fn a_lost_tail_costs_the_measured_timeout() {
 /// The last three of nine segments are lost at 75 ms each way. A probe of the tail leaves two round trips after the last
 /// acknowledgement (RFC 8985 section 7.2), when little is left of the timeout, which begins anew (section 7.3): the probe's answer
 /// shows the losses, not the timer, as it does Linux 6.12. Where the probe is lost too, the timer repairs them: it expires a round
-/// trip and `min_rto` after the probe, which an answer would have been a round trip after.
+/// trip and the timeout's margin after the probe, which an answer would have been a round trip after. That margin is still what the
+/// handshake made it, two round trips: in Linux it falls once a round trip at most, and there was one. The kernel in a guest
+/// takes 320 ms longer too, ticks of 4 ms included.
 #[test]
 fn a_probe_repairs_the_tail_of_a_long_path() {
     let flow = |packets: &str| {
@@ -78,7 +80,7 @@ fn a_probe_repairs_the_tail_of_a_long_path() {
     let sent = |flows| ["timeouts", "retransmissions"].map(|column| number(flows, column, 0));
     assert_eq!((sent(&answered), sent(&lost)), ([0.0, 3.0], [1.0, 4.0]));
     let cost = nanos(&lost, "completion_s", 0) - nanos(&answered, "completion_s", 0);
-    assert_eq!(cost / 1_000_000, 200);
+    assert_eq!(cost / 1_000_000, 300);
 }
 
 /// Both directions count their own packets, and say so in their own rows.

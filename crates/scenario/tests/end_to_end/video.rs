@@ -3,11 +3,11 @@
 use crate::lab::{MSS, PACKET, assert_close, number, play};
 use vazao_scenario::Outcome;
 
-/// A link that one connection fills: its delay product is half a packet.
+/// A link that one connection fills: its delay product is half a packet, and its queue holds every segment of a video.
 fn watch(rate: &str, app: &str) -> Outcome {
     play(
         &format!(
-            "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"{rate}\", delay = \"500 us\" }}\n\
+            "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"{rate}\", delay = \"500 us\", queue = \"10000 packets\" }}\n\
              [[flow]]\napp = {{ kind = \"video\", {app} }}\ntransport = {{ kind = \"tcp\" }}\n"
         ),
         1,

@@ -359,7 +359,7 @@ impl Sender {
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
                 if let Some(first) = self.board.first_news().filter(|_| self.lenient) {
-                    self.rtt.sample_in(now.since(first), self.una..self.nxt);
+                    self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
                 }
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_news().map(|at| now.since(at));

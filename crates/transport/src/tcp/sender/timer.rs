@@ -38,7 +38,7 @@ impl Sender {
             return latest;
         }
         if let Some(first) = self.board.first_news().filter(|_| self.lenient) {
-            self.rtt.sample_in(now.since(first), self.una..self.nxt);
+            self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
             return None;
         }
         // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
