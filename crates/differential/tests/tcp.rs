@@ -1,10 +1,10 @@
 //! Our TCP beside the kernel's before the same peers. Skipped where no kernel is named by VAZAO_KERNEL.
-#![allow(clippy::print_stdout)]
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use vazao_differential::compare::{Class, differences};
-use vazao_differential::{Case, Player};
+mod shared;
+
+use shared::{agrees_with_itself, ratchet};
+use vazao_differential::tcp::Case;
+use vazao_differential::tcp::compare::Class;
 
 const CASES: u64 = 200;
 
@@ -22,37 +22,13 @@ const KNOWN: &[(Class, usize)] = &[
     (Class::Blocks, 3),
 ];
 
-/// The kernel to compare with, if there is one.
-fn kernel() -> Option<PathBuf> {
-    let kernel = std::env::var_os("VAZAO_KERNEL").map(PathBuf::from).filter(|kernel| kernel.is_file());
-    if kernel.is_none() {
-        println!("skipped: VAZAO_KERNEL names no kernel; build one with `vazao kernel build` and name its file");
-    }
-    kernel
-}
-
 #[test]
 fn our_segments_are_the_kernels() {
-    let Some(kernel) = kernel() else { return };
-    let mut found: BTreeMap<Class, Vec<u64>> = BTreeMap::new();
-    for seed in 1..=CASES {
-        let differences = Case::new(seed).judge(&kernel).unwrap_or_else(|problem| panic!("case {seed}: {problem}"));
-        differences.iter().for_each(|difference| found.entry(difference.class).or_default().push(seed));
-    }
-    for (class, seeds) in found {
-        let known = KNOWN.iter().find(|(one, _)| *one == class).map_or(0, |(_, most)| *most);
-        assert!(seeds.len() <= known, "{class:?} in {} cases, of which {known} were known: {seeds:?}", seeds.len());
-    }
+    ratchet::<Case>(CASES, KNOWN);
 }
 
 /// The kernel sends the same to the same peer each time: what is compared is not chance.
 #[test]
 fn a_kernel_agrees_with_itself() {
-    let Some(kernel) = kernel() else { return };
-    for seed in 1..=20 {
-        let play = || Case::new(seed).play(Player::Linux, &kernel).expect("it runs");
-        let (first, second) = (play(), play());
-        assert!(!first.is_empty(), "case {seed} has no segments");
-        assert_eq!(differences(&first, &second), []);
-    }
+    agrees_with_itself::<Case>();
 }
