@@ -6,6 +6,7 @@
 
 pub mod census;
 mod post;
+pub mod sctp;
 pub mod tcp;
 
 use std::collections::BTreeMap;

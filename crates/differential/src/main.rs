@@ -1,10 +1,10 @@
 //! Judges many cases, or shows one: `vazao-differential --protocol tcp --cases 10000 --seed 1`,
-//! `vazao-differential --show SEED`.
+//! `vazao-differential --show SEED`. With `--list CLASS` a line of each case that differs first in that.
 #![allow(clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use vazao_differential::{Case, Player, census, tcp};
+use vazao_differential::{Case, Player, census, sctp, tcp};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -18,12 +18,14 @@ fn main() -> ExitCode {
         shown: value("--show"),
         first: value("--seed").unwrap_or(1),
         cases: value("--cases").unwrap_or(200),
+        listed: text("--list").map(str::to_owned),
         kernel,
     };
     match text("--protocol").unwrap_or("tcp") {
         "tcp" => task.run::<tcp::Case>(),
+        "sctp" => task.run::<sctp::Case>(),
         other => {
-            println!("--protocol {other}: there is tcp");
+            println!("--protocol {other}: there are tcp and sctp");
             ExitCode::FAILURE
         }
     }
@@ -33,6 +35,7 @@ struct Task {
     shown: Option<u64>,
     first: u64,
     cases: u64,
+    listed: Option<String>,
     kernel: PathBuf,
 }
 
@@ -41,6 +44,9 @@ impl Task {
         if let Some(seed) = self.shown {
             show(&C::new(seed), &self.kernel);
             return ExitCode::SUCCESS;
+        }
+        if let Some(class) = &self.listed {
+            return self.list::<C>(class);
         }
         let census = census::take::<C>(self.first..self.first + self.cases, &self.kernel);
         println!("{} cases, {} the same in everything, {} failed", self.cases, census.same, census.failed.len());
@@ -52,8 +58,30 @@ impl Task {
     }
 }
 
+impl Task {
+    /// What both send where they first differ in a class.
+    fn list<C: Case>(&self, class: &str) -> ExitCode {
+        for seed in self.first..self.first + self.cases {
+            let case = C::new(seed);
+            let [ours, linux] = match [Player::Ours, Player::Linux].map(|player| case.play(player, &self.kernel)) {
+                [Ok(ours), Ok(linux)] => [ours, linux],
+                [Err(problem), _] | [_, Err(problem)] => {
+                    println!("{seed}: {problem}");
+                    continue;
+                }
+            };
+            let differences = C::differences(&ours, &linux);
+            for one in differences.iter().filter(|one| format!("{:?}", one.class) == class) {
+                let line = |list: &[C::Piece]| list.get(one.number).map(ToString::to_string).unwrap_or_default();
+                println!("{seed:>5} {:>3} {:<75} | {}", one.number, line(&ours), line(&linux));
+            }
+        }
+        ExitCode::SUCCESS
+    }
+}
+
 fn show<C: Case>(case: &C, kernel: &Path) {
-    println!("{case:#?}\n{}", case.scenario(Player::Ours));
+    println!("{case:?}\n{}", case.scenario(Player::Ours));
     let [ours, linux] = [Player::Ours, Player::Linux].map(|player| case.play(player, kernel).expect("it runs"));
     for number in 0..ours.len().max(linux.len()) {
         let line = |list: &[C::Piece]| list.get(number).map(ToString::to_string).unwrap_or_default();
