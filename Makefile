@@ -24,7 +24,7 @@ help:
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
 	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
-	@echo 'make differential  our TCP beside the kernel, segment by segment, before random peers (CASES=10000; SHOW=7 shows one)'
+	@echo 'make differential  our TCP or SCTP beside the kernel, packet by packet, before random peers (PROTOCOL=sctp CASES=10000; SHOW=7 shows one)'
 	@echo 'make fuzz     an hour of hostile and random scenarios and studies (MINUTES=60 SEED=… JOBS=2, docs/fuzzing.md)'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
@@ -105,10 +105,11 @@ JOBS ?= 2
 fuzz: setup
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(FUZZ)
 
-# Our TCP beside the kernel's, segment by segment, before the same random peers (docs/linux-guests.md).
+# Our machines beside the kernel's, packet by packet, before the same random peers (docs/linux-guests.md).
+PROTOCOL ?= tcp
 CASES ?= 10000
 differential: setup
-	VAZAO_KERNEL="$$($(KERNEL))" cargo run --quiet --release --locked -p vazao-differential -- --cases $(CASES) $(if $(SHOW),--show $(SHOW))
+	VAZAO_KERNEL="$$($(KERNEL))" cargo run --quiet --release --locked -p vazao-differential -- --protocol $(PROTOCOL) --cases $(CASES) $(if $(SHOW),--show $(SHOW))
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -1,26 +1,30 @@
-//! A differential test of our TCP against the Linux kernel's: both play the client of the same short connection, and their
-//! segments are compared one by one.
+//! A differential test of our machines against the Linux kernel's: both play the same side of a short connection, and what they
+//! send is compared piece by piece.
 //!
-//! A [`Case`] is drawn from a seed: an upload or a download, and what the [peer] does to it. Our TCP and the kernel each meet
-//! that peer in a run of their own, in virtual time; [compare] finds where what they send first differs.
+//! A [`Case`] is drawn from a seed: what the application does, and what the peer does to it. Our machine and the kernel each meet
+//! that peer in a run of their own, in virtual time; [`Case::differences`] finds where what they send first differs.
 
-pub mod compare;
-pub mod peer;
+pub mod census;
+mod post;
+pub mod sctp;
+pub mod tcp;
 
-use compare::{Difference, Segment, differences, segments};
-use peer::{Habits, Peer, Seen};
 use std::collections::BTreeMap;
+use std::fmt::{Debug, Display};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use vazao_engine::Stream;
+use vazao_engine::{Stream, Time};
 use vazao_network::Host;
 use vazao_scenario::{Extensions, HostPlan, Kernel, Options, Scenario, Stopped, run};
 
 /// How often the kernels' timers tick in a second, and so how late ours are told to be.
 pub const HZ: u32 = 100;
 
-/// Who plays the client.
+/// Packets that a stack sent, and when they came to the peer.
+pub type Seen = Arc<Mutex<Vec<(Time, Vec<u8>)>>>;
+
+/// Who plays the side that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Player {
     /// Our machine, told to do as Linux does.
@@ -29,75 +33,63 @@ pub enum Player {
     Linux,
 }
 
-/// One connection and its peer.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// All follows from it.
-    pub seed: u64,
-    /// What the peer is like.
-    pub habits: Habits,
-    downloads: bool,
-    bytes: u64,
+/// The first difference of a class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference<C> {
+    /// In what.
+    pub class: C,
+    /// At which piece.
+    pub number: usize,
 }
 
-impl Case {
+/// One connection and its peer.
+pub trait Case: Debug + Sized {
+    /// What is compared: segments, chunks.
+    type Piece: Display;
+    /// In what two stacks differ.
+    type Class: Copy + Debug + Ord + Send;
+
     /// The case of a seed.
-    pub fn new(seed: u64) -> Case {
-        let mut lots = Stream::new(seed, "differential/case");
-        let downloads = lots.below(3) == 0;
-        let bytes = [1, 1_000, 5_000, 14_480, 40_000, 100_000][lots.below(6) as usize];
-        Case { seed, habits: Habits::draw(&mut lots, downloads), downloads, bytes }
-    }
+    fn new(seed: u64) -> Self;
+
+    /// All follows from it.
+    fn seed(&self) -> u64;
 
     /// Its scenario, in which the other side is no stack of ours either.
-    pub fn scenario(&self, player: Player) -> String {
-        let client = match player {
-            Player::Ours => "vazao",
-            Player::Linux => "linux",
-        };
-        let app = if self.downloads {
-            "{ kind = 'download', duration = '100 s' }".to_owned()
-        } else {
-            format!("{{ kind = 'upload', size = '{} B' }}", self.bytes)
-        };
-        // Whose data goes the other way has no use for a control.
-        let control = match player {
-            Player::Ours if !self.downloads => "{ kind = 'reno', profile = 'linux' }",
-            _ => "'reno'",
-        };
-        let ours = match player {
-            Player::Ours => format!(
-                ", host = 'linux', recovery = 'rack', abc_limit = 1000, bursts = 'deferred', tick = '{} ms'",
-                1000 / HZ
-            ),
-            Player::Linux => String::new(),
-        };
-        format!(
-            "until = '30 s'\n[network]\ntopology = 'point-to-point'\n\
-             link = {{ rate = '100 Gbps', delay = '1 us', queue = '10000 packets' }}\n\
-             [[flow]]\nstart = '100 ms'\napp = {app}\n\
-             transport = {{ kind = 'tcp', cc = {control}, stack = {{ client = '{client}', server = 'linux' }}{ours} }}\n"
-        )
+    fn scenario(&self, player: Player) -> String;
+
+    /// Which host is judged: 0 opens, 1 listens.
+    fn judged(&self) -> u16 {
+        0
     }
+
+    /// The other side, whose packets are kept in `seen`.
+    fn peer(&self, seen: Seen) -> Box<dyn Host>;
+
+    /// What there is to compare in packets.
+    fn pieces(packets: &[(Time, Vec<u8>)]) -> Vec<Self::Piece>;
+
+    /// The first difference of each class, until one after which nothing can be compared.
+    fn differences(ours: &[Self::Piece], linux: &[Self::Piece]) -> Vec<Difference<Self::Class>>;
 
     /// What a player sends to the peer.
     ///
     /// # Errors
     /// Why the run failed.
-    pub fn play(&self, player: Player, kernel: &Path) -> Result<Vec<Segment>, String> {
+    fn play(&self, player: Player, kernel: &Path) -> Result<Vec<Self::Piece>, String> {
         let spec = Kernel { path: kernel.into(), version: "any".into(), config: "".into(), digest: "".into(), hz: HZ };
         let kernels = BTreeMap::from([("6.12".to_owned(), spec)]);
         let extensions = Extensions { kernels, ..Extensions::default() };
-        let scenario = Scenario::load_with(&self.scenario(player), "", Vec::new(), Some(self.seed), &extensions)
+        let scenario = Scenario::load_with(&self.scenario(player), "", Vec::new(), Some(self.seed()), &extensions)
             .map_err(|error| error.to_string())?;
         let seen = Seen::default();
         let stop = Arc::new(AtomicBool::new(false));
+        let judged = ["a", "b"][usize::from(self.judged())];
         let start = |plan: &HostPlan| -> Result<Box<dyn Host>, String> {
-            if plan.name == "a" {
+            if plan.name == judged {
                 return linux(plan, &stop);
             }
-            let lots = Stream::new(self.seed, "differential/peer");
-            Ok(Box::new(Peer::new(self.habits.clone(), lots, seen.clone())))
+            Ok(self.peer(seen.clone()))
         };
         match run(&scenario, &stop, Options { start: Some(&start), ..Options::default() }) {
             Ok(_) => {}
@@ -105,17 +97,21 @@ impl Case {
             Err(other) => return Err(format!("{other:?}")),
         }
         let seen: Mutex<_> = Arc::into_inner(seen).unwrap_or_default();
-        Ok(segments(&seen.into_inner().expect("nobody panicked")))
+        Ok(Self::pieces(&seen.into_inner().expect("nobody panicked")))
     }
 
     /// Where our machine does not do as the kernel does.
     ///
     /// # Errors
     /// Why a run failed.
-    pub fn judge(&self, kernel: &Path) -> Result<Vec<Difference>, String> {
+    fn judge(&self, kernel: &Path) -> Result<Vec<Difference<Self::Class>>, String> {
         let [ours, linux] = [self.play(Player::Ours, kernel)?, self.play(Player::Linux, kernel)?];
-        Ok(differences(&ours, &linux))
+        Ok(Self::differences(&ours, &linux))
     }
+}
+
+fn pick<T: Copy>(lots: &mut Stream, choices: &[T]) -> T {
+    choices[lots.below(choices.len() as u64) as usize]
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

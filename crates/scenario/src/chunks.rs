@@ -213,7 +213,7 @@ fn kept(unknown: Unknown, beyond: Option<&Beyond>) -> Option<&[u8]> {
     beyond?.unknown.get(unknown.number as usize).map(Vec::as_slice)
 }
 
-/// Each of the parameters that are not known, with its header and padding.
+/// Each of the parameters that are not known, with its header; padding is no part of one (RFC 9260 section 3.2.1).
 fn parameters_of(unknown: Unknown, beyond: Option<&Beyond>) -> Vec<Vec<u8>> {
     let Some(mut rest) = kept(unknown, beyond) else {
         let mut empty = Vec::new();
@@ -223,9 +223,9 @@ fn parameters_of(unknown: Unknown, beyond: Option<&Beyond>) -> Vec<Vec<u8>> {
     };
     let mut all = Vec::new();
     while let Some(&[high, low]) = rest.get(2..4) {
-        let length = usize::from(u16::from_be_bytes([high, low])).next_multiple_of(4).max(4).min(rest.len());
+        let length = usize::from(u16::from_be_bytes([high, low])).max(4).min(rest.len());
         all.push(rest[..length].to_vec());
-        rest = &rest[length..];
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     all
 }

@@ -183,6 +183,17 @@ impl Backlog {
         }
     }
 
+    /// Bytes of the messages that are being written.
+    pub fn message_size(&self) -> u64 {
+        self.rows[self.rows.len() - 1].size
+    }
+
+    /// Bytes of chunks that are not cut yet, each with a header of so many, if more may come.
+    pub fn waiting(&self, header: u64) -> Option<u64> {
+        let bytes = self.written - self.cut;
+        (!self.closing).then(|| bytes + bytes.div_ceil(self.message_size().min(self.largest)) * header)
+    }
+
     /// So many bytes are written.
     pub fn write(&mut self, now: Time, bytes: u64) {
         let before = self.written;

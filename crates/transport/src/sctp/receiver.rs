@@ -41,7 +41,7 @@ pub(super) struct Receiver {
     told: u64,
     /// The one that Linux's next SACK tells of: it is made before the application reads what it answers.
     before: Option<u64>,
-    /// Bytes of the chunk that came last.
+    /// Bytes of the message that came last, as far as it has come.
     piece: u64,
 }
 
@@ -112,6 +112,23 @@ impl Receiver {
         self.config.receive_buffer.saturating_sub(self.inbound.held + self.unread())
     }
 
+    /// Whether there is room for so much. Linux's last chunk may be beyond the window by what fits a packet, as its sender may
+    /// not have known (`sctp_eat_data`).
+    fn has_room(&self, bytes: u64) -> bool {
+        if !self.config.is_linux() {
+            return bytes <= self.window();
+        }
+        let used = self.inbound.held + self.unread();
+        let spill = u64::from(self.config.largest_fragment(false));
+        used <= self.config.receive_buffer && used + bytes <= self.config.receive_buffer + spill
+    }
+
+    /// How far behind the cumulative TSN a chunk may be: as far as a gap ack block can tell (section 3.3.4); with Linux, as its
+    /// map of them is long (SCTP_TSN_MAP_SIZE).
+    fn reach(&self) -> u64 {
+        if self.config.is_linux() { 4096 } else { u64::from(u16::MAX) }
+    }
+
     /// The chunks of a packet arrive by `path`. Says a stream that does not exist, if one has data: that is acknowledged and
     /// dropped (section 6.5).
     pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
@@ -165,10 +182,12 @@ impl Receiver {
         if self.above.contains(tsn, tsn + 1) {
             return self.on_duplicate(data.tsn, stats);
         }
-        let room = self.window();
+        if tsn - self.next >= self.reach() {
+            return true;
+        }
         // The next one is taken beyond the buffer if something waits for it, or that would wait for ever.
-        let is_awaited = tsn == self.next && (self.inbound.held > 0 || room > 0);
-        if room < u64::from(data.length) && !is_awaited {
+        let is_awaited = tsn == self.next && (self.inbound.held > 0 || self.window() > 0);
+        if !self.has_room(u64::from(data.length)) && !is_awaited {
             return false;
         }
         if tsn == self.next {
@@ -177,7 +196,8 @@ impl Receiver {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }
         stats.chunks_received += 1;
-        self.piece = u64::from(data.length.max(1));
+        let before = if data.flags.has(DataFlags::BEGIN) { 0 } else { self.piece };
+        self.piece = before + u64::from(data.length.max(1));
         if data.stream < self.streams {
             let is_later = interleaved && !data.flags.has(DataFlags::BEGIN) && self.config.is_linux();
             // Linux's first fragment does not count.
@@ -258,7 +278,7 @@ impl Receiver {
     /// Whether the peer should hear of the room there is.
     fn is_worth_telling(&self) -> bool {
         if self.config.is_linux() {
-            return self.window() >= self.told + self.worth_telling();
+            return self.window() >= self.told + self.least_growth();
         }
         // A peer that was told of no room waits to hear of some (silly window avoidance).
         let enough = self.config.segment().min(self.config.receive_buffer / 2);
@@ -271,7 +291,11 @@ impl Receiver {
         if !self.config.is_linux() {
             return u64::MAX >> 1;
         }
-        (self.config.receive_buffer / 8).max(self.config.segment()).next_multiple_of(self.piece)
+        self.least_growth().next_multiple_of(self.piece)
+    }
+
+    fn least_growth(&self) -> u64 {
+        (self.config.receive_buffer / 8).max(self.config.segment())
     }
 }
 

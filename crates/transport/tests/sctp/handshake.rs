@@ -1,6 +1,7 @@
 //! Setting up an association (RFC 9260 section 5).
 
 use crate::lab::{Lab, Weather, at, config, text};
+use crate::pair::{answer, chunk, connect, said};
 use vazao_transport::sctp::{Control, Failure, State};
 
 fn lab(given: &[(&str, vazao_engine::registry::Raw)], paths: usize) -> Lab {
@@ -143,4 +144,13 @@ fn no_more_streams_than_the_peer_takes() {
     server.write(20_000);
     let sent: Vec<_> = std::iter::from_fn(|| said(&mut server, at(0))).flat_map(|packet| packet.data).collect();
     assert!(sent.len() > 3 && sent.iter().all(|data| data.stream < 3), "{sent:?}");
+}
+
+/// Who waits for an INIT ACK has no tag of the peer's to answer a HEARTBEAT with (RFC 9260 section 8.3).
+#[test]
+fn a_heartbeat_before_the_init_ack_is_not_answered() {
+    let mut client = connect(5, 100);
+    let _ = said(&mut client, at(0));
+    let probe = vazao_transport::sctp::Probe { path: 0, sent: at(0), nonce: 1 };
+    assert_eq!(answer(&mut client, at(1), &chunk(5, Control::Heartbeat(probe))), None);
 }

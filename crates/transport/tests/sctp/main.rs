@@ -5,6 +5,7 @@ mod errors;
 mod failover;
 mod handshake;
 mod lab;
+mod linux;
 mod notifications;
 mod pair;
 mod partial;

@@ -36,6 +36,10 @@ impl Association {
             }
         }
         self.advance_shutdown(now);
+        if self.config.is_linux() {
+            // Whatever a packet says, its end is an occasion for a burst (`sctp_cmd_interpreter`).
+            self.tx.refill();
+        }
         self.tx.look_around();
     }
 
@@ -94,6 +98,8 @@ impl Association {
                 }
                 return Unknown::is_skipped(kind);
             }
+            // Whose tag is not known yet cannot be answered.
+            Control::Heartbeat(_) if self.state == State::CookieWait => {}
             Control::Heartbeat(probe) => self.send(path, Control::HeartbeatAck(probe)),
             Control::HeartbeatAck(probe) => self.tx.on_heartbeat_ack(now, &probe),
             Control::Shutdown(cumulative) => self.on_shutdown(now, path, cumulative),
@@ -130,7 +136,7 @@ impl Association {
             // Section 9.2: data that crosses the SHUTDOWN is answered by another, and a SACK if there are gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
             self.rx.hurry(now);
-            self.start_timer(now);
+            self.start_shutdown_timer(now, path);
         }
     }
 
@@ -153,6 +159,10 @@ impl Association {
                 if !std::mem::replace(&mut self.peer_shut, true) {
                     self.tx.notices.tell(Notification::PeerShutdown);
                 }
+                if self.config.is_linux() {
+                    // sctp_sf_timer_ignore: the peer, which has all acknowledged, waits for no SACK.
+                    self.rx.fall_silent();
+                }
                 self.tx.backlog.close();
                 self.tx.on_cumulative(now, cumulative);
             }
@@ -160,7 +170,7 @@ impl Association {
                 self.state = State::ShutdownAckSent;
                 self.peer_shut = true;
                 self.send(path, Control::ShutdownAck);
-                self.start_timer(now);
+                self.start_shutdown_timer(now, path);
             }
             State::ShutdownAckSent => self.send(path, Control::ShutdownAck),
             _ => {}

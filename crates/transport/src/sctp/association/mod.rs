@@ -6,7 +6,7 @@ mod setup;
 
 use super::cause::Cause;
 use super::chunk::{Addresses, Control, Extensions, Init};
-use super::config::Config;
+use super::config::{Config, Semantics};
 use super::cookie::Cookie;
 use super::notification::Notification;
 use super::path::Path;
@@ -54,6 +54,9 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Streams that Linux asks for, however few are used (`sctp_init_sock`).
+const LINUX_STREAMS: u16 = 10;
+
 /// One end of an association.
 pub struct Association {
     config: Arc<Config>,
@@ -95,13 +98,14 @@ impl Association {
         let [initial, min, max] = config.rto;
         let window = u32::try_from(config.receive_buffer).unwrap_or(u32::MAX);
         let paths = paths.clamp(1, 8);
+        let streams = if config.is_linux() { config.streams.max(LINUX_STREAMS) } else { config.streams };
         Association {
             state,
             // A tag of zero means an INIT (section 3.3.2).
             own: Init {
                 tag: tag.max(1),
                 window,
-                streams: (config.streams, u16::MAX),
+                streams: (streams, u16::MAX),
                 tsn,
                 addresses: Addresses::of_paths(paths),
                 extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
@@ -285,9 +289,10 @@ impl Association {
     fn on_handshake_timeout(&mut self, now: Time) -> bool {
         self.attempts += 1;
         self.tx.stats.handshake_timeouts += 1;
-        self.rto.back_off();
-        self.timer = now + self.rto.rto();
-        let path = self.attempts as usize % self.tx.paths.len();
+        let last = if self.attempts == 1 { self.usable_path() } else { self.next_path(self.attempts - 1) };
+        let path = self.next_path(self.attempts);
+        self.timeout(last).back_off();
+        self.timer = now + self.timeout(path).rto();
         let (chunk, limit) = match self.state {
             State::CookieWait => (Control::Init(self.own), self.config.init_retries),
             State::CookieEchoed => (Control::CookieEcho(self.cookie.expect("it is echoed")), self.config.init_retries),
@@ -300,12 +305,33 @@ impl Association {
         self.attempts <= limit
     }
 
-    /// Starts T1 or T2.
+    /// By which path what T1 or T2 guards goes again.
+    fn next_path(&self, attempt: u32) -> usize {
+        attempt as usize % self.tx.paths.len()
+    }
+
+    /// What T1 waits, or T2 for the answer to what went by `path`: each destination has an RTO (section 6.3), which data has
+    /// measured by then.
+    fn timeout(&mut self, path: usize) -> &mut RttEstimator {
+        match self.state {
+            State::ShutdownSent | State::ShutdownAckSent => &mut self.tx.paths[path].rtt,
+            _ => &mut self.rto,
+        }
+    }
+
+    /// Starts T1.
     fn start_timer(&mut self, now: Time) {
         self.attempts = 0;
         self.asked = now;
         self.rto.forget_back_off();
         self.timer = now + self.rto.rto();
+    }
+
+    /// Starts T2 for what goes by `path`.
+    fn start_shutdown_timer(&mut self, now: Time, path: usize) {
+        self.attempts = 0;
+        self.asked = now;
+        self.timer = now + self.timeout(path).rto();
     }
 
     /// A chunk is to leave, with the peer's tag.
@@ -358,8 +384,9 @@ impl Association {
             }
             _ => return,
         };
-        self.send(self.usable_path(), chunk);
-        self.start_timer(now);
+        let path = self.usable_path();
+        self.send(path, chunk);
+        self.start_shutdown_timer(now, path);
     }
 
     /// Section 9.2: from a shutdown on, whoever began it, nothing new is taken; what was taken before is still sent.

@@ -50,8 +50,15 @@ impl Association {
         if self.state == State::ShutdownAckSent {
             return self.send(path, Control::ShutdownAck);
         }
-        // Section 3.3.2.
+        // Section 3.3.2; RFC 4960 has an ABORT here.
         if init.tag == 0 {
+            if self.config.semantics != Semantics::Rfc9260 {
+                self.outbox.push((path, 0, Control::Abort(false, Some(Cause::InvalidParameter))));
+            }
+            return;
+        }
+        // Linux says nothing to the INIT of the association that stands, where section 5.2.2 wants an INIT ACK.
+        if self.config.is_linux() && self.is_connected() && init.tag == self.peer.tag {
             return;
         }
         // Section 5.1.2 A: where it comes from is an address of its sender's, listed or not.
@@ -71,6 +78,9 @@ impl Association {
         let own = if self.is_connected() { self.successor() } else { self.own };
         // Section 3.3.3: no more streams out than the peer takes.
         let own = Init { preservative: 0, streams: (own.streams.0.min(init.streams.1), own.streams.1), ..own };
+        // Nor, with Linux, room for more than it sends (`sctp_process_init`).
+        let most = if self.config.is_linux() { own.streams.1.min(init.streams.0) } else { own.streams.1 };
+        let own = Init { streams: (own.streams.0, most), ..own };
         let cookie = Cookie::new(own, init, ties, now, self.config.cookie_life, self.secret);
         // Section 3.2.1: parameters that are not known go back, if there is room for them.
         let full = Control::InitAck(Init { unknown: init.unknown, ..own }, Some(cookie));
@@ -109,10 +119,11 @@ impl Association {
         self.start_timer(now);
     }
 
-    /// Sections 3.3.3 and 5.1: the association ends before it began. To a peer that has told no tag an ABORT bears our own.
+    /// Sections 3.3.3 and 5.1: the association ends before it began. To a peer that has told no tag an ABORT bears our own;
+    /// Linux's has none either.
     fn refuse_init_ack(&mut self, path: usize, tag: u32, cause: Cause) {
         self.failure = Some(Failure::Refused(cause));
-        let is_reflected = tag == 0;
+        let is_reflected = tag == 0 && !self.config.is_linux();
         let tag = if is_reflected { self.own.tag } else { tag };
         self.outbox.push((path, tag, Control::Abort(is_reflected, Some(cause))));
         self.fail();
@@ -127,6 +138,11 @@ impl Association {
         self.tx.stats.stale_cookies += 1;
         let longer = (now.since(self.asked) + Duration::from_secs(1)).as_nanos().div_ceil(1_000_000);
         self.own.preservative = u32::try_from(longer).unwrap_or(u32::MAX);
+        if self.config.is_linux() {
+            // What the peer has said holds for the next attempt (`sctp_process_init`).
+            let (out, most) = self.own.streams;
+            self.own.streams = (out.min(self.peer.streams.1), most.min(self.peer.streams.0));
+        }
         self.state = State::CookieWait;
         self.send(path, Control::Init(self.own));
         self.start_timer(now);
@@ -202,10 +218,8 @@ impl Association {
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
         if self.tx.backlog.streams() > self.peer.streams.1 {
             // Messages are dealt out already: section 5.1.1 leaves it to the upper layer to end what has too few streams.
-            return self.abort_for(Cause::UserInitiated);
+            self.abort_for(Cause::UserInitiated);
         }
-        // Where the association before has lost what was still to be acknowledged.
-        self.advance_shutdown(now);
     }
 }
 

@@ -140,12 +140,15 @@ impl Sender {
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         let held = self.held();
         let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
-        if self.config.is_linux() {
-            // sctp_outq_flush looks at the queue, and limits a burst, after each message.
-            let message = self.config.message.unwrap_or(u64::from(self.config.largest_fragment(self.interleaved)));
-            let more = taken.div_ceil(message) * self.burst();
-            self.paths.iter_mut().for_each(|path| path.allowance = path.allowance.saturating_add(more));
-        } else if self.backlog.cut == self.backlog.written {
+        let idle = self.backlog.cut == self.backlog.written;
+        if self.config.is_linux() && self.config.max_burst > 0 {
+            // sctp_outq_flush looks at the queue, and limits a burst, after each message. An occasion before, on which there was
+            // nothing to send, is over.
+            let more = taken.div_ceil(self.backlog.message_size()) * self.burst();
+            for path in &mut self.paths {
+                path.allowance = if idle { path.flight } else { path.allowance }.saturating_add(more);
+            }
+        } else if idle {
             self.refill();
         }
         self.backlog.write(now, taken);
@@ -259,7 +262,7 @@ impl Sender {
     fn next_new(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
         let mut fragment = self.peek(now, true)?;
         let waits = self.config.is_linux() && self.paths.iter().any(|path| !path.order.marked.is_empty());
-        if waits || !self.admits(fragment.length) {
+        if waits || !self.admits(fragment.length) || (out.is_empty() && self.is_delayed(&fragment)) {
             return None;
         }
         let target = self.choose(now)?;
@@ -287,6 +290,16 @@ impl Sender {
     /// gap report or a stream sequence number can tell apart is never outstanding.
     fn admits(&self, bytes: u64) -> bool {
         (bytes <= self.peer_window || self.flight == 0) && self.records.next() - self.records.first < 1 << 15
+    }
+
+    /// Nagle's algorithm, which Linux uses unless it is told not to (`sctp_packet_can_append_data`): a message of one chunk waits
+    /// while anything is under way, until what waits fills a packet.
+    fn is_delayed(&self, fragment: &Fragment) -> bool {
+        let header = u64::from(data_header(self.interleaved));
+        self.config.is_linux()
+            && self.flight > 0
+            && fragment.flags.has(DataFlags::WHOLE)
+            && self.backlog.waiting(header).is_some_and(|bytes| bytes + header + 4 <= u64::from(self.config.room()))
     }
 
     fn choose(&mut self, now: Time) -> Option<usize> {

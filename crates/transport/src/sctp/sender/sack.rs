@@ -61,7 +61,6 @@ impl Sender {
         self.gaps.remove_below(cumulative);
         self.take_back(cumulative);
         let highest_reported = self.read_gaps(now, cumulative, packet, &mut newly);
-        self.peer_window = u64::from(window).saturating_sub(self.flight);
         if window == 0 {
             // Section 6.1 rule A: who answers probes of a closed window is alive.
             self.errors = 0;
@@ -70,8 +69,17 @@ impl Sender {
         self.leave_recovery(cumulative);
         self.leave_changeover(cumulative);
         self.grow(now);
+        let linux = self.config.is_linux();
+        if linux {
+            // sctp_check_transmitted looks at what is under way before anything is taken for lost.
+            self.set_timers(now, earliest);
+        }
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
-        self.set_timers(now, earliest);
+        // Section 6.2.1 B and D: what is taken for lost is not outstanding, but makes no room that the peer does not have.
+        self.peer_window = u64::from(window).saturating_sub(self.flight);
+        if !linux {
+            self.set_timers(now, earliest);
+        }
         self.assess();
         self.advance_point(now);
         self.refill();

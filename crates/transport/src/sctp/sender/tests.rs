@@ -1,5 +1,7 @@
 //! Hand-made SACKs against the definitions of the papers.
 
+mod room;
+
 use super::*;
 use crate::sctp::chunk::{Extensions, Sack};
 use crate::sctp::growth::Chunks;

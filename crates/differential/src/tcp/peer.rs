@@ -1,21 +1,16 @@
 //! A peer of a TCP connection that does what a seed says: it accepts, loses, reorders, repeats, shrinks its window, resets and
 //! half-closes. It draws by the packets that come, so that two stacks that do the same meet the same peer.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use crate::post::Post;
+use crate::{Seen, pick};
+use std::collections::BTreeMap;
 use vazao_engine::{Duration, Stream, Time};
 use vazao_network::Host;
 use vazao_wire::tcp::{Flags, Header, Options, SackBlock};
 use vazao_wire::{content, ipv4, tcp};
 
-/// Packets that a stack sent, and when they came to the peer.
-pub type Seen = Arc<Mutex<Vec<(Time, Vec<u8>)>>>;
-
 /// The peer's initial sequence number.
 pub const ISS: u32 = 1_000_000;
-
-/// Between two packets of the peer's.
-const APART: Duration = Duration::from_micros(50);
 
 /// Something that happens once, when so many packets have come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,10 +53,6 @@ pub struct Habits {
     sends: u64,
 }
 
-fn pick<T: Copy>(lots: &mut Stream, choices: &[T]) -> T {
-    choices[lots.below(choices.len() as u64) as usize]
-}
-
 impl Habits {
     /// Draws the habits of a peer, which sends data if the stack `downloads` and else receives.
     pub fn draw(lots: &mut Stream, downloads: bool) -> Habits {
@@ -102,10 +93,7 @@ pub struct Peer {
     habits: Habits,
     lots: Stream,
     seen: Seen,
-    /// Packets under way to the stack, by their arrival and their number.
-    under_way: BTreeMap<(Time, u64), Vec<u8>>,
-    number: u64,
-    sent: VecDeque<(usize, Vec<u8>)>,
+    post: Post,
     /// Addresses and ports, the peer's own first; known from the first SYN.
     ends: Option<[([u8; 4], u16); 2]>,
     irs: u32,
@@ -131,9 +119,7 @@ impl Peer {
             habits,
             lots,
             seen,
-            under_way: BTreeMap::new(),
-            number: 0,
-            sent: VecDeque::new(),
+            post: Post::default(),
             ends: None,
             irs: 0,
             standing: false,
@@ -179,13 +165,7 @@ impl Peer {
         let mut bytes = Vec::with_capacity(total);
         ipv4::encode(&ip, &mut bytes);
         tcp::encode(&header, &payload, ip.pseudo_header(), &mut bytes);
-        // Packets that come together are one to a kernel that collects what its card has (GRO): each has its own time.
-        let mut at = at;
-        while let Some(&(next, _)) = self.under_way.keys().find(|(time, _)| at < *time + APART && *time < at + APART) {
-            at = next + APART;
-        }
-        self.number += 1;
-        self.under_way.insert((at, self.number), bytes);
+        self.post.put(at, bytes);
     }
 
     fn blocks(&self) -> tcp::SackBlocks {
@@ -264,7 +244,7 @@ impl Peer {
             offset += length;
         }
         self.fin = Some(size + 1);
-        let last = self.under_way.keys().next_back().map_or(at, |&(time, _)| time.max(at));
+        let last = self.post.last().map_or(at, |time| time.max(at));
         self.send(last + Duration::from_millis(1), Flags::FIN | Flags::ACK, size + 1, 0, |_| {});
     }
 
@@ -358,13 +338,11 @@ impl Peer {
 
 impl Host for Peer {
     fn next_timeout(&self) -> Time {
-        self.under_way.keys().next().map_or(Time::NEVER, |&(at, _)| at)
+        self.post.next()
     }
 
     fn handle_timeout(&mut self, now: Time, _: Time) -> Result<Time, String> {
-        while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= now) {
-            self.sent.push_back((0, first.remove()));
-        }
+        self.post.advance(now);
         Ok(now)
     }
 
@@ -378,7 +356,7 @@ impl Host for Peer {
     }
 
     fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)> {
-        self.sent.pop_front()
+        self.post.take().map(|packet| (0, packet))
     }
 
     fn poll_report(&mut self) -> Option<String> {

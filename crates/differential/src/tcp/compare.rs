@@ -63,13 +63,7 @@ impl Class {
 }
 
 /// The first difference of a class.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// In what.
-    pub class: Class,
-    /// At which segment.
-    pub number: usize,
-}
+pub type Difference = crate::Difference<Class>;
 
 /// What stacks' timers may differ by.
 const TICK: Duration = Duration::from_millis(11);
@@ -98,7 +92,7 @@ pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
             at: time.since(start),
             flags: header.flags,
             sequence: header.sequence.wrapping_sub(iss),
-            acknowledgment: if acknowledges { header.acknowledgment.wrapping_sub(crate::peer::ISS) } else { 0 },
+            acknowledgment: if acknowledges { header.acknowledgment.wrapping_sub(super::peer::ISS) } else { 0 },
             length,
             window: u32::from(header.window) << if is_syn { 0 } else { scale },
             offers: is_syn.then_some((header.options.mss, header.options.window_scale, header.options.sack_permitted)),
@@ -108,7 +102,7 @@ pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
                 .sack
                 .as_slice()
                 .iter()
-                .map(|block| [block.left, block.right].map(|edge| edge.wrapping_sub(crate::peer::ISS)).into())
+                .map(|block| [block.left, block.right].map(|edge| edge.wrapping_sub(super::peer::ISS)).into())
                 .collect(),
         }
     })

@@ -1,0 +1,50 @@
+//! What a scripted peer sends, each packet at its time.
+
+use std::collections::{BTreeMap, VecDeque};
+use vazao_engine::{Duration, Time};
+
+/// Between two packets of a peer's.
+const APART: Duration = Duration::from_micros(50);
+
+/// Packets under way to the stack.
+#[derive(Debug, Default)]
+pub(crate) struct Post {
+    /// By their arrival and their number.
+    under_way: BTreeMap<(Time, u64), Vec<u8>>,
+    number: u64,
+    due: VecDeque<Vec<u8>>,
+}
+
+impl Post {
+    /// A packet arrives at `at`, or somewhat later. Packets that come together are one to a kernel that collects what its card
+    /// has (GRO): each has its own time.
+    pub fn put(&mut self, mut at: Time, bytes: Vec<u8>) {
+        while let Some(&(next, _)) = self.under_way.keys().find(|(time, _)| at < *time + APART && *time < at + APART) {
+            at = next + APART;
+        }
+        self.number += 1;
+        self.under_way.insert((at, self.number), bytes);
+    }
+
+    /// When the first of them arrives.
+    pub fn next(&self) -> Time {
+        self.under_way.keys().next().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// When the last of them arrives, if there is one.
+    pub fn last(&self) -> Option<Time> {
+        self.under_way.keys().next_back().map(|&(at, _)| at)
+    }
+
+    /// Those due by `now` can be taken.
+    pub fn advance(&mut self, now: Time) {
+        while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= now) {
+            self.due.push_back(first.remove());
+        }
+    }
+
+    /// Takes one that is due.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        self.due.pop_front()
+    }
+}

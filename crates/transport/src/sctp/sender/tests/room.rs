@@ -1,0 +1,41 @@
+//! What is sent again by fast retransmission, its room at the peer and its timer.
+
+use super::*;
+
+/// Section 6.2.1 B and D: with no room at the peer, what is taken for lost makes none, and Linux sends it again only when it is
+/// told of some. RFC 9260 asks for room for new data alone (section 6.1 rule A).
+#[test]
+fn what_is_lost_makes_no_room_at_a_full_peer() {
+    for (semantics, leaves) in [("rfc4960", true), ("linux", false)] {
+        let mut sender = sender(1, &[("semantics", semantics)]);
+        send(&mut sender, &[0; 20]);
+        let mut arrived = Arrived::default();
+        for tsn in [2, 4, 6] {
+            arrived.0.insert(tsn);
+            let mut sack = arrived.sack(0);
+            sack.sack.as_mut().expect("it is one").window = 0;
+            sender.on_sack(at(tsn), &sack);
+        }
+        assert_eq!(sender.paths[0].order.marked.len(), 2, "{semantics}");
+        assert_eq!(sender.peer_window, 0, "{semantics}");
+        assert_eq!(sender.next(at(7), 1468, &mut Packet::default()).is_some(), leaves, "{semantics}");
+    }
+}
+
+/// A SACK that shows the loss of all that is left under way does not stop Linux's T3-rtx (`sctp_check_transmitted` looks before
+/// `sctp_mark_missing`), which the retransmission then does not start anew.
+#[test]
+fn linux_keeps_its_timer_through_a_fast_retransmission() {
+    for (semantics, due) in [("rfc4960", 3003), ("linux", 3000)] {
+        let mut sender = sender(1, &[("semantics", semantics)]);
+        send(&mut sender, &[0; 4]);
+        let mut arrived = Arrived::default();
+        for tsn in 1..=3 {
+            arrived.0.insert(tsn);
+            sender.on_sack(at(tsn), &arrived.sack(0));
+        }
+        assert_eq!(sender.paths[0].flight, 0, "{semantics}");
+        assert!(sender.next(at(3), 1468, &mut Packet::default()).is_some(), "{semantics}");
+        assert_eq!(sender.paths[0].timer, at(due), "{semantics}");
+    }
+}
