@@ -52,10 +52,27 @@ impl Sender {
         }
     }
 
-    /// Whether what the application pushed ends at an octet, or a burst of several segments that leaves for the first time.
+    /// Segment `number` is to be sent again, and with it as many of its run as are lost too and the window lets out.
+    #[cold]
+    pub(super) fn repeat_burst(&mut self, now: Time, number: u64, start: u64) {
+        let Some(bursts) = &self.bursts else { return };
+        if bursts.at == now && bursts.octets.contains(&start) {
+            return;
+        }
+        let run = bursts.buffer.run_end(start);
+        let room = self.allowance().saturating_sub(self.board.pipe()) / self.mss;
+        let lost = (number..).map_while(|number| self.board.get(number)).take_while(|sent| sent.is_pending());
+        let ends = lost.map(|sent| sent.start + u64::from(sent.span)).take_while(|&end| end <= run);
+        let end = ends.take(room.max(1) as usize).last().unwrap_or(start);
+        if let Some(bursts) = &mut self.bursts {
+            (bursts.octets, bursts.at) = (start..end, now);
+        }
+    }
+
+    /// Whether what the application pushed ends at an octet, or a burst of several segments.
     #[inline]
-    pub fn ends_burst(&self, end: u64, new: bool) -> bool {
-        let ends = |octets: &Range<u64>| new && octets.end == end && octets.end - octets.start > self.mss;
+    pub fn ends_burst(&self, end: u64) -> bool {
+        let ends = |octets: &Range<u64>| octets.end == end && octets.end - octets.start > self.mss;
         self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets) || bursts.buffer.is_pushed(end))
     }
 
@@ -147,7 +164,7 @@ impl Sender {
             return run == self.nxt;
         }
         if let (Some(bursts), 1..) = (&mut self.bursts, leaving) {
-            bursts.buffer.take(octets.end);
+            bursts.buffer.take(octets.end, self.probe);
             (bursts.octets, bursts.at) = (octets, now);
             self.make_room(leaving);
         }

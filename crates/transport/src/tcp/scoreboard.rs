@@ -21,6 +21,11 @@ impl Sent {
     pub fn order(&self) -> (Time, u64) {
         (self.at, self.start + u64::from(self.span))
     }
+    /// Whether it is lost and was not sent again.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        self.state.has(Mark::LOST) && !self.state.has(Mark::RESENT)
+    }
 }
 
 /// What is known of a segment in flight.
@@ -516,7 +521,7 @@ impl Scoreboard {
         }
         let mut index = self.next_lost.max(self.base) - self.base;
         while let Some(segment) = self.segments.get(index as usize) {
-            if segment.state.has(Mark::LOST) && !segment.state.has(Mark::RESENT) {
+            if segment.is_pending() {
                 self.next_lost = self.base + index;
                 return Some((self.base + index, *segment));
             }

@@ -128,12 +128,19 @@ impl SendBuffer {
         self.runs[first].end
     }
 
-    /// What lies before `end` leaves as a run of its own; what its run had more keeps PSH (`tso_fragment`).
-    pub fn take(&mut self, end: u64) {
+    /// What lies before `end` leaves as a run of its own; what its run had more keeps PSH (`tso_fragment`). What probes a window
+    /// is pushed (`tcp_write_wakeup`).
+    pub fn take(&mut self, end: u64, probes: bool) {
         let first = self.first_after(end - 1);
         if self.runs.get(first).is_none_or(|run| run.end != end) {
             self.runs.insert(first, Run { end, pushed: false });
         }
+        self.runs[first].pushed |= probes;
+    }
+
+    /// The end of the run that holds this octet.
+    pub fn run_end(&self, octet: u64) -> u64 {
+        self.runs.get(self.first_after(octet)).map_or(octet, |run| run.end)
     }
 
     /// The first run that ends beyond this octet.
@@ -198,12 +205,12 @@ mod tests {
         let goal = 22 * MSS;
         for sent in (0..10).step_by(2) {
             buffer.fill(1, after(sent), u64::MAX, (goal, goal), true);
-            buffer.take(after(sent + 2));
+            buffer.take(after(sent + 2), false);
         }
         buffer.fill(1, after(10), u64::MAX, (goal, goal), false);
         assert_eq!((buffer.written, buffer.memory(1), buffer.size), (after(30), 48_432, 46_080));
 
-        (10..30).step_by(2).for_each(|sent| buffer.take(after(sent + 2)));
+        (10..30).step_by(2).for_each(|sent| buffer.take(after(sent + 2), false));
         buffer.acknowledge(after(10));
         buffer.make_room(after(10), MSS, 20, false);
         assert!(!buffer.resume(), "a third is not free");
@@ -214,7 +221,7 @@ mod tests {
         assert!(buffer.resume());
         for sent in [30, 32] {
             buffer.fill(after(11), after(sent), u64::MAX, (29 * MSS, 29 * MSS), sent == 30);
-            buffer.take(after(32));
+            buffer.take(after(32), false);
         }
         assert_eq!((buffer.written, buffer.memory(after(11))), (after(90), 125_208));
     }
@@ -226,14 +233,14 @@ mod tests {
         let mut buffer = SendBuffer::new(1, MSS);
         let goal = (4 * MSS, 4 * MSS);
         assert!(buffer.fill(1, 1, u64::MAX, goal, true));
-        buffer.take(after(3));
+        buffer.take(after(3), false);
         assert!(!buffer.fill(1, after(3), u64::MAX, goal, true), "more than a run was written since the last push");
         assert_eq!((buffer.written, buffer.grow(after(3), MSS)), (after(7), after(7)));
         buffer.fill(1, after(3), after(9), goal, false);
         assert_eq!((buffer.grow(after(3), MSS), buffer.is_last(after(7))), (after(7), false));
-        buffer.take(after(6));
+        buffer.take(after(6), false);
         assert_eq!(buffer.grow(after(6), 2 * MSS), after(8));
-        buffer.take(after(7));
+        buffer.take(after(7), false);
         assert_eq!((buffer.grow(after(7), MSS), buffer.grow(after(7), 9 * MSS)), (after(8), after(9)));
         assert!(buffer.is_last(after(9)));
     }
@@ -260,7 +267,7 @@ mod tests {
         buffer.fill(after(6), after(6), u64::MAX, (goal, 100 * MSS), false);
         assert_eq!(pushes(&buffer), [after(8), after(10)]);
         assert_eq!(buffer.application, Application::Sleeps);
-        buffer.take(after(7));
+        buffer.take(after(7), false);
         assert_eq!(pushes(&buffer), [after(8), after(10)]);
         assert_eq!(buffer.grow(after(7), 2 * MSS), after(9));
         assert_eq!(pushes(&buffer), [after(9), after(10)]);

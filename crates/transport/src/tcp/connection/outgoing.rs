@@ -160,7 +160,7 @@ impl Connection {
         }
         let end = chunk.start + u64::from(chunk.span);
         // Linux pushes data: no FIN by itself.
-        if (end >= self.tx.end || self.tx.ends_burst(end, chunk.new)) && (length > 0 || self.config.host == Host::Rfc) {
+        if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);

@@ -54,7 +54,7 @@ impl Sender {
 
     /// Octets that may be in the network.
     #[inline]
-    fn allowance(&self) -> u64 {
+    pub(in crate::tcp) fn allowance(&self) -> u64 {
         let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
         // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
         if self.limited_transmit && !self.selective && self.episode == Episode::None {
@@ -92,6 +92,9 @@ impl Sender {
     pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
         if self.rated {
             self.announce(now);
+        }
+        if self.bursts.is_some() {
+            self.repeat_burst(now, number, sent.start);
         }
         self.force = false;
         self.stats.retransmissions += 1;
