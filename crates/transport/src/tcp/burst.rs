@@ -127,6 +127,12 @@ impl Sender {
         let run = bursts.buffer.run(self.nxt, most);
         if !urgent && self.waits(now, opening.min(offered), largest, run) {
             self.window_limited = opening < offered;
+            // The receiver's window is what a run waits for that is larger (tcp_tso_should_defer).
+            if self.window_limited || offered > run.end - self.nxt {
+                self.chronograph.rwnd_limited.end(now);
+            } else {
+                self.chronograph.rwnd_limited.begin(now);
+            }
             return false;
         }
         let octets = self.nxt..run.end.min(self.nxt + most);
