@@ -57,6 +57,11 @@ pub(crate) struct Counts<'a> {
     pub mark_reductions: Option<u64>,
     pub parity_packets: Option<u64>,
     pub messages_abandoned: Option<u64>,
+    /// Of one TCP connection: for how long it had something to do, for how long the receiver's window alone kept it from that,
+    /// and by how many segments it believes the network to reorder.
+    pub busy: Option<Duration>,
+    pub rwnd_limited: Option<Duration>,
+    pub reordering: Option<u64>,
     /// What only a connection over several subflows counts.
     pub multipath: Option<&'a mptcp::Stats>,
     pub rtt: Cow<'a, Histogram>,
@@ -112,7 +117,7 @@ impl<'a> Account<'a> {
                 None => ledger.and_then(|ledger| ledger.established),
             },
             sender: match (sender, ledger) {
-                (Some(sender), _) => Counts::of_machine(&sender.machine),
+                (Some(sender), _) => Counts::of_machine(&sender.machine, world.now, flow.measure.last_event()),
                 (None, Some(ledger)) => Counts::of_guest(ledger),
                 (None, None) => unreachable!("a flow without a machine has a ledger"),
             },
@@ -286,9 +291,12 @@ impl Arrivals {
 }
 
 impl<'a> Counts<'a> {
-    fn of_machine(sender: &'a Machine) -> Counts<'a> {
+    /// What an end of ours counted by `now`; it handled something for the last time at `last_event`.
+    fn of_machine(sender: &'a Machine, now: Time, last_event: Time) -> Counts<'a> {
         match sender {
-            Machine::Tcp(connection) => Counts::of_connection(connection),
+            Machine::Tcp(connection) => {
+                Counts::of_connection(connection, if connection.is_over() { last_event } else { now })
+            }
             Machine::Udp(endpoint) => Counts::of_datagrams(endpoint.sent()),
             Machine::Sctp(end) => Counts::of_association(&end.association),
             Machine::Mptcp(end) => Counts::of_bundle(end),
@@ -302,7 +310,7 @@ impl<'a> Counts<'a> {
         Counts { packets, is_over: true, ..Counts::default() }
     }
 
-    fn of_connection(sender: &'a Connection) -> Counts<'a> {
+    fn of_connection(sender: &'a Connection, end: Time) -> Counts<'a> {
         let stats = sender.stats();
         Counts {
             packets: stats.segments,
@@ -315,12 +323,13 @@ impl<'a> Counts<'a> {
             spurious_retransmissions: Some(stats.spurious_retransmissions),
             spurious_timeouts: Some(stats.spurious_timeouts),
             mark_reductions: Some(stats.mark_reductions),
-            messages_abandoned: None,
-            parity_packets: None,
-            multipath: None,
+            busy: Some(sender.busy_time(end)),
+            rwnd_limited: Some(sender.rwnd_limited(end)),
+            reordering: sender.reordering(),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: (stats.rtt.count() > 0).then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
+            ..Counts::default()
         }
     }
 
@@ -372,12 +381,11 @@ impl<'a> Counts<'a> {
             spurious_retransmissions: Some(end.sum(|stats| stats.spurious_retransmissions)),
             spurious_timeouts: Some(end.sum(|stats| stats.spurious_timeouts)),
             mark_reductions: Some(end.sum(|stats| stats.mark_reductions)),
-            messages_abandoned: None,
-            parity_packets: None,
             multipath: Some(end.connection.stats()),
             srtt: srtts.filter(|_| rtt.count() > 0).min(),
             rtt: Cow::Owned(rtt),
             is_over: end.connection.is_over(),
+            ..Counts::default()
         }
     }
 
@@ -391,16 +399,12 @@ impl<'a> Counts<'a> {
             timeout_retransmissions: Some(sender.sum(|path| path.timeout_retransmissions)),
             timeouts: Some(sender.sum(|path| path.timeouts)),
             recoveries: Some(sender.sum(|path| path.recoveries)),
-            duplicate_acks: None,
             spurious_retransmissions: Some(stats.duplicate_reports),
-            spurious_timeouts: None,
-            mark_reductions: None,
             messages_abandoned: Some(stats.messages_abandoned),
-            parity_packets: None,
-            multipath: None,
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.srtt(),
             is_over: sender.is_over(),
+            ..Counts::default()
         }
     }
 
@@ -414,20 +418,15 @@ impl<'a> Counts<'a> {
         Counts {
             packets: ledger.packets,
             retransmissions: sum(|meter| meter.retransmissions).or(ledger.paths.retransmissions),
-            fast_retransmissions: None,
-            timeout_retransmissions: None,
             timeouts: ledger.info.timeouts.or_else(|| ledger.paths.timeouts()),
-            recoveries: None,
             duplicate_acks: sum(|meter| meter.duplicate_acks),
-            spurious_retransmissions: None,
-            spurious_timeouts: None,
-            mark_reductions: None,
-            messages_abandoned: None,
-            parity_packets: None,
-            multipath: None,
+            busy: ledger.info.busy,
+            rwnd_limited: ledger.info.rwnd_limited,
+            reordering: ledger.info.reordering,
             rtt: Cow::Owned(rtt),
             srtt: ledger.info.srtt().or(ledger.paths.paths.first().and_then(|path| path.srtt)),
             is_over: ledger.written.is_some(),
+            ..Counts::default()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What guests report of their flows, kept in the terms in which our own machines account for theirs.
 
-use crate::measure::SenderState;
+use crate::measure::{Repair, SenderState};
 use crate::meter::TcpMeter;
 use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
@@ -66,11 +66,16 @@ pub(crate) struct TcpInfo {
     flight: u64,
     sent: u64,
     segments: u64,
-    recovering: bool,
+    repair: Repair,
     /// Reductions of the slow-start threshold seen.
     cuts: u64,
     /// Expiries of the retransmission timer; kernels before 6.7 do not say.
     pub timeouts: Option<u64>,
+    /// For how long it had something to do, and for how long the receiver's window alone kept it from that.
+    pub busy: Option<Duration>,
+    pub rwnd_limited: Option<Duration>,
+    /// By how many segments the network is believed to reorder.
+    pub reordering: Option<u64>,
 }
 
 /// The kernel's value of a slow-start threshold that was never set.
@@ -89,12 +94,15 @@ impl TcpInfo {
         self.flight = value("unacked").unwrap_or(0) * mss;
         self.sent = value("bytes_sent").unwrap_or(0).saturating_sub(value("bytes_retrans").unwrap_or(0));
         self.segments = value("segs_out").unwrap_or(0);
-        // TCP_CA_CWR, Recovery and Loss are the states 2, 3 and 4.
-        self.recovering = value("ca_state").is_some_and(|state| state >= 2);
+        let count = |wanted| value(wanted).unwrap_or(0);
+        self.repair = Repair { ca_state: count("ca_state") as u8, lost: count("lost"), sacked: count("sacked") };
         if self.ssthresh.is_some() && self.ssthresh != old && old.is_none_or(|old| self.ssthresh < Some(old)) {
             self.cuts += 1;
         }
         self.timeouts = value("total_rto");
+        self.busy = value("busy_time_us").map(Duration::from_micros);
+        self.rwnd_limited = value("rwnd_limited_us").map(Duration::from_micros);
+        self.reordering = value("reordering");
         true
     }
 }
@@ -209,7 +217,11 @@ impl SenderState for TcpInfo {
         self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
     }
     fn is_repairing(&self) -> bool {
-        self.recovering
+        // TCP_CA_CWR, Recovery and Loss.
+        self.repair.ca_state >= 2
+    }
+    fn repair(&self) -> Option<Repair> {
+        Some(self.repair)
     }
     fn cuts(&self) -> u64 {
         self.cuts
@@ -302,9 +314,15 @@ mod tests {
     #[test]
     fn a_sample_is_in_bytes_and_a_cut_is_a_lower_threshold() {
         let mut info = TcpInfo::default();
-        info.update("cwnd=20 ssthresh=2147483647 mss=1000 srtt_us=50000 unacked=7 ca_state=0");
+        info.update(
+            "cwnd=20 ssthresh=2147483647 mss=1000 srtt_us=50000 unacked=7 ca_state=1 sacked=2 lost=1 reordering=5 \
+             busy_time_us=90000 rwnd_limited_us=20000",
+        );
         assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
+        assert_eq!(info.repair(), Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
+        assert_eq!((info.busy, info.rwnd_limited), (Some(Duration::from_millis(90)), Some(Duration::from_millis(20))));
+        assert_eq!(info.reordering, Some(5));
         assert_eq!(info.srtt(), Some(Duration::from_millis(50)));
         for (threshold, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {
             info.update(&format!("cwnd=14 ssthresh={threshold} mss=1000 ca_state=3"));

@@ -25,6 +25,10 @@ pub(crate) trait SenderState {
     fn flight(&self) -> u64;
     /// How much of the stream was sent at least once.
     fn sent_bytes(&self) -> u64;
+    /// What it does about losses; only TCP says.
+    fn repair(&self) -> Option<Repair> {
+        None
+    }
     /// Over how many paths it sends.
     fn paths(&self) -> usize {
         1
@@ -37,8 +41,19 @@ pub(crate) trait SenderState {
             srtt: self.srtt(),
             latest_rtt: self.latest_rtt(),
             flight: self.flight(),
+            repair: self.repair(),
         }
     }
+}
+
+/// What a TCP does about losses, as `struct tcp_info` tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Repair {
+    /// `tcpi_ca_state`.
+    pub ca_state: u8,
+    /// Segments.
+    pub lost: u64,
+    pub sacked: u64,
 }
 
 /// What a sender shows of one of its paths, in the same units.
@@ -49,6 +64,7 @@ pub(crate) struct PathState {
     pub srtt: Option<Duration>,
     pub latest_rtt: Option<Duration>,
     pub flight: u64,
+    pub repair: Option<Repair>,
 }
 
 impl SenderState for Connection {
@@ -83,6 +99,10 @@ impl SenderState for Connection {
     }
     fn sent_bytes(&self) -> u64 {
         Connection::sent_bytes(self)
+    }
+    fn repair(&self) -> Option<Repair> {
+        let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
+        Some(Repair { ca_state: self.ca_state() as u8, lost, sacked })
     }
 }
 

@@ -231,6 +231,7 @@ impl SenderState for Association {
         PathState {
             cwnd: path.cwnd(),
             ssthresh: Some(path.ssthresh()).filter(|&threshold| threshold < u64::MAX),
+            repair: None,
             srtt: known(path.rtt().srtt()),
             latest_rtt: known(path.rtt().latest()),
             flight: path.flight(),

@@ -153,6 +153,6 @@ impl SenderState for Connection {
     fn path(&self, number: usize) -> PathState {
         let path = Connection::paths(self).nth(number).expect("a path that was used");
         let PathView { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = path;
-        PathState { cwnd, ssthresh, srtt, latest_rtt, flight }
+        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, repair: None }
     }
 }

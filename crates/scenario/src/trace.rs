@@ -17,7 +17,7 @@ pub(crate) const QUEUE: usize = NOTIFICATIONS - 1;
 const VISIT: usize = QUEUE - 3;
 const FLOW_MEASURES: usize = VISIT;
 /// Those before it are of each path of a flow, the others of all of them together.
-const PATH_MEASURES: usize = 5;
+const PATH_MEASURES: usize = 8;
 
 /// How often queues are looked at when no interval is asked for.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
@@ -219,7 +219,10 @@ fn value(measure: usize, path: usize, sender: &impl SenderState) -> f64 {
         2 => sender.path(path).srtt.map_or(f64::NAN, Duration::as_secs),
         3 => sender.path(path).latest_rtt.map_or(f64::NAN, Duration::as_secs),
         4 => sender.path(path).flight as f64,
-        5 => sender.sent_bytes() as f64,
+        5 => sender.path(path).repair.map_or(f64::NAN, |repair| f64::from(repair.ca_state)),
+        6 => sender.path(path).repair.map_or(f64::NAN, |repair| repair.lost as f64),
+        7 => sender.path(path).repair.map_or(f64::NAN, |repair| repair.sacked as f64),
+        8 => sender.sent_bytes() as f64,
         // FIN takes a place in the flight that no byte has.
         _ => sender.sent_bytes().saturating_sub(sender.flight()) as f64,
     }

@@ -194,6 +194,10 @@ impl Counts<'_> {
         ] {
             add(own, theirs);
         }
+        for (own, theirs) in [(&mut self.busy, other.busy), (&mut self.rwnd_limited, other.rwnd_limited)] {
+            *own = own.zip(theirs).map(|(own, theirs)| own + theirs);
+        }
+        self.reordering = self.reordering.max(other.reordering);
         self.multipath = None;
         let mut rtt: Histogram = self.rtt.clone().into_owned();
         rtt.merge(&other.rtt);

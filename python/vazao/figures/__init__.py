@@ -180,6 +180,7 @@ TRACES = {
     "cwnd": ("Congestion window", "B"), "ssthresh": ("Slow-start threshold", "B"), "flight": ("Bytes in flight", "B"),
     "sequence": ("Sequence number", "B"), "delivered": ("Delivered", "B"), "queue": ("Queue", "B"),
     "srtt": ("Smoothed round-trip time", "s"), "rtt": ("Round-trip time", "s"),
+    "ca_state": ("Recovery's state", ""), "lost": ("Segments presumed lost", ""), "sacked": ("Segments SACKed", ""),
 }  # fmt: skip
 """What a sampled measure is called, and its unit."""
 

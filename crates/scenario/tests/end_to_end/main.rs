@@ -10,6 +10,7 @@ mod determinism;
 mod ecn;
 mod endings;
 mod impairments;
+mod info;
 mod lab;
 mod losses;
 mod middleboxes;

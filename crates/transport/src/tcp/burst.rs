@@ -154,6 +154,12 @@ impl Sender {
         let run = bursts.buffer.grow(self.nxt, most);
         if !urgent && self.waits(now, opening.min(offered), largest, run) {
             self.window_limited = opening < offered;
+            // The receiver's window is what a run waits for that is larger (tcp_tso_should_defer).
+            if self.window_limited || offered > run - self.nxt {
+                self.chronograph.rwnd_limited.end(now);
+            } else {
+                self.chronograph.rwnd_limited.begin(now);
+            }
             return false;
         }
         let leaving = self.admitted(run - self.nxt, most, offered);
@@ -161,6 +167,9 @@ impl Sender {
         if leaving == 0 && offered < self.mss {
             self.window_limited = false;
             self.persist(now);
+            if run > self.nxt {
+                self.chronograph.rwnd_limited.begin(now);
+            }
             return run == self.nxt;
         }
         if let (Some(bursts), 1..) = (&mut self.bursts, leaving) {

@@ -1,12 +1,14 @@
 //! TCP (RFC 9293) as a machine: hand it segments and timeouts, ask it what to send and when to wake it.
 
 mod burst;
+mod chronograph;
 mod clock;
 mod config;
 mod connection;
 mod cwv;
 mod ecn;
 mod fast_open;
+mod news;
 mod pacing;
 mod parameters;
 mod rack;
@@ -25,7 +27,7 @@ mod undo;
 
 pub use config::{Bursting, Config, ControlFactory, Counting, Host, Pacing, SackProfile};
 pub(crate) use connection::timestamp;
-pub use connection::{Connection, Failure, State};
+pub use connection::{CaState, Connection, Failure, State};
 pub use cwv::Validation;
 pub use fast_open::{Cookie, CookieOption, Cookies};
 pub use parameters::PARAMETERS;

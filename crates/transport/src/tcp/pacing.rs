@@ -49,6 +49,12 @@ impl Sender {
         let held = !paced.pacer.is_open(now);
         let waiting = self.board.has_pending() || self.nxt < self.finish();
         self.release = if held && waiting { paced.pacer.release() } else { Time::NEVER };
+        if held {
+            self.chronograph.rwnd_limited.end(now);
+            if waiting {
+                self.chronograph.busy.begin(now);
+            }
+        }
         held
     }
 

@@ -1,7 +1,8 @@
 //! Losses told by time: RACK (RFC 8985 section 6).
 
+use super::news::News;
 use super::recovery::DUP_THRESHOLD;
-use super::scoreboard::{Mark, News, Scoreboard, Sent};
+use super::scoreboard::{Mark, Scoreboard, Sent};
 use crate::RttEstimator;
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
@@ -19,6 +20,9 @@ pub(crate) struct Rack {
     rtt: Duration,
     /// RACK.reordering_seen.
     reordering: bool,
+    /// By how many segments the network reorders at most (tcp_sock.reordering in Linux). Nothing goes by it: RACK waits for
+    /// a time.
+    degree: u64,
     /// RACK.reo_wnd_mult: quarters of the least round-trip time that the reordering window spans.
     quarters: u64,
     /// RACK.reo_wnd_persist: recoveries for which it stays so wide.
@@ -34,12 +38,15 @@ pub(crate) struct Rack {
 impl Rack {
     /// Recoveries for which a reordering window stays wide that a D-SACK widened.
     const PERSIST: u32 = 16;
+    /// Linux's net.ipv4.tcp_max_reordering.
+    const MOST_REORDERING: u64 = 300;
 
     pub fn new() -> Self {
         Rack {
             newest: (Time::ZERO, 0),
             rtt: Duration::ZERO,
             reordering: false,
+            degree: u64::from(DUP_THRESHOLD),
             quarters: 1,
             persist: 0,
             widened: 0,
@@ -96,6 +103,16 @@ impl Rack {
     /// A segment that had been sent again arrived the first time, late.
     pub fn on_reordering(&mut self) {
         self.reordering = true;
+    }
+
+    /// By how many segments the network is believed to reorder at most.
+    pub fn degree(&self) -> u64 {
+        self.degree
+    }
+
+    /// A segment came when octets up to `lateness` beyond its first one had arrived.
+    pub fn on_lateness(&mut self, lateness: u64, mss: u64) {
+        self.degree = self.degree.max(lateness.div_ceil(mss).min(Self::MOST_REORDERING));
     }
 
     /// What was judged to be lost was not: every segment is judged again, those that were sent again by their last copy.

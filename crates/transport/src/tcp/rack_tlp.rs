@@ -39,6 +39,9 @@ impl Sender {
         let Some(modern) = &mut self.modern else { return };
         if let Some(news) = self.board.news() {
             modern.rack.on_arrivals(now, news, self.rtt.min());
+            if let Some(lateness) = self.board.lateness(self.una) {
+                modern.rack.on_lateness(lateness, self.mss);
+            }
             self.board.forget_news(self.una);
             if let (Some(rtt), true) = (self.advanced.take(), self.lenient) {
                 modern.rack.on_advance(rtt);

@@ -1,5 +1,6 @@
 //! What was sent and not yet acknowledged, segment by segment, and what is known of each.
 
+use super::news::News;
 use super::rate::Rates;
 use crate::RangeSet;
 use std::collections::VecDeque;
@@ -69,39 +70,6 @@ pub(crate) struct Acked {
     pub sacked: u64,
     /// Whether something among them had been resent, and not been SACKed since.
     pub resent: bool,
-}
-
-/// What has arrived since it was last forgotten, as RACK wants to know it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct News {
-    /// Of the segments sent once, and of those sent again, the one sent last: when, and its end.
-    pub once: Option<(Time, u64)>,
-    pub again: Option<(Time, u64)>,
-    /// A segment that was sent once came later than one that was sent after it.
-    pub reordered: bool,
-    /// When the first of those newly SACKed and sent once had left.
-    pub first: Option<Time>,
-    /// One beyond the highest octet that had arrived when it was last forgotten (RACK.fack).
-    highest: u64,
-}
-
-impl News {
-    fn note(&mut self, sent: &Sent) {
-        if sent.state.has(Mark::AMBIGUOUS) {
-            self.again = self.again.max(Some(sent.order()));
-        } else {
-            self.note_row(sent, sent);
-        }
-    }
-
-    /// Segments have arrived that were sent once and one after the other.
-    #[inline]
-    fn note_row(&mut self, first: &Sent, last: &Sent) {
-        self.reordered |= first.start < self.highest;
-        if self.once.is_none_or(|sent| sent < last.order()) {
-            self.once = Some(last.order());
-        }
-    }
 }
 
 /// All segments between the first unacknowledged octet and the next to send, in order.
@@ -181,6 +149,14 @@ impl Scoreboard {
     pub fn has_lost(&self) -> bool {
         self.lost > 0
     }
+    /// Octets lost that have not arrived yet, resent or not.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// Whether all in flight was sent once, and nothing of it is known to be lost or to have arrived out of order.
+    pub fn is_orderly(&self) -> bool {
+        self.sacked == 0 && self.lost == 0 && !self.is_repairing()
+    }
     /// Octets SACKed.
     #[inline]
     pub fn sacked(&self) -> u64 {
@@ -258,10 +234,33 @@ impl Scoreboard {
         self.news.as_deref()
     }
 
+    /// Octets `start..end`, which were sent again, have arrived twice: the first copy was late, if they were not known to
+    /// have arrived by an acknowledgement of all before them (tcp_sacktag_one in Linux).
+    pub fn note_both(&mut self, start: u64, end: u64) {
+        if let Some(news) = &mut self.news
+            && self.ranges.contains(start, end)
+        {
+            news.lowest = news.lowest.min(start);
+        }
+    }
+
+    /// Where something came late: how far beyond its first octet others had arrived, with everything before `una`
+    /// acknowledged (tcp_check_sack_reordering in Linux).
+    #[inline]
+    pub fn lateness(&self, una: u64) -> Option<u64> {
+        let lowest = self.news.as_ref().map(|news| news.lowest).filter(|&lowest| lowest < u64::MAX)?;
+        Some(self.highest(una).saturating_sub(lowest))
+    }
+
+    /// One beyond the highest octet that has arrived.
+    pub fn highest(&self, una: u64) -> u64 {
+        self.ranges.end().max(una)
+    }
+
     /// Forgets the news, with everything before `una` acknowledged.
     #[inline]
     pub fn forget_news(&mut self, una: u64) {
-        let highest = self.ranges.end().max(una);
+        let highest = self.highest(una);
         if let Some(news) = &mut self.news {
             **news = News { highest, ..News::default() };
         }

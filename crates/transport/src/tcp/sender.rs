@@ -5,6 +5,7 @@ mod outgoing;
 mod timer;
 
 use super::burst::Bursts;
+use super::chronograph::Chronograph;
 use super::clock::Clock;
 use super::config::{Config, Counting, Host, SackProfile};
 use super::cwv::{PipeAck, Usage, Validation};
@@ -111,6 +112,8 @@ pub(crate) struct Sender {
     credit: u64,
     /// Set when the congestion window alone kept data back.
     pub(super) window_limited: bool,
+    /// For how long the receiver's window alone did, and for how long there was anything to do.
+    pub chronograph: Chronograph,
     /// What becomes of a window that is not used, and the initial one.
     pub(super) validation: Validation,
     pub(super) initial: u64,
@@ -209,6 +212,7 @@ impl Sender {
             duplicates: 0,
             credit: 0,
             window_limited: false,
+            chronograph: Chronograph::default(),
             validation: config.cwv,
             pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
             quiet: Time::NEVER,
@@ -250,6 +254,14 @@ impl Sender {
     }
     pub fn is_repairing(&self) -> bool {
         self.episode != Episode::None
+    }
+    /// Without SACK: segments for which duplicate acknowledgements stand.
+    pub fn stands_for(&self) -> u64 {
+        match self.episode {
+            _ if self.selective => 0,
+            Episode::Fast { .. } => self.credit / self.mss,
+            _ => u64::from(self.duplicates),
+        }
     }
 
     /// The receiver's window is now `window` from `offset` on, which may be less than it was: then it has taken back what it
@@ -431,6 +443,9 @@ impl Sender {
         }
         self.expiries = 0;
         if self.board.outstanding() == 0 {
+            if self.una == self.finish() {
+                self.chronograph.busy.end(now);
+            }
             self.timer = Time::NEVER;
             self.quiet = acked.last_sent.unwrap_or(now);
         } else if restart_timer {

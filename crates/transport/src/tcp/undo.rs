@@ -139,6 +139,15 @@ impl Sender {
         let undo = &mut self.undo;
         let reported = std::mem::take(&mut undo.news) && undo.all_reported();
         let original = undo.is_of_original(now, ack.echo_rtt);
+        if original
+            && advanced
+            && was.is_fast()
+            && self.una < was.recover()
+            && let Some(modern) = &mut self.modern
+        {
+            // A hole was filled by what was late, not by what was sent again (tcp_try_undo_partial in Linux).
+            modern.rack.on_lateness(self.board.highest(self.una) - before, self.mss);
+        }
         let late = undo.detects.undo
             && match was {
                 Episode::None => reported,
@@ -210,7 +219,10 @@ impl Sender {
     /// The peer reports octets as arrived twice (RFC 2883).
     pub fn on_duplicate_report(&mut self, start: u64, end: u64) {
         self.stats.duplicate_reports += 1;
-        self.stats.spurious_retransmissions += u64::from(self.undo.on_report(start, end));
+        if self.undo.on_report(start, end) {
+            self.stats.spurious_retransmissions += 1;
+            self.board.note_both(start, end);
+        }
     }
 
     /// Tells the congestion control of a loss or a timeout, and remembers it as one that may prove needless.

@@ -88,6 +88,23 @@ fn a_connection_outlives_its_only_subflow() {
     assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.failure()), [Some(Failure::Reset); 2]);
 }
 
+/// The same where the server has heard no DSS: its client, which may join since it has had one from the server, comes back
+/// (RFC 8684 section 3.1 on who may join, section 3.3.3 on how long an end without subflows is kept).
+#[test]
+fn a_server_that_has_heard_of_no_data_outlives_its_only_subflow() {
+    // The server's first data reaches the client after two round trips, at 40 ms; no answer of the client's reaches the server.
+    let path = Weather { resets: std::iter::once(40..50).collect(), ..Weather::fair(10) };
+    let settings = Config { reestablish: Some(Duration::from_millis(100)), ..round_robin() };
+    for request in [0, 1_000] {
+        let client = (settings.clone(), Application { closes_second: true, ..Application::sends(request) });
+        let server = (settings.clone(), Application::sends(MEGABYTES));
+        let mut lab = Lab::between(client, server, (pairs(1), vec![path.clone()]), 1);
+        lab.run(60);
+        lab.assert_complete();
+        assert_eq!(lab.ends[1].mptcp.stats().died, 1, "a request of {request} bytes");
+    }
+}
+
 /// Section 3.3.8: a backup carries data only when nothing else can.
 #[test]
 fn a_backup_waits() {

@@ -58,6 +58,22 @@ fn data_goes_with_the_syn() {
     assert_eq!((t.tcp.acknowledged_bytes(), t.tcp.stats().bytes), (980, 1500));
 }
 
+/// Linux's tcp_send_syn_data: who has sent data is busy with it, though there is no connection yet; whether the server takes
+/// it or not.
+#[test]
+fn data_with_the_syn_is_work() {
+    for (taken, busy) in [(501, 100), (1, 150)] {
+        let mut t = client(&cookies(true));
+        t.writes(500);
+        t.wait(100);
+        t.gets(&format!("SYN 0:1 ack {taken} mss 1000"));
+        t.wait(50);
+        t.gets("1:1 ack 501");
+        t.wait(50);
+        assert_eq!(t.tcp.busy_time(t.now), Duration::from_millis(busy), "up to {taken}");
+    }
+}
+
 /// The server's application has the data at once and may answer before the handshake is over.
 #[test]
 fn the_server_answers_at_once() {

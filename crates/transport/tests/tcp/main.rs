@@ -9,6 +9,7 @@ mod ecn;
 mod fast_open;
 mod flow_control;
 mod handshake;
+mod info;
 mod lab;
 mod linux;
 mod pacing;

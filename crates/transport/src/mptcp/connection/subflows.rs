@@ -158,7 +158,7 @@ impl Connection {
         }
         self.stats.died += 1;
         let alive = self.subflows.iter().any(|subflow| !subflow.is_gone());
-        if !alive && (self.mode == Mode::Fallback || !self.confirmed) {
+        if !alive && (self.mode == Mode::Fallback || !self.can_be_joined()) {
             return self.fail(failure.unwrap_or(Failure::Reset));
         }
         self.reinject(number, true);
@@ -169,6 +169,15 @@ impl Connection {
             self.linger_at = self.linger_at.min(now + LINGER);
         } else if !alive {
             self.give_up(failure.unwrap_or(Failure::Reset));
+        }
+    }
+
+    /// Whether there may be another subflow. A client opens none before it has heard a DSS (RFC 8684 section 3.1). Its server
+    /// cannot tell when it has, and admits one as soon as it has the client's key.
+    fn can_be_joined(&self) -> bool {
+        match self.role {
+            Role::Client => self.confirmed,
+            Role::Server => self.peer_key.is_some(),
         }
     }
 

@@ -139,11 +139,11 @@ impl Connection {
         let mss = u64::from(own.min(peer.max(64)) - config.multipath[0]);
         let written = (self.tx.end, self.tx.fin);
         let stats = std::mem::take(&mut self.tx.stats);
-        let timer = self.tx.timer;
+        let (timer, chronograph) = (self.tx.timer, self.tx.chronograph);
         self.tx = Sender::new(config, mss, u64::from(self.iss), sack, self.tx.rtt);
         (self.tx.end, self.tx.fin) = written;
         self.tx.stats = stats;
-        self.tx.timer = timer;
+        (self.tx.timer, self.tx.chronograph) = (timer, chronograph);
         self.tx.marks = Marks::new(ecn);
         self.echo = Echo::new(ecn, self.tx.control.wants_marks());
         let full = full_segment(config);

@@ -1,6 +1,7 @@
 //! One end of a TCP connection: RFC 9293's state machine around a [`Sender`] and a [`Receiver`].
 
 mod incoming;
+mod info;
 mod outgoing;
 mod subflow;
 
@@ -12,6 +13,7 @@ use crate::tcp::segment::TIMESTAMPS_BYTES;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
 use crate::{RtoRule, RttEstimator, Stream};
+pub use info::CaState;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

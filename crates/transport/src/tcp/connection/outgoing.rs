@@ -147,6 +147,9 @@ impl Connection {
         let room = mss.saturating_sub(u64::from(options));
         let length = (self.tx.end - 1).min(room) as u16;
         fast.sent = Some(length);
+        if length > 0 {
+            self.tx.chronograph.busy.begin(now);
+        }
         self.tx.stats.bytes += u64::from(length);
         length
     }

@@ -18,8 +18,11 @@ impl Sender {
         }
         if self.board.outstanding() == 0 && self.nxt == self.finish() {
             self.window_limited = false;
+            self.chronograph.rwnd_limited.end(now);
+            self.chronograph.busy.end(now);
             return None; // As a receiver's sender is all the time.
         }
+        self.chronograph.busy.begin(now);
         let allowed = self.allowance();
         if self.board.has_pending() {
             return self.next_lost(now, allowed);
@@ -66,16 +69,22 @@ impl Sender {
     #[cold]
     fn next_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         if let Some(end) = self.undo.tests_up_to() {
-            return if self.nxt < end { self.next_new(now, allowed) } else { None };
+            if self.nxt < end {
+                return self.next_new(now, allowed);
+            }
+            self.chronograph.rwnd_limited.end(now);
+            return None;
         }
         let (number, sent) = self.board.next_lost()?;
         if !self.may_resend(number, &sent) {
             self.window_limited = false;
+            self.chronograph.rwnd_limited.begin(now);
             return None;
         }
         let pipe = self.board.pipe();
         if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
             self.window_limited = true;
+            self.chronograph.rwnd_limited.end(now);
             return None;
         }
         Some(self.resend(number, sent, now))
@@ -131,6 +140,7 @@ impl Sender {
         let fin = self.fin && self.nxt + data == self.end;
         if data == 0 && !fin {
             self.window_limited = false;
+            self.chronograph.rwnd_limited.end(now);
             return None;
         }
         let mut span = data + u64::from(fin);
@@ -140,6 +150,7 @@ impl Sender {
         }
         if pipe + data > allowed && pipe > 0 {
             self.window_limited = true;
+            self.chronograph.rwnd_limited.end(now);
             return None;
         }
         let room = self.edge.saturating_sub(self.nxt);
@@ -148,6 +159,7 @@ impl Sender {
             // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window, unless
             // a probe is due.
             if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
+                self.chronograph.rwnd_limited.begin(now);
                 self.persist(now);
                 return None;
             }

@@ -1,0 +1,91 @@
+"""What a sender tells of itself (`struct tcp_info`): ours beside the kernel's own, in the same scenario.
+
+A kernel is built once by `vazao kernel build`; without one these tests are skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from vazao import kernel
+from vazao.loading import load
+from vazao.result import Result, run_scenario
+
+pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
+
+TEXT = """
+trace = ["ca_state", "lost", "sacked"]
+[network]
+topology = "point-to-point"
+link = { rate = "10 Mbps", delay = "20 ms", queue = "60 packets", forward = { WIRE } }
+[[flow]]
+app = { APP }
+transport = { kind = "tcp", cc = "cubic", STACK }
+"""
+
+OURS = 'slow_start = "hystart", host = "linux", bursts = "deferred"'
+LINUX = 'stack = "linux"'
+FILE = 'kind = "upload", size = "10 MB"'
+
+TICK_S = 0.01
+"""Guests' kernels count at 100 Hz."""
+
+
+def both(app: str, wire: str = "") -> list[Result]:
+    """Ours, then Linux."""
+    text = TEXT.replace("WIRE", wire).replace("APP", app)
+    return [run_scenario(load(text.replace("STACK", stack))) for stack in (OURS, LINUX)]
+
+
+def row(result: Result) -> dict[str, Any]:
+    return result.flows.row(0, named=True)
+
+
+def mean(result: Result, measure: str) -> float:
+    """Of a traced measure over time: each value holds until the next."""
+    seen = result.samples.filter(pl.col("measure") == measure)
+    spans = seen["time_s"].diff().drop_nulls()
+    return float((seen["value"].head(-1) * spans).sum() / spans.sum())
+
+
+@pytest.mark.parametrize("kind", ["upload", "download"])
+def test_a_slow_reader_limits_both_alike(kind: str) -> None:
+    """Of 8 s the sender waits for all but what fills the receiver's first buffer, and for what its last one holds.
+    How much data that is the kernel reckons otherwise."""
+    ours, linux = map(row, both(f'kind = "{kind}", size = "2 MB", read_rate = "2 Mbps"'))
+    for column in "rwnd_limited_s", "busy_s":
+        assert ours[column] == pytest.approx(linux[column], rel=0.03), column
+    for one in ours, linux:
+        assert 0.8 * 8 < one["rwnd_limited_s"] < one["busy_s"] < one["completion_s"]
+
+
+def test_a_transfer_with_losses_tells_the_same() -> None:
+    """Every packet that is lost here is sent again once by both, so that there is one story to tell."""
+    ours, linux = both(FILE, "loss = { kind = 'list', packets = [100, 1000, 1001, 1002, 3000, 5000, 5010] }")
+    one, other = row(ours), row(linux)
+    assert one["retransmissions"] == other["retransmissions"] == 7
+    assert one["busy_s"] == pytest.approx(other["busy_s"], abs=2 * TICK_S)
+    assert one["rwnd_limited_s"] == other["rwnd_limited_s"] == 0
+    assert one["reordering"] == other["reordering"] == 3
+    states = [set(result.samples.filter(pl.col("measure") == "ca_state")["value"]) for result in (ours, linux)]
+    assert states[0] == {0, 1, 3}
+    assert states[1] <= {0, 1, 3}, "a sample may miss a moment of disorder"
+    # The kernel is looked at every 10 ms; a round trip takes 40 ms and, with what waits in the queue, up to 112 ms.
+    for measure in "ca_state", "lost", "sacked":
+        assert mean(ours, measure) == pytest.approx(mean(linux, measure), rel=0.1), measure
+
+
+def test_reordering_is_seen_alike() -> None:
+    """What twelve packets overtake is thirteen segments behind the highest that has come, itself counted."""
+    rows = [row(result) for result in both(FILE, "reorder = { probability = 0.002, gap = 12 }")]
+    assert [one["reordering"] for one in rows] == [13, 13]
+
+
+def test_what_only_tcp_tells_is_missing_elsewhere() -> None:
+    guest = TEXT.replace("WIRE", "").replace("APP", FILE.replace("10 MB", "1 MB"))
+    for kind in "mptcp", "sctp":
+        told = row(run_scenario(load(guest.replace('"tcp", cc = "cubic"', f'"{kind}"').replace("STACK", LINUX))))
+        assert [told[name] for name in ("busy_s", "rwnd_limited_s", "reordering")] == [None] * 3, kind
