@@ -140,6 +140,10 @@ impl Config {
     pub fn least_threshold(&self) -> u64 {
         self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
     }
+    /// Section 9.2: how long a shutdown takes at most, from its first SHUTDOWN on (T5-shutdown-guard).
+    pub fn shutdown_guard(&self) -> Duration {
+        self.rto[2] * 5
+    }
     /// Linux's own ways (net/sctp of version 4.18, and of its author's changes for CMT where those touch them):
     /// - T3-rtx of a path restarts when the cumulative TSN passes a chunk of it, not when a gap report has its earliest;
     /// - nothing new leaves by any path while anything waits to be sent again;
@@ -155,7 +159,8 @@ impl Config {
     /// - when T3-rtx expires one packet leaves, whatever other paths' windows admit (`sctp_retransmit`);
     /// - in I-DATA the fragments behind a message's first are numbered from 0 (`sctp_chunk_assign_mid`), from 1 in RFC 8260
     ///   section 2.1: no message of several fragments arrives where the two meet;
-    /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`).
+    /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`);
+    /// - T5-shutdown-guard does not count in SHUTDOWN-ACK-SENT (`sctp_sf_timer_ignore`).
     pub fn is_linux(&self) -> bool {
         self.semantics == Semantics::Linux
     }

@@ -159,6 +159,9 @@ impl Association {
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
                 self.peer_shut = true;
+                if self.config.is_linux() {
+                    self.guard = Time::NEVER;
+                }
                 self.send(path, Control::ShutdownAck);
                 self.start_timer(now);
             }
