@@ -67,6 +67,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// How long a SACK may wait.
     pub sack_delay: Duration,
+    /// Whether the first one may, too.
+    pub delayed_first_sack: bool,
     /// Initial window in bytes; `None`: RFC 9260 section 7.2.1's.
     pub initial_window: Option<u64>,
     /// Initial slow-start threshold in bytes; `None`: the peer's receive buffer.
@@ -150,8 +152,7 @@ impl Config {
     /// - fast recovery stops growth in slow start only, and lasts until all that the association had sent is acknowledged;
     /// - split fast retransmit reports what is below the highest TSN newly acknowledged on any path, if one on its own was;
     /// - what is acknowledged while it waits to be sent again lets no window grow;
-    /// - a SACK has 16 gap ack blocks at most, and the first packet with data is answered at once (`peer.sack_needed`), but
-    ///   what fills the last gap is not (`sctp_gen_sack`); a SACK tells of the room that there is before the application
+    /// - a SACK has 16 gap ack blocks at most, and what fills the last gap is not answered at once (`sctp_gen_sack`); a SACK tells of the room that there is before the application
     ///   reads what it answers, and another one when that has made much of it (`sctp_peer_needs_update`);
     /// - each message that is written is an occasion for a burst (`sctp_outq_flush`);
     /// - what is sent again, too, needs room at the peer (`sctp_packet_can_append_data`), and a fast retransmission may go
