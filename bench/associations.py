@@ -26,6 +26,9 @@ NS2: Settings = {
     "missing_reports": 3,
     # SendMuch begins at the destination after the one it sent to last.
     "path_choice": "round-robin",
+    # SctpCMTAgent::ProcessChunk, unlike SctpAgent's, makes no exception of TSN 1. usrsctp (send_sack in sctp_init_asoc)
+    # and Linux (sack_needed in sctp_association_init) do.
+    "delayed_first_sack": True,
     "receive_buffer": "64 MB",
 }
 NS2_POLICIES = {

@@ -34,6 +34,16 @@ def chunks(capture: Path) -> list[tuple[float, list[str]]]:
     return [(float(time) - float(lines[0][0]), tsns.split(",")) for time, tsns in lines]
 
 
+def packets(capture: Path) -> list[tuple[float, str, list[int]]]:
+    """When each packet passed, counted from the first, who sent it, and the types of its chunks."""
+    fields = ["frame.time_epoch", "ip.src", "sctp.chunk_type"]
+    command = ["tshark", "-r", str(capture), "-Y", "sctp", "-T", "fields", *(f"-e{field}" for field in fields)]
+    text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    lines = [line.split("\t") for line in text.splitlines()]
+    start = float(lines[0][0])
+    return [(float(time) - start, sender, list(map(int, types.split(",")))) for time, sender, types in lines]
+
+
 MANY = [100, 103, 104, 110, 112, 120, 124, 260, 300, 400, 401, 402, 403, 404, 500]
 
 
@@ -111,3 +121,21 @@ def test_linux_numbers_fragments_of_its_own(semantics: str, arrives: bool) -> No
     )
     row = vz.run(vz.point_to_point(vz.link("10 Mbps", "15 ms")), [flow], until="5 s").flows.row(0, named=True)
     assert row["completed"] is arrives
+
+
+@pytest.mark.parametrize("settings", [OURS, {"stack": "linux"}])
+def test_a_shutdown_that_is_not_answered_is_given_up(settings: dict[str, Any], tmp_path: Path) -> None:
+    """T5-shutdown-guard, five times RTO.Max, is over before the last SHUTDOWN of ten: an ABORT (type 6) follows. The
+    kernel's timer of five minutes is up to four seconds late."""
+    # When all is acknowledged.
+    link = vz.link("1 Mbps", "25 ms", queue="2 bdp", outages=[{"at": "0.25 s", "for": "3000 s", "kind": "loss"}])
+    message = {} if "stack" in settings else {"message": "1452 B"}
+    flow = vz.flow(vz.upload("10000 B", **message), vz.sctp(**settings))
+    result = vz.run(vz.point_to_point(link), [flow], until="1000 s", pcap=tmp_path)
+    assert result.flows.row(0, named=True)["failure"] is not None
+    sent = [packet for packet in packets(tmp_path / "a.1.pcapng") if packet[1] == "10.0.0.1"]
+    shutdowns = [time for time, _, types in sent if types == [7]]
+    assert 5 < len(shutdowns) < 11
+    time, _, types = sent[-1]
+    assert types == [6]
+    assert 300 <= time - shutdowns[0] < 305

@@ -67,6 +67,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// How long a SACK may wait.
     pub sack_delay: Duration,
+    /// Whether the first one may, too.
+    pub delayed_first_sack: bool,
     /// Initial window in bytes; `None`: RFC 9260 section 7.2.1's.
     pub initial_window: Option<u64>,
     /// Initial slow-start threshold in bytes; `None`: the peer's receive buffer.
@@ -140,14 +142,17 @@ impl Config {
     pub fn least_threshold(&self) -> u64 {
         self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
     }
+    /// Section 9.2: how long a shutdown takes at most, from its first SHUTDOWN on (T5-shutdown-guard).
+    pub fn shutdown_guard(&self) -> Duration {
+        self.rto[2] * 5
+    }
     /// Linux's own ways (net/sctp of version 4.18, and of its author's changes for CMT where those touch them):
     /// - T3-rtx of a path restarts when the cumulative TSN passes a chunk of it, not when a gap report has its earliest;
     /// - nothing new leaves by any path while anything waits to be sent again;
     /// - fast recovery stops growth in slow start only, and lasts until all that the association had sent is acknowledged;
     /// - split fast retransmit reports what is below the highest TSN newly acknowledged on any path, if one on its own was;
     /// - what is acknowledged while it waits to be sent again lets no window grow;
-    /// - a SACK has 16 gap ack blocks at most, and the first packet with data is answered at once (`peer.sack_needed`), but
-    ///   what fills the last gap is not (`sctp_gen_sack`); a SACK tells of the room that there is before the application
+    /// - a SACK has 16 gap ack blocks at most, and what fills the last gap is not answered at once (`sctp_gen_sack`); a SACK tells of the room that there is before the application
     ///   reads what it answers, and another one when that has made much of it (`sctp_peer_needs_update`);
     /// - each message that is written is an occasion for a burst (`sctp_outq_flush`);
     /// - what is sent again, too, needs room at the peer (`sctp_packet_can_append_data`), and a fast retransmission may go
@@ -155,7 +160,8 @@ impl Config {
     /// - when T3-rtx expires one packet leaves, whatever other paths' windows admit (`sctp_retransmit`);
     /// - in I-DATA the fragments behind a message's first are numbered from 0 (`sctp_chunk_assign_mid`), from 1 in RFC 8260
     ///   section 2.1: no message of several fragments arrives where the two meet;
-    /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`).
+    /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`);
+    /// - T5-shutdown-guard does not count in SHUTDOWN-ACK-SENT (`sctp_sf_timer_ignore`).
     pub fn is_linux(&self) -> bool {
         self.semantics == Semantics::Linux
     }

@@ -139,6 +139,12 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("delayed_sack", Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once"),
     Parameter::new("delayed_sack_timeout", ANY, "200 ms", "how long a SACK waits for a second packet"),
     Parameter::new(
+        "delayed_first_sack",
+        Kind::Flag,
+        "false",
+        "let an association's first SACK wait as others do, which RFC 9260 section 5.1 forbids and ns-2 does with CMT",
+    ),
+    Parameter::new(
         "initial_window",
         Kind::Size(1, u64::MAX),
         "",
@@ -272,6 +278,7 @@ impl Config {
             path_choice: find(&PathChoice::ALL, parameters.text("path_choice")),
             sack_frequency: parameters.integer("delayed_sack") as u32,
             sack_delay: duration("delayed_sack_timeout"),
+            delayed_first_sack: parameters.flag("delayed_first_sack"),
             initial_window: parameters.size("initial_window"),
             initial_ssthresh: parameters.size("initial_ssthresh"),
             rto: [initial_rto, duration("min_rto"), duration("max_rto")],

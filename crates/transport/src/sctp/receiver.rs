@@ -29,6 +29,8 @@ pub(super) struct Receiver {
     above: RangeSet,
     inbound: Inbound,
     duplicates: Vec<u32>,
+    /// Nothing has come yet, and the first packet is to be answered at once.
+    is_first_awaited: bool,
     /// Packets with data since the last SACK.
     packets: u32,
     /// When a SACK is due; NEVER: there is nothing to say.
@@ -55,6 +57,7 @@ impl Receiver {
             above: RangeSet::default(),
             inbound: Inbound::default(),
             duplicates: Vec::new(),
+            is_first_awaited: !config.delayed_first_sack,
             packets: 0,
             due: Time::NEVER,
             path: 0,
@@ -136,8 +139,8 @@ impl Receiver {
         let linux = self.config.is_linux();
         // Linux leaves what fills the last gap to the delay of SACKs; section 6.7 leaves open which of the two is right.
         let gap_before = !self.above.is_empty() && !linux;
-        // Linux's first acknowledgement does not wait.
-        let mut hasty = linux && stats.chunks_received == 0;
+        // Section 5.1: an association's first acknowledgement does not wait.
+        let mut hasty = std::mem::take(&mut self.is_first_awaited);
         for data in &packet.data {
             hasty |= !self.on_chunk(data, packet.interleaved, stats);
         }

@@ -84,10 +84,9 @@ fn linux_is_silent_to_the_same_init() {
 fn linux_forgets_its_sack_at_the_shutdown() {
     for (whose, waits) in [("rfc9260", true), ("linux", false)] {
         let (_, mut server) = standing(&semantics(whose));
-        // Linux answers the first packet at once.
-        let first = u32::from(whose == "linux");
-        (0..first).for_each(|_| drop(answer(&mut server, at(1), &data(100, 10))));
-        assert_eq!(answer(&mut server, at(2), &data(100 + first, 10)), None, "{whose}");
+        // The first packet is answered at once.
+        assert!(answer(&mut server, at(1), &data(100, 10)).is_some(), "{whose}");
+        assert_eq!(answer(&mut server, at(2), &data(101, 10)), None, "{whose}");
         let answer = control(answer(&mut server, at(3), &chunk(9, Control::Shutdown(199))));
         assert_eq!(answer, Some((5, Control::ShutdownAck)));
         server.handle_timeout(at(202));

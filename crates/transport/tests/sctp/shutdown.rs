@@ -1,9 +1,10 @@
 //! Ending an association (RFC 9260 section 9).
 
 use crate::lab::{Lab, Weather, at, config, text};
-use crate::pair::{answer, converse, said, standing};
+use crate::pair::{answer, converse, said, standing, standing_with};
+use vazao_engine::{Duration, Time};
 use vazao_transport::Stream;
-use vazao_transport::sctp::{Control, Failure, State};
+use vazao_transport::sctp::{Association, Control, Data, DataFlags, Failure, Packet, State};
 
 #[test]
 fn three_messages_end_it() {
@@ -96,4 +97,61 @@ fn a_dead_peer_is_given_up() {
     lab.run(10_000);
     assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));
     assert_eq!(lab.sender().sum(|path| path.timeouts), 11);
+}
+
+/// A peer whose data never end: it answers whatever comes by another chunk, and never by a SHUTDOWN ACK. Says when the
+/// association was over, and the packet that said so, within ten minutes.
+fn shut_down_with_a_talker(end: &mut Association) -> Option<(Time, Packet)> {
+    end.close();
+    let mut now = at(0);
+    for tsn in 200..1400 {
+        while let Some(packet) = said(end, now) {
+            if matches!(packet.control[..], [Control::Abort(..)]) {
+                return Some((now, packet));
+            }
+        }
+        let next = now + Duration::from_millis(500);
+        while end.next_timeout() <= next {
+            now = end.next_timeout();
+            end.handle_timeout(now);
+            if end.state() == State::Closed {
+                break;
+            }
+        }
+        if end.state() != State::Closed {
+            now = next;
+            let data = Data { tsn, number: tsn - 200, length: 100, flags: DataFlags::WHOLE, ..Data::default() };
+            end.handle(now, 0, &Packet { tag: 5, data: vec![data], ..Packet::default() });
+        }
+    }
+    None
+}
+
+/// Section 9.2: T2-shutdown begins anew with each packet of data, so that T5-shutdown-guard alone ends it, after five times
+/// RTO.Max, and by an ABORT. Linux says no cause either (`sctp_sf_t5_timer_expire`).
+#[test]
+fn a_peer_that_goes_on_is_not_waited_for_without_end() {
+    for semantics in ["rfc9260", "linux"] {
+        for (rto, seconds) in [("60 s", 300), ("4 s", 20)] {
+            let given = [("semantics", text(semantics)), ("max_rto", text(rto))];
+            let (mut client, _) = standing_with(&given, &[]);
+            let (when, last) = shut_down_with_a_talker(&mut client).expect("an end");
+            assert_eq!((when, &last.control[..]), (at(1000 * seconds), &[Control::Abort(false, None)][..]));
+            assert_eq!((client.state(), client.failure()), (State::Closed, Some(Failure::TimedOut)));
+        }
+    }
+}
+
+/// T2 of a peer that is dead waits 1, 2, 4, … 60 s, and would end after 363 s, as its eleventh expiry does.
+#[test]
+fn the_guard_ends_before_the_last_shutdown() {
+    let (mut client, _) = standing(&[]);
+    client.close();
+    let mut now = at(0);
+    while client.state() != State::Closed {
+        while said(&mut client, now).is_some() {}
+        now = client.next_timeout();
+        client.handle_timeout(now);
+    }
+    assert_eq!((now, client.failure()), (at(300_000), Some(Failure::TimedOut)));
 }

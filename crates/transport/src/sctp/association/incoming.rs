@@ -169,6 +169,9 @@ impl Association {
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
                 self.peer_shut = true;
+                if self.config.is_linux() {
+                    self.guard = Time::NEVER;
+                }
                 self.send(path, Control::ShutdownAck);
                 self.start_shutdown_timer(now, path);
             }

@@ -71,6 +71,8 @@ pub struct Association {
     rx: Receiver,
     /// Chunks that are to leave, and by which path.
     outbox: Vec<(usize, u32, Control)>,
+    /// T5-shutdown-guard.
+    guard: Time,
     /// T1-init, T1-cookie, T2-shutdown: one of them at a time.
     timer: Time,
     /// How often it has expired, and what it waits at most.
@@ -117,6 +119,7 @@ impl Association {
             tx: Sender::new(&config, paths, tsn, seed),
             rx: Receiver::new(&config),
             outbox: Vec::new(),
+            guard: Time::NEVER,
             timer: Time::NEVER,
             attempts: 0,
             rto: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
@@ -257,7 +260,7 @@ impl Association {
         let data = if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER };
         // Reading what a closed association has left opens a window that nobody is to hear of.
         let answer = if self.state == State::Closed { Time::NEVER } else { self.rx.due() };
-        self.timer.min(answer).min(data).min(self.crash)
+        self.timer.min(self.guard).min(answer).min(data).min(self.crash)
     }
 
     /// Whether data, and with it heartbeats, may be under way.
@@ -278,6 +281,7 @@ impl Association {
         if self.has_data_timers() {
             alive &= self.tx.handle_timeout(now);
         }
+        alive &= self.guard > now;
         if !alive {
             self.failure = Some(Failure::TimedOut);
             self.abort_with(None);
@@ -353,7 +357,7 @@ impl Association {
 
     fn enter_closed(&mut self) {
         self.state = State::Closed;
-        (self.timer, self.crash) = (Time::NEVER, Time::NEVER);
+        (self.timer, self.guard, self.crash) = (Time::NEVER, Time::NEVER, Time::NEVER);
         self.was_open = true;
         self.rx.fall_silent();
     }
@@ -376,6 +380,8 @@ impl Association {
         let chunk = match self.state {
             State::ShutdownPending => {
                 self.state = State::ShutdownSent;
+                // Section 9.2: T2 begins anew with all that the peer sends, T5 does not.
+                self.guard = now + self.config.shutdown_guard();
                 Control::Shutdown(self.rx.cumulative())
             }
             State::ShutdownReceived => {

@@ -211,7 +211,7 @@ impl Association {
         self.state = State::Established;
         self.was_open = true;
         self.crash = self.restart.take().map_or(self.crash, |after| now + after);
-        self.timer = Time::NEVER;
+        (self.timer, self.guard) = (Time::NEVER, Time::NEVER);
         let extensions = self.own.extensions.and(self.peer.extensions);
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
         self.tell_aborted();

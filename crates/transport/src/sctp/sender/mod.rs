@@ -145,8 +145,9 @@ impl Sender {
             // sctp_outq_flush looks at the queue, and limits a burst, after each message. An occasion before, on which there was
             // nothing to send, is over.
             let more = taken.div_ceil(self.backlog.message_size()) * self.burst();
+            let over = taken > 0 && idle && self.paths.iter().all(|path| path.order.marked.is_empty());
             for path in &mut self.paths {
-                path.allowance = if idle { path.flight } else { path.allowance }.saturating_add(more);
+                path.allowance = if over { path.flight } else { path.allowance }.saturating_add(more);
             }
         } else if idle {
             self.refill();
