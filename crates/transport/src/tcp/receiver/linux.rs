@@ -239,6 +239,11 @@ impl LinuxReceiver {
         }
     }
 
+    /// Whether what is offered follows from memory, not from a size that was given in octets.
+    pub fn accounts_for_memory(&self) -> bool {
+        self.given.is_none()
+    }
+
     /// What the SYN offers.
     pub fn first_window(&self) -> u64 {
         self.window.offered

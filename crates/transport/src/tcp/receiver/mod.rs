@@ -309,10 +309,11 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// What is acknowledged at once offers what there is room for now, before the application reads.
+    /// What is acknowledged at once offers what Linux's memory has room for now, before the application reads.
     #[inline]
     fn settle(&mut self) {
-        if self.due == AckDue::Now {
+        let early = matches!(&self.policy, Policy::Linux(linux) if linux.accounts_for_memory());
+        if early && self.due == AckDue::Now {
             self.offer(false);
             self.settled = true;
         }
