@@ -288,13 +288,11 @@ impl Sender {
     /// it takes for older, unless it shuts the window (tcp_may_update_window).
     #[inline]
     fn is_window_news(&self, ack: &Acknowledgement) -> bool {
-        let Some(start) = ack.start else { return false };
         if !self.lenient {
-            return start >= self.told;
+            return ack.start.is_some_and(|start| start >= self.told);
         }
-        ack.offset > self.una
-            || start > self.told
-            || start == self.told && (ack.window > self.window || ack.window == 0)
+        let newer = |start| start > self.told || start == self.told && (ack.window > self.window || ack.window == 0);
+        ack.offset > self.una || ack.start.is_some_and(newer)
     }
 
     /// Whether the receiver's window admits nothing at all.

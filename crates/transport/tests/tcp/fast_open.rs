@@ -74,6 +74,22 @@ fn data_with_the_syn_is_work() {
     }
 }
 
+/// The SYN-ACK acknowledges what came with the SYN: the time stamp of the segment after that is the one to echo (Last.ACK.sent,
+/// RFC 7323 section 4.3).
+#[test]
+fn the_syn_ack_moves_what_was_acknowledged() {
+    for host in [Host::Rfc, Host::Linux] {
+        let config = Config { host, timestamps: true, ..plain() };
+        let mut t = Trace::server(config).with_fast_open(&cookies(false));
+        assert_eq!(t.gets("SYN 0:501 mss 1000 ts 50 0 cookie 7"), ["SYN 0:1 ack 501 ts 1 50"], "{host:?}");
+        t.wait(10);
+        let answers = t.gets("PSH 501:1501 ack 1 ts 60 1");
+        t.tcp.read();
+        let all = [answers, t.sent(), t.wait(50)].concat();
+        assert_eq!(all.first().map(|one| one.ends_with(" 60")), Some(true), "{host:?}: {all:?}");
+    }
+}
+
 /// The server's application has the data at once and may answer before the handshake is over.
 #[test]
 fn the_server_answers_at_once() {

@@ -2,7 +2,7 @@
 
 use crate::config::{control, plain};
 use crate::lab::{Application, Lab, Weather};
-use crate::trace::{Trace, numbers};
+use crate::trace::{IRS, Trace, numbers};
 use vazao_engine::{Duration, Time};
 use vazao_transport::Stream;
 use vazao_transport::tcp::{Config, Failure, Host, Recovery, State};
@@ -213,6 +213,24 @@ fn old_segments_tell_nothing_of_the_window() {
     }
 }
 
+/// Data that had come before, with an acknowledgement that is news: its window counts with Linux, which takes whatever
+/// acknowledges more (tcp_may_update_window). If it did not, the same window told once more would be none to Linux, and there
+/// would be no end of probes.
+#[test]
+fn old_data_with_a_new_acknowledgement_leaves_a_window() {
+    for host in [Host::Rfc, Host::Linux] {
+        let mut t = Trace::established_with(Config { host, ..plain() }, 2_000);
+        t.gets("1:101 ack 1 win 2000");
+        assert_eq!(t.writes_segments(1), [1]);
+        t.gets("101:101 ack 1001 win 2000");
+        assert_eq!(t.writes_segments(1), [2]);
+        t.gets("1:101 ack 2001 win 2000");
+        t.writes(2_000);
+        t.gets("101:101 ack 2001 win 2000");
+        assert_eq!(t.tcp.sent_bytes(), 4_000, "{host:?}");
+    }
+}
+
 /// A FIN needs no window.
 #[test]
 fn fin_passes_a_full_window() {
@@ -296,6 +314,41 @@ fn the_offer_grows_with_what_arrives() {
     t.tcp.read();
     assert_eq!(t.sent(), ["1:1 ack 2001"]);
     assert_eq!(t.offered(), 32);
+}
+
+/// An acknowledgement of Linux's that leaves at once offers what there was room for before its application reads. Where that was
+/// nothing, and the application reads all before it leaves, it tells of the room: nothing else would.
+#[test]
+fn a_full_memory_that_is_read_is_told_of() {
+    let linux = || Trace::established(Config { mss: 1_448, receive_buffer: None, host: Host::Linux, ..plain() });
+    // Hands over segments that nobody reads, until the answer to one offers nothing: the octets that each begins with. Each is
+    // acknowledged by itself, and as a window is rounded up to 2048 bytes its edge moves on until memory is full.
+    let mut t = linux();
+    let mut taken = vec![1];
+    while let Some(&start) = taken.last() {
+        let windows = offered_after(&mut t, start);
+        if windows.last().is_some_and(|&(_, window)| window == 0) {
+            break;
+        }
+        taken.push(windows.last().map_or(start + 1_448, |&(octet, _)| octet));
+        assert!(taken.len() < 6 << 10, "6 MiB of memory are full, 1536 bytes a segment");
+    }
+    let mut t = linux();
+    let last = taken.pop().expect("there was one");
+    taken.into_iter().for_each(|start| drop(offered_after(&mut t, start)));
+    t.receive(&format!("{last}:{} ack 1", last + 1_448));
+    t.tcp.read();
+    assert!(t.segments().last().is_some_and(|segment| segment.window > 0));
+}
+
+/// Hands a segment over that begins with an octet: what is acknowledged at once or a little later, and the windows.
+fn offered_after(t: &mut Trace, start: u32) -> Vec<(u32, u16)> {
+    t.receive(&format!("{start}:{} ack 1", start + 1_448));
+    let mut answers = t.segments();
+    t.now += Duration::from_millis(500);
+    t.tcp.handle_timeout(t.now);
+    answers.extend(t.segments());
+    answers.into_iter().map(|one| (one.acknowledgment.wrapping_sub(IRS), one.window)).collect()
 }
 
 /// A reader slower than the path stops the sender by the window alone: no probe but while it is shut, no loss.

@@ -16,7 +16,7 @@ use vazao_transport::tcp::{
 pub const MSS: u16 = 1000;
 /// Initial sequence numbers, near the wrap so that every trace crosses it.
 pub const ISS: u32 = u32::MAX - 1500;
-const IRS: u32 = u32::MAX - 2500;
+pub const IRS: u32 = u32::MAX - 2500;
 
 pub struct Trace {
     pub tcp: Connection,

@@ -100,7 +100,7 @@ impl Connection {
             acknowledgment: if answer { self.wire_acknowledgment() } else { 0 },
             timestamp: if timestamps { timestamp(now) } else { 0 },
             echo: if timestamps && answer { self.recent_timestamp } else { 0 },
-            window: self.rx.first_window().min(65_535) as u16,
+            window: self.rx.on_syn_sent().min(65_535) as u16,
             flags,
             has_timestamps: timestamps,
             has_extra: true,

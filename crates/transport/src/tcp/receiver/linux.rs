@@ -144,9 +144,14 @@ impl Window {
         (memory * self.ratio) >> 8
     }
 
-    fn space(&self, blocks: u64) -> u64 {
+    /// The memory in use.
+    fn used(&self, blocks: u64) -> u64 {
         let noted = blocks + u64::from(self.unread > 0);
-        self.win(self.buffer.saturating_sub(HELD * (self.unread + self.beyond) + NOTED * noted))
+        HELD * (self.unread + self.beyond) + NOTED * noted
+    }
+
+    fn space(&self, blocks: u64) -> u64 {
+        self.win(self.buffer.saturating_sub(self.used(blocks)))
     }
 
     fn align(&self, window: u64) -> u64 {
@@ -275,6 +280,23 @@ impl LinuxReceiver {
             None => {}
         }
         self.rtt.round = Some((now, nxt + self.window.offered));
+    }
+
+    /// Whether there is memory for what came (`tcp_try_rmem_schedule`, `tcp_prune_queue`): a buffer that was not given first
+    /// becomes as large as what it holds (`tcp_clamp_window`). If not, no window is offered until some is read.
+    pub fn admits(&mut self, blocks: u64) -> bool {
+        let window = &mut self.window;
+        let used = window.used(blocks);
+        if used <= window.buffer || self.given.is_some() {
+            return true;
+        }
+        window.buffer = window.buffer.max(used.min(BUFFER.end));
+        let admits = used <= window.buffer;
+        if !admits {
+            window.threshold = window.clamp.min(2 * self.advertised);
+            (window.offered, self.quick, self.scheduled, self.pushed) = (0, 0, false, 0);
+        }
+        admits
     }
 
     /// A segment came in order, after `moved` others had waited for it; `fin` if it ends what the peer sends.

@@ -143,9 +143,10 @@ impl Receiver {
         config.receive_buffer.unwrap_or(LARGEST_BUFFER)
     }
 
-    /// The window of a SYN.
-    pub fn first_window(&mut self) -> u64 {
-        self.due = AckDue::Never;
+    /// A SYN leaves, and acknowledges what came with the peer's: the window to put into it.
+    pub fn on_syn_sent(&mut self) -> u64 {
+        (self.due, self.settled) = (AckDue::Never, false);
+        self.acknowledged = self.nxt;
         self.edge - self.nxt
     }
 
@@ -184,6 +185,9 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, start: u64, span: u64, fin: bool, arrived: &Arrived) -> Arrival {
         let end = start + span;
         if start == self.nxt && self.ranges.is_empty() && end <= self.edge && !fin {
+            if self.is_out_of_memory() {
+                return Arrival::Outside;
+            }
             self.nxt = end;
             self.note_in_order(now, arrived, None, false);
             return Arrival::InOrder;
@@ -198,6 +202,9 @@ impl Receiver {
         let end = end.min(limit);
         if start >= end {
             self.due = AckDue::Now;
+            return Arrival::Outside;
+        }
+        if self.is_out_of_memory() {
             return Arrival::Outside;
         }
         if let Some(duplicate) = self.find_duplicate(start, end) {
@@ -231,6 +238,19 @@ impl Receiver {
         self.ranges.insert(start, end, |from, to| *beyond += to - from);
         self.note_out_of_order(now, start, arrived, joined, Some(place));
         Arrival::OutOfOrder
+    }
+
+    /// Whether Linux has no memory for what came: it is dropped, and the sender told that there is no window.
+    #[inline]
+    fn is_out_of_memory(&mut self) -> bool {
+        let blocks = self.ranges.len() as u64;
+        let Policy::Linux(linux) = &mut self.policy else { return false };
+        if linux.admits(blocks) {
+            return false;
+        }
+        (self.edge, self.acknowledged) = (self.nxt, self.nxt);
+        (self.due, self.settled) = (AckDue::Now, true);
+        true
     }
 
     /// The first part of `start..end` that has arrived before, which is what RFC 2883 section 4 wants reported; the
@@ -432,7 +452,8 @@ impl Receiver {
             Policy::Linux(linux) => linux.on_read(&order, available - count, count, self.edge.saturating_sub(self.nxt)),
         };
         if opens {
-            self.due = AckDue::Now;
+            // One that was decided before the application read would not tell of the room that there is now.
+            (self.due, self.settled) = (AckDue::Now, false);
         }
         Some(start..start + count)
     }
