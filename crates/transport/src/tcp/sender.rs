@@ -368,9 +368,7 @@ impl Sender {
         let same = ack.bare && same_window && ack.offset == una;
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
-                if let Some(first) = self.board.first_news().filter(|_| self.lenient) {
-                    self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
-                }
+                self.sample_sacked(now);
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_news().map(|at| now.since(at));
                 let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);

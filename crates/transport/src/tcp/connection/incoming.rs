@@ -226,7 +226,7 @@ impl Connection {
             // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
             if age < 0 {
-                self.challenge(now, segment);
+                self.answer_stray(now, segment);
                 return None;
             }
         }
@@ -234,7 +234,7 @@ impl Connection {
             if start == self.rx.nxt {
                 self.on_reset();
             } else if self.rx.accepts(start, 0) {
-                self.challenge(now, segment); // RFC 5961 section 3.
+                self.challenge(now); // RFC 5961 section 3.
             }
             return None;
         }
@@ -245,24 +245,30 @@ impl Connection {
             self.syn_due |= again && !answer;
             self.syn_resent |= again && !answer;
             if !again || answer {
-                self.challenge(now, segment);
+                self.challenge(now);
             }
             return (again && answer).then_some(false);
         }
         let in_window = self.rx.accepts(start, segment.span());
         if !in_window {
             // Old or beyond the window: its octets will not be taken, but duplicates are reported and probes answered.
-            self.challenge(now, segment);
+            self.answer_stray(now, segment);
         }
         Some(in_window)
     }
 
-    /// Answers a segment that is not believed, or lies outside the window. Two that answer each other so could go on for
-    /// ever; so Linux does it twice a second at most, unless there is data in it (tcp_oow_rate_limited; RFC 5961 section 7).
+    /// Answers a segment that lies outside the window. Data is answered in any case: it is no answer to an answer.
+    fn answer_stray(&mut self, now: Time, segment: &Segment) {
+        let is_data = segment.length > 0 && !segment.flags.has(Flags::SYN);
+        if is_data { self.rx.acknowledge_now() } else { self.challenge(now) }
+    }
+
+    /// Answers a segment that is not believed, by a challenge ACK. Two ends that answer each other so could go on for ever;
+    /// so Linux does it twice a second at most (tcp_oow_rate_limited; RFC 5961 section 7).
     #[cold]
-    fn challenge(&mut self, now: Time, segment: &Segment) {
+    fn challenge(&mut self, now: Time) {
         const APART: Duration = Duration::from_millis(500);
-        if self.config.host == Host::Linux && (segment.length == 0 || segment.flags.has(Flags::SYN)) {
+        if self.config.host == Host::Linux {
             if self.challenged.is_some_and(|last| now.since(last) < APART) {
                 return;
             }
@@ -293,7 +299,7 @@ impl Connection {
             // While both sides are open Linux says nothing of what acknowledges more than it has sent.
             let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
             if !(ahead && self.config.host == Host::Linux && self.state == State::Established) {
-                self.challenge(now, &Segment { length: 0, ..*segment });
+                self.challenge(now);
             }
             return false;
         };

@@ -103,7 +103,7 @@ pub struct Connection {
     rx: Receiver,
     /// What is to be told of marks.
     echo: Echo,
-    /// When a segment that is not believed was answered last.
+    /// When the last challenge ACK left.
     challenged: Option<Time>,
     /// RFC 7323's TS.Recent.
     recent_timestamp: u32,

@@ -37,16 +37,23 @@ impl Sender {
             }
             return latest;
         }
-        if let Some(first) = self.board.first_news().filter(|_| self.lenient) {
-            self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
-            return None;
-        }
         // Only resent data was acknowledged: a timestamp tells which of its copies (RFC 7323 section 4), to the
         // millisecond. That is good enough for the timer, and for nothing else.
-        if let Some(rtt) = echo {
+        if !self.sample_sacked(now)
+            && let Some(rtt) = echo
+        {
             self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)), self.una..self.nxt);
         }
         None
+    }
+
+    /// Linux measures the timeout by what SACK blocks report too, if it was sent once. Whether there was any.
+    pub(super) fn sample_sacked(&mut self, now: Time) -> bool {
+        let first = self.board.first_news().filter(|_| self.lenient);
+        if let Some(first) = first {
+            self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
+        }
+        first.is_some()
     }
 
     #[inline]
