@@ -9,9 +9,7 @@ impl Association {
     pub fn handle(&mut self, now: Time, path: usize, packet: &Packet) {
         self.clock = now;
         self.receive(now, path, packet);
-        if self.config.is_linux() {
-            self.part_replies();
-        }
+        self.part_replies();
     }
 
     fn receive(&mut self, now: Time, path: usize, packet: &Packet) {

@@ -285,9 +285,7 @@ impl Association {
             self.failure = Some(Failure::TimedOut);
             self.abort_with(None);
         }
-        if self.config.is_linux() {
-            self.part_replies();
-        }
+        self.part_replies();
         self.tx.look_around();
     }
 
@@ -383,7 +381,7 @@ impl Association {
     fn take(&mut self, limit: u64) -> Option<Range<u64>> {
         let waited = self.rx.due() > self.clock;
         let range = self.rx.take(self.clock, limit);
-        if waited && self.config.is_linux() && self.rx.due() <= self.clock {
+        if waited {
             self.part_replies();
         }
         range

@@ -17,7 +17,7 @@ pub(super) struct Replies {
 #[derive(Clone, Copy)]
 struct Begun {
     path: usize,
-    /// Bytes that it has left for data; none where there may be no data.
+    /// Bytes that it has left for data; none where there may be no data, or are none.
     room: u32,
 }
 
@@ -44,7 +44,7 @@ impl Association {
             true if sacks => Some(self.fill_sack(now, out)),
             true => None,
         };
-        let is_full = begun.is_some_and(|begun| begun.room == 0 || self.tx.has_nothing());
+        let is_full = begun.is_some_and(|begun| begun.room == 0);
         if is_full || !self.has_data_timers() {
             return begun.map(|begun| begun.path);
         }
@@ -64,7 +64,7 @@ impl Association {
         let room = self.config.room();
         out.tag = self.peer.tag;
         self.rx.sack(now, room, out);
-        let left = if self.replies.alone { 0 } else { room - sack_bytes(out) };
+        let left = if self.replies.alone || self.tx.has_nothing() { 0 } else { room - sack_bytes(out) };
         Begun { path: self.answer_path(), room: left }
     }
 
@@ -72,7 +72,7 @@ impl Association {
     #[cold]
     fn fill_control(&mut self, now: Time, sacks: bool, out: &mut Packet) -> Begun {
         let is_linux = self.config.is_linux();
-        let most = if sacks && is_linux { self.replies.chunks } else { self.outbox.len() };
+        let most = if sacks && is_linux { self.replies.chunks.min(self.outbox.len()) } else { self.outbox.len() };
         if most == 0 {
             return self.fill_sack(now, out);
         }
@@ -157,9 +157,11 @@ impl Association {
     }
 
     /// Linux: what is to be sent now does not wait for what the application does next.
+    #[inline]
     pub(super) fn part_replies(&mut self) {
-        let any = !self.outbox.is_empty() || self.rx.due() <= self.clock;
-        self.replies = Replies { chunks: self.outbox.len(), alone: any && self.tx.has_nothing() };
+        if self.config.is_linux() && (self.rx.due() <= self.clock || !self.outbox.is_empty()) {
+            self.replies = Replies { chunks: self.outbox.len(), alone: self.tx.has_nothing() };
+        }
     }
 }
 
