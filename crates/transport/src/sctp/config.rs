@@ -160,6 +160,9 @@ impl Config {
     /// - when T3-rtx expires one packet leaves, whatever other paths' windows admit (`sctp_retransmit`);
     /// - in I-DATA the fragments behind a message's first are numbered from 0 (`sctp_chunk_assign_mid`), from 1 in RFC 8260
     ///   section 2.1: no message of several fragments arrives where the two meet;
+    /// - what answers a packet has left before the application hears of that (`sctp_outq_uncork`); a SACK that waits goes by
+    ///   itself before data that have no room beside it (`sctp_packet_transmit_chunk`), and not by a path by which nothing
+    ///   came but what filled a gap (`sctp_tsnmap_mark`);
     /// - T1-cookie waits RTO.Initial, whatever INIT has measured (`sctp_association_init`);
     /// - T5-shutdown-guard does not count in SHUTDOWN-ACK-SENT (`sctp_sf_timer_ignore`).
     pub fn is_linux(&self) -> bool {

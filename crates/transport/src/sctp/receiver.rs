@@ -37,6 +37,8 @@ pub(super) struct Receiver {
     due: Time,
     /// The path by which data came last: SACKs go there.
     pub path: usize,
+    /// Those by which data came since the last SACK, a bit each.
+    heard: u8,
     /// Bytes read by the application.
     read: u64,
     /// The window that the peer was last told of.
@@ -61,6 +63,7 @@ impl Receiver {
             packets: 0,
             due: Time::NEVER,
             path: 0,
+            heard: 0,
             read: 0,
             told: config.receive_buffer,
             before: None,
@@ -89,6 +92,11 @@ impl Receiver {
     /// When a SACK is due.
     pub fn due(&self) -> Time {
         self.due
+    }
+    /// Whether a SACK waits that may go by `path`: one by which something came that it acknowledges (section 6.4).
+    #[inline]
+    pub fn owes(&self, path: usize) -> bool {
+        self.due < Time::NEVER && self.heard >> path & 1 == 1
     }
     /// A SACK is due at once.
     pub fn hurry(&mut self, now: Time) {
@@ -135,7 +143,7 @@ impl Receiver {
     /// The chunks of a packet arrive by `path`. Says a stream that does not exist, if one has data: that is acknowledged and
     /// dropped (section 6.5).
     pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
-        self.path = path;
+        self.hear_from(path);
         let linux = self.config.is_linux();
         // Linux leaves what fills the last gap to the delay of SACKs; section 6.7 leaves open which of the two is right.
         let gap_before = !self.above.is_empty() && !linux;
@@ -156,10 +164,18 @@ impl Receiver {
         packet.data.iter().map(|data| data.stream).find(|&stream| stream >= self.streams)
     }
 
+    fn hear_from(&mut self, path: usize) {
+        self.path = path;
+        // Linux counts only what comes in order while nothing is missing (sctp_tsnmap_mark).
+        if !self.config.is_linux() {
+            self.heard |= 1 << path;
+        }
+    }
+
     /// A FORWARD TSN arrives (RFC 3758 section 3.6): nothing up to there is to be waited for.
     pub fn on_forward(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
         let Some(cumulative) = packet.forward else { return };
-        self.path = path;
+        self.hear_from(path);
         let distance = cumulative.wrapping_add(1).wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
         if distance <= 0 {
             // Out of date: perhaps a SACK was lost.
@@ -194,6 +210,9 @@ impl Receiver {
             return false;
         }
         if tsn == self.next {
+            if self.above.is_empty() {
+                self.heard |= 1 << self.path;
+            }
             self.next = self.above.take_through(tsn + 1).unwrap_or(tsn + 1);
         } else {
             self.above.insert(tsn, tsn + 1, |_, _| {});
@@ -238,7 +257,15 @@ impl Receiver {
         false
     }
 
+    /// Bytes of a SACK that tells everything.
+    pub fn sack_bytes(&self) -> u32 {
+        let most = if self.config.is_linux() { LINUX_GAPS } else { usize::MAX };
+        Sack { non_renegable: self.config.nr_sack, ..Sack::default() }.fixed_bytes()
+            + 4 * (self.above.len().min(most) + self.duplicates.len()) as u32
+    }
+
     /// Puts a SACK into `out`, in `room` bytes.
+    #[inline(always)]
     pub fn sack(&mut self, now: Time, room: u32, out: &mut Packet) {
         let packets = if self.config.dac { self.packets.min(3) as u8 } else { 0 };
         self.told = self.before.take().unwrap_or_else(|| self.window().min(self.told + self.worth_telling()));
@@ -251,7 +278,7 @@ impl Receiver {
         let blocks = self.above.iter().map_while(|(a, b)| Some((offset(a).ok()?, offset(b - 1).ok()?)));
         out.gaps.extend(blocks.take(most));
         out.duplicates.append(&mut self.duplicates);
-        self.packets = 0;
+        (self.packets, self.heard) = (0, 0);
         // What was read in the meantime may be worth a SACK of its own.
         self.due = if self.is_worth_telling() { now } else { Time::NEVER };
     }

@@ -1,5 +1,6 @@
 //! SCTP against its RFCs and papers.
 
+mod bundling;
 mod delivery;
 mod errors;
 mod failover;

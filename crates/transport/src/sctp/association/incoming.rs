@@ -8,6 +8,11 @@ impl Association {
     /// Handles a packet that arrived by `path`: from the address that packets of that path go to.
     pub fn handle(&mut self, now: Time, path: usize, packet: &Packet) {
         self.clock = now;
+        self.receive(now, path, packet);
+        self.part_replies();
+    }
+
+    fn receive(&mut self, now: Time, path: usize, packet: &Packet) {
         // Section 8.5.1 A: an INIT is alone.
         if packet.control.iter().any(|chunk| matches!(chunk, Control::Init(_))) && packet.chunks() > 1 {
             return;

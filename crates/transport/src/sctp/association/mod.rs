@@ -14,6 +14,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::{PathStats, Stats};
 use crate::{RangeSet, RtoRule, RttEstimator, Stream};
+use outgoing::Replies;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,6 +72,7 @@ pub struct Association {
     rx: Receiver,
     /// Chunks that are to leave, and by which path.
     outbox: Vec<(usize, u32, Control)>,
+    replies: Replies,
     /// T5-shutdown-guard.
     guard: Time,
     /// T1-init, T1-cookie, T2-shutdown: one of them at a time.
@@ -119,6 +121,7 @@ impl Association {
             tx: Sender::new(&config, paths, tsn, seed),
             rx: Receiver::new(&config),
             outbox: Vec::new(),
+            replies: Replies::default(),
             guard: Time::NEVER,
             timer: Time::NEVER,
             attempts: 0,
@@ -286,6 +289,7 @@ impl Association {
             self.failure = Some(Failure::TimedOut);
             self.abort_with(None);
         }
+        self.part_replies();
         self.tx.look_around();
     }
 
@@ -401,6 +405,15 @@ impl Association {
         !(self.closing || self.peer_shut || is_over)
     }
 
+    fn take(&mut self, limit: u64) -> Option<Range<u64>> {
+        let waited = self.rx.due() > self.clock;
+        let range = self.rx.take(self.clock, limit);
+        if waited {
+            self.part_replies();
+        }
+        range
+    }
+
     /// The first path that may be used.
     fn usable_path(&self) -> usize {
         self.tx.paths.iter().position(Path::is_usable).unwrap_or(0)
@@ -433,11 +446,11 @@ impl Stream for Association {
     }
 
     fn read(&mut self) -> Option<Range<u64>> {
-        self.rx.take(self.clock, u64::MAX)
+        self.take(u64::MAX)
     }
 
     fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
-        self.rx.take(self.clock, limit)
+        self.take(limit)
     }
 
     fn close(&mut self) {

@@ -3,6 +3,24 @@
 use super::*;
 use crate::sctp::chunk::Packet;
 
+/// What Linux sends before it lets the application act (`sctp_outq_uncork` at the end of a packet, `sctp_outq_tail` of a
+/// SACK that tells of more room).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Replies {
+    /// So many control chunks, the first ones.
+    chunks: usize,
+    /// There was no data to leave with them.
+    alone: bool,
+}
+
+/// A packet that has control chunks or a SACK.
+#[derive(Clone, Copy)]
+struct Begun {
+    path: usize,
+    /// Bytes that it has left for data; none where there may be no data, or are none.
+    room: u32,
+}
+
 impl Association {
     /// Puts the next packet to send into `out`, which was cleared, and says by which path it goes; call again until there
     /// is none.
@@ -20,41 +38,138 @@ impl Association {
     }
 
     fn fill(&mut self, now: Time, out: &mut Packet) -> Option<usize> {
-        if !self.outbox.is_empty() {
-            let (path, tag, chunk) = self.outbox.remove(0);
-            if matches!(chunk, Control::Init(_)) && self.timer == Time::NEVER {
-                self.start_timer(now);
-            }
-            out.tag = tag;
-            out.control.push(chunk);
-            return Some(path);
-        }
-        if !self.is_connected() {
-            return None;
+        let sacks = self.rx.due() <= now && self.is_connected();
+        let begun = match self.outbox.is_empty() {
+            false => Some(self.fill_control(now, sacks, out)),
+            true if sacks => Some(self.fill_sack(now, out)),
+            true => None,
+        };
+        let is_full = begun.is_some_and(|begun| begun.room == 0);
+        if is_full || !self.has_data_timers() {
+            return begun.map(|begun| begun.path);
         }
         out.tag = self.peer.tag;
-        let room = self.config.room();
-        if self.rx.due() > now {
-            if !self.has_data_timers() {
-                return None;
-            }
-            // Heartbeats come last: one in front of what is sent again may take the only place in a full queue each time, and
-            // its answer would keep a path alive by which no data come through.
-            return self.fill_data(now, room, out).or_else(|| {
-                let (path, beat) = self.tx.next_heartbeat(now)?;
-                out.control.push(beat);
-                Some(path)
-            });
-        }
-        // By itself, as it goes where data came from.
-        self.rx.sack(now, room, out);
-        Some(self.answer_path())
+        // Heartbeats come last: one in front of what is sent again may take the only place in a full queue each time, and
+        // its answer would keep a path alive by which no data come through.
+        self.fill_data(now, begun, out).or_else(|| {
+            let (path, beat) = self.tx.next_heartbeat(now)?;
+            out.control.push(beat);
+            Some(path)
+        })
     }
 
-    /// Data, and before it a FORWARD TSN, if one is due.
-    fn fill_data(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
-        let forward = self.tx.forward(now, room, out);
-        let path = self.tx.next(now, room - forward, out);
-        if forward > 0 { path.or(Some(self.usable_path())) } else { path }
+    /// A packet that begins with the SACK that is due.
+    #[inline(always)]
+    fn fill_sack(&mut self, now: Time, out: &mut Packet) -> Begun {
+        let room = self.config.room();
+        out.tag = self.peer.tag;
+        self.rx.sack(now, room, out);
+        let left = if self.replies.alone || self.tx.has_nothing() { 0 } else { room - sack_bytes(out) };
+        Begun { path: self.answer_path(), room: left }
     }
+
+    /// A packet that begins with control chunks, or the SACK that is due where Linux asked for that before.
+    #[cold]
+    fn fill_control(&mut self, now: Time, sacks: bool, out: &mut Packet) -> Begun {
+        let is_linux = self.config.is_linux();
+        let most = if sacks && is_linux { self.replies.chunks.min(self.outbox.len()) } else { self.outbox.len() };
+        if most == 0 {
+            return self.fill_sack(now, out);
+        }
+        let parts_from_data = self.replies.alone && self.replies.chunks > 0;
+        let (path, mut room) = self.take_control(now, most, out);
+        if out.tag != self.peer.tag || !self.is_connected() || out.control.iter().any(stands_alone) {
+            return Begun { path, room: 0 };
+        }
+        if sacks && self.answer_path() == path && self.rx.sack_bytes() <= room {
+            self.rx.sack(now, room, out);
+            room -= sack_bytes(out);
+        }
+        Begun { path, room: if parts_from_data { 0 } else { room } }
+    }
+
+    /// Takes the first of at most `most` chunks, and those after it that may go in the same packet. Says by which path, and
+    /// how many bytes are left.
+    fn take_control(&mut self, now: Time, most: usize, out: &mut Packet) -> (usize, u32) {
+        let (path, tag, first) = self.outbox[0];
+        if matches!(first, Control::Init(_)) && self.timer == Time::NEVER {
+            self.start_timer(now);
+        }
+        let mut room = self.config.room().saturating_sub(first.bytes());
+        let mut count = 1;
+        for (other_path, other_tag, chunk) in &self.outbox[1..most] {
+            // Where there is a COOKIE ECHO it is the first.
+            let joins = !stands_alone(&first) && !stands_alone(chunk) && !matches!(chunk, Control::CookieEcho(_));
+            if !joins || (*other_path, *other_tag) != (path, tag) || chunk.bytes() > room {
+                break;
+            }
+            room -= chunk.bytes();
+            count += 1;
+        }
+        out.tag = tag;
+        out.control.extend(self.outbox.drain(..count).map(|(.., chunk)| chunk));
+        self.replies.chunks = self.replies.chunks.saturating_sub(count);
+        (path, room)
+    }
+
+    /// Data, and before it a FORWARD TSN, if one is due, and a SACK that waits (section 6.1: before data is sent, what was not
+    /// acknowledged should be, as far as there is room). What has begun takes only what goes by its path.
+    #[inline]
+    fn fill_data(&mut self, now: Time, begun: Option<Begun>, out: &mut Packet) -> Option<usize> {
+        let whole = self.config.room();
+        let mut room = match begun {
+            Some(begun) => begun.room,
+            None => whole - self.tx.forward(now, whole, out),
+        };
+        let turn = self.tx.turn(now, begun.is_none() && room == whole);
+        if let Some(begun) = begun {
+            let path = turn.as_ref().map_or_else(|| self.usable_path(), |turn| turn.path);
+            if path != begun.path || self.tx.forward_bytes() > room {
+                return Some(begun.path);
+            }
+            room -= self.tx.forward(now, room, out);
+        }
+        let Some(turn) = turn else {
+            let has_forward = room < whole;
+            return begun.map(|begun| begun.path).or_else(|| has_forward.then(|| self.usable_path()));
+        };
+        if self.rx.owes(turn.path) && !self.add_waiting_sack(now, turn.bytes, &mut room, out) {
+            return Some(turn.path);
+        }
+        if turn.bytes > room {
+            return begun.map(|begun| begun.path).or_else(|| Some(self.usable_path()));
+        }
+        self.tx.fill(now, &turn, room, out);
+        Some(turn.path)
+    }
+
+    /// Puts a SACK that may wait before a chunk of `bytes`. False: the chunk comes later, as Linux's does where it has no room
+    /// beside the SACK (`sctp_packet_transmit_chunk`).
+    #[inline(never)]
+    fn add_waiting_sack(&mut self, now: Time, bytes: u32, room: &mut u32, out: &mut Packet) -> bool {
+        let sack = self.rx.sack_bytes();
+        let fits = sack + bytes <= *room;
+        if fits || (self.config.is_linux() && sack <= *room) {
+            self.rx.sack(now, *room, out);
+            *room -= sack;
+        }
+        fits || !self.config.is_linux()
+    }
+
+    /// Linux: what is to be sent now does not wait for what the application does next.
+    #[inline]
+    pub(super) fn part_replies(&mut self) {
+        if self.config.is_linux() && (self.rx.due() <= self.clock || !self.outbox.is_empty()) {
+            self.replies = Replies { chunks: self.outbox.len(), alone: self.tx.has_nothing() };
+        }
+    }
+}
+
+/// Section 6.10; and nothing comes after an ABORT.
+fn stands_alone(chunk: &Control) -> bool {
+    matches!(chunk, Control::Init(_) | Control::InitAck(..) | Control::ShutdownComplete(_) | Control::Abort(..))
+}
+
+fn sack_bytes(packet: &Packet) -> u32 {
+    packet.sack.map_or(0, |sack| sack.fixed_bytes() + 4 * (packet.gaps.len() + packet.duplicates.len()) as u32)
 }

@@ -20,6 +20,22 @@ use std::sync::Arc;
 use vazao_congestion::Sibling;
 use vazao_engine::{Stream, Time};
 
+/// What is to be sent next.
+pub(super) struct Turn {
+    /// By which path.
+    pub path: usize,
+    /// Bytes of its first chunk.
+    pub bytes: u32,
+    what: What,
+}
+
+enum What {
+    /// What was lost on a path, from its lowest TSN on.
+    Again(usize),
+    /// New data, from this fragment on.
+    New(Fragment),
+}
+
 pub(super) struct Sender {
     config: Arc<Config>,
     pub paths: Vec<Path>,
@@ -175,16 +191,35 @@ impl Sender {
         u64::from(self.config.max_burst) * self.config.segment()
     }
 
-    /// Fills `out`, which has `room` bytes left for chunks, with data to send; says by which path.
-    pub fn next(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+    /// Whether there is nothing to send, whatever windows admit.
+    #[inline]
+    pub fn has_nothing(&self) -> bool {
+        self.backlog.cut == self.backlog.written
+            && self.partial.as_ref().is_none_or(|partial| !partial.is_due())
+            && self.paths.iter().all(|path| path.order.marked.is_empty())
+    }
+
+    /// Which data is to be sent next, if any may be, in a packet that is `empty` so far or not.
+    #[inline]
+    pub fn turn(&mut self, now: Time, empty: bool) -> Option<Turn> {
         if self.partial.is_some() {
             self.give_up(now);
         }
-        self.next_again(now, room, out).or_else(|| self.next_new(now, room, out))
+        self.next_again().or_else(|| self.next_new(now, empty))
+    }
+
+    /// Fills `out`, which has `room` bytes left for chunks and those of the first one at least, with data whose turn it is.
+    #[inline]
+    pub fn fill(&mut self, now: Time, turn: &Turn, room: u32, out: &mut Packet) {
+        match &turn.what {
+            What::Again(from) => self.fill_again(now, *from, turn.path, room, out),
+            What::New(fragment) => self.fill_new(now, turn.path, *fragment, room, out),
+        }
     }
 
     /// What is to be sent again goes first (section 6.1 rule C).
-    fn next_again(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+    #[inline]
+    fn next_again(&mut self) -> Option<Turn> {
         if self.paths.iter().all(|path| path.order.marked.is_empty()) {
             return None;
         }
@@ -202,20 +237,30 @@ impl Sender {
                 found = Some((tsn, from, target));
             }
         }
-        let (_, from, target) = found?;
+        let (tsn, from, target) = found?;
+        let length = self.records.get(tsn).length;
+        if self.config.is_linux() && !self.admits(u64::from(length)) {
+            return None;
+        }
+        Some(Turn { path: target, bytes: self.chunk_bytes(u64::from(length)), what: What::Again(from) })
+    }
+
+    fn chunk_bytes(&self, length: u64) -> u32 {
+        data_header(self.interleaved) + (length as u32).next_multiple_of(4)
+    }
+
+    fn fill_again(&mut self, now: Time, from: usize, target: usize, room: u32, out: &mut Packet) {
         self.paths[from].pass = false;
         let mut left = room;
         while let Some(&tsn) = self.paths[from].order.marked.first() {
             let length = self.records.get(tsn).length;
-            let size = data_header(self.interleaved) + u32::from(length).next_multiple_of(4);
+            let size = self.chunk_bytes(u64::from(length));
             if size > left || (self.config.is_linux() && !self.admits(u64::from(length))) {
                 break;
             }
             left -= size;
             self.send_again(now, tsn, from, target, out);
         }
-        // Chunks of another size may not fit beside what is in the packet already.
-        (left < room).then_some(target)
     }
 
     fn send_again(&mut self, now: Time, tsn: u64, from: usize, target: usize, out: &mut Packet) {
@@ -260,16 +305,22 @@ impl Sender {
         path.stats.bytes += bytes;
     }
 
-    fn next_new(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
-        let mut fragment = self.peek(now, true)?;
+    #[inline]
+    fn next_new(&mut self, now: Time, empty: bool) -> Option<Turn> {
+        let fragment = self.peek(now, true)?;
         let waits = self.config.is_linux() && self.paths.iter().any(|path| !path.order.marked.is_empty());
-        if waits || !self.admits(fragment.length) || (out.is_empty() && self.is_delayed(&fragment)) {
+        if waits || !self.admits(fragment.length) || (empty && self.is_delayed(&fragment)) {
             return None;
         }
-        let target = self.choose(now)?;
+        let path = self.choose(now)?;
+        Some(Turn { path, bytes: self.chunk_bytes(fragment.length), what: What::New(fragment) })
+    }
+
+    #[inline]
+    fn fill_new(&mut self, now: Time, target: usize, mut fragment: Fragment, room: u32, out: &mut Packet) {
         let mut left = room;
         loop {
-            let size = data_header(self.interleaved) + (fragment.length as u32).next_multiple_of(4);
+            let size = self.chunk_bytes(fragment.length);
             if size > left {
                 break;
             }
@@ -280,11 +331,7 @@ impl Sender {
                 _ => break,
             }
         }
-        if left == room {
-            return None;
-        }
         self.last = target;
-        Some(target)
     }
 
     /// Section 6.1 rule A: the peer has room, or nothing is under way and so this may ask for it. More than half of what a

@@ -30,6 +30,10 @@ pub(in crate::sctp) struct Partial {
 }
 
 impl Partial {
+    /// Whether a FORWARD TSN is to leave.
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
     /// What is left of it for another association.
     pub(super) fn for_successor(self) -> Partial {
         let Partial { abandoned, settled, .. } = self;
@@ -254,8 +258,20 @@ impl Sender {
         })
     }
 
+    /// Bytes of the FORWARD TSN that is due, if all it has to tell fits.
+    pub fn forward_bytes(&self) -> u32 {
+        let due = self.partial.as_ref().filter(|partial| partial.due);
+        due.map_or(0, |partial| forward_bytes(partial.skips.len(), self.interleaved))
+    }
+
     /// Puts the FORWARD TSN that is due into `out`, in `room` bytes. Says how many it takes.
+    #[inline]
     pub fn forward(&mut self, now: Time, room: u32, out: &mut Packet) -> u32 {
+        if self.partial.is_none() { 0 } else { self.forward_due(now, room, out) }
+    }
+
+    #[inline(never)]
+    fn forward_due(&mut self, now: Time, room: u32, out: &mut Packet) -> u32 {
         let Some(partial) = self.partial.as_mut().filter(|partial| partial.due) else { return 0 };
         partial.due = false;
         // Step C4: the highest number of each stream, as many as fit.

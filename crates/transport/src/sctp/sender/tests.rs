@@ -37,6 +37,15 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
 }
 
+impl Sender {
+    /// Puts what is next into a packet, in `room` bytes. Says by which path.
+    pub fn next(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
+        let turn = self.turn(now, out.is_empty()).filter(|turn| turn.bytes <= room)?;
+        self.fill(now, &turn, room, out);
+        Some(turn.path)
+    }
+}
+
 /// A receiver that says what it has, after each packet or when it is asked.
 #[derive(Default)]
 struct Arrived(std::collections::BTreeSet<u64>);
