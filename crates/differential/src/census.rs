@@ -9,11 +9,11 @@ use std::path::Path;
 /// What came of many cases.
 #[derive(Debug)]
 pub struct Census<C> {
-    /// Those that are the same in everything.
+    /// How many cases show no difference.
     pub same: usize,
     /// The seeds of those that differ, by class. A case may differ in several.
     pub found: BTreeMap<C, Vec<u64>>,
-    /// Those that did not run, and why.
+    /// The seeds of the cases that could not be run, and why.
     pub failed: Vec<(u64, String)>,
 }
 

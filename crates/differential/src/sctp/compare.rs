@@ -64,7 +64,7 @@ pub enum Class {
     Time,
     /// The verification tag.
     Tag,
-    /// The same chunks leave at a time, but in other packets.
+    /// The same chunks leave at the same time, put into packets otherwise.
     Bundling,
     /// The types of a packet's chunks.
     Kinds,

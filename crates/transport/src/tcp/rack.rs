@@ -160,7 +160,6 @@ impl Rack {
         while let Some(&(at, number)) = self.resent.get(waiting)
             && at + self.rtt + window <= now
         {
-            // Others are further back in the queue.
             let copy = Self::copy(board, (at, number));
             if copy.is_some_and(|sent| sent.order() >= self.newest) {
                 waiting += 1;

@@ -88,7 +88,7 @@ fn a_connection_outlives_its_only_subflow() {
     assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.failure()), [Some(Failure::Reset); 2]);
 }
 
-/// The same where the server has heard no DSS: its client, which may join since it has had one from the server, comes back
+/// So does a server that has heard no DSS: its client, which may join since it has had one from the server, comes back
 /// (RFC 8684 section 3.1 on who may join, section 3.3.3 on how long an end without subflows is kept).
 #[test]
 fn a_server_that_has_heard_of_no_data_outlives_its_only_subflow() {

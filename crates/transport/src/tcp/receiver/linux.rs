@@ -6,7 +6,7 @@ use crate::tcp::config::Config;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// Its state: the connection's `icsk_ack`, `rcvq_space` and the fields around `rcv_ssthresh`.
+/// What Linux knows of the receiving side: the connection's `icsk_ack`, `rcvq_space` and the fields around `rcv_ssthresh`.
 pub(crate) struct LinuxReceiver {
     clock: Clock,
     delayed_ack: u32,

@@ -380,7 +380,7 @@ impl Receiver {
         self.due = AckDue::Never;
     }
 
-    /// An acknowledgement leaves: the window to put into it. Its right edge never moves back.
+    /// An acknowledgement leaves: the window to put into it, whose right edge never moves back.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time) -> u64 {
         if !std::mem::take(&mut self.settled) {
