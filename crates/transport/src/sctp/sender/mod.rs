@@ -44,6 +44,8 @@ pub(super) struct Sender {
     initial: u32,
     /// What gap reports have acknowledged, as TSNs.
     gaps: crate::RangeSet,
+    /// What the SACK that is looked at reports.
+    reported: crate::RangeSet,
     /// Newly acknowledged TSNs of the SACK under way; kept for its room.
     scratch: Vec<(u64, u64)>,
     views: Vec<View>,
@@ -87,6 +89,7 @@ impl Sender {
             records: Outstanding::default(),
             initial,
             gaps: crate::RangeSet::default(),
+            reported: crate::RangeSet::default(),
             scratch: Vec::new(),
             views: Vec::new(),
             siblings: Vec::new(),

@@ -59,7 +59,6 @@ impl Sender {
         }
         self.records.advance(cumulative);
         self.gaps.remove_below(cumulative);
-        self.take_back(cumulative);
         let highest_reported = self.read_gaps(now, cumulative, packet, &mut newly);
         if window == 0 {
             // Section 6.1 rule A: who answers probes of a closed window is alive.
@@ -140,26 +139,34 @@ impl Sender {
         }
     }
 
-    /// A receiver that has the next TSN would acknowledge it cumulatively: one that reported it before has dropped it,
-    /// and perhaps what came later (section 6.2.1 iv).
+    /// The gap ack blocks leave out what others before reported: the receiver has dropped it, or this SACK was overtaken.
+    /// Either way it is in flight again, and missing once (sections 6.2.1 iv and 6.3.2 R4).
     #[cold]
-    fn forget_reports(&mut self, from: u64) {
-        let all: Vec<_> = self.gaps.iter().collect();
-        self.gaps.clear();
-        for tsn in all.into_iter().flat_map(|(start, end)| start.max(from)..end) {
+    fn take_back(&mut self, now: Time, limit: u64) {
+        let taken: Vec<u64> = self.gaps.iter().flat_map(|(start, end)| start..end.min(limit)).collect();
+        for tsn in taken.into_iter().filter(|&tsn| !self.reported.contains(tsn, tsn + 1)) {
             let record = self.records.get_mut(tsn);
-            if record.place == Place::Abandoned {
+            if record.place != Place::Acked || record.released {
                 continue;
             }
-            (record.place, record.timed_out, record.missing) = (Place::Marked, true, 0);
-            self.paths[usize::from(record.path)].order.marked.insert(tsn);
+            let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
+            record.place = path.order.send_again(tsn, record.fast);
+            path.flight += bytes;
+            path.news.acked = path.news.acked.saturating_sub(bytes);
+            self.flight += bytes;
+            if self.config.is_linux() {
+                // sctp_check_transmitted starts the timer anew.
+                path.passed = true;
+            } else {
+                record.missing = record.missing.saturating_add(1);
+                if path.timer == Time::NEVER {
+                    path.timer = now + path.rtt.rto();
+                }
+            }
         }
-    }
-
-    fn take_back(&mut self, cumulative: u64) {
-        if cumulative < self.records.next() && self.records.get(cumulative).place == Place::Acked {
-            self.forget_reports(cumulative);
-        }
+        let beyond: Vec<_> = self.gaps.iter().map(|(start, end)| (start.max(limit), end)).collect();
+        std::mem::swap(&mut self.gaps, &mut self.reported);
+        beyond.into_iter().for_each(|(start, end)| self.gaps.insert(start, end, |_, _| {}));
     }
 
     /// Takes what the gap ack blocks newly acknowledge. Says the end of the highest block.
@@ -167,18 +174,27 @@ impl Sender {
         let mut highest = 0;
         let mut fresh = std::mem::take(&mut self.scratch);
         fresh.clear();
+        self.reported.clear();
         for &(first, last) in &packet.gaps {
             // Offsets count from the cumulative TSN, which is one below `cumulative`.
             let (start, end) = ((cumulative + u64::from(first)).saturating_sub(1), cumulative + u64::from(last));
             if first > 0 && start < end && end <= self.records.next() {
                 self.gaps.insert(start, end, |a, b| fresh.push((a, b)));
+                self.reported.insert(start, end, |_, _| {});
                 highest = highest.max(end);
             }
         }
         for tsn in fresh.iter().flat_map(|&(start, end)| start..end) {
             self.on_acknowledged(now, tsn, false, newly);
         }
-        if packet.sack.is_some_and(|sack| sack.non_renegable) {
+        let non_renegable = packet.sack.is_some_and(|sack| sack.non_renegable);
+        if self.gaps != self.reported && packet.sack.is_some() && !non_renegable {
+            // There may have been no room for blocks beyond the last.
+            let blocks = packet.gaps.len() + packet.duplicates.len();
+            let is_full = 16 + 4 * (blocks as u32 + 1) > self.config.room();
+            self.take_back(now, if is_full { highest } else { self.records.next() });
+        }
+        if non_renegable {
             fresh.iter().flat_map(|&(start, end)| start..end).for_each(|tsn| self.release(tsn));
         }
         self.scratch = fresh;

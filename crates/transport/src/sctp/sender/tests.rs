@@ -280,19 +280,30 @@ fn delayed_acknowledgements_report_twice() {
     }
 }
 
-/// Section 6.2.1 (iv): a receiver that drops what it has reported gets it again.
+/// Section 6.2.1 (iv): what a SACK no longer reports is in flight again and missing once, under a timer (section 6.3.2 R4),
+/// which sends it again.
 #[test]
-fn what_the_receiver_takes_back_is_sent_again() {
-    let mut sender = sender(1, &[]);
-    send(&mut sender, &[0; 4]);
-    let mut arrived = Arrived([1, 2].into());
-    sender.on_sack(at(1), &arrived.sack(0));
-    arrived.0 = [0].into();
-    sender.on_sack(at(2), &arrived.sack(0));
-    assert_eq!(sender.paths[0].order.marked, [1, 2].into());
-    arrived.0 = [0, 1, 2, 3].into();
-    sender.on_sack(at(3), &arrived.sack(0));
-    assert_eq!(sender.flight, 0);
+fn what_the_receiver_takes_back_is_in_flight_again() {
+    for semantics in ["rfc9260", "linux"] {
+        let mut sender = sender(1, &[("semantics", semantics)]);
+        send(&mut sender, &[0; 4]);
+        let mut arrived = Arrived([1, 2, 3].into());
+        sender.on_sack(at(1), &arrived.sack(0));
+        assert_eq!(sender.flight, CHUNK, "{semantics}");
+        arrived.0 = [0, 2].into();
+        sender.on_sack(at(2), &arrived.sack(0));
+        assert_eq!((sender.flight, sender.paths[0].flight), (2 * CHUNK, 2 * CHUNK), "{semantics}");
+        arrived.0 = [0].into();
+        sender.on_sack(at(3), &arrived.sack(0));
+        assert_eq!((sender.flight, sender.paths[0].flight), (3 * CHUNK, 3 * CHUNK), "{semantics}");
+        let timer = sender.paths[0].timer;
+        assert!(timer < Time::NEVER, "{semantics}");
+        sender.handle_timeout(timer);
+        assert_eq!(sender.paths[0].order.marked, [1, 2, 3].into(), "{semantics}");
+        arrived.0 = [0, 1, 2, 3].into();
+        sender.on_sack(at(5000), &arrived.sack(0));
+        assert_eq!((sender.flight, sender.is_drained()), (0, false), "{semantics}");
+    }
 }
 
 /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what a gap report has for good makes room in the send buffer, once, and not
