@@ -1,6 +1,6 @@
 //! Many cases, and in what they differ.
 
-use crate::{Case, Difference};
+use crate::{Case, ClassOf, Difference};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub struct Census<C> {
 }
 
 /// Judges the cases of so many seeds.
-pub fn take<C: Case>(seeds: Range<u64>, kernel: &Path) -> Census<C::Class> {
+pub fn take<C: Case>(seeds: Range<u64>, kernel: &Path) -> Census<ClassOf<C>> {
     let judged: Vec<_> = seeds.into_par_iter().map(|seed| (seed, C::new(seed).judge(kernel))).collect();
     let mut census = Census { same: 0, found: BTreeMap::new(), failed: Vec::new() };
     for (seed, result) in judged {

@@ -2,15 +2,17 @@
 //! send is compared piece by piece.
 //!
 //! A [`Case`] is drawn from a seed: what the application does, and what the peer does to it. Our machine and the kernel each meet
-//! that peer in a run of their own, in virtual time; [`Case::differences`] finds where what they send first differs.
+//! that peer in a run of their own, in virtual time; [`differences`] finds where what they send first differs.
 
 pub mod census;
+mod differences;
 mod post;
 pub mod sctp;
 pub mod tcp;
 
+pub use differences::{Class, Difference, Piece, differences};
 use std::collections::BTreeMap;
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -33,21 +35,13 @@ pub enum Player {
     Linux,
 }
 
-/// The first difference of a class.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference<C> {
-    /// In what.
-    pub class: C,
-    /// At which piece.
-    pub number: usize,
-}
+/// In what two pieces of a case may differ.
+pub type ClassOf<C> = <<C as Case>::Piece as Piece>::Class;
 
 /// One connection and its peer.
 pub trait Case: Debug + Sized {
     /// What is compared: segments, chunks.
-    type Piece: Display;
-    /// In what two stacks differ.
-    type Class: Copy + Debug + Ord + Send;
+    type Piece: Piece;
 
     /// The case of a seed.
     fn new(seed: u64) -> Self;
@@ -68,9 +62,6 @@ pub trait Case: Debug + Sized {
 
     /// What there is to compare in packets.
     fn pieces(packets: &[(Time, Vec<u8>)]) -> Vec<Self::Piece>;
-
-    /// The first difference of each class, until one after which nothing can be compared.
-    fn differences(ours: &[Self::Piece], linux: &[Self::Piece]) -> Vec<Difference<Self::Class>>;
 
     /// What a player sends to the peer.
     ///
@@ -104,9 +95,9 @@ pub trait Case: Debug + Sized {
     ///
     /// # Errors
     /// Why a run failed.
-    fn judge(&self, kernel: &Path) -> Result<Vec<Difference<Self::Class>>, String> {
+    fn judge(&self, kernel: &Path) -> Result<Vec<Difference<ClassOf<Self>>>, String> {
         let [ours, linux] = [self.play(Player::Ours, kernel)?, self.play(Player::Linux, kernel)?];
-        Ok(Self::differences(&ours, &linux))
+        Ok(differences(&ours, &linux))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use vazao_differential::{Case, Player, census, sctp, tcp};
+use vazao_differential::{Case, Player, census, differences, sctp, tcp};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -70,7 +70,7 @@ impl Task {
                     continue;
                 }
             };
-            let differences = C::differences(&ours, &linux);
+            let differences = differences(&ours, &linux);
             for one in differences.iter().filter(|one| format!("{:?}", one.class) == class) {
                 let line = |list: &[C::Piece]| list.get(one.number).map(ToString::to_string).unwrap_or_default();
                 println!("{seed:>5} {:>3} {:<75} | {}", one.number, line(&ours), line(&linux));
@@ -87,5 +87,5 @@ fn show<C: Case>(case: &C, kernel: &Path) {
         let line = |list: &[C::Piece]| list.get(number).map(ToString::to_string).unwrap_or_default();
         println!("{number:>3} {:<75} | {}", line(&ours), line(&linux));
     }
-    println!("{:?}", C::differences(&ours, &linux));
+    println!("{:?}", differences(&ours, &linux));
 }

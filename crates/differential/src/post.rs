@@ -1,7 +1,9 @@
-//! What a scripted peer sends, each packet at its time.
+//! A scripted peer on its host: what comes to it is kept, and what it sends leaves at its time.
 
+use crate::Seen;
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::{Duration, Time};
+use vazao_network::Host;
 
 /// Between two packets of a peer's.
 const APART: Duration = Duration::from_micros(50);
@@ -46,5 +48,54 @@ impl Post {
     /// Takes one that is due.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.due.pop_front()
+    }
+}
+
+/// A peer's side of a connection.
+pub(crate) trait Script {
+    /// What it has sent.
+    fn post(&self) -> &Post;
+
+    /// What it has sent, to take from.
+    fn post_mut(&mut self) -> &mut Post;
+
+    /// An IP packet arrives.
+    fn on_arrival(&mut self, now: Time, packet: &[u8]);
+}
+
+/// The host of a script. What arrives is kept.
+pub(crate) struct Scripted<S> {
+    script: S,
+    seen: Seen,
+}
+
+impl<S> Scripted<S> {
+    pub fn new(script: S, seen: Seen) -> Scripted<S> {
+        Scripted { script, seen }
+    }
+}
+
+impl<S: Script> Host for Scripted<S> {
+    fn next_timeout(&self) -> Time {
+        self.script.post().next()
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: Time) -> Result<Time, String> {
+        self.script.post_mut().advance(now);
+        Ok(now)
+    }
+
+    fn handle(&mut self, now: Time, _: usize, packet: &[u8]) -> Result<(), String> {
+        self.seen.lock().expect("one reader").push((now, packet.to_vec()));
+        self.script.on_arrival(now, packet);
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)> {
+        self.script.post_mut().take().map(|packet| (0, packet))
+    }
+
+    fn poll_report(&mut self) -> Option<String> {
+        None
     }
 }

@@ -1,6 +1,7 @@
 //! What two stacks sent to the same peer, side by side.
 
 use super::write::{TAGS, TSN};
+use crate::Piece;
 use std::fmt;
 use vazao_engine::{Duration, Time};
 use vazao_wire::sctp::{self, kind, parameter};
@@ -90,15 +91,13 @@ pub enum Class {
     Offers,
 }
 
-impl Class {
-    /// Whether what follows cannot be compared any more.
+impl crate::Class for Class {
+    const COUNT: Class = Class::Count;
+
     fn parts(self) -> bool {
         !matches!(self, Class::Window | Class::Offers | Class::Causes)
     }
 }
-
-/// The first difference of a class.
-pub type Difference = crate::Difference<Class>;
 
 /// What leaves later the other stack, whose timers have been late again and again, may send after the end of the run.
 const HORIZON: Duration = Duration::from_secs(27);
@@ -248,33 +247,25 @@ fn burst(packets: &[Packet]) -> Vec<(u8, Option<u32>)> {
     all
 }
 
-/// The first difference of each class, until one after which nothing can be compared.
-pub fn differences(ours: &[Packet], linux: &[Packet]) -> Vec<Difference> {
-    let mut found: Vec<Difference> = Vec::new();
-    let mut before = [Duration::ZERO; 2];
-    let kinds = |packet: &Packet| packet.chunks.iter().map(|chunk| chunk.kind).collect::<Vec<_>>();
-    for (number, (one, other)) in ours.iter().zip(linux).enumerate() {
-        let gaps = [one.at.saturating_sub(before[0]), other.at.saturating_sub(before[1])];
-        before = [one.at, other.at];
-        if kinds(one) != kinds(other) {
-            let same = burst(&ours[number..]) == burst(&linux[number..]);
-            found.push(Difference { class: if same { Class::Bundling } else { Class::Kinds }, number });
-            return found;
-        }
-        for class in classes(one, other, gaps) {
-            if !found.iter().any(|known| known.class == class) {
-                found.push(Difference { class, number });
-            }
-            if class.parts() {
-                return found;
-            }
-        }
+impl Piece for Packet {
+    type Class = Class;
+
+    fn at(&self) -> Duration {
+        self.at
     }
-    let more = [ours, linux].into_iter().find_map(|list| list.get(ours.len().min(linux.len())));
-    if more.is_some_and(|packet| packet.at < HORIZON) {
-        found.push(Difference { class: Class::Count, number: ours.len().min(linux.len()) });
+
+    fn compare(ours: &[Packet], linux: &[Packet], gaps: [Duration; 2]) -> Option<Vec<Class>> {
+        let kinds = |packet: &Packet| packet.chunks.iter().map(|chunk| chunk.kind).collect::<Vec<_>>();
+        if kinds(&ours[0]) == kinds(&linux[0]) {
+            return Some(classes(&ours[0], &linux[0], gaps));
+        }
+        let same = burst(ours) == burst(linux);
+        Some(vec![if same { Class::Bundling } else { Class::Kinds }])
     }
-    found
+
+    fn counts(&self) -> bool {
+        self.at < HORIZON
+    }
 }
 
 impl fmt::Display for Packet {

@@ -5,8 +5,9 @@ pub mod habits;
 pub mod peer;
 mod write;
 
-use crate::{Difference, Player, Seen, pick};
-use compare::{Class, Packet, differences, packets};
+use crate::post::Scripted;
+use crate::{Player, Seen, pick};
+use compare::{Packet, packets};
 use habits::Habits;
 use peer::Peer;
 use vazao_engine::{Stream, Time};
@@ -80,7 +81,6 @@ impl Settings {
 
 impl crate::Case for Case {
     type Piece = Packet;
-    type Class = Class;
 
     fn new(seed: u64) -> Case {
         let mut lots = Stream::new(seed, "differential/sctp/case");
@@ -135,14 +135,10 @@ impl crate::Case for Case {
 
     fn peer(&self, seen: Seen) -> Box<dyn Host> {
         let lots = Stream::new(self.seed, "differential/sctp/peer");
-        Box::new(Peer::new(self.habits.clone(), !self.opens, lots, seen))
+        Box::new(Scripted::new(Peer::new(self.habits.clone(), !self.opens, lots), seen))
     }
 
     fn pieces(seen: &[(Time, Vec<u8>)]) -> Vec<Packet> {
         packets(seen)
-    }
-
-    fn differences(ours: &[Packet], linux: &[Packet]) -> Vec<Difference<Class>> {
-        differences(ours, linux)
     }
 }

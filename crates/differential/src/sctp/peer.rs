@@ -4,11 +4,10 @@
 
 use super::habits::{Event, Habits, Odd, Tag};
 use super::write::{self, Chunk, TAGS, TSN, bare};
-use crate::post::Post;
-use crate::{Seen, pick};
+use crate::pick;
+use crate::post::{Post, Script};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Stream, Time};
-use vazao_network::Host;
 use vazao_wire::sctp::{self, kind, parameter};
 use vazao_wire::{be16, be32, ipv4};
 
@@ -33,7 +32,6 @@ enum Phase {
 pub struct Peer {
     habits: Habits,
     lots: Stream,
-    seen: Seen,
     post: Post,
     /// Addresses and ports, the peer's own first.
     ends: [([u8; 4], u16); 2],
@@ -59,14 +57,13 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whose packets are kept in `seen`.
-    pub fn new(habits: Habits, opens: bool, lots: Stream, seen: Seen) -> Peer {
+    /// One with these habits.
+    pub fn new(habits: Habits, opens: bool, lots: Stream) -> Peer {
         let ends = if opens { ENDS } else { [ENDS[1], ENDS[0]] };
         let mut peer = Peer {
             stale: habits.stale,
             habits,
             lots,
-            seen,
             post: Post::default(),
             ends,
             phase: Phase::Closed,
@@ -434,29 +431,18 @@ fn find(value: &[u8], wanted: u16) -> Option<Vec<u8>> {
     None
 }
 
-impl Host for Peer {
-    fn next_timeout(&self) -> Time {
-        self.post.next()
+impl Script for Peer {
+    fn post(&self) -> &Post {
+        &self.post
     }
 
-    fn handle_timeout(&mut self, now: Time, _: Time) -> Result<Time, String> {
-        self.post.advance(now);
-        Ok(now)
+    fn post_mut(&mut self) -> &mut Post {
+        &mut self.post
     }
 
-    fn handle(&mut self, now: Time, _: usize, packet: &[u8]) -> Result<(), String> {
-        self.seen.lock().expect("one reader").push((now, packet.to_vec()));
-        let Ok((_, inside)) = ipv4::decode(packet) else { return Ok(()) };
-        let Ok((header, chunks)) = sctp::decode(&packet[inside]) else { return Ok(()) };
+    fn on_arrival(&mut self, now: Time, packet: &[u8]) {
+        let Ok((_, inside)) = ipv4::decode(packet) else { return };
+        let Ok((header, chunks)) = sctp::decode(&packet[inside]) else { return };
         self.on_packet(now, header.verification_tag, &chunks);
-        Ok(())
-    }
-
-    fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)> {
-        self.post.take().map(|packet| (0, packet))
-    }
-
-    fn poll_report(&mut self) -> Option<String> {
-        None
     }
 }

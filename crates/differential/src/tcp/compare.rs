@@ -1,5 +1,6 @@
 //! What two stacks sent to the same peer, side by side.
 
+use crate::Piece;
 use std::fmt;
 use vazao_engine::{Duration, Time};
 use vazao_wire::tcp::Flags;
@@ -55,15 +56,13 @@ pub enum Class {
     Blocks,
 }
 
-impl Class {
-    /// Whether what follows cannot be compared any more.
+impl crate::Class for Class {
+    const COUNT: Class = Class::Count;
+
     fn parts(self) -> bool {
         !matches!(self, Class::Push | Class::Window | Class::Echo)
     }
 }
-
-/// The first difference of a class.
-pub type Difference = crate::Difference<Class>;
 
 /// What stacks' timers may differ by.
 const TICK: Duration = Duration::from_millis(11);
@@ -135,29 +134,16 @@ fn classes(ours: &Segment, linux: &Segment, gaps: [Duration; 2]) -> Vec<Class> {
     checks.into_iter().filter(|(_, differs)| *differs).map(|(class, _)| class).collect()
 }
 
-/// The first difference of each class, until one after which nothing can be compared.
-pub fn differences(ours: &[Segment], linux: &[Segment]) -> Vec<Difference> {
-    let mut found: Vec<Difference> = Vec::new();
-    let mut before = [Duration::ZERO; 2];
-    for (number, (one, other)) in ours.iter().zip(linux).enumerate() {
-        let gaps = [one.at.saturating_sub(before[0]), other.at.saturating_sub(before[1])];
-        before = [one.at, other.at];
-        if ends_with_data(one, other) {
-            return found;
-        }
-        for class in classes(one, other, gaps) {
-            if !found.iter().any(|known| known.class == class) {
-                found.push(Difference { class, number });
-            }
-            if class.parts() {
-                return found;
-            }
-        }
+impl Piece for Segment {
+    type Class = Class;
+
+    fn at(&self) -> Duration {
+        self.at
     }
-    if ours.len() != linux.len() {
-        found.push(Difference { class: Class::Count, number: ours.len().min(linux.len()) });
+
+    fn compare(ours: &[Segment], linux: &[Segment], gaps: [Duration; 2]) -> Option<Vec<Class>> {
+        (!ends_with_data(&ours[0], &linux[0])).then(|| classes(&ours[0], &linux[0], gaps))
     }
-    found
 }
 
 impl fmt::Display for Segment {

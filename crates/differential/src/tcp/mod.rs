@@ -3,8 +3,9 @@
 pub mod compare;
 pub mod peer;
 
-use crate::{Difference, HZ, Player, Seen};
-use compare::{Class, Segment, differences, segments};
+use crate::post::Scripted;
+use crate::{HZ, Player, Seen};
+use compare::{Segment, segments};
 use peer::{Habits, Peer};
 use vazao_engine::{Stream, Time};
 use vazao_network::Host;
@@ -20,7 +21,6 @@ pub struct Case {
 
 impl crate::Case for Case {
     type Piece = Segment;
-    type Class = Class;
 
     fn new(seed: u64) -> Case {
         let mut lots = Stream::new(seed, "differential/case");
@@ -64,14 +64,10 @@ impl crate::Case for Case {
     }
 
     fn peer(&self, seen: Seen) -> Box<dyn Host> {
-        Box::new(Peer::new(self.habits.clone(), Stream::new(self.seed, "differential/peer"), seen))
+        Box::new(Scripted::new(Peer::new(self.habits.clone(), Stream::new(self.seed, "differential/peer")), seen))
     }
 
     fn pieces(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
         segments(packets)
-    }
-
-    fn differences(ours: &[Segment], linux: &[Segment]) -> Vec<Difference<Class>> {
-        differences(ours, linux)
     }
 }

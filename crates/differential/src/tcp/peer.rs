@@ -1,11 +1,10 @@
 //! A peer of a TCP connection that does what a seed says: it accepts, loses, reorders, repeats, shrinks its window, resets and
 //! half-closes. It draws by the packets that come, so that two stacks that do the same meet the same peer.
 
-use crate::post::Post;
-use crate::{Seen, pick};
+use crate::pick;
+use crate::post::{Post, Script};
 use std::collections::BTreeMap;
 use vazao_engine::{Duration, Stream, Time};
-use vazao_network::Host;
 use vazao_wire::tcp::{Flags, Header, Options, SackBlock};
 use vazao_wire::{content, ipv4, tcp};
 
@@ -92,7 +91,6 @@ impl Habits {
 pub struct Peer {
     habits: Habits,
     lots: Stream,
-    seen: Seen,
     post: Post,
     /// Addresses and ports, the peer's own first; known from the first SYN.
     ends: Option<[([u8; 4], u16); 2]>,
@@ -113,12 +111,11 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whose packets are kept in `seen`.
-    pub fn new(habits: Habits, lots: Stream, seen: Seen) -> Peer {
+    /// One with these habits.
+    pub fn new(habits: Habits, lots: Stream) -> Peer {
         Peer {
             habits,
             lots,
-            seen,
             post: Post::default(),
             ends: None,
             irs: 0,
@@ -336,30 +333,19 @@ impl Peer {
     }
 }
 
-impl Host for Peer {
-    fn next_timeout(&self) -> Time {
-        self.post.next()
+impl Script for Peer {
+    fn post(&self) -> &Post {
+        &self.post
     }
 
-    fn handle_timeout(&mut self, now: Time, _: Time) -> Result<Time, String> {
-        self.post.advance(now);
-        Ok(now)
+    fn post_mut(&mut self) -> &mut Post {
+        &mut self.post
     }
 
-    fn handle(&mut self, now: Time, _: usize, packet: &[u8]) -> Result<(), String> {
-        self.seen.lock().expect("one reader").push((now, packet.to_vec()));
-        let Ok((ip, inside)) = ipv4::decode(packet) else { return Ok(()) };
-        let Ok((header, data)) = tcp::decode(&packet[inside], ip.pseudo_header()) else { return Ok(()) };
+    fn on_arrival(&mut self, now: Time, packet: &[u8]) {
+        let Ok((ip, inside)) = ipv4::decode(packet) else { return };
+        let Ok((header, data)) = tcp::decode(&packet[inside], ip.pseudo_header()) else { return };
         self.ends = Some([(ip.destination, header.destination_port), (ip.source, header.source_port)]);
         self.on_segment(now, &header, data.len());
-        Ok(())
-    }
-
-    fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)> {
-        self.post.take().map(|packet| (0, packet))
-    }
-
-    fn poll_report(&mut self) -> Option<String> {
-        None
     }
 }
