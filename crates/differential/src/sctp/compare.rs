@@ -65,7 +65,7 @@ pub enum Class {
     Time,
     /// The verification tag.
     Tag,
-    /// The same chunks leave at the same time, put into packets otherwise.
+    /// The same chunks leave at the same time, but distributed over packets in another way.
     Bundling,
     /// The types of a packet's chunks.
     Kinds,

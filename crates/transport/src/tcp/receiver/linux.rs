@@ -1,6 +1,6 @@
 //! How Linux acknowledges what it receives, and what it offers to take (net/ipv4/tcp_input.c, tcp_output.c and tcp.c, 6.12).
 
-use super::{AckDue, Arrived, Order};
+use super::{AckDue, Arrived, Order, Reached};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
 use std::ops::Range;
@@ -210,13 +210,17 @@ impl Window {
 }
 
 impl LinuxReceiver {
-    /// One whose segments hold `advertised` octets, or a little more in the SYN itself (`in_syn`), and which sends some of `mss`.
+    /// A receiver whose segments hold `sizes` octets: as the SYN itself says, and with the options that were agreed on; the
+    /// third is what it sends.
     pub fn new(config: &Config, sizes: [u64; 3], scale: u8, selective: bool) -> Self {
         let [in_syn, advertised, mss] = sizes;
         let buffer = BUFFER.start;
         let space = config.receive_buffer.unwrap_or((buffer * UNKNOWN_RATIO) >> 8);
-        let rounds = space > in_syn && config.receive_buffer.is_none();
-        let offered = if rounds { space / in_syn * in_syn } else { space };
+        // A whole number of segments, unless it was given.
+        let offered = match config.receive_buffer {
+            None if space > in_syn => space / in_syn * in_syn,
+            _ => space,
+        };
         let clamp = (2 * advertised).max(space.saturating_sub(advertised));
         let segment = advertised.min(mss).min(offered / 2).clamp(SHORTEST_SEGMENT, DEFAULT_SEGMENT);
         let threshold = offered.min(clamp);
@@ -299,11 +303,18 @@ impl LinuxReceiver {
         admits
     }
 
-    /// A segment came in order, after `moved` others had waited for it; `fin` if it ends what the peer sends.
-    pub fn on_in_order(&mut self, now: Time, order: &Order, arrived: &Arrived, moved: bool, fin: bool) -> AckDue {
+    /// A segment came in order; `fin` if it ends what the peer sends. Where there were holes, `reached` says what lay beyond.
+    pub fn on_in_order(
+        &mut self,
+        now: Time,
+        order: &Order,
+        arrived: &Arrived,
+        reached: Option<Reached>,
+        fin: bool,
+    ) -> AckDue {
         self.scheduled = true;
-        if moved {
-            let stay = self.window.beyond * order.beyond_octets / order.beyond_before.max(1);
+        if let Some(Reached { before, after }) = reached {
+            let stay = self.window.beyond * after / before.max(1);
             self.window.unread += self.window.beyond - stay;
             self.window.beyond = stay;
         }
@@ -317,7 +328,7 @@ impl LinuxReceiver {
             }
         }
         self.pingpong |= fin;
-        if moved && order.blocks == 0 { AckDue::Now } else { self.decide(now, order, arrived) }
+        if reached.is_some() && order.blocks == 0 { AckDue::Now } else { self.decide(now, order, arrived) }
     }
 
     /// A segment came beyond a hole. It may have `joined` another there; `place` is that of its block among those that are
@@ -422,7 +433,7 @@ impl LinuxReceiver {
     fn decide(&mut self, now: Time, order: &Order, arrived: &Arrived) -> AckDue {
         let several = order.nxt - order.acknowledged > self.segment * u64::from(self.delayed_ack - 1);
         let much = several && {
-            let window = self.choose(order, order.edge.saturating_sub(order.nxt));
+            let window = self.choose(order);
             window >= self.window.offered
         };
         if much || self.quick > 0 && !self.pingpong {
@@ -438,15 +449,15 @@ impl LinuxReceiver {
         }
     }
 
-    /// What there is room for now, if the peer knows of `current`.
-    fn choose(&mut self, order: &Order, current: u64) -> u64 {
+    /// What there is room for now.
+    fn choose(&mut self, order: &Order) -> u64 {
         let Some(size) = self.given else {
             let (window, short) = self.window.choose(self.segment, order.blocks);
             self.quick *= u64::from(!short);
             return window;
         };
         // Its edge moves by a segment or half the buffer at least (RFC 9293 section 3.8.6.2.2).
-        let wide = (order.read + size).saturating_sub(order.nxt);
+        let (wide, current) = ((order.read + size).saturating_sub(order.nxt), order.offered());
         let step = self.segment.max(1 << self.window.scale).min(size / 2);
         if wide >= current + step { wide } else { current }
     }
@@ -467,15 +478,14 @@ impl LinuxReceiver {
         }
     }
 
-    /// An acknowledgement leaves, because it was `overdue` or for another reason: the window to put into it, of which the peer
-    /// knows of `current` already.
-    pub fn on_ack_sent(&mut self, overdue: bool, current: u64, order: &Order) -> u64 {
+    /// An acknowledgement leaves, because it was `overdue` or for another reason: the window to put into it.
+    pub fn on_ack_sent(&mut self, overdue: bool, order: &Order) -> u64 {
         if overdue && self.pingpong {
             (self.pingpong, self.wait) = (false, self.least_wait);
         } else if overdue {
             self.wait = (self.wait * 2).min(self.rto);
         }
-        let window = self.choose(order, current);
+        let (window, current) = (self.choose(order), order.offered());
         let kept = if self.given.is_none() { self.window.align(current) } else { current };
         self.window.offered = if window < current { kept } else { window };
         if self.scheduled && self.quick > 0 {
@@ -496,9 +506,9 @@ impl LinuxReceiver {
         self.pingpong |= now.since(self.arrived) < self.wait;
     }
 
-    /// The application took octets and left so many; whether that is to be acknowledged (`tcp_cleanup_rbuf`). The peer knows
-    /// that it may send `current`.
-    pub fn on_read(&mut self, order: &Order, left: u64, count: u64, current: u64) -> bool {
+    /// The application took octets and left so many; whether that is to be acknowledged (`tcp_cleanup_rbuf`).
+    pub fn on_read(&mut self, order: &Order, left: u64, count: u64) -> bool {
+        let current = order.offered();
         self.window.unread = (self.window.unread * left).div_ceil(left + count);
         self.tune(self.arrived, order.read);
         if self.scheduled {
@@ -515,7 +525,7 @@ impl LinuxReceiver {
         if 2 * current > self.window.clamp {
             return false;
         }
-        let window = self.choose(order, current);
+        let window = self.choose(order);
         window > 0 && window >= 2 * current
     }
 

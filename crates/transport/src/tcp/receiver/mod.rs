@@ -66,11 +66,24 @@ struct Order {
     acknowledged: u64,
     /// One beyond what the peer may send.
     edge: u64,
-    /// Blocks beyond holes, their octets, and how many these were before.
+    /// Blocks beyond holes.
     blocks: u64,
-    beyond_octets: u64,
-    beyond_before: u64,
     due: AckDue,
+}
+
+impl Order {
+    /// What the peer knows that it may send. FIN occupies an octet that no buffer holds.
+    #[inline]
+    fn offered(&self) -> u64 {
+        self.edge.saturating_sub(self.nxt)
+    }
+}
+
+/// Octets beyond a hole, before a segment that reached them and after.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    before: u64,
+    after: u64,
 }
 
 /// Who decides when to acknowledge and what to offer.
@@ -174,8 +187,6 @@ impl Receiver {
             acknowledged: self.acknowledged,
             edge: self.edge,
             blocks: self.ranges.len() as u64,
-            beyond_octets: self.beyond,
-            beyond_before: self.beyond,
             due: self.due,
         }
     }
@@ -221,15 +232,15 @@ impl Receiver {
             self.fin = Some(end - 1);
         }
         if start <= self.nxt {
-            let holes = (!self.ranges.is_empty()).then_some(self.beyond);
+            let (had_holes, before) = (!self.ranges.is_empty(), self.beyond);
             self.nxt = self.ranges.take_through(end).unwrap_or(end).max(end);
             while let Some(further) = self.ranges.take_through(self.nxt) {
                 self.nxt = further;
             }
             self.ranges.remove_below(self.nxt);
             self.beyond = if self.ranges.is_empty() { 0 } else { self.beyond.saturating_sub(self.nxt - end) };
-            let ends = self.fin_reached();
-            self.note_in_order(now, arrived, holes, ends);
+            let reached = had_holes.then_some(Reached { before, after: self.beyond });
+            self.note_in_order(now, arrived, reached, self.fin_reached());
             return Arrival::InOrder;
         }
         let place = self.place_of(start, end);
@@ -286,15 +297,15 @@ impl Receiver {
         blocks().position(|(s, e)| start <= e && s <= end).unwrap_or_else(|| blocks().count())
     }
 
-    /// A segment came in order, where `holes` waited for it with so many octets; it is the last of all if it `ends`.
+    /// A segment came in order, and is the last of all if it `ends`; where there were holes, `reached` says what lay beyond.
     #[inline]
-    fn note_in_order(&mut self, now: Time, arrived: &Arrived, holes: Option<u64>, ends: bool) {
-        let order = Order { beyond_before: holes.unwrap_or(0), ..self.order() };
+    fn note_in_order(&mut self, now: Time, arrived: &Arrived, reached: Option<Reached>, ends: bool) {
+        let order = self.order();
         match &mut self.policy {
             // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once; so is FIN.
-            Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &order, holes.is_some() || ends),
+            Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &order, reached.is_some() || ends),
             Policy::Linux(linux) => {
-                self.due = linux.on_in_order(now, &order, arrived, holes.is_some(), ends);
+                self.due = linux.on_in_order(now, &order, arrived, reached, ends);
                 self.settle();
             }
         }
@@ -387,18 +398,16 @@ impl Receiver {
             self.offer(matches!(self.due, AckDue::At(due) if due <= now));
         }
         self.due = AckDue::Never;
-        // FIN occupies an octet that no buffer holds.
-        self.edge.saturating_sub(self.nxt)
+        self.order().offered()
     }
 
     #[inline]
     fn offer(&mut self, overdue: bool) {
         self.acknowledged = self.nxt;
-        let current = self.edge.saturating_sub(self.nxt);
         let order = self.order();
         self.edge = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.on_ack_sent(self.read, self.edge),
-            Policy::Linux(linux) => self.nxt + linux.on_ack_sent(overdue, current, &order),
+            Policy::Rfc(rfc) => rfc.on_ack_sent(&order),
+            Policy::Linux(linux) => self.nxt + linux.on_ack_sent(overdue, &order),
         };
     }
 
@@ -448,8 +457,8 @@ impl Receiver {
         self.read += count;
         let order = self.order();
         let opens = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.on_read(&order, self.edge),
-            Policy::Linux(linux) => linux.on_read(&order, available - count, count, self.edge.saturating_sub(self.nxt)),
+            Policy::Rfc(rfc) => rfc.on_read(&order),
+            Policy::Linux(linux) => linux.on_read(&order, available - count, count),
         };
         if opens {
             // One that was decided before the application read would not tell of the room that there is now.

@@ -94,19 +94,19 @@ impl RfcReceiver {
         self.mss.max(self.granule).min(self.buffer / 2)
     }
 
-    /// An acknowledgement leaves: the edge of the window that it offers, which was `edge`.
+    /// An acknowledgement leaves: the edge of the window that it offers.
     #[inline]
-    pub fn on_ack_sent(&mut self, read: u64, edge: u64) -> u64 {
+    pub fn on_ack_sent(&mut self, order: &Order) -> u64 {
         self.unacknowledged = 0;
-        let wide = read + self.buffer;
-        if wide >= edge + self.step() { wide } else { edge }
+        let wide = order.read + self.buffer;
+        if wide >= order.edge + self.step() { wide } else { order.edge }
     }
 
-    /// The application took octets; whether the window, whose edge is known as `edge`, opens again: a sender may be waiting.
+    /// The application took octets; whether the window that the peer knows opens again: a sender may be waiting.
     #[inline]
-    pub fn on_read(&self, order: &Order, edge: u64) -> bool {
+    pub fn on_read(&self, order: &Order) -> bool {
         let step = self.step();
-        order.nxt + step.max(self.mss) > edge && order.read + self.buffer >= edge + step
+        order.nxt + step.max(self.mss) > order.edge && order.read + self.buffer >= order.edge + step
     }
 
     /// An acknowledgement has left that leaves out the segment which came last.
