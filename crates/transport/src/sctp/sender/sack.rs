@@ -169,6 +169,12 @@ impl Sender {
         beyond.into_iter().for_each(|(start, end)| self.gaps.insert(start, end, |_, _| {}));
     }
 
+    /// Whether the receiver has dropped the next TSN: it reported that one, and would acknowledge it cumulatively if it had it
+    /// still. With CMT nothing less shows that, as SACKs by paths of unequal delay overtake each other all the time.
+    fn has_dropped(&self, cumulative: u64) -> bool {
+        cumulative < self.records.next() && self.records.get(cumulative).place == Place::Acked
+    }
+
     /// Takes what the gap ack blocks newly acknowledge. Says the end of the highest block.
     fn read_gaps(&mut self, now: Time, cumulative: u64, packet: &Packet, newly: &mut Newly) -> u64 {
         let mut highest = 0;
@@ -188,7 +194,8 @@ impl Sender {
             self.on_acknowledged(now, tsn, false, newly);
         }
         let non_renegable = packet.sack.is_some_and(|sack| sack.non_renegable);
-        if self.gaps != self.reported && packet.sack.is_some() && !non_renegable {
+        let is_doubted = packet.sack.is_some() && !non_renegable && self.gaps != self.reported;
+        if is_doubted && (!self.config.cmt || self.has_dropped(cumulative)) {
             // There may have been no room for blocks beyond the last.
             let blocks = packet.gaps.len() + packet.duplicates.len();
             let is_full = 16 + 4 * (blocks as u32 + 1) > self.config.room();

@@ -306,6 +306,21 @@ fn what_the_receiver_takes_back_is_in_flight_again() {
     }
 }
 
+/// With CMT a SACK that another has overtaken takes nothing back; one that shows the next TSN to be gone does.
+#[test]
+fn overtaken_reports_of_cmt_take_nothing_back() {
+    let mut sender = sender(2, &[("cmt", "true")]);
+    send(&mut sender, &[0, 1, 0, 1]);
+    let early = Arrived([1].into());
+    let mut late = Arrived([1, 2, 3].into());
+    sender.on_sack(at(1), &late.sack(0));
+    sender.on_sack(at(2), &early.sack(0));
+    assert_eq!(sender.flight, CHUNK);
+    late.0 = [0].into();
+    sender.on_sack(at(3), &late.sack(0));
+    assert_eq!(sender.flight, 3 * CHUNK);
+}
+
 /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what a gap report has for good makes room in the send buffer, once, and not
 /// again when the cumulative TSN passes it; a plain SACK's makes none until then.
 #[test]
