@@ -1,6 +1,7 @@
 //! Hand-made SACKs against the definitions of the papers.
 
 mod room;
+mod taken_back;
 
 use super::*;
 use crate::sctp::chunk::{Extensions, Sack};
@@ -278,47 +279,6 @@ fn delayed_acknowledgements_report_twice() {
         sender.on_sack(at(1), &arrived.sack(2));
         assert_eq!(sender.paths[0].order.marked.len(), marked, "after {tsns:?}");
     }
-}
-
-/// Section 6.2.1 (iv): what a SACK no longer reports is in flight again and missing once, under a timer (section 6.3.2 R4),
-/// which sends it again.
-#[test]
-fn what_the_receiver_takes_back_is_in_flight_again() {
-    for semantics in ["rfc9260", "linux"] {
-        let mut sender = sender(1, &[("semantics", semantics)]);
-        send(&mut sender, &[0; 4]);
-        let mut arrived = Arrived([1, 2, 3].into());
-        sender.on_sack(at(1), &arrived.sack(0));
-        assert_eq!(sender.flight, CHUNK, "{semantics}");
-        arrived.0 = [0, 2].into();
-        sender.on_sack(at(2), &arrived.sack(0));
-        assert_eq!((sender.flight, sender.paths[0].flight), (2 * CHUNK, 2 * CHUNK), "{semantics}");
-        arrived.0 = [0].into();
-        sender.on_sack(at(3), &arrived.sack(0));
-        assert_eq!((sender.flight, sender.paths[0].flight), (3 * CHUNK, 3 * CHUNK), "{semantics}");
-        let timer = sender.paths[0].timer;
-        assert!(timer < Time::NEVER, "{semantics}");
-        sender.handle_timeout(timer);
-        assert_eq!(sender.paths[0].order.marked, [1, 2, 3].into(), "{semantics}");
-        arrived.0 = [0, 1, 2, 3].into();
-        sender.on_sack(at(5000), &arrived.sack(0));
-        assert_eq!((sender.flight, sender.is_drained()), (0, false), "{semantics}");
-    }
-}
-
-/// With CMT a SACK that another has overtaken takes nothing back; one that shows the next TSN to be gone does.
-#[test]
-fn overtaken_reports_of_cmt_take_nothing_back() {
-    let mut sender = sender(2, &[("cmt", "true")]);
-    send(&mut sender, &[0, 1, 0, 1]);
-    let early = Arrived([1].into());
-    let mut late = Arrived([1, 2, 3].into());
-    sender.on_sack(at(1), &late.sack(0));
-    sender.on_sack(at(2), &early.sack(0));
-    assert_eq!(sender.flight, CHUNK);
-    late.0 = [0].into();
-    sender.on_sack(at(3), &late.sack(0));
-    assert_eq!(sender.flight, 3 * CHUNK);
 }
 
 /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what a gap report has for good makes room in the send buffer, once, and not
