@@ -30,6 +30,20 @@ impl Clock {
         if self.tick == 0 { now + span } else { self.wheel(now, span) }
     }
 
+    /// How many ticks lie between two times, as a span.
+    pub fn between(self, earlier: Time, now: Time) -> Duration {
+        if self.tick == 0 {
+            return now.since(earlier);
+        }
+        Duration::from_nanos((now.as_nanos() / self.tick - earlier.as_nanos() / self.tick) * self.tick)
+    }
+
+    /// Half of a span, in whole ticks.
+    pub fn half(self, span: Duration) -> Duration {
+        let unit = self.tick.max(1);
+        Duration::from_nanos(span.as_nanos() / unit / 2 * unit)
+    }
+
     fn wheel(self, now: Time, span: Duration) -> Time {
         let count = span.as_nanos().div_ceil(self.tick).max(1);
         let booted = (1 << 32) - BEFORE_ZERO / self.tick;
@@ -66,9 +80,23 @@ mod tests {
         assert_eq!(at(100, 1_000), ms(1_160));
     }
 
+    /// Jiffies are integers: what a timer is computed from loses its parts of a tick.
+    #[test]
+    fn spans_count_in_whole_ticks() {
+        let clock = Clock::new(ms(10));
+        let at = |now| Time::ZERO + ms(now);
+        assert_eq!(clock.between(at(19), at(21)), ms(10));
+        assert_eq!(clock.between(at(20), at(29)), Duration::ZERO);
+        assert_eq!(clock.half(ms(50)), ms(20));
+        assert_eq!(clock.half(ms(44)), ms(20));
+    }
+
     #[test]
     fn an_exact_clock_adds_nothing() {
         let now = Time::ZERO + Duration::from_micros(175_432);
-        assert_eq!(Clock::new(Duration::ZERO).expiry(now, ms(11)), now + ms(11));
+        let exact = Clock::new(Duration::ZERO);
+        assert_eq!(exact.expiry(now, ms(11)), now + ms(11));
+        assert_eq!(exact.between(Time::ZERO, now), Duration::from_micros(175_432));
+        assert_eq!(exact.half(ms(11)), Duration::from_micros(5_500));
     }
 }

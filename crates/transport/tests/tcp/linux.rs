@@ -2,7 +2,7 @@
 
 use crate::config::plain;
 use crate::trace::Trace;
-use vazao_engine::Duration;
+use vazao_engine::{Duration, Time};
 use vazao_transport::Stream;
 use vazao_transport::tcp::{Config, Extra, Failure, Flags, Host, Recovery, State};
 
@@ -145,6 +145,23 @@ fn duplicates_of_a_recovery_are_over_with_it() {
     assert_eq!(t.writes_segments(4), [11, 12]);
     t.acks(13, &[]);
     assert_eq!(t.cwnd(), 4, "as much as two segments let it grow");
+}
+
+/// How long an acknowledgement waits follows the gaps between arrivals in whole jiffies (tcp_event_data_recv): at 100 Hz 24 ms
+/// that begin just after a tick are two, no more than half of the least wait, and the acknowledgement leaves four ticks and
+/// one after; 24 ms that begin just before a tick are three, and make it one more.
+#[test]
+fn a_delayed_acknowledgement_waits_in_whole_ticks() {
+    for (begin, expiry) in [(101, 170), (109, 190)] {
+        let mut t = Trace::established(Config { tick: Duration::from_millis(10), ..linux() });
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        t.now = at(begin);
+        t.gets("1:1001 ack 1");
+        assert_eq!(t.writes(100), ["1:101 ack 1001"]);
+        t.now = at(begin + 24);
+        assert!(t.gets("1001:2001 ack 101").is_empty());
+        assert_eq!(t.tcp.next_timeout(), at(expiry), "{begin}");
+    }
 }
 
 /// The receiver has thrown away what it reported (RFC 2018 section 8): its acknowledgement ends where that begins. After half

@@ -400,19 +400,19 @@ impl LinuxReceiver {
         self.pushed = (self.pushed + 1).min(2);
     }
 
-    /// `tcp_event_data_recv`.
+    /// `tcp_event_data_recv`, which counts in ticks.
     fn note_arrival(&mut self, now: Time, arrived: &Arrived) {
         self.rto = arrived.rto;
-        let gap = now.since(self.arrived);
+        let gap = self.clock.between(self.arrived, now);
         self.arrived = now;
-        let half = self.least_wait / 2;
+        let half = self.clock.half(self.least_wait);
         if self.wait == Duration::ZERO {
             self.be_quick();
             self.wait = self.least_wait;
         } else if gap <= half {
-            self.wait = self.wait / 2 + half;
+            self.wait = self.clock.half(self.wait) + half;
         } else if gap < self.wait {
-            self.wait = (self.wait / 2 + gap).min(self.rto);
+            self.wait = (self.clock.half(self.wait) + gap).min(self.rto);
         } else if gap > self.rto {
             self.be_quick();
         }
@@ -473,7 +473,7 @@ impl LinuxReceiver {
         let wait = wait.min(LONGEST_WAIT[0]);
         match order.due {
             // It is about to leave anyway.
-            AckDue::At(due) if due <= now + wait / 4 => AckDue::Now,
+            AckDue::At(due) if due <= self.clock.expiry(now, self.clock.half(self.clock.half(wait))) => AckDue::Now,
             other => other.sooner(AckDue::At(self.clock.expiry(now, wait))),
         }
     }
