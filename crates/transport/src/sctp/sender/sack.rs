@@ -140,9 +140,10 @@ impl Sender {
     }
 
     /// The gap ack blocks leave out what others before reported: the receiver has dropped it, or this SACK was overtaken.
-    /// Either way it is in flight again, and missing once (sections 6.2.1 iv and 6.3.2 R4).
+    /// Either way it is in flight again, and missing once (sections 6.2.1 iv and 6.3.2 R4): counted here unless it lies below
+    /// what is newly acknowledged, where `find_missing` counts.
     #[cold]
-    fn take_back(&mut self, now: Time, limit: u64) {
+    fn take_back(&mut self, now: Time, limit: u64, newly: &Newly) {
         let taken: Vec<u64> = self.gaps.iter().flat_map(|(start, end)| start..end.min(limit)).collect();
         for tsn in taken.into_iter().filter(|&tsn| !self.reported.contains(tsn, tsn + 1)) {
             let record = self.records.get_mut(tsn);
@@ -158,7 +159,8 @@ impl Sender {
                 // sctp_check_transmitted starts the timer anew.
                 path.passed = true;
             } else {
-                record.missing = record.missing.saturating_add(1);
+                let seen = if self.config.sfr { &path.newly } else { newly };
+                record.missing = record.missing.saturating_add(u8::from(tsn >= seen.highest));
                 if path.timer == Time::NEVER {
                     path.timer = now + path.rtt.rto();
                 }
@@ -199,7 +201,7 @@ impl Sender {
             // There may have been no room for blocks beyond the last.
             let blocks = packet.gaps.len() + packet.duplicates.len();
             let is_full = 16 + 4 * (blocks as u32 + 1) > self.config.room();
-            self.take_back(now, if is_full { highest } else { self.records.next() });
+            self.take_back(now, if is_full { highest } else { self.records.next() }, newly);
         }
         if non_renegable {
             fresh.iter().flat_map(|&(start, end)| start..end).for_each(|tsn| self.release(tsn));

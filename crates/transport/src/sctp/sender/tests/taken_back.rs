@@ -28,6 +28,19 @@ fn what_the_receiver_takes_back_is_in_flight_again() {
     }
 }
 
+/// A SACK is one report, also where it takes a TSN back and newly acknowledges a later one (sections 6.2.1 iv and 7.2.4).
+#[test]
+fn one_sack_reports_once() {
+    for (then, missing) in [(vec![2], 1), (vec![2, 4], 1)] {
+        let mut sender = sender(1, &[]);
+        send(&mut sender, &[0; 5]);
+        sender.on_sack(at(1), &Arrived([1, 2].into()).sack(0));
+        let reported = sender.records.get(1).missing;
+        sender.on_sack(at(2), &Arrived(then.into_iter().collect()).sack(0));
+        assert_eq!(sender.records.get(1).missing - reported, missing);
+    }
+}
+
 /// With CMT a SACK that another has overtaken takes nothing back; one that shows the next TSN to be gone does.
 #[test]
 fn overtaken_reports_of_cmt_take_nothing_back() {
