@@ -87,7 +87,7 @@ impl Sender {
     pub(super) fn want_probe(&mut self, now: Time) {
         self.rearm(now);
         if let Some(modern) = &mut self.modern {
-            modern.probe.due = true;
+            modern.probe.due = !modern.probe.is_unanswered();
         }
     }
 
@@ -166,14 +166,16 @@ impl Sender {
         self.board.lose_sent_by(modern.rack.lost_by_timeout(now, window), true);
     }
 
-    /// RFC 8985 section 7.2: while all goes well, the timer that was set for a retransmission probes the tail before.
+    /// RFC 8985 section 7.2: while all goes well, the timer that was set for a retransmission probes the tail before. Where a
+    /// probe is unanswered Linux lets the timer expire all the same, and then sets it for the retransmission anew
+    /// (tcp_send_loss_probe), which may be a tick later than it was.
     #[inline]
     pub(super) fn arm_probe(&mut self, now: Time) {
         let Some(modern) = &self.modern else { return };
         let flight = self.board.outstanding();
         let srtt = self.rtt.srtt();
         let calm = self.episode == Episode::None && self.board.sacked() == 0 && self.expiries == 0;
-        if calm && flight > 0 && srtt.as_nanos() > 0 && !modern.probe.is_unanswered() {
+        if calm && flight > 0 && srtt.as_nanos() > 0 && (self.lenient || !modern.probe.is_unanswered()) {
             let lone = self.board.is_lone();
             let wait = LossProbe::timeout(srtt, lone) + if lone { Duration::ZERO } else { self.slack() };
             self.timer = self.expiry.min(self.clock.expiry(now, wait));
@@ -207,7 +209,8 @@ impl Sender {
         });
         if let (Some(modern), true) = (&mut self.modern, chunk.is_some()) {
             modern.probe.on_sent(self.nxt, again);
-            self.restart_timer(now);
+            self.timer = self.clock.expiry(now, self.rtt.rto());
+            (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
         }
         chunk
     }

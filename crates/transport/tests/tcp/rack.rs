@@ -310,3 +310,26 @@ fn heavy_losses_are_repaired_as_slow_start_does() {
     assert_eq!(t.acks(3, &[(16, 22)]).len(), 2);
     assert_eq!(t.tcp.stats().timeouts, 0);
 }
+
+/// While a probe is unanswered there is no second one, but Linux lets its timer expire, and reckons anew what is left of the
+/// retransmission timeout (tcp_send_loss_probe, tcp_rearm_rto): with 223 ms, 23 ticks, and the one that no timer may be early
+/// by, it expires in a guest at 410 ms for what left at 164 ms, not at 400.
+#[test]
+fn linux_sets_the_timer_anew_instead_of_a_second_probe() {
+    let tick = Duration::from_millis(10);
+    let config = Config { recovery: Rack, sack: true, host: Host::Linux, min_rto: tick * 20, tick, ..plain() };
+    let mut t = Trace::client(config);
+    t.sent();
+    t.wait(23);
+    t.gets("SYN 0:1 ack 1 mss 1000 sackok");
+    assert_eq!(t.writes_segments(3), [1, 2, 3]);
+    t.wait(23);
+    assert_eq!(t.acks(2, &[]), NOTHING);
+    assert_eq!(t.times_out(), [3], "the probe");
+    t.wait(164 - t.now.as_nanos() / 1_000_000);
+    assert_eq!(t.acks(4, &[]), NOTHING, "not the answer: it may be the first copy's");
+    assert_eq!(t.writes_segments(2), [4, 5]);
+    assert_eq!(t.times_out(), NOTHING);
+    assert_eq!(t.times_out(), [4]);
+    assert_eq!(t.now.as_nanos() / 1_000_000, 410);
+}
