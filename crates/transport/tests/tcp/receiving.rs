@@ -215,7 +215,11 @@ fn a_payload_at_the_wrong_place_is_noticed() {
 
 /// A connection with timestamps, whose peer's clock stands at 1000.
 fn stamped() -> Trace {
-    let mut t = Trace::client(Config { timestamps: true, ..plain() });
+    stamped_by(Host::Rfc)
+}
+
+fn stamped_by(host: Host) -> Trace {
+    let mut t = Trace::client(Config { timestamps: true, host, ..plain() });
     t.sent();
     assert_eq!(t.gets("SYN 0:1 ack 1 mss 1012 ts 1000 1"), ["1:1 ack 1 ts 1 1000"]);
     t
@@ -246,6 +250,22 @@ fn what_is_echoed() {
     assert_eq!(t.gets("3001:4001 ack 1 ts 1040 1"), ["1:1 ack 2001 ts 1 1010"]);
     assert_eq!(t.gets("2001:3001 ack 1 ts 1030 1"), ["1:1 ack 4001 ts 1 1030"]);
     assert_eq!(t.gets("1:1001 ack 1 ts 1090 1"), ["1:1 ack 4001 ts 1 1030"]);
+}
+
+/// To Linux a segment again that ends where it last acknowledged lies in the window (tcp_sequence), and is what is echoed; one
+/// that ends before does not.
+#[test]
+fn linux_echoes_the_latest_segment_again() {
+    for (host, echoed) in [(Host::Rfc, 1_010), (Host::Linux, 1_090)] {
+        let mut t = stamped_by(host);
+        t.gets("1:1001 ack 1 ts 1010 1");
+        t.gets("1001:2001 ack 1 ts 1020 1");
+        t.wait(100);
+        let before = t.gets("1:1001 ack 1 ts 1080 1");
+        let after = t.gets("1001:2001 ack 1 ts 1090 1");
+        let echo = |answer: &[String]| answer[0].rsplit(' ').next().map(str::to_owned);
+        assert_eq!([echo(&before), echo(&after)], [1_010, echoed].map(|echo| Some(echo.to_string())), "{host:?}");
+    }
 }
 
 /// RFC 5961 section 5.2: an acknowledgement of what was never sent, or of what is older than the largest window, is none of the
