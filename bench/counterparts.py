@@ -18,7 +18,7 @@ from typing import Any
 import associations
 
 import vazao as vz
-from vazao.catalogue import of_kind
+from vazao.study import catalogue
 
 DIRECTORY = Path(__file__).parents[1] / "tests" / "python" / "reference"
 
@@ -63,7 +63,7 @@ class Reference:
         return None
 
 
-CONTROLS = {name: entry for entry in of_kind("congestion control") for name in (entry.name, *entry.aliases)}
+CONTROLS = {name: entry for entry in catalogue.of_kind("congestion control") for name in (entry.name, *entry.aliases)}
 
 
 def control(name: str, profile: str) -> Settings:

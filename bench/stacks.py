@@ -16,7 +16,6 @@ from rich.table import Table
 
 import vazao as vz
 from vazao import kernel
-from vazao.catalogue import of_kind
 
 CONTROLS = (
     *("reno", "cubic", "vegas", "westwood", "scalable", "highspeed", "bic"),
@@ -28,30 +27,12 @@ CONTROLS = (
 DRAWING = ("cdg",)
 """Those that draw lots: one run of theirs says nothing, with or without loss."""
 
-SLOW_STARTS: dict[str, Any] = {
-    "cubic": "hystart",
-    "cdg": {"kind": "hystart", "low_window": 0, "spacing": "3 ms", "least_rise": "125 us", "most_rise": "60 s"},
-}
-"""The slow starts of Linux's controls that have one of their own."""
-
 
 def ours(control: str) -> dict[str, Any]:
     """What our TCP is told to do as Linux does."""
-    entry = next(entry for entry in of_kind("congestion control") if entry.name == control)
-    profile = {"profile": "linux"} if any(p.name == "profile" for p in entry.parameters) else {}
-    # Linux grows by all that an acknowledgement covers.
-    slow_start = SLOW_STARTS.get(control, "standard")
-    cc = {"kind": control, **profile}
     found = kernel.find()
     tick = f"{1000 / found.hz} ms" if found else "0 ms"
-    return {
-        "cc": cc,
-        "slow_start": slow_start,
-        "abc_limit": 1000,
-        "recovery": "rack",
-        "bursts": "deferred",
-        "tick": tick,
-    }
+    return {"cc": control, "like": "linux", "tick": tick}
 
 
 def theirs(control: str) -> dict[str, Any]:

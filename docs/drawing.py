@@ -8,10 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from vazao.figures import Drawing
-from vazao.figures.chart import Face, Plot
-from vazao.figures.rows import Rows, thin
-from vazao.figures.theme import PAPER
+from vazao.figures import PAPER, Drawing, Face, Plot, Rows, thin
 from vazao.study import Figure
 
 OVER_TIME: Mapping[str, Any] = {"kind": "step", "x": "time_s", "x_title": "Time"}

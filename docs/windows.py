@@ -10,12 +10,8 @@ from pathlib import Path
 import polars as pl
 
 import vazao as vz
-from vazao.catalogue import of_kind
-from vazao.figures import Drawing
-from vazao.figures.chart import Face, Plot
-from vazao.figures.rows import Rows, thin
-from vazao.figures.theme import PAPER
-from vazao.study import Figure
+from vazao.figures import PAPER, Drawing, Face, Plot, Rows, thin
+from vazao.study import Figure, catalogue
 
 IMAGES = Path(__file__).parent / "images" / "windows"
 RATE, DELAY, QUEUE, JOINS, UNTIL = "20 Mbps", "20 ms", "1 bdp", "30 s", "60 s"
@@ -41,5 +37,5 @@ def window(name: str) -> str:
 
 if __name__ == "__main__":
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for entry in of_kind("congestion control"):
+    for entry in catalogue.of_kind("congestion control"):
         (IMAGES / f"{entry.name}.svg").write_text(window(entry.name) + "\n", encoding="utf-8")

@@ -15,12 +15,9 @@ import polars as pl
 from fuzz import generate, invariants, mutate, repair
 from vazao import _core
 from vazao.errors import VazaoError
-from vazao.loading import load
-from vazao.pace import Pace
-from vazao.rehearsal import rehearse
-from vazao.result import table
-from vazao.study import parse_study
-from vazao.study.plan import plan
+from vazao.results import Pace, rehearse, table
+from vazao.scenario import load
+from vazao.study import parse_study, plan
 
 FILE = "fuzz.toml"
 KINDS = ("valid", "mutant", "study", "guests")

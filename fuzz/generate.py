@@ -7,7 +7,7 @@ from typing import Any
 
 from fuzz import registry
 from fuzz.registry import duration, entries, rate, size
-from vazao.catalogue import Entry, Parameter
+from vazao.scenario import Entry, Parameter
 
 Table = dict[str, Any]
 

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 
 from fuzz import toml
-from vazao.study import built_in_scenarios, built_in_studies
+from vazao.scenario import built_in_scenarios
+from vazao.study import built_in_studies
 
 ROOT = Path(__file__).parents[1]
 
@@ -95,7 +96,7 @@ Path_ = tuple[str | int, ...]
 
 def sources() -> list[tuple[str, bool]]:
     """Good files and whether each is a study: built-in ones, a new project's first, the documents' examples."""
-    starter = resources.files("vazao").joinpath("starter.toml").read_text(encoding="utf-8")
+    starter = resources.files("vazao.cli").joinpath("starter.toml").read_text(encoding="utf-8")
     texts = [path.read_text(encoding="utf-8") for path in built_in_scenarios().values()]
     texts += [starter.replace("{name}", "new")]
     for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:

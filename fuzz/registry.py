@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from vazao import catalogue
-from vazao.catalogue import Entry, Parameter
+from vazao.scenario import Entry, Parameter
+from vazao.study import catalogue
 
 NUMBER = r"(-?[\d.]+(?:e-?\d+)?)"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

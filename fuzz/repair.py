@@ -9,7 +9,7 @@ from typing import Any
 from fuzz import toml
 from vazao import _core
 from vazao.errors import ScenarioError
-from vazao.loading import load
+from vazao.scenario import load
 
 ATTEMPTS = 15
 

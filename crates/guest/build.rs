@@ -1,18 +1,19 @@
-//! Builds the program that a guest's kernel runs first: a package of its own (`program/`), linked statically, because
-//! the guest's initial root holds nothing but it. Its bytes are at `$OUT_DIR/program`.
+//! Builds the program that a guest's kernel runs first, a package of its own (`program/`), to `$OUT_DIR/program`. It is
+//! linked statically, as the guest's initial root holds no libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// What the program is made of, from this crate's folder.
+/// The sources of the program, from this crate's folder.
 const SOURCES: &[&str] = &[
     "program/Cargo.toml",
     "program/Cargo.lock",
     "program/src",
     "../wire/src/content.rs",
-    "../wire/src/line.rs",
+    "../guest-protocol/Cargo.toml",
+    "../guest-protocol/src",
     "build.rs",
 ];
 /// Settings of the outer build that must not reach the inner one.
@@ -43,7 +44,7 @@ fn main() {
     }
 }
 
-/// Builds the program below `target` and says where it is.
+/// Builds the program below `target` and returns its path.
 fn build(target: &Path) -> PathBuf {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo says what it is"));
     cargo.args(["build", "--release", "--locked", "--target", TARGET, "--manifest-path", "program/Cargo.toml"]);
@@ -53,8 +54,8 @@ fn build(target: &Path) -> PathBuf {
     }
     let output = cargo.output().expect("cargo can be run");
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        panic!("the guest's program (crates/guest/program) does not build; cargo says:\n{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        panic!("the guest's program (crates/guest/program) does not build; cargo says:\n{message}");
     }
     target.join(TARGET).join("release/program")
 }

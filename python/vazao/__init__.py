@@ -11,11 +11,31 @@ done = study.run(size="quick")      # done.runs, done.findings, done.figure("uti
 """
 
 from vazao._core import ENGINE_VERSION, Scenario
-from vazao.build import (
+from vazao.compare import packets
+from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
+from vazao.results import (
+    Campaign,
+    Result,
+    Store,
+    Study,
+    __version__,
+    load_study,
+    open_campaign,
+    run,
+    run_scenario,
+)
+from vazao.scenario import (
     App,
+    CongestionControl,
+    Copy,
     Flow,
     Link,
     Network,
+    PathState,
+    Repeat,
+    Scheduler,
+    Send,
+    Situation,
     Transport,
     arrivals,
     cbr,
@@ -42,68 +62,12 @@ from vazao.build import (
     upload,
     video,
 )
-from vazao.campaign import Campaign, open_campaign
-from vazao.compare.traces import packets
-from vazao.congestion import CongestionControl
-from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
-from vazao.result import Result, run, run_scenario
-from vazao.scheduling import Copy, PathState, Repeat, Scheduler, Send, Situation
-from vazao.store import Store
-from vazao.study import Study, load_study
-from vazao.version import __version__
 
 __all__ = [
-    "ENGINE_VERSION",
-    "App",
-    "Campaign",
-    "CongestionControl",
-    "Copy",
-    "Flow",
-    "Link",
-    "Network",
-    "PathState",
-    "Repeat",
-    "Result",
-    "ResultsError",
-    "RunError",
-    "Scenario",
-    "ScenarioError",
-    "Scheduler",
-    "Send",
-    "Situation",
-    "Store",
-    "Study",
-    "StudyError",
-    "Transport",
-    "VazaoError",
-    "__version__",
-    "arrivals",
-    "cbr",
-    "command",
-    "custom",
-    "download",
-    "dumbbell",
-    "flow",
-    "link",
-    "load_study",
-    "messages",
-    "mptcp",
-    "multipath",
-    "on_off",
-    "open_campaign",
-    "packet_generator",
-    "packets",
-    "page",
-    "parking_lot",
-    "path",
-    "point_to_point",
-    "quic",
-    "requests",
-    "run",
-    "run_scenario",
-    "sctp",
-    "tcp",
-    "udp",
-    "upload",
-    "video",
-]
+    "ENGINE_VERSION", "App", "Campaign", "CongestionControl", "Copy", "Flow", "Link", "Network", "PathState",
+    "Repeat", "Result", "ResultsError", "RunError", "Scenario", "ScenarioError", "Scheduler", "Send", "Situation",
+    "Store", "Study", "StudyError", "Transport", "VazaoError", "__version__", "arrivals", "cbr", "command", "custom",
+    "download", "dumbbell", "flow", "link", "load_study", "messages", "mptcp", "multipath", "on_off", "open_campaign",
+    "packet_generator", "packets", "page", "parking_lot", "path", "point_to_point", "quic", "requests", "run",
+    "run_scenario", "sctp", "tcp", "udp", "upload", "video",
+]  # fmt: skip

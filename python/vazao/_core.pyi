@@ -11,7 +11,18 @@ class VazaoError(Exception):
     """Anything Vazão reports to its user."""
 
 class ScenarioError(VazaoError):
-    """The input is wrong. The text names file, line, key, value and what would be accepted."""
+    """The input is wrong. The text names file, line, key, value and what would be accepted; so do its attributes."""
+
+    file: str | None
+    line: int | None
+    key: str | None
+    """With the tables it is in, list items by number: `flow.0.transport.cc`."""
+    value: str | None
+    """As it stands in the file; None for a key that is missing."""
+    problem: str | None
+    """What is wrong and what would be accepted."""
+    suggestion: str | None
+    """What was probably meant."""
 
 class RunError(VazaoError):
     """A run failed: a defect or a lack of memory, not the user's mistake."""
@@ -273,3 +284,6 @@ def packets(path: str) -> Any:
 def memory_left() -> int | None: ...
 def registry() -> str:
     """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""
+
+def tables() -> str:
+    """The columns of each table of results and the measures that can be traced, as JSON: names and what they say."""

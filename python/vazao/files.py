@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
+from typing import Any
 
 from vazao.errors import ResultsError
 
@@ -104,6 +106,11 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
     """Put `content` at `path` so that, whenever the process is killed, the old file or the whole new one is there."""
     with replacing(path) as file:
         file.write(content)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write readable JSON, whole or not at all."""
+    write_atomically(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vazao import loading
-from vazao.study import Study, parse_study
+from vazao.results import Study
+from vazao.scenario import loading
+from vazao.study import parse_as
 
 TOY = """
 [study]
@@ -149,7 +150,7 @@ sql = "SELECT min(utilisation) > 0 AS holds FROM runs WHERE part = 'ours'"
 @pytest.fixture
 def stacks() -> Study:
     """A study half of whose larger part needs a Linux kernel."""
-    return parse_study(STACKS, "stacks.toml")
+    return parse_as(Study, STACKS, "stacks.toml")
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def toy_text() -> str:
 
 @pytest.fixture
 def toy() -> Study:
-    return parse_study(TOY, "toy.toml")
+    return parse_as(Study, TOY, "toy.toml")
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from vazao.findings import Result
-from vazao.store import Store
-from vazao.study import Figure, Study, parse_study
+from vazao.results import Store
+from vazao.study import Figure, Ruling, Study, parse_study
 
 VARIANTS = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack", "vegas", "westwood", "scalable",
             "highspeed", "bic", "cubic"]  # fmt: skip
@@ -284,20 +283,20 @@ FALLS = "Utilisation falls as the bandwidth grows"
 REGAINS = "HSTCP regains its window in about 2 s where SACK TCP needs about 70 s"
 ALIKE = "The first slow starts last alike"
 FINDINGS = [
-    Result("utilisation-falls", FALLS, "every variant", "setting", "historic", "reproduced", "from 95 % to 52 %", ""),
-    Result("utilisation-falls", FALLS, "every variant", "setting", "modern", "differs", "from 97 % to 88 % on average",
+    Ruling("utilisation-falls", FALLS, "every variant", "setting", "historic", "reproduced", "from 95 % to 52 %", ""),
+    Ruling("utilisation-falls", FALLS, "every variant", "setting", "modern", "differs", "from 97 % to 88 % on average",
            "A queue of one bandwidth-delay product hides most of the fall."),
-    Result("utilisation-order", ORDER, "the order of figure 4", "setting", "historic", "differs",
+    Ruling("utilisation-order", ORDER, "the order of figure 4", "setting", "historic", "differs",
            "Tahoe, Reno, NewReno, SACK, Vegas, Westwood, Scalable, HSTCP",
            "Vegas stands fifth of eight: its own slow start leaves early, at 31 % of the path's capacity."),
-    Result("utilisation-order", ORDER, "the order of figure 4", "setting", "modern", "differs",
+    Ruling("utilisation-order", ORDER, "the order of figure 4", "setting", "modern", "differs",
            "all within 4 % of each other", ""),
-    Result("recovery", REGAINS, "2 s against 70 s", "setting", "historic", "reproduced", "2.4 s against 61.8 s", ""),
-    Result("recovery", REGAINS, "2 s against 70 s", "setting", "modern", "not testable here", "",
+    Ruling("recovery", REGAINS, "2 s against 70 s", "setting", "historic", "reproduced", "2.4 s against 61.8 s", ""),
+    Ruling("recovery", REGAINS, "2 s against 70 s", "setting", "modern", "not testable here", "",
            "No loss occurs in congestion avoidance in this setting."),
-    Result("slow-starts-alike", ALIKE, "within 10 %", "setting", "historic", "reproduced", "within 7 %", ""),
-    Result("slow-starts-alike", ALIKE, "within 10 %", "setting", "modern", "reproduced", "within 6 %", ""),
-    Result("seed", "The order does not hang on the seed", "", None, None, "reproduced", "5 of 5 seeds", ""),
+    Ruling("slow-starts-alike", ALIKE, "within 10 %", "setting", "historic", "reproduced", "within 7 %", ""),
+    Ruling("slow-starts-alike", ALIKE, "within 10 %", "setting", "modern", "reproduced", "within 6 %", ""),
+    Ruling("seed", "The order does not hang on the seed", "", None, None, "reproduced", "5 of 5 seeds", ""),
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import vazao as vz
-from vazao import build
+from vazao.scenario import build
 
 
 def network(**more: object) -> vz.Network:
@@ -15,7 +15,7 @@ def network(**more: object) -> vz.Network:
 
 def test_builders_make_the_tables_of_toml() -> None:
     flow = vz.flow(vz.upload("10 MB"), vz.tcp(cc="cubic", sack=False), start="1 s")
-    assert build.scenario(network(loss=0.01), [flow], seed=3) == {
+    assert build.document(network(loss=0.01), [flow], seed=3) == {
         "name": "python",
         "seed": 3,
         "network": {

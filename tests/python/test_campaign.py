@@ -7,9 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from vazao import _core, campaign, kernel, loading
-from vazao.parts import TABLES
-from vazao.store import Store
+from vazao import _core, kernel
+from vazao.results import Store, campaign
+from vazao.results.parts import TABLES
+from vazao.scenario import loading
 from vazao.study import Study, parse_study
 
 
@@ -18,17 +19,17 @@ def rows(directory: Path, table: str) -> pl.DataFrame:
 
 
 def test_a_finished_study_starts_no_run(toy: Study, tmp_path: Path) -> None:
-    first = campaign.run(toy, size="quick", out=tmp_path / "r")
+    first = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*.parquet")}
-    again = campaign.run(toy, size="quick", out=tmp_path / "r")
+    again = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     assert (first.started, again.started) == (8, 0)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*.parquet")} == before
 
 
 def test_full_goes_on_from_quick_and_equals_full_alone(toy: Study, tmp_path: Path) -> None:
-    campaign.run(toy, size="quick", out=tmp_path / "steps")
-    grown = campaign.run(toy, size="full", out=tmp_path / "steps")
-    alone = campaign.run(toy, size="full", out=tmp_path / "alone")
+    campaign.run_study(toy, size="quick", out=tmp_path / "steps")
+    grown = campaign.run_study(toy, size="full", out=tmp_path / "steps")
+    alone = campaign.run_study(toy, size="full", out=tmp_path / "alone")
     assert (grown.started, alone.started) == (10, 18)
     for table in TABLES:
         assert rows(tmp_path / "steps", table).equals(rows(tmp_path / "alone", table)), table
@@ -36,8 +37,8 @@ def test_full_goes_on_from_quick_and_equals_full_alone(toy: Study, tmp_path: Pat
 
 
 def test_quick_asked_of_a_full_directory_runs_nothing(toy: Study, tmp_path: Path) -> None:
-    campaign.run(toy, size="full", out=tmp_path / "r")
-    again = campaign.run(toy, size="quick", out=tmp_path / "r")
+    campaign.run_study(toy, size="full", out=tmp_path / "r")
+    again = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     assert again.started == 0
     assert again.store.manifest["size"] == "full"
     assert again.runs.height == 22
@@ -45,7 +46,7 @@ def test_quick_asked_of_a_full_directory_runs_nothing(toy: Study, tmp_path: Path
 
 def test_one_thread_and_two_give_the_same_bytes(toy: Study, tmp_path: Path) -> None:
     for jobs in (1, 2):
-        campaign.run(toy, size="full", jobs=jobs, out=tmp_path / str(jobs))
+        campaign.run_study(toy, size="full", jobs=jobs, out=tmp_path / str(jobs))
     for table in TABLES:
         assert rows(tmp_path / "1", table).equals(rows(tmp_path / "2", table)), table
     for name in ("findings.json", "manifest.json"):
@@ -53,7 +54,7 @@ def test_one_thread_and_two_give_the_same_bytes(toy: Study, tmp_path: Path) -> N
 
 
 def test_parts_share_runs_but_have_their_own_rows(toy: Study, tmp_path: Path) -> None:
-    done = campaign.run(toy, size="quick", out=tmp_path / "r")
+    done = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     runs = done.runs
     shared = runs.filter(part="again").join(runs.filter(part="grid"), on="run_id")
     assert shared.height == 2
@@ -63,7 +64,7 @@ def test_parts_share_runs_but_have_their_own_rows(toy: Study, tmp_path: Path) ->
 
 
 def test_rows_come_in_the_order_of_the_design(toy: Study, tmp_path: Path) -> None:
-    runs = campaign.run(toy, size="full", out=tmp_path / "r").runs.filter(part="grid")
+    runs = campaign.run_study(toy, size="full", out=tmp_path / "r").runs.filter(part="grid")
     assert runs["bandwidth"].unique(maintain_order=True).to_list() == ["1 Mbps", "10 Mbps", "100 Mbps"]
     assert runs["replication"].to_list() == [0, 1, 2] * 6
     assert runs["seed"].to_list() == [5, 6, 7] * 6
@@ -79,22 +80,22 @@ def test_ctrl_c_keeps_finished_runs(toy: Study, tmp_path: Path) -> None:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        campaign.run(toy, size="full", jobs=1, out=tmp_path / "r", progress=Impatient())
+        campaign.run_study(toy, size="full", jobs=1, out=tmp_path / "r", progress=Impatient())
     assert Store(tmp_path / "r").read("runs")["run_id"].n_unique() == 4
-    assert campaign.run(toy, size="full", out=tmp_path / "r").started == 14
+    assert campaign.run_study(toy, size="full", out=tmp_path / "r").started == 14
 
 
 def test_the_evidence_of_every_run_is_stored(toy: Study, tmp_path: Path) -> None:
-    done = campaign.run(toy, size="quick", out=tmp_path / "r")
+    done = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     scenarios = done.store.read("scenarios")
     assert set(scenarios["run_id"]) == set(done.runs["run_id"])
     assert all('"seed"' in text for text in scenarios["scenario"])
 
 
 def test_changes_are_part_of_what_a_directory_is(toy: Study, tmp_path: Path) -> None:
-    campaign.run(toy.changed([("network.bottleneck.delay", "6 ms")]), size="quick", out=tmp_path / "r")
+    campaign.run_study(toy.changed([("network.bottleneck.delay", "6 ms")]), size="quick", out=tmp_path / "r")
     with pytest.raises(campaign.ResultsError, match="another set of --set changes"):
-        campaign.run(toy, size="quick", out=tmp_path / "r")
+        campaign.run_study(toy, size="quick", out=tmp_path / "r")
     assert campaign.open_campaign(tmp_path / "r").study.overrides == [("network.bottleneck.delay", "6 ms")]
 
 
@@ -110,7 +111,7 @@ def test_a_study_in_python_is_the_commands(toy: Study, tmp_path: Path, monkeypat
 def test_effects_of_a_two_level_part_are_those_of_its_rows(edited: Callable[[str, str], str], tmp_path: Path) -> None:
     text = edited('"1 Mbps", "10 Mbps", "100 Mbps"]\nquick = ["1 Mbps", "100 Mbps"]', '"1 Mbps", "100 Mbps"]')
     study = parse_study(text.replace('name = "grid"', 'name = "grid"\ndesign = "two-level"'), "toy.toml")
-    done = campaign.run(study, size="quick", out=tmp_path / "r")
+    done = campaign.run_study(study, size="quick", out=tmp_path / "r")
     effects = done.effects("grid", "utilisation")
     assert effects["effect"].to_list() == ["bandwidth", "variant", "bandwidth × variant"]
     runs = done.runs.filter(part="grid")
@@ -122,7 +123,7 @@ def test_effects_of_a_two_level_part_are_those_of_its_rows(edited: Callable[[str
 
 @pytest.mark.usefixtures("no_kernel")
 def test_runs_that_lack_a_kernel_are_noted_and_not_stored(stacks: Study, tmp_path: Path) -> None:
-    done = campaign.run(stacks, out=tmp_path / "r")
+    done = campaign.run_study(stacks, out=tmp_path / "r")
     assert (done.started, done.runs.height, done.not_run.height) == (2, 3, 2)
     assert done.runs["stack"].to_list() == ["vazao", "vazao", None]
     assert done.not_run.select("part", "stack", "bandwidth").rows() == [
@@ -134,13 +135,13 @@ def test_runs_that_lack_a_kernel_are_noted_and_not_stored(stacks: Study, tmp_pat
     assert done.store.manifest["not_run"] == {reason: 2}
     assert done.sql("SELECT count(*) AS n FROM not_run WHERE stack = 'linux'")["n"].item() == 2
     assert done.failures() == []
-    again = campaign.run(stacks, out=tmp_path / "r")
+    again = campaign.run_study(stacks, out=tmp_path / "r")
     assert (again.started, again.not_run.rows()) == (0, done.not_run.rows())
 
 
 @pytest.mark.usefixtures("no_kernel")
 def test_what_needs_a_missing_run_is_never_reproduced(stacks: Study, tmp_path: Path) -> None:
-    done = campaign.run(stacks, out=tmp_path / "r")
+    done = campaign.run_study(stacks, out=tmp_path / "r")
     verdicts = [(one.id, one.level, one.verdict) for one in done.findings]
     assert verdicts == [
         ("same", None, "not testable here"),
@@ -165,11 +166,11 @@ def test_a_kernel_that_has_come_runs_what_was_missing_and_one_that_has_gone_take
             patch.setenv("VAZAO_CACHE", str(tmp_path / "none"))
             patch.delenv("VAZAO_KERNEL", raising=False)
             loading._kernels.cache_clear()
-            return campaign.run(stacks, out=tmp_path / "r")
+            return campaign.run_study(stacks, out=tmp_path / "r")
 
     assert run_without().not_run.height == 2
     loading._kernels.cache_clear()
-    whole = campaign.run(stacks, out=tmp_path / "r")
+    whole = campaign.run_study(stacks, out=tmp_path / "r")
     assert (whole.started, whole.runs.height, whole.not_run.height) == (2, 5, 0)
     assert whole.store.manifest["not_run"] == {}
     assert {one.verdict for one in whole.findings} == {"reproduced"}
@@ -196,7 +197,7 @@ def test_a_failed_run_has_a_row_that_says_why(toy: Study, tmp_path: Path, monkey
         run_many(scenarios[1:], on_outcome=lambda i, outcome: on_outcome(i + 1, outcome), **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(_core, "run_many", fail_first)
-    done = campaign.run(toy, size="quick", out=tmp_path / "r")
+    done = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     ((run_id, failure),) = done.failures()
     assert failure == "the guest is gone"
     (row,) = done.runs.filter(run_id=run_id, part="grid").to_dicts()

@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 
 from command import Vazao, caller
-from vazao import campaign, pace, study, terminal
-from vazao.loading import load
-from vazao.result import Result, run_scenario
-from vazao.store import Store
+from vazao import study
+from vazao.cli import progress, showing, terminal
+from vazao.results import Result, Store, campaign, pace, run_scenario
+from vazao.scenario import load
 
 SCENARIO = """
 name = "small"
@@ -252,12 +252,12 @@ def test_a_table_of_flows_names_the_stack_and_why_a_flow_failed(capsys: pytest.C
         "flows": tables["flows"].with_columns(stack=pl.lit("linux"), failure=pl.lit("ECONNREFUSED connect")),
         "runs": tables["runs"].with_columns(kernel=pl.lit("6.12.117"), kernel_hz=pl.lit(100)),
     }
-    terminal.show_run("x", "id", guests)
+    showing.show_run("x", "id", guests)
     told = capsys.readouterr().out
     assert "tcp reno · linux" in told
     assert "flow 0: ECONNREFUSED connect" in told
     assert "Linux 6.12.117, 100 Hz" in told
-    terminal.show_run("x", "id", tables)
+    showing.show_run("x", "id", tables)
     assert "·" not in (told := capsys.readouterr().out)
     assert "Linux" not in told
 
@@ -268,7 +268,7 @@ def test_a_flow_that_failed_is_exit_code_1(vazao: Vazao, tmp_path: Path, monkeyp
         made.flows = made.flows.with_columns(failure=pl.lit("ECONNREFUSED connect\nand more"))
         return made
 
-    monkeypatch.setattr("vazao.cli.run_scenario", refused)
+    monkeypatch.setattr("vazao.cli.run.run_scenario", refused)
     answer = vazao("run", "small.toml", "--out", "kept")
     assert answer.code == 1
     assert answer.err == "error: 1 of 1 flows failed; flow 0: ECONNREFUSED connect\n"
@@ -289,7 +289,7 @@ def test_a_flow_that_had_not_completed_is_named(vazao: Vazao) -> None:
 
 
 def test_a_long_run_shows_how_far_it_is_in_a_terminal_alone(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
     sizes = ["--set", "until=300 s", "--set", "flow.0.app.size=9 TB", "--set", "network.bottleneck.rate=1 Gbps"]
     assert vazao("run", "small.toml", *sizes).err == ""
     screen = Console(stderr=True, force_terminal=True, width=150)
@@ -298,19 +298,19 @@ def test_a_long_run_shows_how_far_it_is_in_a_terminal_alone(vazao: Vazao, monkey
     seconds = [float(second) for second in told]
     assert len(set(seconds)) > 1
     assert seconds == sorted(seconds)
-    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 1000.0)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 1000.0)
     assert "simulated" not in vazao("run", "small.toml").err
 
 
 def test_many_short_runs_take_about_as_long_as_check_says(toy_file: Path, tmp_path: Path) -> None:
     toy_file.write_text(toy_file.read_text().replace("full = 3 }", "full = 100 }").replace("200 kB", "10 kB"))
-    toy = study.load_study(toy_file)
+    toy = campaign.load_study(toy_file)
     planned = study.plan(toy, "full")
     expected = pace.measured(planned.scenarios).total(planned.scenarios, 2)
     began = time.perf_counter()
-    campaign.run(toy, size="full", jobs=2, out=tmp_path / "r")
+    campaign.run_study(toy, size="full", jobs=2, out=tmp_path / "r")
     # What is not of any run, as rehearsing and planning, is what a second call takes.
     again = time.perf_counter()
-    campaign.run(toy, size="full", jobs=2, out=tmp_path / "r")
+    campaign.run_study(toy, size="full", jobs=2, out=tmp_path / "r")
     took = (again - began) - (time.perf_counter() - again)
     assert took / 3 < expected < took * 3

@@ -238,7 +238,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_kernel_ours_is_shown_and_the_way_to_one(
     here: Path, monkeypatch: pytest.MonkeyPatch, compare: Vazao
 ) -> None:
-    monkeypatch.setattr("vazao.loading._kernels", list)
+    monkeypatch.setattr("vazao.scenario.loading._kernels", list)
     said = compare("listed.toml")
     assert said.code == 1
     assert "not built" in said.out

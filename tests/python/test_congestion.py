@@ -1,15 +1,18 @@
 """Congestion controls written in Python: Reno written there is Reno, and mistakes are told as the user's."""
 
+import gc
 import importlib
 import linecache
 import sys
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import vazao as vz
 from vazao._core import Ack
-from vazao.plugins import fingerprint
+from vazao.scenario import fingerprint
 
 NETWORK = vz.dumbbell(bottleneck=vz.link("10 Mbps", "20 ms", queue="50 packets", loss=0.001))
 
@@ -96,6 +99,19 @@ def test_what_a_control_does_wrong_is_a_run_error_that_names_it() -> None:
         one(Broken)
     with pytest.raises(vz.RunError, match=r"Endless\.on_ack: .*cwnd = inf"):
         one(Endless)
+
+
+@pytest.mark.parametrize("trace", [[], ["cwnd"]])
+def test_a_class_goes_with_the_results_that_were_made_with_it(trace: list[str]) -> None:
+    """As variables of a script: the class's method leads to all of them, the result's scenario to the class."""
+    names: dict[str, Any] = {"vz": vz}
+    exec("class Own(vz.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd += 1\n", names)
+    flow = vz.flow(vz.upload("100 kB"), vz.tcp(cc=names["Own"]))
+    names["result"] = vz.run(vz.point_to_point(vz.link("10 Mbps")), [flow], trace=trace)
+    own = weakref.ref(names["Own"])
+    del flow, names
+    gc.collect()
+    assert own() is None
 
 
 def test_what_is_no_control_is_refused() -> None:

@@ -8,9 +8,8 @@ import polars as pl
 
 import vazao as vz
 from command import vazao
-from vazao import campaign
-from vazao.parts import TABLES
-from vazao.store import Store
+from vazao.results import Store, campaign
+from vazao.results.parts import TABLES
 from vazao.study import parse_study
 
 # Runs of very different lengths, so that two threads end them in another order than one does.
@@ -62,7 +61,7 @@ def content(table: pl.DataFrame) -> str:
 def test_one_thread_and_two_give_the_same_tables(tmp_path: Path) -> None:
     study = parse_study(STUDY, "uneven.toml")
     for jobs in (1, 2):
-        assert campaign.run(study, jobs=jobs, out=tmp_path / str(jobs)).started == 27
+        assert campaign.run_study(study, jobs=jobs, out=tmp_path / str(jobs)).started == 27
     for table in TABLES:
         one, two = (Store(tmp_path / jobs).read(table) for jobs in ("1", "2"))
         assert one.height >= 27

@@ -13,9 +13,10 @@ import pytest
 import typer.main
 
 import vazao as vz
-from vazao import _core, catalogue
+from vazao import _core
 from vazao.cli import app
-from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, parse_study, plan
+from vazao.results import run_study
+from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, catalogue, parse_study, plan
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -55,7 +56,7 @@ def test_what_is_shown_in_toml_loads(text: str) -> None:
 
 def test_the_study_of_the_documents_answers(tmp_path: Path) -> None:
     text = next(text for text in blocks(ROOT / "docs/studies.md", "toml") if "[study]" in text)
-    done = parse_study(text, "shown.toml").run(out=tmp_path / "results")
+    done = run_study(parse_study(text, "shown.toml"), out=tmp_path / "results")
     assert {result.verdict for result in done.findings} <= {"reproduced", "differs"}
     assert len(done.findings) == 2
     assert done.figure("utilisation").to_dict()
@@ -169,7 +170,7 @@ def test_every_key_of_a_study_is_documented(model: type) -> None:
 
 
 def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
-    from vazao import database, dynamics
+    from vazao.results import database, dynamics
 
     connection = database.connect()
     shown = re.findall(r"`(\w+)\(", sections("studies.md")["SQL"])

@@ -18,11 +18,11 @@ from scipy import stats
 import synthetic
 from vazao import figures
 from vazao.errors import ResultsError, StudyError
-from vazao.figures.chart import Face, in_lines, log_ticks
+from vazao.figures.description import Face, in_lines, log_ticks
 from vazao.figures.rows import CAP, boxes, half_width, interval95, thin
 from vazao.figures.theme import PAPER
-from vazao.figures.units import Unit, title_of, unit_of
-from vazao.store import Store
+from vazao.results import Store
+from vazao.units import Unit, title_of, unit_of
 
 
 @pytest.fixture(scope="module")

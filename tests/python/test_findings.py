@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from vazao import database, findings
 from vazao.errors import StudyError
-from vazao.study import Study, parse_study
+from vazao.results import database
+from vazao.study import Study, findings, parse_study
 
 HEAD = """
 [study]
@@ -42,7 +42,7 @@ def study(finding: str) -> Study:
     return parse_study(HEAD + '[[finding]]\nid = "f"\nclaim = "c"\nreported = "r"\n' + finding, "x.toml")
 
 
-def evaluate(finding: str) -> list[findings.Result]:
+def evaluate(finding: str) -> list[findings.Ruling]:
     return findings.evaluate(study(finding), Rows())  # type: ignore[arg-type]
 
 

@@ -16,9 +16,10 @@ from fuzz import generate, invariants, mutate, registry, toml
 from fuzz.case import FILE, TABLES, Case, judge, make, uncouth, unplaced
 from fuzz.shrink import shrink
 from fuzz.worker import Worker
-from vazao import _core, catalogue
-from vazao.loading import load
-from vazao.result import table
+from vazao import _core
+from vazao.results import table
+from vazao.scenario import load
+from vazao.study import catalogue
 
 SCENARIO = """
 [network]

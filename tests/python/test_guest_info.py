@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from vazao import kernel
-from vazao.loading import load
-from vazao.result import Result, run_scenario
+from vazao.results import Result, run_scenario
+from vazao.scenario import load
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
 

@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from command import program, vazao
-from vazao import _core, kernel, programs
+from vazao import _core, kernel
+from vazao.cli import programs
 from vazao.errors import ScenarioError
-from vazao.loading import load
-from vazao.result import run_scenario
+from vazao.results import run_scenario
+from vazao.scenario import load
 
 needs_kernel = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
 needs_walls = pytest.mark.skipif(not _core.has_walls(), reason="this machine's Linux has no Landlock")

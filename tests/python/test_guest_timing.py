@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from vazao import kernel
-from vazao.loading import load
-from vazao.result import run_scenario
+from vazao.results import run_scenario
+from vazao.scenario import load
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
 

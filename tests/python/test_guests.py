@@ -21,23 +21,11 @@ import polars as pl
 import pytest
 
 from command import program, vazao
+from guests import LINUX, flow, needs_kernel, scenario
 from vazao import _core, kernel
 from vazao.errors import RunError, ScenarioError
-from vazao.loading import load
-from vazao.result import Result, run_scenario
-
-BUILT = kernel.find() is not None
-needs_kernel = pytest.mark.skipif(not BUILT, reason="no Linux guest kernel: `vazao kernel build` makes one")
-
-POINT_TO_POINT = """
-[network]
-topology = "point-to-point"
-link = { rate = "RATE Mbps", delay = "DELAY ms", queue = "QUEUE packets", forward = { loss = LOSS } }
-
-[[flow]]
-app = APP
-transport = { kind = "tcp", cc = "CC", stack = STACK }
-"""
+from vazao.results import run_scenario
+from vazao.scenario import load
 
 TWO_PATHS = """
 [network]
@@ -54,15 +42,6 @@ app = { kind = "upload", size = "10 MB" }
 transport = TRANSPORT
 """
 
-LINUX = """
-[network]
-topology = "point-to-point"
-link = { rate = "10 Mbps", delay = "10 ms" }
-[[flow]]
-app = { kind = "upload", size = "10 kB" }
-transport = { stack = "linux" }
-"""
-
 DATAGRAMS = LINUX.replace('{ stack = "linux" }', '{ kind = "udp", stack = "linux", rate = "4 Mbps" }')
 
 CONTROLS = [
@@ -70,29 +49,6 @@ CONTROLS = [
     *("scalable", "tcp-lp", "veno", "yeah", "illinois", "dctcp", "cdg", "bbr"),
 ]
 """The seventeen of Linux 6.12."""
-
-
-def scenario(
-    *,
-    rate: float = 10,
-    rtt: float = 100,
-    queue: int = 84,
-    loss: str = "0.0",
-    cc: str = "cubic",
-    app: str = '{ kind = "upload", size = "10 MB" }',
-    stack: str = '"linux"',
-    seed: int = 1,
-    more: tuple[tuple[str, object], ...] = (),
-) -> _core.Scenario:
-    text = POINT_TO_POINT
-    words = {"RATE": rate, "DELAY": rtt / 2, "QUEUE": queue, "LOSS": loss, "APP": app, "CC": cc, "STACK": stack}
-    for word, value in words.items():
-        text = text.replace(word, str(value))
-    return load(text, seed=seed, overrides=more)
-
-
-def flow(result: Result, number: int = 0) -> dict[str, Any]:
-    return result.flows.row(number, named=True)
 
 
 def run_all(scenarios: list[_core.Scenario]) -> list[dict[str, Any]]:
@@ -392,66 +348,6 @@ def test_with_loss_the_means_agree() -> None:
 
 
 @needs_kernel
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3")
-def test_iperf3_runs_unmodified() -> None:
-    app = '{ kind = "command", server = "iperf3 -s -1", client = "iperf3 -c {server} -n 1M" }'
-    row = flow(run_scenario(scenario(app=app, rtt=20)))
-    assert row["completed"] is True
-    assert row["failure"] is None
-    assert "iperf Done." in row["client_output"]
-    # iperf3 is done when its megabyte is written: what then waits in the queue meets a closed socket.
-    waiting = 2 * 84 * 1448
-    assert 2**20 - waiting < row["app_bytes"] < 2**20 + 10_000 + 1448 * row["retransmissions"]
-    assert 0.7 < row["completion_s"] < 1.6
-
-
-PAGE = Path("/usr/share/common-licenses/GPL-3")
-PYTHON = Path("/usr/bin/python3")
-
-
-@needs_kernel
-@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
-@pytest.mark.skipif(not (PAGE.exists() and PYTHON.exists()), reason=f"no {PYTHON}, or no {PAGE}")
-def test_curl_runs_unmodified() -> None:
-    # A guest sees the host's files, read-only, except that /tmp is its own.
-    server = f"cd {PAGE.parent} && {PYTHON} -m http.server --bind {{server}} 8000"
-    client = "curl --fail --silent --retry 20 --retry-connrefused --retry-delay 1 --output /dev/null"
-    client += f" http://{{server}}:8000/{PAGE.name}"
-    app = f'{{ kind = "command", measured = "download", server = "{server}", client = "{client}" }}'
-    row = flow(run_scenario(scenario(rtt=20, app=app)))
-    assert (row["completed"], row["failure"]) == (True, None), row["client_output"]
-    assert f"GET /{PAGE.name} HTTP/1.1" in row["server_output"]
-    assert row["app_bytes"] > PAGE.stat().st_size
-
-
-@needs_kernel
-def test_what_a_program_says_when_it_fails() -> None:
-    app = '{ kind = "command", server = "true", client = "echo no luck; exit 3" }'
-    row = flow(run_scenario(scenario(app=app)))
-    assert row["completed"] is False
-    failed = "client: echo no luck; exit 3 ended with exit status 3; it said last: no luck"
-    assert row["failure"] == failed
-    assert row["client_output"] == "no luck\n"
-
-
-@needs_kernel
-def test_a_program_cannot_reach_the_files_of_the_host(tmp_path: Path) -> None:
-    again = "mkdir /tmp/x && mount -t hostfs none /tmp/x -o / && touch /tmp/x{0}/evil"
-    for attempt in (again.format(tmp_path), f"mount -o remount,rw / && touch {tmp_path}/evil"):
-        row = flow(run_scenario(scenario(app=f'{{ kind = "command", server = "true", client = "{attempt}" }}')))
-        assert row["completed"] is False, attempt
-        assert "permission denied" in row["client_output"].lower(), attempt
-    assert list(tmp_path.iterdir()) == []
-
-
-@needs_kernel
-def test_a_script_of_several_lines_is_one_program() -> None:
-    app = """{ kind = "command", server = "true", client = "echo one\\nsysctl net.ipv4.tcp_sack 0\\necho two" }"""
-    row = flow(run_scenario(scenario(app=app.replace("sysctl", "echo sysctl"))))
-    assert row["client_output"] == "one\nsysctl net.ipv4.tcp_sack 0\ntwo\n"
-
-
-@needs_kernel
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
@@ -499,16 +395,6 @@ def test_a_datagram_flow_of_which_nothing_arrives_ends_with_its_sender() -> None
     assert row["packets_lost"] == row["packets_sent"] >= 7  # of data, beside what says that it has ended
     # 6 datagrams of 1472 bytes come before the last; the end, of 24, is said for 20 ms and lost behind the link.
     assert result.runs["sim_s"][0] == pytest.approx(6 * 1472 * 8 / 4e6 + 0.02 + 52 * 8 / 10e6 + 0.01, abs=10e-6)
-
-
-@needs_kernel
-def test_programs_that_never_end_are_given_an_hour() -> None:
-    app = '{ kind = "command", server = "true", client = "sleep infinity" }'
-    text = LINUX.replace('{ kind = "upload", size = "10 kB" }', app).replace("[[flow]]", '[[flow]]\nstart = "5 s"')
-    result = run_scenario(load(text))
-    assert flow(result)["completed"] is False
-    assert result.runs["sim_s"][0] == 3605
-    assert run_scenario(load('until = "7 s"\n' + text)).runs["sim_s"][0] == 7
 
 
 @needs_kernel

@@ -1,6 +1,13 @@
-"""The house rules that a compiler does not check: which room may import which, and that no file outgrows its reader."""
+"""The house rules that a compiler does not check: which room may import which, and that nothing outgrows its reader."""
 
+from __future__ import annotations
+
+import ast
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -9,39 +16,290 @@ ROOT = Path(__file__).parents[2]
 
 FLOORS = {
     "engine": 1,
+    "guest-protocol": 1,
     "network": 2,
     "congestion": 2,
+    "laboratory": 3,
     "wire": 3,
     "transport": 3,
     "application": 4,
     "guest": 3,
+    "guest/program": 4,
     "quinn": 4,
     "scenario": 5,
     "python": 6,
     "differential": 6,
 }
-"""A room imports only from floors below its own."""
+"""A crate imports only from floors below its own."""
+
+ROOMS = (
+    *("_core", "units", "errors", "files", "statistics", "kernel", "scenario", "study"),
+    *("figures", "results", "report", "compare", "cli"),
+)
+"""The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
+
+SCENARIO_ROOMS = (
+    *("document", "measures", "endpoint", "model", "packs", "description"),
+    *("guests", "world", "record", "results", "run"),
+)
+"""The rooms of the crate `scenario`, each of which knows those before it."""
+
+TRANSPORTS: dict[str, set[str]] = {
+    "common": set(),
+    "udp": {"common"},
+    "tls": {"common"},
+    "sctp": {"common"},
+    "tcp": {"common"},
+    "mptcp": {"common", "tcp"},
+    "quic": {"common", "tls"},
+    "library": {"common", "quic"},
+}
+"""The rooms of the crate `transport` and whom each may know: MPTCP's subflows are TCP, QUIC's handshake is TLS's."""
 
 LONGEST = 600
 """Lines of a source file beyond which it should be split where its idea splits."""
+
+LONGEST_FUNCTION = 60
+"""Lines of a Python function beyond which nobody sees all of it."""
 
 
 def manifest(crate: str) -> dict[str, dict[str, object]]:
     return tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())
 
 
+def crates(table: dict[str, object]) -> list[str]:
+    """Crates of this house in a manifest's table of dependencies."""
+    return [name.removeprefix("vazao-") for name in table if name.startswith("vazao-")]
+
+
+def borrowed(crate: str) -> list[str]:
+    """Crates of which a file is a module of this one, by `#[path]`."""
+    root = ROOT / "crates"
+    named = [
+        (file.parent / path).resolve().relative_to(root)
+        for file in (root / crate).glob("*/**/*.rs")
+        if owner(file.relative_to(root)) == crate
+        for path in re.findall(r'^\s*#\[path = "(.+)"\]', file.read_text(), re.MULTILINE)
+    ]
+    return [other for other in map(owner, named) if other != crate]
+
+
+def owner(file: Path) -> str:
+    """The crate that a file below `crates` is of: the one whose name is the longest part of its path."""
+    return max((crate for crate in FLOORS if file.is_relative_to(crate)), key=len)
+
+
 @pytest.mark.parametrize("crate", FLOORS)
-def test_a_room_imports_only_from_floors_below(crate: str) -> None:
-    rooms = [name.removeprefix("vazao-") for name in manifest(crate)["dependencies"] if name.startswith("vazao-")]
+def test_a_crate_imports_only_from_floors_below(crate: str) -> None:
+    rooms = [*crates(manifest(crate).get("dependencies", {})), *borrowed(crate)]
     assert [room for room in rooms if FLOORS[room] >= FLOORS[crate]] == []
 
 
+@pytest.mark.parametrize("crate", FLOORS)
+def test_a_crates_tests_use_nothing_from_above(crate: str) -> None:
+    tables = [manifest(crate).get(f"{kind}-dependencies", {}) for kind in ("dev", "build")]
+    assert [room for table in tables for room in crates(table) if FLOORS[room] > FLOORS[crate]] == []
+
+
+def test_modules_of_other_crates_are_seen() -> None:
+    assert borrowed("guest/program") == ["wire"]
+    assert borrowed("guest") == []
+
+
 def test_every_crate_has_a_floor() -> None:
-    assert {path.name for path in (ROOT / "crates").iterdir() if path.is_dir()} == set(FLOORS)
+    root = ROOT / "crates"
+    assert {str(path.parent.relative_to(root)) for path in root.rglob("Cargo.toml")} == set(FLOORS)
 
 
-def test_no_source_file_outgrows_its_reader() -> None:
-    files = [*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("python/vazao/**/*.py")]
-    assert len(files) > 50
+def upward(room: str, source: str) -> list[str]:
+    """Rooms of the crate `scenario` above its own that a file names."""
+    named = re.findall(r"\bcrate::([a-z_]+)", source)
+    return [
+        other for other in named if other in SCENARIO_ROOMS and SCENARIO_ROOMS.index(other) > SCENARIO_ROOMS.index(room)
+    ]
+
+
+def test_the_rooms_of_the_scenario_model_know_only_those_below() -> None:
+    folder = ROOT / "crates/scenario/src"
+    assert {path.name for path in folder.iterdir()} == {*SCENARIO_ROOMS, "lib.rs"}
+    files = {file: upward(file.relative_to(folder).parts[0], file.read_text()) for file in folder.glob("*/**/*.rs")}
+    assert {str(file.relative_to(folder)): names for file, names in files.items() if names} == {}
+    assert upward("packs", "use crate::world::World;") == ["world"]
+
+
+def sources(package: Path) -> dict[str, ast.Module]:
+    """The modules of a package by their dotted names within it; a room's own `__init__` has the room's name."""
+    names = {path: ".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("*.py")}
+    return {name.removesuffix(".__init__"): ast.parse(path.read_text()) for path, name in names.items()}
+
+
+def room_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def imports(tree: ast.Module, modules: set[str]) -> Iterator[tuple[str, str]]:
+    """What a module imports of the package: a module, and the name in it (empty: the module itself)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            inside = [alias.name.removeprefix("vazao.") for alias in node.names if alias.name.startswith("vazao.")]
+            yield from ((name, "") for name in inside)
+        elif isinstance(node, ast.ImportFrom) and (node.level or room_of(node.module or "") == "vazao"):
+            assert node.level == 0, "modules are named in full"
+            source = (node.module or "").removeprefix("vazao").removeprefix(".")
+            for alias in node.names:
+                whole = f"{source}.{alias.name}".removeprefix(".")
+                yield (whole, "") if whole in modules else (source, alias.name)
+                if not source:
+                    yield from ((whole, attribute) for attribute in attributes(tree, alias.asname or alias.name))
+
+
+def attributes(tree: ast.Module, name: str) -> Iterator[str]:
+    """What a module takes of another that it knows by a name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            yield node.attr
+
+
+def exported(tree: ast.Module) -> set[str] | None:
+    """The names in a room's `__all__`; None where it has none, and all that has no underscore is public."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+            return set(ast.literal_eval(node.value))
+    return None
+
+
+def is_private(trees: Mapping[str, ast.Module], source: str, name: str) -> bool:
+    """Whether a room keeps to itself what a module outside of it imports."""
+    named = name or source.partition(".")[2]
+    public = exported(trees[room_of(source)]) if source and source != "_core" else None
+    return bool(named) and (named not in public if public is not None else named.startswith("_") and named != "_core")
+
+
+def wrong_imports(trees: Mapping[str, ast.Module], rooms: tuple[str, ...]) -> list[str]:
+    """Imports of rooms that are not below, of what a room keeps to itself, and circles of modules within a room."""
+    modules, wrong = {*trees, "_core"}, []
+    inside: dict[str, set[str]] = {}
+    for module in trees.keys() - {"__init__"}:
+        for source, name in imports(trees[module], modules):
+            told = f"{module} imports {name or 'all'} of {source or 'vazao'}"
+            if room_of(source) == room_of(module):
+                inside.setdefault(module, set()).add(source)
+            elif room_of(source) not in rooms[: rooms.index(room_of(module))]:
+                wrong.append(f"{told}, which is no room below")
+            elif is_private(trees, source, name):
+                wrong.append(f"{told}, which the room keeps to itself")
+    try:
+        TopologicalSorter(inside).prepare()
+    except CycleError as error:
+        wrong.append(f"a circle: {' -> '.join(error.args[1])}")
+    return wrong
+
+
+def test_every_python_module_belongs_to_a_room() -> None:
+    trees = sources(ROOT / "python/vazao")
+    assert {room_of(module) for module in trees} - {"__init__"} == set(ROOMS) - {"_core"}
+    assert [room for room in ROOMS if room != "_core" and not ast.get_docstring(trees[room])] == []
+
+
+def test_a_python_room_imports_only_what_rooms_below_export() -> None:
+    assert wrong_imports(sources(ROOT / "python/vazao"), ROOMS) == []
+
+
+@pytest.mark.parametrize("folder", ["bench", "fuzz", "docs"])
+def test_what_stands_beside_the_package_uses_what_its_rooms_export(folder: str) -> None:
+    trees = sources(ROOT / "python/vazao")
+    files = {file: imports(ast.parse(file.read_text()), {*trees, "_core"}) for file in (ROOT / folder).glob("*.py")}
+    assert [(file.name, *one) for file, found in files.items() for one in found if is_private(trees, *one)] == []
+
+
+@pytest.mark.parametrize(
+    ("files", "wrong"),
+    [
+        ({"low": "from vazao import high", "high": ""}, "low imports all of high, which is no room below"),
+        ({"low": "", "high": "from vazao import run"}, "high imports run of vazao, which is no room below"),
+        ({"low": "def f():\n    from vazao.high import x", "high": ""}, "which is no room below"),
+        ({"low": "__all__ = ['a']", "high": "from vazao.low import b"}, "imports b of low, which the room keeps"),
+        ({"low": "", "low.inside": "", "high": "from vazao.low import _b"}, "imports _b of low, which the room keeps"),
+        ({"low": "__all__ = []", "low.inside": "", "high": "from vazao.low.inside import x"}, "keeps to itself"),
+        ({"low": "", "low.a": "import vazao.low.b", "low.b": "from vazao.low import a", "high": ""}, "a circle: "),
+        ({"low": "__all__ = ['a']", "high": "from vazao import low\nlow.a(low.b)"}, "imports b of low, which the room"),
+        ({"low": "__all__ = ['a']", "high": "from vazao import _core\nfrom vazao.low import a"}, None),
+    ],
+)
+def test_wrong_imports_are_found(files: dict[str, str], wrong: str | None) -> None:
+    found = wrong_imports({name: ast.parse(text) for name, text in files.items()}, ("_core", "low", "high"))
+    assert [wrong in line for line in found] == [True] if wrong else found == []
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Source files that share a place."""
+
+    pattern: str
+    least: int
+    """How many there are at least: a pattern that finds nothing proves nothing."""
+
+
+SOURCES = (
+    Kind("crates/*/src/**/*.rs", 100),
+    Kind("crates/*/tests/**/*.rs", 50),
+    Kind("python/vazao/**/*.py", 50),
+    Kind("tests/python/**/*.py", 40),
+    Kind("bench/**/*.py", 10),
+    Kind("fuzz/**/*.py", 10),
+)
+
+
+def crossings(module: str, source: str) -> set[str]:
+    """Rooms of the crate `transport` that a file of a module such as `tcp/connection` names and may not know."""
+    own, *inner = module.split("/")
+    groups = re.findall(r"\bcrate::\{([^;]*)\}", source)
+    named = {
+        *re.findall(r"\bcrate::(\w+)", source),
+        *(name for group in groups for name in re.findall(r"(?:^|,)\s*(\w+)", group)),
+    }
+    if re.search(r"\b" + "super::" * (1 + len(inner)), source):
+        named.add("super")  # A path that climbs to the crate's root, from where it may go anywhere.
+    return named - TRANSPORTS[own] - {own}
+
+
+def test_a_protocol_knows_only_what_all_share() -> None:
+    sources = ROOT / "crates/transport/src"
+    assert {path.stem for path in sources.iterdir()} == {*TRANSPORTS, "lib"}
+    modules = {
+        file: str(file.relative_to(sources)).removesuffix(".rs").removesuffix("/mod") for file in sources.rglob("*.rs")
+    }
+    found = {module: crossings(module, file.read_text()) for file, module in modules.items() if module != "lib"}
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["use crate::mptcp::PathState;", "use crate::{common, mptcp};", "crate::Stream", "use super::super::mptcp::Way;"],
+)
+def test_a_crossing_is_seen(source: str) -> None:
+    assert crossings("quic/path", source) != set()
+    assert crossings("quic/path", "use crate::common::{RangeSet, Stream};\nuse super::sent::Sent;") == set()
+
+
+@pytest.mark.parametrize("kind", SOURCES, ids=lambda kind: kind.pattern)
+def test_no_source_file_outgrows_its_reader(kind: Kind) -> None:
+    files = list(ROOT.glob(kind.pattern))
+    assert len(files) >= kind.least
     long = {str(file.relative_to(ROOT)): n for file in files if (n := len(file.read_text().splitlines())) > LONGEST}
     assert long == {}
+
+
+def long_functions(text: str) -> dict[str, int]:
+    """The functions of a module that have too many lines, with their number."""
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lines = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
+    return {name: count for name, count in lines.items() if count > LONGEST_FUNCTION}
+
+
+def test_no_python_function_outgrows_its_reader() -> None:
+    files = [file for kind in SOURCES if kind.pattern.endswith(".py") for file in ROOT.glob(kind.pattern)]
+    assert {str(file.relative_to(ROOT)): long for file in files if (long := long_functions(file.read_text()))} == {}
+    body = "    x = 1\n"
+    assert long_functions("def f():\n" + LONGEST_FUNCTION * body) == {"f": LONGEST_FUNCTION + 1}
+    assert long_functions("def f():\n" + (LONGEST_FUNCTION - 1) * body) == {}

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from command import Vazao, caller
-from vazao import campaign
 from vazao.errors import ResultsError
-from vazao.loading import load
-from vazao.store import Store
-from vazao.study import load_study
+from vazao.results import Store, campaign, load_study
+from vazao.scenario import load
 
 STUDY = """
 [study]
@@ -104,7 +102,7 @@ def test_inputs_are_kept_and_gone_on_from(name: str, here: Path, tmp_path: Path,
 
 
 def test_a_manifest_leads_to_no_other_file(here: Path) -> None:
-    done = campaign.run(load_study(here / "traced.toml"), out="r")
+    done = campaign.run_study(load_study(here / "traced.toml"), out="r")
     manifest = json.loads(Path("r/manifest.json").read_text())
     for elsewhere in ("../../here/uplink.trace", str(here / "uplink.trace"), "0" * 64):
         manifest["inputs"] = {"uplink.trace": elsewhere}
@@ -130,12 +128,12 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_parts_of_another_design_are_refused(what: str, here: Path, vazao: Vazao) -> None:
-    campaign.run(load_study(here / "traced.toml"), out="r")
+    campaign.run_study(load_study(here / "traced.toml"), out="r")
     how = OTHERS[what]
     (here / "uplink.trace").write_text(how.get("trace", SLOW))
     (here / "other.toml").write_text(STUDY.replace(how.get("old", ""), how.get("new", "")))
     other = load_study(here / "other.toml").changed(how.get("overrides", ()), how.get("seed"))
-    campaign.run(other, out="other")
+    campaign.run_study(other, out="other")
     (here / "uplink.trace").write_text(SLOW)
     for part in Path("other").glob("*/*.parquet"):
         shutil.copy(part, Path("r", part.parent.name, "000777.parquet"))
@@ -149,7 +147,7 @@ def test_parts_of_another_design_are_refused(what: str, here: Path, vazao: Vazao
 
 
 def test_parts_that_are_there_twice_are_refused(here: Path, vazao: Vazao) -> None:
-    campaign.run(load_study(here / "traced.toml"), out="r")
+    campaign.run_study(load_study(here / "traced.toml"), out="r")
     for part in Path("r").glob("*/000001.parquet"):
         shutil.copy(part, part.with_name("000777.parquet"))
     answer = vazao("show", "r")
@@ -160,7 +158,7 @@ def test_parts_that_are_there_twice_are_refused(here: Path, vazao: Vazao) -> Non
 
 def test_parts_of_quick_belong_to_full(here: Path) -> None:
     study = load_study(here / "traced.toml")
-    campaign.run(study, out="r")
-    assert campaign.run(study, size="full", out="r").runs.height == 4
+    campaign.run_study(study, out="r")
+    assert campaign.run_study(study, size="full", out="r").runs.height == 4
     with pytest.raises(ResultsError, match="another seed"):
-        campaign.run(study.changed(seed=3), out="r")
+        campaign.run_study(study.changed(seed=3), out="r")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from command import program
-from vazao.store import Store
+from vazao.results import Store
 
 ENDLESS = """
 import os, sys
 import vazao as vz
 from vazao import _core
-from vazao.loading import load
-from vazao.plugins import fingerprint
+from vazao.scenario import load
+from vazao.scenario import fingerprint
 
 
 def spin():

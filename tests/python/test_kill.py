@@ -8,10 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from vazao import campaign
-from vazao.parts import TABLES
-from vazao.store import Store
-from vazao.study import load_study
+from vazao.results import Store, campaign, load_study
+from vazao.results.parts import TABLES
 
 RUN = """
 import sys, vazao
@@ -26,7 +24,7 @@ def test_ten_kills_lose_nothing(tmp_path: Path, edited: Callable[[str, str], str
     study = tmp_path / "toy.toml"
     study.write_text(edited("full = 3 }", "full = 300 }"))
     began = time.monotonic()
-    whole = campaign.run(load_study(study), size="full", out=tmp_path / "whole").runs["run_id"].n_unique()
+    whole = campaign.run_study(load_study(study), size="full", out=tmp_path / "whole").runs["run_id"].n_unique()
     took = time.monotonic() - began
     moments = random.Random(7)
     killed, kept = 0, 0
@@ -44,7 +42,7 @@ def test_ten_kills_lose_nothing(tmp_path: Path, edited: Callable[[str, str], str
         stored = _stored(tmp_path / "torn")
         assert stored >= kept
         kept = stored
-    campaign.run(load_study(study), size="full", out=tmp_path / "torn")
+    campaign.run_study(load_study(study), size="full", out=tmp_path / "torn")
     for table in TABLES:
         results = (Store(tmp_path / name).read(table).drop("wall_s", strict=False) for name in ("whole", "torn"))
         assert next(results).equals(next(results)), table

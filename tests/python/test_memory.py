@@ -11,9 +11,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from command import vazao
-from vazao.loading import load
-from vazao.result import run_scenario
-from vazao.store import Store
+from vazao.results import Store, run_scenario
+from vazao.scenario import load
 
 FLOWS = """
 until = "1 s"

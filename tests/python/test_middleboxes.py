@@ -10,8 +10,8 @@ import pytest
 
 import vazao as vz
 from vazao import kernel
-from vazao.loading import load
-from vazao.result import Result, run_scenario
+from vazao.results import Result, run_scenario
+from vazao.scenario import load
 
 needs_kernel = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
 

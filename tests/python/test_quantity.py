@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vazao import quantity
+from vazao import units
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,16 @@ from vazao import quantity
     ],
 )
 def test_units_are_those_of_the_results(text: str, expected: tuple[str, float] | None) -> None:
-    assert quantity.parse(text) == expected
+    assert units.parse(text) == expected
 
 
 @given(st.integers(0, 10**9))
 def test_numbers_are_the_nearest_floats(milliseconds: int) -> None:
     # Division is correctly rounded, and so must the conversion be: results are compared with literals like 0.025.
-    assert quantity.parse(f"{milliseconds} ms") == ("s", milliseconds / 1000)
+    assert units.parse(f"{milliseconds} ms") == ("s", milliseconds / 1000)
 
 
 @given(st.text(max_size=20))
 def test_any_text_is_a_quantity_or_none(text: str) -> None:
-    found = quantity.parse(text)
+    found = units.parse(text)
     assert found is None or found[0] in ("bps", "s", "bytes", "packets", "bdp")

@@ -13,9 +13,9 @@ import pytest
 
 import vazao as vz
 from vazao.errors import ScenarioError
-from vazao.loading import load
-from vazao.result import Result, run_scenario
-from vazao.study import built_in_scenarios, parse_study
+from vazao.results import Result, run_scenario, run_study
+from vazao.scenario import built_in_scenarios, load
+from vazao.study import parse_study
 
 TSHARK = shutil.which("tshark")
 
@@ -145,7 +145,7 @@ name = "stack"
 sets = "flow.0.transport.stack"
 levels = ["vazao", "quinn"]
 """
-    done = parse_study(study, "stacks.toml").run(out=tmp_path / "results", jobs=1)
+    done = run_study(parse_study(study, "stacks.toml"), out=tmp_path / "results", jobs=1)
     rows = done.sql("SELECT stack, completed, completion_s FROM flows ORDER BY stack")
     assert rows["stack"].to_list() == ["quinn", "vazao"]
     assert rows["completed"].all()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from synthetic import SMALL
-from vazao import StudyError, campaign, load_study
-from vazao.rehearsal import rehearse
+from vazao import StudyError, load_study
+from vazao.results import campaign, rehearse
 from vazao.study import built_in_studies, parse_study
 
 STUDY = (
@@ -41,7 +41,7 @@ measured = "{quick:.3f} s against {slow:.3f} s"
 def test_a_sound_study_passes(tmp_path: Path) -> None:
     study = parse_study(STUDY, "small.toml")
     rehearse(study)
-    done = campaign.run(study, out=tmp_path / "out")
+    done = campaign.run_study(study, out=tmp_path / "out")
     assert [result.verdict for result in done.findings] == ["reproduced"]
     slow, fast = done.table("times").rows()
     assert (slow[0], fast[0]) == ("1 Mbps", "10 Mbps")
@@ -73,6 +73,6 @@ def test_the_built_in_studies_pass(name: str) -> None:
 def test_what_cannot_be_answered_is_refused_before_a_run(tmp_path: Path, old: str, new: str, message: str) -> None:
     study = parse_study(STUDY.replace(old, new), "small.toml")
     with pytest.raises(StudyError, match=message):
-        campaign.run(study, out=tmp_path / "out")
+        campaign.run_study(study, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not Path("x.csv").exists()

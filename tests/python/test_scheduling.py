@@ -5,8 +5,7 @@ import random
 import pytest
 
 import vazao as vz
-from vazao.plugins import fingerprint
-from vazao.scheduling import Decision
+from vazao.scenario import Decision, fingerprint
 
 NETWORK = vz.multipath(
     vz.link("10 Mbps", "10 ms", queue="50 packets", loss=0.002), vz.link("6 Mbps", "40 ms", queue="50 packets")

@@ -9,8 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from vazao import database, statistics
+from vazao import statistics
 from vazao.errors import ResultsError, VazaoError
+from vazao.results import database
 
 SAMPLES = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=30)
 

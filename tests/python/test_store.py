@@ -12,10 +12,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from vazao import campaign, files
+from vazao import files
 from vazao.errors import ResultsError
-from vazao.parts import TABLES
-from vazao.store import Store, check_usable, writing
+from vazao.results import Store, campaign, running
+from vazao.results.manifest import check_usable
+from vazao.results.parts import TABLES
+from vazao.results.writer import writing
 from vazao.study import Study
 
 MANIFEST = {"kind": "study", "name": "x", "design_sha256": "ab", "order": ["part"], "versions": {"engine": "1"}}
@@ -82,21 +84,21 @@ def assert_same(a: dict[str, pl.DataFrame], b: dict[str, pl.DataFrame]) -> None:
 def test_dying_between_any_two_file_operations_loses_no_committed_run(
     toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(campaign, "FLUSH_RUNS", 3)
-    expected = campaign.run(toy, size="quick", jobs=1, out=tmp_path / "whole").directory
+    monkeypatch.setattr(running, "FLUSH_RUNS", 3)
+    expected = campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "whole").directory
     operations, finished = 0, False
     while not finished:
         directory = tmp_path / f"after-{operations}"
         with dying_after(operations, monkeypatch):
             try:
-                campaign.run(toy, size="quick", jobs=1, out=directory)
+                campaign.run_study(toy, size="quick", jobs=1, out=directory)
                 finished = True
             except Death:
                 pass
         committed = _committed(directory)
         for path in directory.rglob("*.parquet"):
             pl.read_parquet(path)
-        again = campaign.run(toy, size="quick", jobs=1, out=directory)
+        again = campaign.run_study(toy, size="quick", jobs=1, out=directory)
         assert again.started == 8 - len(committed)
         assert committed <= set(again.runs["run_id"])
         assert_same(rows(directory), rows(expected))
@@ -173,12 +175,12 @@ def test_two_processes_do_not_write_at_once(tmp_path: Path) -> None:
 def test_a_full_disk_is_one_message_and_leaves_nothing_half_written(
     toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    campaign.run(toy, size="quick", jobs=1, out=tmp_path / "r")
+    campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "r")
     before = rows(tmp_path / "r")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", _full)
         with pytest.raises(ResultsError, match="the disk is full"):
-            campaign.run(toy, size="full", jobs=1, out=tmp_path / "r")
+            campaign.run_study(toy, size="full", jobs=1, out=tmp_path / "r")
     assert not list((tmp_path / "r").rglob("*.tmp"))
     assert_same(rows(tmp_path / "r"), before)
 

@@ -15,13 +15,15 @@ import pytest
 
 from command import Vazao, caller, program, vazao
 from synthetic import SMALL
-from vazao import ResultsError, Store, StudyError, campaign, database, findings, terminal
-from vazao.enclosure import Enclosure, Limits
+from vazao import ResultsError, Store, StudyError
+from vazao.cli import showing, terminal
 from vazao.figures import Drawing, drawing, files
 from vazao.files import MOST_BYTES
-from vazao.parts import TABLES
-from vazao.rehearsal import Stage
-from vazao.study import Study, parse_study
+from vazao.results import campaign, database, running
+from vazao.results.enclosure import Enclosure, Limits
+from vazao.results.parts import TABLES
+from vazao.results.rehearsal import Stage
+from vazao.study import Study, findings, parse_study
 
 WRITES = [
     "EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'",
@@ -69,7 +71,9 @@ def small() -> Study:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results directory to be copied."""
-    return campaign.run(parse_study(SMALL, "small.toml"), out=tmp_path_factory.mktemp("finished") / "results").directory
+    return campaign.run_study(
+        parse_study(SMALL, "small.toml"), out=tmp_path_factory.mktemp("finished") / "results"
+    ).directory
 
 
 @pytest.fixture
@@ -100,7 +104,7 @@ def test_checking_a_study_neither_reads_nor_writes(sql: str, tmp_path: Path) -> 
     pl.DataFrame({"a": [1]}).write_parquet(secret)
     for table in asked(sql.format(out=out, secret=secret)):
         with pytest.raises(StudyError) as error:
-            campaign.run(parse_study(SMALL + table, "small.toml"), out=tmp_path / "results")
+            campaign.run_study(parse_study(SMALL + table, "small.toml"), out=tmp_path / "results")
         assert "small.toml" in str(error.value) or "figure f" in str(error.value)
     assert sorted(tmp_path.iterdir()) == [secret]
 
@@ -268,7 +272,7 @@ def test_a_link_in_a_results_directory_leads_nowhere(name: str, small: Study, re
         assert vazao("report", _with_figure(results)).code == 2
     else:
         with pytest.raises(ResultsError, match="is a symbolic link"):
-            campaign.run(small, out=results)
+            campaign.run_study(small, out=results)
     assert _tree(mine) == before
 
 
@@ -371,18 +375,18 @@ def test_what_a_message_about_a_spoilt_part_advises_mends_it(small: Study, resul
     before = Store(results).read("flows")
     _spoil(results / "flows" / "000001.parquet", "garbage")
     (results / "runs" / "000001.parquet").unlink()
-    assert campaign.run(small, out=results).started == 2
+    assert campaign.run_study(small, out=results).started == 2
     assert Store(results).read("flows").equals(before)
 
 
 def test_a_lost_batch_is_simulated_again(small: Study, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "FLUSH_RUNS", 1)
+    monkeypatch.setattr(running, "FLUSH_RUNS", 1)
     shutil.rmtree(results)
-    before = campaign.run(small, jobs=1, out=results).store.read("flows")
+    before = campaign.run_study(small, jobs=1, out=results).store.read("flows")
     (results / "runs" / "000001.parquet").unlink()
     with pytest.raises(ResultsError, match=r"000001.parquet: is lost; `vazao run`"):
         Store(results).query("SELECT * FROM runs")
-    assert campaign.run(small, out=results).started == 1
+    assert campaign.run_study(small, out=results).started == 1
     assert Store(results).read("flows").equals(before)
 
 
@@ -402,7 +406,7 @@ def test_a_lost_or_garbled_manifest_is_said(text: str, small: Study, results: Pa
         Store(results)
     before = _tree(results)
     with pytest.raises(ResultsError, match=r"whose manifest\.json is lost; choose another --out"):
-        campaign.run(small, out=results)
+        campaign.run_study(small, out=results)
     assert _tree(results) == before
 
 
@@ -465,9 +469,9 @@ def _draw(study: Study, results: Path) -> Drawing:
 
 def test_a_text_reaches_the_terminal_as_a_text(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "\x1b]0;owned\x07 \x9b31m [red]x[/] [/] :smile: \r\u202e"
-    claim = findings.Result("f", hostile, hostile, None, None, "differs", hostile, hostile)
-    terminal.show_findings([claim], explained=True)
-    terminal.show_tables([(hostile, pl.DataFrame({hostile: [hostile]}))])
+    claim = findings.Ruling("f", hostile, hostile, None, None, "differs", hostile, hostile)
+    showing.show_findings([claim], explained=True)
+    showing.show_tables([(hostile, pl.DataFrame({hostile: [hostile]}))])
     terminal.err.print(hostile)
     told = "".join(capsys.readouterr())
     assert not {"\x1b", "\x07", "\x9b", "\r", "\u202e"} & set(told)

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from vazao import campaign, figures, kernel, report
-from vazao.study import built_in_studies, load_study
+from vazao import figures, kernel, report
+from vazao.results import campaign, load_study
+from vazao.study import built_in_studies
 
 
 @pytest.mark.parametrize("name", built_in_studies())
 def test_a_built_in_study_runs_and_concludes(name: str, tmp_path: Path) -> None:
     study = load_study(name)
-    done = campaign.run(study, size="quick", out=tmp_path / name)
+    done = campaign.run_study(study, size="quick", out=tmp_path / name)
     assert done.failures() == []
     assert done.not_run.is_empty() or not kernel.find()
     given_up = {finding.id for finding in study.findings if finding.not_testable}

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vazao.errors import StudyError
-from vazao.study import built_in_studies, is_study, load_study, parse_study, plan
+from vazao.results import load_study
+from vazao.study import built_in_studies, is_study, parse_study, plan
 from vazao.study.source import Source
 
 Edit = Callable[[str, str], str]

@@ -2,7 +2,7 @@
 
 use crate::{Messages, Pattern};
 use vazao_engine::{Duration, Rate, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 
 /// Writes a number of bytes, or for a time, or until the run ends; then closes.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Source {
     }
 
     #[inline]
-    pub(crate) fn drive(&mut self, now: Time, stream: &mut impl Stream) {
+    pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
         self.is_cut_off = !stream.is_connected();
         if self.finished || self.is_cut_off {
             return;
@@ -155,7 +155,7 @@ impl Paced {
     /// Writes the messages that have come by `now`, each on its own as far as the connection takes it. Says whether
     /// those were all.
     #[inline(never)]
-    fn drive(&mut self, now: Time, size: Option<u64>, written: &mut u64, stream: &mut impl Stream) -> bool {
+    fn drive(&mut self, now: Time, size: Option<u64>, written: &mut u64, stream: &mut impl ByteStream) -> bool {
         *written += stream.write(self.offered - *written);
         while self.next <= now {
             let (bytes, gap) = self.pattern.next();
@@ -197,7 +197,7 @@ impl Sink {
     const READ_INTERVAL: Duration = Duration::from_millis(10);
 
     #[inline]
-    pub(crate) fn drive(&mut self, now: Time, stream: &mut impl Stream) {
+    pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
         let range = match self.read_rate {
             None => stream.read(),
             Some(rate) => self.read_slowly(now, rate, stream),
@@ -215,7 +215,7 @@ impl Sink {
         }
     }
 
-    fn read_slowly(&mut self, now: Time, rate: Rate, stream: &mut impl Stream) -> Option<std::ops::Range<u64>> {
+    fn read_slowly(&mut self, now: Time, rate: Rate, stream: &mut impl ByteStream) -> Option<std::ops::Range<u64>> {
         // A connection that has ended may have left data to read.
         let is_early = self.next_read.map_or(!stream.is_connected(), |time| now < time);
         if self.closed || is_early {
@@ -273,7 +273,7 @@ mod tests {
         closed: bool,
     }
 
-    impl Stream for Pipe {
+    impl ByteStream for Pipe {
         fn write(&mut self, bytes: u64) -> u64 {
             let taken = self.room.map_or(bytes, |room| bytes.min(room));
             self.written += taken;

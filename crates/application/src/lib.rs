@@ -1,4 +1,4 @@
-//! Traffic: what endpoints send and receive. An application knows a [`Stream`], no protocol and no network.
+//! Traffic: what endpoints send and receive. An application knows a [`ByteStream`], no protocol and no network.
 
 mod arrivals;
 mod bulk;
@@ -21,7 +21,7 @@ pub use web::{
 };
 
 use vazao_engine::Time;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 
 /// One side of an application, at one end of a connection.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub enum Application {
 impl Application {
     /// Does what can be done at `now`: called once the connection is set up and whenever something has happened.
     #[inline]
-    pub fn drive(&mut self, now: Time, stream: &mut impl Stream) {
+    pub fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
         match self {
             Application::Source(source) => source.drive(now, stream),
             Application::Sink(sink) => sink.drive(now, stream),

@@ -4,7 +4,7 @@ use crate::{Messages, Sink, Streams};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use vazao_engine::{Duration, Law, Stream, Time};
-use vazao_transport::Stream as ByteStream;
+use vazao_transport::ByteStream;
 
 /// Sizes of requests and responses in order: both sides draw the same ones, as if each request said what it wants.
 #[derive(Clone, Debug)]

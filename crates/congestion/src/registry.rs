@@ -2,7 +2,7 @@
 
 use crate::slow_start::{self, SlowStart};
 use crate::{CongestionControl, Setup, bbr, bbr3, coupled, window};
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::{Entry, Parameters, Problem};
 
 /// Makes a congestion control from its parameters and the window it starts with.
 pub type Constructor = fn(&Parameters, Setup) -> Box<dyn CongestionControl>;
@@ -52,7 +52,7 @@ pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] = &[
 ///
 /// # Errors
 /// A sentence with the nearest name when there is no such control.
-pub fn build(name: &str, parameters: &Parameters, setup: Setup) -> Result<Box<dyn CongestionControl>, String> {
+pub fn build(name: &str, parameters: &Parameters, setup: Setup) -> Result<Box<dyn CongestionControl>, Problem> {
     vazao_engine::registry::find("congestion control", CONGESTION_CONTROLS, name)
         .map(|entry| (entry.build)(parameters, setup))
 }
@@ -61,6 +61,6 @@ pub fn build(name: &str, parameters: &Parameters, setup: Setup) -> Result<Box<dy
 ///
 /// # Errors
 /// A sentence with the nearest name when there is no such slow start.
-pub fn build_slow_start(name: &str, parameters: &Parameters, limit: f64) -> Result<Box<dyn SlowStart>, String> {
+pub fn build_slow_start(name: &str, parameters: &Parameters, limit: f64) -> Result<Box<dyn SlowStart>, Problem> {
     vazao_engine::registry::find("slow start", SLOW_STARTS, name).map(|entry| (entry.build)(parameters, limit))
 }

@@ -3,22 +3,13 @@
 #[allow(dead_code)]
 mod bottleneck;
 
-use bottleneck::{Flow, MSS, Path, control, setup, wide};
+use bottleneck::{Flow, MSS, Path, assert_close, avoiding, control, setup, wide};
 use vazao_congestion::window::Illinois;
 use vazao_congestion::{Ack, CONGESTION_CONTROLS, Signal};
 use vazao_engine::registry::{Parameters, Raw, find};
 
 fn profile(name: &str) -> [(&'static str, Raw); 1] {
     [("profile", Raw::Text(name.into()))]
-}
-
-/// A flow in congestion avoidance from the start, with a window of `w` segments.
-fn avoiding(name: &str, changed: &[(&str, Raw)], w: f64, path: Path) -> Flow {
-    Flow::new(control(name, changed, setup(w, Some(w))), path)
-}
-
-fn assert_close(got: f64, want: f64, tolerance: f64, what: &str) {
-    assert!((got - want).abs() <= tolerance * want.abs(), "{what}: {got}, not {want} within {tolerance}");
 }
 
 /// Acknowledgements until the window is `w` segments.

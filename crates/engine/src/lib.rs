@@ -7,6 +7,7 @@ mod capacity;
 pub mod distribution;
 mod ecn;
 mod histogram;
+mod problem;
 mod random;
 pub mod registry;
 mod scheduler;

@@ -5,6 +5,7 @@
 //! error messages, so that nothing about an algorithm is written down twice.
 
 use crate::distribution::{Dimension, Distribution, read_points};
+pub use crate::problem::{Problem, unknown};
 use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
 use std::collections::BTreeMap;
@@ -206,7 +207,7 @@ pub struct ParameterError {
     /// The parameter's name as typed.
     pub parameter: String,
     /// What is wrong and what would be accepted.
-    pub problem: String,
+    pub problem: Problem,
 }
 
 impl Kind {
@@ -350,9 +351,9 @@ impl Parameters {
                 Some(raw) => parameter
                     .kind
                     .read(raw)
-                    .map_err(|problem| ParameterError { parameter: parameter.name.into(), problem })?,
+                    .map_err(|problem| ParameterError { parameter: parameter.name.into(), problem: problem.into() })?,
                 None if parameter.required => {
-                    let problem = format!("is missing; write {}", parameter.kind.expected());
+                    let problem = format!("is missing; write {}", parameter.kind.expected()).into();
                     return Err(ParameterError { parameter: parameter.name.into(), problem });
                 }
                 None if parameter.default.is_empty() => continue,
@@ -511,22 +512,12 @@ pub struct Entry<B> {
 /// The entry of `registry` called `name` or an alias.
 ///
 /// # Errors
-/// A sentence with the nearest name, or all of them.
-pub fn find<'a, B>(what: &str, registry: &'a [Entry<B>], name: &str) -> Result<&'a Entry<B>, String> {
+/// A problem with the nearest name, or all of them.
+pub fn find<'a, B>(what: &str, registry: &'a [Entry<B>], name: &str) -> Result<&'a Entry<B>, Problem> {
     registry
         .iter()
         .find(|e| e.name == name || e.aliases.contains(&name))
         .ok_or_else(|| unknown(what, name, registry.iter().map(|e| e.name)))
-}
-
-/// The sentence for a name that is not among `known`.
-pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
-    match nearest(name, known.iter().copied()) {
-        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
-        None if known.is_empty() => format!("unknown {what} {name:?}; none is accepted here"),
-        None => format!("unknown {what} {name:?}; known: {}", known.join(", ")),
-    }
 }
 
 #[cfg(test)]

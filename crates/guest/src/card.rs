@@ -1,8 +1,8 @@
-//! A network card: two queues in a guest's memory (virtio 1.2, section 5.1), Ethernet headers that nobody outside sees,
-//! and interrupts.
+//! A network card: two queues in a guest's memory (virtio 1.2, section 5.1), Ethernet headers that stay inside, and
+//! interrupts.
 //!
-//! The card offers no offloads, so that a guest cuts and checksums every packet itself: what crosses it is what would
-//! cross a wire. It sends at once (queueing is the network's business) and never drops a packet that came in.
+//! The card offers no offloads, so that a guest segments and checksums every packet itself, as on a wire. It sends at once, as
+//! queues belong to the network, and never drops a packet that arrives.
 
 use crate::Problem;
 use crate::clock::NEVER;
@@ -19,24 +19,24 @@ const TRANSMIT: usize = 1;
 
 /// Virtio 1; requests of the protocol's own (vhost-user); a MAC address in the configuration.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
-/// Requests are acknowledged; the card can send requests; there is a configuration; queues are kicked and called by
-/// requests instead of event files, so that nothing happens behind the clock's back.
+/// Requests are acknowledged; the card can send requests; there is a configuration; kicks and calls of queues are requests
+/// instead of event files, so that none comes while the clock stands still.
 const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
-/// What precedes each frame in a buffer: no offloads (zeros), and that one buffer holds it.
+/// The header of each frame in a buffer: no offloads (zeros), and one buffer for the frame.
 const HEADER: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
-/// Two addresses and a type.
+/// Length of an Ethernet header: two addresses and a type.
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// Where frames to a guest seem to come from.
+/// The source address of frames to a guest.
 const GATEWAY: [u8; 6] = [0x02, 0xff, 0xff, 0xff, 0xff, 0xff];
 
 enum Link {
-    /// The guest has not come yet.
+    /// The guest has not connected yet.
     Listening(OwnedFd),
     Connected(Connection),
-    /// The guest has gone.
+    /// The guest has closed the connection.
     Closed,
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// Card `number` of guest `guest`, to which the guest will connect by `listener`.
-    /// `tells`: it shall be told of each packet sent, rather than look for them when the guest sleeps.
+    /// Makes card `number` of guest `guest`, which will connect by `listener`. If the guest `tells`, it kicks the card for each
+    /// packet; otherwise the card looks for packets when the guest sleeps.
     pub fn new(listener: OwnedFd, guest: u32, number: u8, moderation: u64, tells: bool) -> Card {
         let [a, b, c, d] = guest.to_be_bytes();
         Card {
@@ -87,7 +87,7 @@ impl Card {
     pub fn is_up(&self) -> bool {
         self.enabled == [true; 2]
     }
-    /// What to wait on for the guest's requests.
+    /// Returns the file to wait on for the guest's requests.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match &self.link {
             Link::Listening(socket) => Some(socket.as_fd()),
@@ -95,11 +95,11 @@ impl Card {
             Link::Closed => None,
         }
     }
-    /// What to wait on for the answer to an interrupt.
+    /// Returns the file to wait on for the answer to an interrupt.
     pub fn answers(&self) -> Option<BorrowedFd<'_>> {
         self.interrupts.as_ref().map(|line| line.0.as_fd())
     }
-    /// Deals with what has come by [`Card::file`].
+    /// Handles what has come by [`Card::file`].
     pub fn hear(&mut self) -> Result<(), Problem> {
         match &mut self.link {
             Link::Listening(listener) => {
@@ -121,7 +121,7 @@ impl Card {
         }
         Ok(())
     }
-    /// Carries out one request and answers it as far as it wants an answer.
+    /// Carries out a request, and answers it if it asks for that.
     fn serve(&mut self, request: &Request) -> Result<(), Problem> {
         let Link::Connected(connection) = &mut self.link else { return Ok(()) };
         match request.number {
@@ -166,11 +166,11 @@ impl Card {
         if request.acknowledge { connection.answer(request, &0u64.to_le_bytes()) } else { Ok(()) }
     }
 
-    /// When the guest is to be interrupted, or [`NEVER`].
+    /// Returns when the guest is to be interrupted, or [`NEVER`].
     pub fn due(&self) -> u64 {
         if self.transmit_due { 0 } else { self.receive_due }
     }
-    /// The queues for which the guest is to be interrupted at `now`, which it then is.
+    /// Takes the interrupts that are due at `now`: returns their queues.
     pub fn take_due(&mut self, now: u64) -> Result<impl Iterator<Item = u32> + use<>, Problem> {
         let mut due = [self.receive_due <= now, std::mem::take(&mut self.transmit_due)];
         if due[RECEIVE] {
@@ -184,7 +184,7 @@ impl Card {
         }
         Ok((0..).zip(due).filter_map(|(index, due)| due.then_some(index)))
     }
-    /// Interrupts the guest for `queue`; `acknowledge`: it shall answer.
+    /// Interrupts the guest for `queue`, and asks for an answer if it is to `acknowledge`.
     pub fn interrupt(&self, queue: u32, acknowledge: bool) -> Result<(), Problem> {
         self.interrupts.as_ref().map_or(Ok(()), |line| line.raise(queue, acknowledge))
     }
@@ -199,7 +199,7 @@ impl Card {
         }
     }
 
-    /// Takes in an IP packet at `now` and sees to it that the guest is interrupted for it.
+    /// Takes in an IP packet at `now`, and schedules the interrupt for it.
     pub fn receive(&mut self, now: u64, packet: &[u8]) -> Result<(), Problem> {
         if !self.waiting.is_empty() || !self.deliver(packet)? {
             self.waiting.push_back(packet.to_vec());
@@ -208,19 +208,19 @@ impl Card {
             self.receive_due = self.receive_last.map_or(now, |last| now.max(last.saturating_add(self.moderation)));
         }
         if !self.waiting.is_empty() {
-            self.receive_due = now; // it is out of buffers: it must empty some, whatever the moderation
+            self.receive_due = now; // the guest is out of buffers: it must empty some, whatever the moderation
         }
         Ok(())
     }
-    /// Writes a packet into the guest's next buffer. False: it has none.
+    /// Writes a packet into the guest's next buffer. Returns false if there is none.
     fn deliver(&mut self, packet: &[u8]) -> Result<bool, Problem> {
         let Some(memory) = self.memory.as_ref().filter(|_| self.enabled[RECEIVE]) else {
-            return Ok(true); // no card is up on the other side: nothing is there to take it
+            return Ok(true); // the guest has not set the card up: the packet is lost
         };
         let protocol = if packet.first().is_some_and(|byte| byte >> 4 == 6) { IPV6 } else { IPV4 };
         self.queues[RECEIVE].write(memory, &[&HEADER, &self.address, &GATEWAY, &protocol, packet])
     }
-    /// Once the guest sleeps: hands each IP packet that it has sent to `send`, in buffers that come from `empty`.
+    /// Hands each IP packet that the guest has sent to `send`, in buffers from `empty`. Call when the guest sleeps.
     pub fn collect(
         &mut self,
         mut empty: impl FnMut() -> Vec<u8>,
@@ -255,7 +255,7 @@ impl Card {
     }
 }
 
-/// Which queue a request is about.
+/// Returns the queue that a request is about.
 fn queue(request: &Request) -> Result<usize, Problem> {
     match request.u32(0)? {
         index @ 0..=1 => Ok(index as usize),

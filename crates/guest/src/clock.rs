@@ -1,8 +1,7 @@
-//! The clock that a guest lives in: User Mode Linux's "external time travel" (`linux/um_timetravel.h`).
+//! The clock of a guest: User Mode Linux's "external time travel" (`linux/um_timetravel.h`).
 //!
-//! The guest says when it wants to run next and waits; told to run, it computes in no time at all until it waits again.
-//! Old kernels (6.1) do all of it by messages; newer ones (6.12) share a page of memory in which both sides leave what
-//! they would otherwise send. Here a guest is never allowed to run ahead, so that all it sends it sends now.
+//! The guest requests its next wake-up and waits; told to run, it computes in no time at all until it waits again. Old
+//! kernels (6.1) do all of this by messages; newer ones (6.12) share a page of memory, which replaces most of them.
 
 use crate::Problem;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,8 +15,8 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// No wake-up at all: later than every time a guest can ask for.
 pub(crate) const NEVER: u64 = u64::MAX;
-/// So long, in ns, a guest may wait in the middle of something and not be idle: reading its clock takes it 256 ns, some calls of
-/// the system 1 µs, a driver's delay (`udelay`) what the driver says. None in use comes near this.
+/// The longest wait, in ns, of a guest that is not idle: reading its clock takes 256 ns, some system calls 1 µs, a driver's delay
+/// (`udelay`) what the driver says. None in use comes near this.
 const DELAY: u64 = 100_000;
 /// From here on a kernel means "never".
 const FOREVER: u64 = i64::MAX as u64;
@@ -57,9 +56,9 @@ impl Message {
     }
 }
 
-/// What came of waiting for a guest's message.
+/// What a guest's connection brought.
 pub(crate) enum Heard {
-    /// A message, which has been dealt with.
+    /// A message, which has been answered.
     Message,
     /// The connection is closed: the guest is gone.
     End,
@@ -73,26 +72,26 @@ pub(crate) struct Clock {
     now: u64,
     /// What the guest's wall clock showed when it was started, in ns since 1970.
     epoch: u64,
-    /// When it wants to run next.
+    /// When the guest wants to run next.
     request: u64,
     asleep: bool,
     sequence: u32,
 }
 
 impl Clock {
-    /// The clock of the guest at the other end of `connection`, at 0; its wall clock starts at `epoch`.
+    /// Makes the clock of the guest at the other end of `connection`. It begins at 0, and the guest's wall clock at `epoch`.
     pub fn new(connection: OwnedFd, epoch: u64, page: Page) -> Clock {
         Clock { connection, page, now: 0, epoch, request: NEVER, asleep: false, sequence: 0 }
     }
-    /// When the guest wants to run next, or [`NEVER`].
+    /// Returns when the guest wants to run next, or [`NEVER`].
     pub fn request(&self) -> u64 {
         self.request
     }
-    /// Whether it waits to be told to run.
+    /// Whether the guest waits to be told to run.
     pub fn is_asleep(&self) -> bool {
         self.asleep
     }
-    /// Whether it reads the shared page, so that it needs no messages to learn the time.
+    /// Whether the guest reads the shared page, so that it learns the time without messages.
     pub fn is_shared(&self) -> bool {
         self.page.guest_takes_part()
     }
@@ -101,7 +100,7 @@ impl Clock {
         self.now = now;
         self.page.set(now);
     }
-    /// Lets the guest's clock go on by itself until just before `until`, if it shares the page. Others ask for each step.
+    /// Lets the guest's clock go on by itself until just before `until`. Guests without the page ask for each step anyway.
     pub fn allow(&mut self, until: u64) {
         self.page.allow(until.max(self.now));
     }
@@ -110,21 +109,21 @@ impl Clock {
         self.now = self.rest();
         self.page.allow(self.now);
     }
-    /// Where the guest's clock was when it was last heard of.
+    /// Returns the guest's time when it last sent or waited.
     pub fn rest(&self) -> u64 {
         if self.is_shared() { self.now.max(self.page.time()) } else { self.now }
     }
-    /// Whether the guest, asleep, is perhaps not idle but in a delay. It then keeps an interrupt for later, and
+    /// Whether the sleeping guest may be in a delay rather than idle. It then keeps an interrupt for later, and
     /// does not want to run for a second one: whether it does for this one, only it can tell.
     pub fn may_be_delayed(&self) -> bool {
         self.request.saturating_sub(self.now) <= DELAY
     }
-    /// Notes that the guest has been interrupted, so that it wants to run now; one that `answers` has written in the
-    /// shared page when it does. Only with that page: a guest that lives by messages says so itself.
+    /// Notes that a guest with the shared page has been interrupted: it wants to run now or, if it `answers`, at the time that
+    /// it has written there. A guest without the page sends a request.
     pub fn interrupted(&mut self, answers: bool) {
         self.request = if answers { wake_up(self.page.request()) } else { self.now };
     }
-    /// Lets the guest run, at the time it asked for.
+    /// Lets the guest run at the time it requested.
     pub fn run(&mut self) -> Result<(), Problem> {
         self.asleep = false;
         self.request = NEVER;
@@ -163,7 +162,7 @@ impl Clock {
         }
         self.send(answer(0), &[]).map(|()| Heard::Message)
     }
-    /// Answers the first message: with it goes the shared page, and a log that nobody reads.
+    /// Answers the first message, with the shared page and a log that nobody reads.
     fn start(&mut self, answer: Message) -> Result<(), Problem> {
         let log = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Problem::clock(format!("/dev/null: {error}")))?;
@@ -178,7 +177,7 @@ impl Clock {
             with.push(SendAncillaryMessage::ScmRights(files));
         }
         match sendmsg(&self.connection, &[IoSlice::new(&message.encode())], &mut with, SendFlags::NOSIGNAL) {
-            // A guest that is gone is noticed when it is next listened to.
+            // That the guest is gone is noticed by the next call of `hear`.
             Ok(_) | Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(()),
             Err(error) => Err(Problem::clock(error.to_string())),
         }
@@ -195,11 +194,11 @@ fn wake_up(time: u64) -> u64 {
     if time < FOREVER { time } else { NEVER }
 }
 
-/// The page that controller and guest share: a header of 4096 bytes, then a slot of 128 bytes for each taker, the
+/// The page that controller and guest share: a header of 4096 bytes, then a slot of 128 bytes for each of them, the
 /// controller's (0) and the guest's (1).
 pub(crate) struct Page {
     memory: NonNull<u8>,
-    /// What the guest is sent to find it by, until it has been.
+    /// The page's file, until it has been sent to the guest.
     file: Option<OwnedFd>,
 }
 
@@ -209,12 +208,12 @@ impl Page {
     const CONTROLLER: u16 = 0;
     const GUEST: u16 = 1;
     const VERSION: u32 = 2;
-    /// In a slot's first word: the taker reads times from the page.
+    /// In a slot's first word: its owner reads times from the page.
     const TAKES_PART: u32 = 1;
-    /// In a slot's second word: the taker wants to run at the time in its third.
+    /// In a slot's second word: its owner wants to run at the time in its third.
     const WANTS_TO_RUN: u32 = 1;
 
-    /// A page for one guest.
+    /// Makes a page for one guest.
     pub fn new() -> io::Result<Page> {
         let file = memfd_create("time", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, Page::LENGTH as u64)?;
@@ -231,7 +230,7 @@ impl Page {
         page.u32(slot(Page::CONTROLLER)).store(Page::TAKES_PART, Ordering::Relaxed);
         Ok(page)
     }
-    /// A page that no guest accepts: it will send messages instead, as old kernels do.
+    /// Makes a page that no guest accepts: it sends messages instead, as old kernels do.
     #[cfg(test)]
     pub fn unacceptable() -> Page {
         let page = Page::new().expect("memory");
@@ -241,7 +240,7 @@ impl Page {
     fn guest_takes_part(&self) -> bool {
         self.u32(slot(Page::GUEST)).load(Ordering::Acquire) & Page::TAKES_PART != 0
     }
-    /// Sets the time, beyond which nobody may run.
+    /// Sets the time, beyond which the guest may not run.
     fn set(&self, now: u64) {
         self.u64(8).store(now, Ordering::Release);
         self.u64(16).store(now, Ordering::Release);
@@ -250,11 +249,11 @@ impl Page {
     fn allow(&self, until: u64) {
         self.u64(8).store(until, Ordering::Release);
     }
-    /// The time that was last set, by either side.
+    /// Returns the time that either side set last.
     fn time(&self) -> u64 {
         self.u64(16).load(Ordering::Acquire)
     }
-    /// When the guest wants to run.
+    /// Returns when the guest wants to run.
     fn request(&self) -> u64 {
         let wants = self.u32(slot(Page::GUEST) + 4).load(Ordering::Acquire) & Page::WANTS_TO_RUN != 0;
         if wants { self.u64(slot(Page::GUEST) + 8).load(Ordering::Acquire) } else { NEVER }
@@ -275,9 +274,9 @@ impl Page {
     }
 }
 
-/// Where a taker's slot begins.
-fn slot(taker: u16) -> usize {
-    4096 + usize::from(taker) * Page::SLOT
+/// Returns where a slot begins.
+fn slot(owner: u16) -> usize {
+    4096 + usize::from(owner) * Page::SLOT
 }
 
 impl Drop for Page {

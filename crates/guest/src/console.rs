@@ -1,5 +1,4 @@
-//! What a guest prints: files in memory that it writes to and that are read here, so that it never blocks and nothing
-//! is left on disk.
+//! Consoles of a guest: files in memory, so that printing never blocks and leaves nothing on disk.
 
 use crate::Problem;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,30 +8,30 @@ use std::io;
 
 /// The most unread bytes that a guest may print.
 const LIMIT: u64 = 16 << 20;
-/// Bytes read that are given back to the system together.
+/// How many bytes are read before their memory is given back.
 const FORGET: u64 = 1 << 20;
 
-/// What a kernel complains of in vain: it is to make no files of its own, and to open no terminal (see `launch`).
+/// Words of the kernel's expected complaints: it can make no files of its own, and open no terminal (see `launch`).
 const EXPECTED: &[&str] = &["umid", "check_one_sigio"];
 
 /// One console's output.
 pub(crate) struct Console {
     file: OwnedFd,
-    /// What has been read as lines so far.
+    /// Bytes that have been read as lines.
     read: u64,
-    /// Where the file's memory begins: what lies before has been given back.
+    /// Where the file's memory begins: the part before has been given back.
     kept: u64,
-    /// The beginning of a line that is not whole yet.
+    /// The beginning of an unfinished line.
     partial: Vec<u8>,
 }
 
 impl Console {
-    /// A console on which nothing has been printed.
+    /// Makes an empty console.
     pub fn new(name: &str) -> io::Result<Console> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         Ok(Console { file, read: 0, kept: 0, partial: Vec::new() })
     }
-    /// Fails if more has been printed than is kept.
+    /// Fails if too much has been printed since the last reading.
     pub fn check(&self) -> Result<(), Problem> {
         let size = fstat(&self.file).map_or(0, |status| status.st_size as u64);
         if size - self.read > LIMIT { Err(Problem::Talks { limit: LIMIT }) } else { Ok(()) }
@@ -56,25 +55,25 @@ impl Console {
         }
         if self.read - self.kept > FORGET {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // Should this fail, the memory is merely kept until the end.
+            // If this fails, the memory is kept until the end.
             let _ = fallocate(&self.file, hole, 0, self.read);
             self.kept = self.read;
         }
     }
-    /// What was printed, the last mebibyte of it.
+    /// Returns what was printed, at most the last mebibyte.
     pub fn text(&self) -> String {
         let text = self.tail(1 << 20);
         let telling = |line: &&str| !EXPECTED.iter().any(|word| line.contains(word));
         text.lines().filter(telling).flat_map(|line| [line, "\n"]).collect()
     }
-    /// The last bytes printed.
+    /// Returns the last bytes printed.
     fn tail(&self, length: u64) -> String {
         let size = fstat(&self.file).map_or(0, |status| status.st_size as u64);
         let mut block = vec![0; size.min(length) as usize];
         let n = pread(&self.file, &mut block, size.saturating_sub(length)).unwrap_or(0);
         String::from_utf8_lossy(&block[..n]).replace('\r', "")
     }
-    /// The last lines of all that was ever printed, at most 20; of a kernel that panicked those from where it says why.
+    /// Returns the last lines printed, at most 20; after a kernel's panic, those from its reason on.
     pub fn last_lines(&self) -> String {
         const LINES: usize = 20;
         let text = self.tail(16 << 10);

@@ -1,6 +1,6 @@
-//! Which processor a run uses. A guest and its controller take strict turns, so they are fastest on one and the same
+//! The processor that a run uses. A guest and its controller take strict turns, so they are fastest on a common one
 //! (by a factor of 2.5: handing over to another processor takes longer than the work). Runs side by side, in this
-//! process or another, get different ones as long as there are any.
+//! process or another, get different processors as long as there are enough.
 
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
@@ -13,21 +13,21 @@ use std::sync::Mutex;
 static RUNS: Mutex<[u32; CpuSet::MAX_CPU]> = Mutex::new([0; CpuSet::MAX_CPU]);
 
 thread_local! {
-    /// What the guests of this thread share.
+    /// The pinning that the guests of this thread share.
     static PINNED: RefCell<Weak<Pinned>> = const { RefCell::new(Weak::new()) };
 }
 
-/// This thread is on one processor, and so are the processes that it starts, until the last of these is dropped.
+/// Keeps this thread, and the processes that it starts, on one processor until it is dropped.
 pub(crate) struct Pinned {
     cpu: usize,
-    /// Where the thread might run before.
+    /// The processors that the thread was allowed before.
     before: CpuSet,
-    /// Keeps other processes off, if it was free.
+    /// Claims the processor against other processes, if it was free.
     _claim: Option<OwnedFd>,
 }
 
 impl Pinned {
-    /// Pins this thread, or shares what has pinned it already. Where that is not allowed, nothing is pinned.
+    /// Pins this thread, or shares its present pinning. Returns `None` where that is not allowed.
     pub fn share() -> Option<Rc<Pinned>> {
         PINNED.with_borrow_mut(|pinned| {
             let shared = pinned.upgrade().or_else(|| Pinned::new().map(Rc::new));
@@ -48,14 +48,14 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Fails only if those processors are gone by now; then the thread stays where it is.
+        // This fails only if those processors are gone; then the thread stays where it is.
         let _ = sched_setaffinity(None, &self.before);
         runs()[self.cpu] -= 1;
     }
 }
 
-/// The processor, among those `allowed`, with the fewest runs of this process; of several the first that no other
-/// process has claimed, beginning with the current one.
+/// Chooses the allowed processor with the fewest runs of this process. Among several it is the first that no other process has
+/// claimed, beginning with the current one.
 fn choose(allowed: &CpuSet) -> Option<(usize, Option<OwnedFd>)> {
     let mut runs = runs();
     let current = sched_getcpu();
@@ -67,7 +67,7 @@ fn choose(allowed: &CpuSet) -> Option<(usize, Option<OwnedFd>)> {
     Some((cpu, claim))
 }
 
-/// A name that at most one process of the machine can hold, and that is free again when the process is gone.
+/// Takes a name that at most one process of the machine can hold, and that is free again when the process is gone.
 fn claim(cpu: usize) -> Option<OwnedFd> {
     let address = SocketAddrUnix::new_abstract_name(format!("vazao/cpu/{cpu}").as_bytes()).ok()?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;

@@ -1,4 +1,4 @@
-//! What can go wrong with a guest, and what to do about it.
+//! Errors of guests, each with what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use thiserror::Error;
 pub struct GuestError {
     /// The host's name.
     pub name: String,
-    /// What happened.
+    /// What went wrong.
     #[source]
     pub problem: Problem,
     /// The last lines it printed, empty if it printed nothing.
     pub console: String,
 }
 
-/// What happened to a guest.
+/// What went wrong with a guest.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// The kernel's file could not be started.
@@ -30,7 +30,7 @@ pub enum Problem {
         /// The system's reason.
         error: io::Error,
     },
-    /// What a guest needs of the machine it runs on was refused.
+    /// The machine refused what a guest needs.
     #[error("{what} failed: {error}; {remedy}")]
     Resource {
         /// What was asked for.
@@ -40,7 +40,7 @@ pub enum Problem {
         /// What to do.
         remedy: &'static str,
     },
-    /// The process was over before it asked for the time.
+    /// The process ended before it asked for the time.
     #[error("its kernel gave up before its clock was set ({how}); {remedy}")]
     NoStart {
         /// How the process ended.
@@ -57,7 +57,7 @@ pub enum Problem {
         /// How long was waited, in seconds.
         seconds: f64,
     },
-    /// It is up, but has not taken the cards it was given.
+    /// It is up, but has not set up the cards it was given.
     #[error(
         "its kernel took {taken} of {given} network cards: it was built without CONFIG_VIRTIO_UML or CONFIG_VIRTIO_NET; \
          build one with `vazao kernel build`"
@@ -68,7 +68,7 @@ pub enum Problem {
         /// The cards it was given.
         given: usize,
     },
-    /// It ended other than by powering off.
+    /// It ended without powering off.
     #[error(
         "its kernel died ({how}); what it printed last says why: more memory for the host may help, a kernel with patches may be broken"
     )]
@@ -82,7 +82,7 @@ pub enum Problem {
          program in it spins; let it block instead, or allow more time on a loaded machine"
     )]
     Spins {
-        /// How long nothing was heard, in seconds.
+        /// How long it has been silent, in seconds.
         seconds: f64,
     },
     /// It printed more than is kept.
@@ -91,7 +91,7 @@ pub enum Problem {
         /// The most that is kept, in bytes.
         limit: u64,
     },
-    /// It does not speak the protocol of its clock or card as known here.
+    /// It broke the protocol of its clock or card.
     #[error(
         "it broke the protocol of its {device}: {what}; use a kernel of the 6.1 or 6.12 series (`vazao kernel build`)"
     )]
@@ -101,13 +101,13 @@ pub enum Problem {
         /// What was unexpected.
         what: String,
     },
-    /// The caller asked for the end of the run.
+    /// The caller has stopped the run.
     #[error("stopped")]
     Stopped,
 }
 
 impl Problem {
-    /// A request to the operating system failed, for want of something that `remedy` names.
+    /// Makes the problem that `what` failed; `remedy` says what to do.
     pub(crate) fn resource(what: &'static str, remedy: &'static str) -> impl FnOnce(io::Error) -> Problem {
         move |error| Problem::Resource { what, error, remedy }
     }

@@ -1,4 +1,4 @@
-//! A guest as the simulation sees it: an endpoint that is handed times and datagrams.
+//! A guest as the simulation sees it: an endpoint that is handed times and packets.
 
 use crate::card::Card;
 use crate::clock::{Clock, Heard, NEVER, Page};
@@ -15,12 +15,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use vazao_engine::{Duration, Time};
+use vazao_guest_protocol::{Plan, encode};
 
-/// A guest is started so long before the virtual time 0 that it is up by then.
+/// How long before the virtual time 0 a guest is started, in its own time in ns: it is up by then.
 const UP: u64 = 1_000_000_000;
 /// What a guest's wall clock shows at the virtual time 0, in ns since 1970.
 const EPOCH: u64 = 1_000_000_000 * 1_000_000_000;
-/// How often the wish to stop is looked at while a guest computes.
+/// How often `stop` is looked at while a guest computes.
 const TICK: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// What a guest is started with.
@@ -34,36 +35,36 @@ pub struct Boot<'a> {
     pub kernel: &'a Path,
     /// Its memory in MiB; 32 is enough for a few connections.
     pub memory_mib: u32,
-    /// Decides all that it draws at random: ports, initial sequence numbers.
+    /// The seed of all its random numbers: ports, initial sequence numbers.
     pub seed: u64,
     /// How many network cards it has, up to 32.
     pub cards: u32,
-    /// The least time between two interrupts of a card for received packets, as real cards have it ("interrupt
-    /// throttling"): an interrupt comes at once if the last is longer ago. Zero: one for each packet.
+    /// The least time between two interrupts of a card for received packets ("interrupt moderation"): an interrupt comes at
+    /// once if the last is longer ago. With zero, each packet interrupts.
     pub moderation: Duration,
-    /// Whether it may run ahead of what is known to happen to it, as [`Guest::run_ahead`] says. It costs a message for
-    /// each packet sent and saves one for each reading of the clock.
+    /// Whether its clock may go on by itself, as [`Guest::run_ahead`] says. This costs a message for each packet sent and
+    /// saves one for each reading of the clock.
     pub run_ahead: bool,
     /// Files and folders of this machine that its programs may read, beside installed programs and their libraries.
     pub files: &'a [PathBuf],
-    /// What its first program shall do: becomes `/plan` in its initial root.
-    pub plan: &'a str,
+    /// What its first program is to do.
+    pub plan: &'a Plan,
 }
 
 /// A Linux kernel of its own, running in virtual time.
 ///
-/// It belongs to the thread that booted it, and is killed when dropped, when that thread ends, and when this process
-/// does, even by SIGKILL.
+/// It belongs to the thread that booted it. It is killed when it is dropped, when that thread ends, and when this process
+/// ends, even by SIGKILL.
 pub struct Guest {
     name: String,
-    // In the order in which they are to be dropped: first the process, last the pinning to a processor.
+    // Fields are dropped in this order: first the process, last the pinning to a processor.
     process: Process,
     clock: Clock,
     cards: Vec<Card>,
     console: Console,
     reports: Console,
     runs_ahead: bool,
-    /// How many ticks of silence are too many.
+    /// How many ticks it may be silent.
     patience: u32,
     is_off: bool,
     sent: VecDeque<(usize, Vec<u8>)>,
@@ -73,13 +74,13 @@ pub struct Guest {
 
 impl Guest {
     /// Starts a guest and lets it run until it is up and sleeps: at the virtual time 0 its interfaces are configured
-    /// and its flows wait for their start. (In its own view it was switched on one second earlier. What it sends
-    /// meanwhile goes nowhere.)
+    /// and its flows wait for their start. (By its own clock it was switched on one second earlier. Packets that it sends
+    /// meanwhile are lost.)
     ///
-    /// It is given up if it computes for longer than `patience` of wall time without a word, or when `stop` is set.
+    /// It fails if it computes for longer than `patience` of wall time in silence, or when `stop` is set.
     ///
     /// # Errors
-    /// If it cannot be started, dies, spins, prints without end, has no clock or card, or is stopped.
+    /// If the guest cannot be started, dies, spins, prints without end, has no clock or card, or is stopped.
     pub fn boot(boot: &Boot<'_>, patience: std::time::Duration, stop: &AtomicBool) -> Result<Guest, GuestError> {
         Guest::boot_on(boot, Page::new, patience, stop)
     }
@@ -96,7 +97,7 @@ impl Guest {
         let new = |name| Console::new(name).map_err(memory("making its console")).map_err(|p| fails(p, String::new()));
         let (console, reports) = (new("console")?, new("reports")?);
         let pinned = Pinned::share();
-        let archive = initrd::archive(PROGRAM, boot.plan);
+        let archive = initrd::archive(PROGRAM, &encode(boot.plan));
         let launch = Launch {
             kernel: boot.kernel,
             number: boot.number,
@@ -141,7 +142,7 @@ impl Guest {
         }
     }
 
-    /// When it wants to run next; `NEVER` if it waits for datagrams only, or is off.
+    /// Returns when the guest wants to run next; `NEVER` if it waits for packets only, or is off.
     pub fn next_timeout(&self) -> Time {
         match self.due() {
             NEVER => Time::NEVER,
@@ -149,17 +150,17 @@ impl Guest {
         }
     }
 
-    /// Lets it run at `now` until it sleeps and wants to run only later. Whatever it sends it sends at `now`.
+    /// Lets the guest run at `now` until it sleeps and wants to run only later. It sends at `now`.
     ///
     /// # Errors
-    /// If it dies, spins, prints without end or breaks a protocol, or `stop` is set. It is no good any more then.
+    /// If the guest dies, spins, prints without end or breaks a protocol, or `stop` is set. It cannot be used any more then.
     pub fn handle_timeout(&mut self, now: Time, stop: &AtomicBool) -> Result<(), GuestError> {
         self.run_ahead(now, now, stop).map(|_| ())
     }
 
-    /// As [`Guest::handle_timeout`], if nothing happens to it before `until`: started with
-    /// [`run_ahead`](Boot::run_ahead), its clock may then go on by itself up to there, or until it first sends. Returns
-    /// the time at which it came to rest, which is when it sent whatever it sent.
+    /// Lets the guest run like [`Guest::handle_timeout`], where nothing happens to it before `until`: if it was started with
+    /// [`run_ahead`](Boot::run_ahead), its clock may go on by itself up to there, or until it first sends. Returns the time at
+    /// which it came to rest, which is when it sent its packets.
     ///
     /// # Errors
     /// As [`Guest::handle_timeout`].
@@ -171,14 +172,14 @@ impl Guest {
         }
     }
 
-    /// An IP packet arrives at a card. The guest notices when it next runs: see [`Guest::next_timeout`], which is `now`
-    /// unless interrupts are moderated. Several that arrive at one instant cost one interrupt.
+    /// Hands an IP packet to a card. The guest notices when it next runs: see [`Guest::next_timeout`], which is `now`
+    /// unless interrupts are moderated. Several packets at one instant cost one interrupt.
     ///
     /// # Errors
-    /// If the guest's memory does not allow it.
+    /// If the guest's buffers are not in its memory, or too small.
     ///
     /// # Panics
-    /// If there is no such card.
+    /// If the guest has no such card.
     pub fn handle(&mut self, now: Time, card: usize, datagram: &[u8]) -> Result<(), GuestError> {
         if self.is_off {
             return Ok(());
@@ -187,7 +188,7 @@ impl Guest {
         self.cards[card].receive(now, datagram).map_err(|problem| self.error(problem))
     }
 
-    /// The next IP packet that it has sent, and the card it left by: at the `now` of the call in which it was sent.
+    /// Returns the next IP packet that the guest has sent, and the card it left by.
     pub fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)> {
         self.sent.pop_front()
     }
@@ -197,34 +198,34 @@ impl Guest {
         self.buffers.push(buffer);
     }
 
-    /// The whole lines that its first program has reported since this was last called, each ended by a newline.
+    /// Returns the [reports](vazao_guest_protocol::Report) that its first program has printed since the last call, one a line.
     pub fn reports(&mut self) -> String {
         let mut lines = String::new();
         self.reports.read_lines(&mut lines);
         lines
     }
 
-    /// The last 20 lines that its kernel and programs have printed.
+    /// Returns the last 20 lines that its kernel and programs have printed.
     pub fn console(&self) -> String {
         self.console.last_lines()
     }
 
-    /// What its kernel and programs have printed, the last mebibyte of it.
+    /// Returns what its kernel and programs have printed, at most the last mebibyte.
     pub fn printed(&self) -> String {
         self.console.text()
     }
 
-    /// Whether it has powered off.
+    /// Whether the guest has powered off.
     pub fn is_off(&self) -> bool {
         self.is_off
     }
 
-    /// The error that `problem` is, for this guest.
+    /// Makes the error of a problem, with the guest's name and last words.
     fn error(&self, problem: Problem) -> GuestError {
         GuestError { name: self.name.clone(), problem, console: self.console.last_lines() }
     }
 
-    /// Runs it until the virtual time 0, and checks that it has what it needs.
+    /// Runs the guest until the virtual time 0, and checks that it has set up its cards.
     fn come_up(&mut self, stop: &AtomicBool) -> Result<(), Problem> {
         self.sleep(stop)?;
         while self.due() < UP {
@@ -237,7 +238,7 @@ impl Guest {
         if taken < given && !self.is_off { Err(Problem::NoCard { taken, given }) } else { Ok(()) }
     }
 
-    /// When it is to run next, in its own time.
+    /// Returns when the guest is to run next, in its own time.
     fn due(&self) -> u64 {
         if self.is_off {
             return NEVER;
@@ -245,7 +246,8 @@ impl Guest {
         self.cards.iter().map(Card::due).fold(self.clock.request(), u64::min)
     }
 
-    /// Lets it run as often as it is due by `now`, ahead up to `until` if it may: the time at which it comes to rest.
+    /// Lets the guest run as often as it is due by `now`, and ahead up to `until` if it may. Returns the time at which it comes to
+    /// rest.
     fn run_until(&mut self, mut now: u64, mut until: u64, stop: &AtomicBool) -> Result<u64, Problem> {
         while self.due() <= now {
             if stop.load(Ordering::Relaxed) {
@@ -262,7 +264,7 @@ impl Guest {
                 self.sleep(stop)?;
                 now = now.max(self.clock.rest());
                 if !self.sent.is_empty() {
-                    // What it has sent may come back sooner than anything that was foreseen.
+                    // The answer may come before `until`.
                     until = now;
                 }
             }
@@ -272,8 +274,8 @@ impl Guest {
 
     /// Raises the interrupts that are due.
     fn interrupt(&mut self, now: u64, stop: &AtomicBool) -> Result<(), Problem> {
-        // An idle guest that shares the page wants to run at every interrupt, and takes it (a signal) before it reads
-        // that it may; any other must be heard out first.
+        // An idle guest with the shared page wants to run at every interrupt, and takes the interrupt (a signal) before it
+        // reads that it may run; any other must answer first.
         let is_shared = self.clock.is_shared();
         for card in 0..self.cards.len() {
             for queue in self.cards[card].take_due(now)? {
@@ -288,7 +290,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Serves it until it sleeps or is off, and takes what it has sent.
+    /// Serves the guest until it sleeps or is off, and takes the packets that it has sent.
     fn sleep(&mut self, stop: &AtomicBool) -> Result<(), Problem> {
         while !self.clock.is_asleep() && !self.is_off {
             self.listen(None, stop)?;
@@ -301,13 +303,13 @@ impl Guest {
         self.reports.check()
     }
 
-    /// Waits for its next message and deals with it. True: it has answered an interrupt of the card `asked`.
+    /// Waits for messages and handles them. Returns whether the guest has answered an interrupt of the card `asked`.
     fn listen(&mut self, asked: Option<usize>, stop: &AtomicBool) -> Result<bool, Problem> {
         let mut answered = false;
         for source in self.wait(asked, stop)? {
             match source {
                 Source::Card(card) => {
-                    // It has sent: its clock must stand still until that is known to everyone.
+                    // The guest may have sent: its clock must not go on before the packet is on its way.
                     self.clock.freeze();
                     self.cards[card].hear()?;
                 }
@@ -324,7 +326,7 @@ impl Guest {
         Ok(answered)
     }
 
-    /// Waits until there is something to hear.
+    /// Waits for messages. Returns where they came.
     fn wait(&self, asked: Option<usize>, stop: &AtomicBool) -> Result<Vec<Source>, Problem> {
         let cards = (0..).zip(&self.cards).filter_map(|(n, card)| Some((Source::Card(n), card.file()?)));
         let answer = asked.and_then(|n| Some((Source::Answer(n), self.cards[n].answers()?)));
@@ -345,7 +347,7 @@ impl Guest {
         Err(Problem::Spins { seconds: seconds(self.patience) })
     }
 
-    /// It has closed its clock: it ends, by powering off or otherwise.
+    /// Handles the end of the guest, which has closed the connection to its clock: by powering off or otherwise.
     fn end(&mut self) -> Result<(), Problem> {
         for _ in 0..self.patience {
             if poll_a_tick(&mut [self.process.end_file()])? {
@@ -360,15 +362,15 @@ impl Guest {
     }
 }
 
-/// Whom there is to hear.
+/// Where messages of a guest come.
 enum Source {
     Clock,
     Card(usize),
-    /// A card's guest has answered an interrupt.
+    /// The answer to an interrupt of a card.
     Answer(usize),
 }
 
-/// Waits until the guest that was just started connects to its clock.
+/// Waits until a new guest connects to its clock.
 fn first_word(process: &mut Process, clock: &OwnedFd, patience: u32, stop: &AtomicBool) -> Result<OwnedFd, Problem> {
     for _ in 0..patience {
         let mut files = [PollFd::new(clock, PollFlags::IN), process.end_file()];
@@ -388,7 +390,7 @@ fn first_word(process: &mut Process, clock: &OwnedFd, patience: u32, stop: &Atom
     Err(Problem::NoClock { seconds: seconds(patience) })
 }
 
-/// Says more precisely why a kernel gave up at once, as far as it told.
+/// Finds a more precise remedy for a kernel that gave up at once, by what it printed.
 fn explain(problem: Problem, console: &Console) -> Problem {
     const KNOWN: &[(&str, &str)] = &[
         (
@@ -406,7 +408,7 @@ fn explain(problem: Problem, console: &Console) -> Problem {
     Problem::NoStart { how, remedy: known.map_or(remedy, |(_, remedy)| remedy) }
 }
 
-/// Waits for one of `files`, for a tick at most. False: in vain.
+/// Waits for one of `files`, for a tick at most. Returns whether one is ready.
 fn poll_a_tick(files: &mut [PollFd<'_>]) -> Result<bool, Problem> {
     let end = Instant::now() + TICK;
     loop {
@@ -414,88 +416,16 @@ fn poll_a_tick(files: &mut [PollFd<'_>]) -> Result<bool, Problem> {
         let left = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
         match poll(files, Some(&left)) {
             Ok(n) => return Ok(n > 0),
-            Err(rustix::io::Errno::INTR) => {} // this process got a signal
+            Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Problem::clock(error.to_string())),
         }
     }
 }
 
-/// How long so many ticks are.
+/// Returns the length of so many ticks.
 fn seconds(ticks: u32) -> f64 {
     f64::from(ticks) * TICK.as_secs_f64()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    static GO_ON: AtomicBool = AtomicBool::new(false);
-
-    /// Every packet of an upload of 200 kB over 10 ms each way, with its sender and the time.
-    fn trace(kernel: &Path, page: fn() -> std::io::Result<Page>, run_ahead: bool) -> Vec<(Time, usize, Vec<u8>)> {
-        let flow = "flow number=1 transport=tcp size=200000";
-        let plans = [
-            format!(
-                "card 0 10.0.0.1\nroute 10.0.0.2 card 0 source 10.0.0.1\n{flow} role=client start=0 local=10.0.0.1:49152 peer=10.0.0.2:5001 act=send\noff-when-done\n"
-            ),
-            format!(
-                "card 0 10.0.0.2\nroute 10.0.0.1 card 0 source 10.0.0.2\n{flow} role=server local=10.0.0.2:5001 peer=10.0.0.1:49152 act=receive\noff-when-done\n"
-            ),
-        ];
-        let mut guests: Vec<Guest> = (0..)
-            .zip(&plans)
-            .map(|(number, plan)| {
-                let moderation = Duration::from_micros(20);
-                let boot = Boot {
-                    name: "test",
-                    number,
-                    kernel,
-                    memory_mib: 48,
-                    seed: 1,
-                    cards: 1,
-                    moderation,
-                    run_ahead,
-                    files: &[],
-                    plan,
-                };
-                Guest::boot_on(&boot, page, std::time::Duration::from_secs(20), &GO_ON)
-                    .unwrap_or_else(|e| panic!("{e}"))
-            })
-            .collect();
-        let mut packets: Vec<(Time, usize, Vec<u8>)> = Vec::new();
-        let mut arrived = 0;
-        loop {
-            let arrival = packets.get(arrived).map_or(Time::NEVER, |(sent, ..)| *sent + Duration::from_millis(10));
-            let (due, guest) = (0..2).map(|n| (guests[n].next_timeout(), n)).min().expect("two");
-            if arrival.min(due) == Time::NEVER {
-                break;
-            }
-            if arrival <= due {
-                let (_, from, packet) = &packets[arrived];
-                guests[1 - *from].handle(arrival, 0, packet).unwrap();
-                arrived += 1;
-            } else {
-                let until = arrival.min(guests[1 - guest].next_timeout());
-                let rest = guests[guest].run_ahead(due, until, &GO_ON).unwrap();
-                assert!(rest == due || rest < until, "{rest:?} with {until:?}");
-                packets.extend(std::iter::from_fn(|| guests[guest].poll_transmit()).map(|(_, p)| (rest, guest, p)));
-            }
-        }
-        assert!(guests[1].reports().contains("last 1 200000 1\n"));
-        packets
-    }
-
-    /// Kernel 6.1 knows messages only, 6.12 both: what it sends must not depend on how it is told the time.
-    #[test]
-    fn the_shared_page_and_messages_and_running_ahead_give_the_same_packets() {
-        let Some(kernel) = std::env::var_os("VAZAO_KERNEL").filter(|path| !path.is_empty()) else {
-            return; // the tests in tests/guests say that they are skipped
-        };
-        let shared = trace(Path::new(&kernel), Page::new, false);
-        let messages = trace(Path::new(&kernel), || Ok(Page::unacceptable()), false);
-        assert!(shared.len() > 150);
-        assert!(shared == messages, "{} and {} packets", shared.len(), messages.len());
-        let ahead = trace(Path::new(&kernel), Page::new, true);
-        assert!(shared == ahead, "{} and {} packets", shared.len(), ahead.len());
-    }
-}
+mod tests;

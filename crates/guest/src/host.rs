@@ -12,12 +12,12 @@ use vazao_network::Host;
 pub struct Linux {
     guest: Guest,
     stop: Arc<AtomicBool>,
-    /// What it has reported and nobody has heard yet.
+    /// Reports that have not been polled yet.
     lines: VecDeque<String>,
 }
 
 impl Linux {
-    /// Starts it; see [`Guest::boot`]. From then on it ends with an error as soon as `stop` is set.
+    /// Starts a guest as [`Guest::boot`] does. It fails as soon as `stop` is set.
     ///
     /// # Errors
     /// As [`Guest::boot`].

@@ -1,7 +1,7 @@
 //! The initial root of a guest: a cpio archive in the "newc" format (initramfs buffer format, kernel documentation),
 //! uncompressed, as unpacking would cost more than reading.
 
-/// The files that every guest starts with, apart from its program and its plan.
+/// The other files of every guest.
 const NODES: &[(&str, u32, u32, u32)] = &[
     ("dev", DIRECTORY | 0o755, 0, 0),
     ("dev/console", DEVICE | 0o600, 5, 1),
@@ -15,7 +15,7 @@ const DIRECTORY: u32 = 0o040_000;
 const DEVICE: u32 = 0o020_000;
 const FILE: u32 = 0o100_000;
 
-/// The archive that holds `program` as `/init` and `plan` as `/plan`.
+/// Makes the archive that holds `program` as `/init` and `plan` as `/plan`.
 pub(crate) fn archive(program: &[u8], plan: &str) -> Vec<u8> {
     let mut archive = Vec::with_capacity(program.len() + plan.len() + 2048);
     let mut entries = 0;
@@ -56,7 +56,7 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
-    /// Another program's reading of the archive: cpio(1), where there is one.
+    /// Reads the archive by another program, cpio(1), where there is one.
     #[test]
     fn cpio_lists_what_was_packed() {
         let Ok(mut cpio) = Command::new("cpio")
@@ -67,7 +67,7 @@ mod tests {
         else {
             return; // the structure is checked below in any case
         };
-        cpio.stdin.take().unwrap().write_all(&archive(b"abc", "until 1\n")).unwrap();
+        cpio.stdin.take().unwrap().write_all(&archive(b"abc", "0")).unwrap();
         let listing = String::from_utf8(cpio.wait_with_output().unwrap().stdout).unwrap();
         let line = |name: &str| listing.lines().find(|l| l.ends_with(name)).unwrap_or_else(|| panic!("{listing}"));
         assert!(line(" init").starts_with("-rwxr-xr-x"), "{listing}");

@@ -1,9 +1,9 @@
-//! Starts a guest's process: with nothing of this machine's within its reach that could make two runs differ, and so
-//! that nothing of it is left when this process ends, however that ends.
+//! Starts a guest's process. Nothing that it can reach makes two runs differ, and nothing of it remains when this process ends,
+//! however that happens.
 //!
-//! A kernel finds its clock and its cards by the paths of sockets. Theirs lead through the guest's own open files
-//! (`/proc/self/fd/N`) to sockets whose names are deleted before it starts, so that no file is ever left behind, and
-//! so that its command line, from which it takes its randomness, is the same in every run.
+//! A kernel finds its clock and its cards by the paths of sockets. Here the paths lead through the guest's own open files
+//! (`/proc/self/fd/N`) to sockets whose names are deleted before it starts: no file is ever left behind, and the command
+//! line, from which the kernel takes its randomness, is the same in every run.
 
 use crate::Problem;
 use crate::console::Console;
@@ -23,29 +23,29 @@ use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a guest's process is started with.
+/// Settings of a guest's process.
 pub(crate) struct Launch<'a> {
     pub kernel: &'a Path,
     pub number: u32,
     pub memory_mib: u32,
     pub seed: u64,
     pub cards: u32,
-    /// What else it may read of this machine's files.
+    /// Other files of this machine that it may read.
     pub files: &'a [PathBuf],
     pub initrd: &'a [u8],
     pub console: &'a Console,
     pub reports: &'a Console,
 }
 
-/// Where the guest's open files are: standard input, console, console, reports, initial root, clock, its cards, and at
-/// last its leash (see [`confine`]).
+/// Numbers of the guest's open files: standard input, console, console, reports, initial root, clock, cards, and last the
+/// leash (see [`confine`]).
 const REPORTS: usize = 3;
 const INITRD: usize = 4;
 const CLOCK: usize = 5;
 const CARDS: usize = 6;
 
 impl Launch<'_> {
-    /// Starts it. Returns the process, and the sockets at which its clock and its cards will be asked for.
+    /// Starts the process. Returns it, and the sockets at which it will connect to its clock and its cards.
     pub fn start(&self) -> Result<(Process, Vec<OwnedFd>), Problem> {
         let remedy =
             "see that the temporary folder (TMPDIR) can be written to and enough files may be open (ulimit -n)";
@@ -79,7 +79,7 @@ impl Launch<'_> {
             Err((Stage::Process, error)) => Err(fails("setting up its process")(error)),
         }
     }
-    /// The command line. Each word of it decides the kernel's random numbers; none may depend on where or when it runs.
+    /// Returns the command line. Each word of it decides the kernel's random numbers; none may depend on where or when it runs.
     fn arguments(&self) -> Vec<String> {
         let mut words = vec![
             "linux".to_owned(),
@@ -101,10 +101,10 @@ impl Launch<'_> {
     }
 }
 
-/// The path of a private folder that does not exist yet, and where a guest finds room for its memory (a file without a
-/// name): in that folder, which is in memory, if there is room, else in the temporary one.
+/// Returns the path of a private folder that does not exist yet, and of the folder for the guest's memory (a file without a
+/// name): the private one, which is in memory, if there is room, else the temporary one.
 fn folders(memory_mib: u32) -> io::Result<(PathBuf, PathBuf)> {
-    /// As many guests' worth must be free, as others may be growing at the same time.
+    /// Room for so many guests must be free, as others may be growing at the same time.
     const GUESTS: u64 = 32;
     let shared = Path::new("/dev/shm");
     let fits = rustix::fs::statvfs(shared).is_ok_and(|status| {
@@ -120,32 +120,32 @@ fn folders(memory_mib: u32) -> io::Result<(PathBuf, PathBuf)> {
     Ok((new_folder(&temporary), temporary))
 }
 
-/// A file in memory that holds `content`.
+/// Makes a file in memory that holds `content`.
 fn in_memory(content: &[u8]) -> io::Result<OwnedFd> {
     let file = std::fs::File::from(memfd_create("initrd", MemfdFlags::CLOEXEC)?);
     io::Write::write_all(&mut &file, content)?;
     Ok(file.into())
 }
 
-/// A guest's process, killed with all it has started when this is dropped.
+/// A guest's process. When this is dropped, the process is killed with all that it has started.
 pub(crate) struct Process {
     pid: Pid,
     /// Readable once it has ended.
     file: OwnedFd,
-    /// The end of the leash that is in our hand.
+    /// Our end of the leash.
     _hand: OwnedFd,
     ended: bool,
 }
 
 impl Process {
-    /// What to wait on for its end.
+    /// Returns the file to wait on for its end.
     pub fn end_file(&self) -> PollFd<'_> {
         PollFd::new(&self.file, PollFlags::IN)
     }
-    /// How it has ended; if it has not, it is killed. Whatever it had started is killed in any case.
+    /// Kills the process, unless it has ended, and all that it has started. Returns how it ended.
     pub fn end(&mut self) -> Option<WaitStatus> {
         if !self.ended {
-            self.kill(); // one that has ended keeps its status, and its number until it is waited for
+            self.kill(); // a process that has ended keeps its status and its number until it is waited for
         }
         self.wait(WaitOptions::empty())
     }
@@ -163,7 +163,7 @@ impl Process {
         Some(status)
     }
     fn kill(&self) {
-        // Either may be gone already.
+        // Both may be gone already.
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = kill_process(self.pid, Signal::KILL);
     }
@@ -178,7 +178,7 @@ impl Drop for Process {
     }
 }
 
-/// How a process ended, in words.
+/// Says how a process ended.
 pub(crate) fn describe(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -187,7 +187,7 @@ pub(crate) fn describe(status: WaitStatus) -> String {
     }
 }
 
-/// What a new process is to be.
+/// Description of a new process.
 struct Plan<'a> {
     kernel: &'a Path,
     arguments: &'a [String],
@@ -195,11 +195,11 @@ struct Plan<'a> {
     /// Its folder, which is deleted before it runs; where its memory will be, from there.
     folder: PathBuf,
     memory: PathBuf,
-    /// What it may open (see [`walls`]).
+    /// Its walls (see [`walls`]).
     walls: Option<BorrowedFd<'a>>,
-    /// Its open files from 0 on. Then come the names of `sockets`, and the leash.
+    /// Its open files from 0 on. The names of `sockets` and the leash follow.
     files: &'a [BorrowedFd<'a>],
-    /// To which it will connect by its files that are their names.
+    /// The sockets to which it will connect.
     sockets: &'a [OwnedFd],
     leash: BorrowedFd<'a>,
 }
@@ -212,22 +212,22 @@ enum Stage {
     Kernel,
 }
 
-/// A [`Plan`] in the form that the new process needs, as it must not allocate.
+/// A [`Plan`] in a form that needs no allocation, which the new process must not make.
 struct Child {
     kernel: CString,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     files: Vec<c_int>,
     sockets: Vec<c_int>,
-    /// Where in `files` the sockets' names are.
+    /// Index of the first socket's name in `files`.
     names: usize,
     folder: CString,
     memory: CString,
-    /// -1: there are none.
+    /// A file descriptor, or -1 without walls.
     walls: c_int,
     parent: libc::pid_t,
     filter: Vec<libc::sock_filter>,
-    /// Where it failed, and the system's error number.
+    /// Where the process failed, and the system's error number.
     failure: Option<(Stage, c_int)>,
 }
 
@@ -275,7 +275,7 @@ fn spawn(plan: &Plan<'_>, hand: OwnedFd) -> Result<Process, (Stage, io::Error)> 
     let pid = Pid::from_raw(pid).expect("a child has a number");
     let file = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| (Stage::Process, error.into()))?;
     let mut process = Process { pid, file, _hand: hand, ended: false };
-    // SAFETY: a field of a live value; it is read so because the other process has written it.
+    // SAFETY: a field of a live value; the read is volatile because the other process has written it.
     match unsafe { (&raw const child.failure).read_volatile() } {
         None => Ok(process),
         Some((stage, error)) => {
@@ -285,7 +285,7 @@ fn spawn(plan: &Plan<'_>, hand: OwnedFd) -> Result<Process, (Stage, io::Error)> 
     }
 }
 
-/// The path of a folder that does not exist yet, in another one.
+/// Returns the path of a folder that does not exist yet, within another.
 fn new_folder(within: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -297,7 +297,7 @@ fn new_folder(within: &Path) -> PathBuf {
     }
 }
 
-/// What the new process does before it is a guest.
+/// Turns the new process into a guest.
 extern "C" fn become_guest(argument: *mut c_void) -> c_int {
     // SAFETY: the argument given to clone(2) in `spawn`: a live `Child` that nobody else touches meanwhile.
     let child = unsafe { &mut *argument.cast::<Child>() };
@@ -316,9 +316,9 @@ extern "C" fn become_guest(argument: *mut c_void) -> c_int {
     }
 }
 
-/// Makes the sockets what can be connected to, and opens their names, which it then deletes. It does so in a folder that
-/// becomes its current one and is deleted, too: the guest can make no files. This is the new process's task because it
-/// outlives a parent that is killed meanwhile, so that even then nothing is left. False: it failed.
+/// Binds the sockets to names, opens these, and deletes them. All this happens in a folder that becomes the current one and is
+/// deleted too: the guest can make no files. The new process does this because it outlives a parent that is killed meanwhile,
+/// so that even then nothing is left. Returns false if it failed.
 ///
 /// # Safety
 /// In a new process that is about to execute another program only.
@@ -351,7 +351,7 @@ unsafe fn name_sockets(child: &mut Child) -> bool {
     }
 }
 
-/// Gives the new process its open files and takes from it what it must not have. False: it failed.
+/// Gives the new process its open files, and takes away what it must not have. Returns false if it failed.
 ///
 /// # Safety
 /// In a new process that is about to execute another program only.
@@ -369,7 +369,7 @@ unsafe fn confine(child: &mut Child) -> bool {
         libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
         libc::personality((libc::personality(0xffff_ffff) | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
 
-        // First out of the way of the numbers they are to have, then to these; whatever else is open is closed.
+        // Files move first to numbers that none is to have, then to their own; all others are closed.
         let count = child.files.len() as c_int;
         if child.walls >= 0 {
             child.walls = libc::fcntl(child.walls, libc::F_DUPFD_CLOEXEC, count);
@@ -380,9 +380,9 @@ unsafe fn confine(child: &mut Child) -> bool {
         let placed = (0..count).zip(&child.files).all(|(number, file)| libc::dup2(*file, number) == number);
         libc::syscall(libc::SYS_close_range, count, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
 
-        // The leash: a pipe of which this process has the one end and its parent the other. When the parent is gone,
-        // however that came, the system sends the pipe's owner a signal: SIGKILL to all that this process has started.
-        // (The signal above is for it alone: what it traces would be set free, and run on as ordinary processes.)
+        // The leash is a pipe between this process and its parent. When the parent is gone, for whatever reason, the system
+        // sends the pipe's owner a signal: SIGKILL, to all that this process has started. (The signal of PR_SET_PDEATHSIG
+        // goes to this process alone: the processes that it traces would be detached and run on.)
         let leash = count - 1;
         let tied = libc::fcntl(leash, libc::F_SETOWN, -libc::getpid()) == 0
             && libc::fcntl(leash, F_SETSIG, libc::SIGKILL) == 0
@@ -398,7 +398,7 @@ unsafe fn confine(child: &mut Child) -> bool {
     }
 }
 
-/// Puts the walls up, which leave room for the guest's memory. False: it failed.
+/// Puts the walls up, with access to the folder of the guest's memory. Returns false if it failed.
 ///
 /// # Safety
 /// In a new process that is about to execute another program only.
@@ -413,16 +413,16 @@ unsafe fn wall_in(child: &Child) -> bool {
     }
 }
 
-/// Which signal an owner gets (fcntl(2)).
+/// Sets the signal that a file's owner gets (fcntl(2)).
 const F_SETSIG: c_int = 10;
 
-/// A filter under which getrandom(2) seems not to exist, so that a kernel has no randomness but its command line's; and
-/// under which socket(2) makes only those of this machine: walls know TCP alone.
+/// Makes a filter of system calls. getrandom(2) seems not to exist, so that the command line is a kernel's only source of
+/// randomness; socket(2) makes UNIX sockets only, as the walls stop no protocol but TCP.
 fn filter() -> Vec<libc::sock_filter> {
     let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
     let (number_of_call, first_argument) = (0, 16);
     let load = |at: u32| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
-    // Steps to jump over if the loaded word is, or is not, this one.
+    // How many steps to skip if the loaded word is this one, and if it is not.
     let compare = |with: u32, same: u8, other: u8| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, with, same, other);
     let answer = |with: u32| step(libc::BPF_RET | libc::BPF_K, with, 0, 0);
     vec![

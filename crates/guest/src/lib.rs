@@ -1,18 +1,18 @@
 //! An unmodified Linux kernel as an endpoint: User Mode Linux whose clock and network cards are here.
 //!
-//! A [`Guest`] is a process on this machine, but looks like any other endpoint of a simulation: it says when it next
-//! wants to run, is handed datagrams, and hands out those it sends. It takes no virtual time to compute: between two
-//! calls it sleeps, and whatever it sends it sends at the `now` of the call. Same kernel, same boot, same datagrams at
-//! the same times: same behaviour to the last byte, on any machine and under any load.
+//! A [`Guest`] is a process on this machine, but looks like any other endpoint of a simulation: it names its next wake-up,
+//! is handed packets, and hands out those it sends. Computing takes no virtual time: between two calls it sleeps, and it sends
+//! at the `now` of a call. With the same kernel, the same boot and the same packets at the same times it does the same to the
+//! last byte, on any machine and under any load.
 //!
 //! * `launch` starts the process, shut off from the machine's randomness, and by `walls` from its files; `cpu` chooses
-//!   where it runs;
-//! * `clock` is the time it lives in (`linux/um_timetravel.h`);
+//!   its processor;
+//! * `clock` is its clock (`linux/um_timetravel.h`);
 //! * `card`, `vhost` and `ring` are its network cards (virtio 1.2, the vhost-user protocol);
 //! * `host` makes it a host of a network;
-//! * `initrd` and `console` are what it is given to read and what it has written.
+//! * `initrd` is its initial root, and `console` what it prints.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-// A guest is a process of this machine: it is watched by a wall clock and lives among files and processes.
+// A guest is a process of this machine: a wall clock watches it, and it has files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod card;

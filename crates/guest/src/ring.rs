@@ -1,5 +1,5 @@
-//! Split virtqueues (virtio 1.2, section 2.7): how buffers change hands between a guest and its card in the guest's
-//! own memory. Nothing that the guest writes there is trusted.
+//! Split virtqueues (virtio 1.2, section 2.7), by which a guest and its card exchange buffers in the guest's memory. Nothing
+//! that the guest writes there is trusted.
 
 use crate::Problem;
 use rustix::fd::AsFd;
@@ -8,7 +8,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// The most descriptors a queue can have here: what User Mode Linux asks for.
+/// The largest number of descriptors of a queue: User Mode Linux has no more.
 pub(crate) const SIZE: u16 = 256;
 
 // Flags of a descriptor, of the guest's ring and of the card's.
@@ -21,12 +21,12 @@ const NO_NOTIFY: u16 = 1;
 pub(crate) struct Memory {
     base: NonNull<u8>,
     mapped: usize,
-    /// The guest's address of the first byte that is shared, where that is in the mapping, and how much is.
+    /// The guest's address of the shared region, its offset in the mapping, and its length.
     region: (u64, u64, u64),
 }
 
 impl Memory {
-    /// Maps `size` bytes that are at `offset` of `file` here and at `address` in the guest.
+    /// Maps `size` bytes that are at `offset` of `file`, and at `address` in the guest.
     pub fn map(file: impl AsFd, address: u64, size: u64, offset: u64) -> Result<Memory, Problem> {
         let refused = |what: &str| Problem::card(format!("its memory cannot be shared: {what}"));
         let mapped = offset.checked_add(size).filter(|end| *end <= 1 << 40).ok_or_else(|| refused("too large"))?;
@@ -41,7 +41,7 @@ impl Memory {
         let base = NonNull::new(base.cast()).expect("a mapping is not at address 0");
         Ok(Memory { base, mapped: mapped as usize, region: (address, offset, size) })
     }
-    /// Where the `length` bytes at the guest's `address` are here, if they are shared at all.
+    /// Returns where the `length` bytes at the guest's `address` are mapped.
     fn at(&self, address: u64, length: usize) -> Result<*mut u8, Problem> {
         let (start, offset, size) = self.region;
         let within = address.checked_sub(start).filter(|at| at.checked_add(length as u64).is_some_and(|e| e <= size));
@@ -107,18 +107,18 @@ struct Descriptor {
 pub(crate) struct Queue {
     /// The number of descriptors, a power of two.
     pub size: u16,
-    /// The guest's addresses of the descriptors, of the ring that the guest fills and of the ring that the card fills.
+    /// The guest's addresses of the descriptors, of the guest's ring and of the card's ring.
     pub descriptors: u64,
     pub available: u64,
     pub used: u64,
-    /// The card's places in both rings.
+    /// How many buffers the card has taken from the guest's ring, and returned in its own.
     taken: u16,
     returned: u16,
 }
 
 impl Queue {
-    /// Begins anew. Unless it `tells`, the guest is asked not to say when it has filled its ring: the card looks when it
-    /// sleeps.
+    /// Starts the queue at `base`. Unless the guest `tells`, it is asked not to kick the card, which looks at the ring when the
+    /// guest sleeps.
     pub fn enable(&mut self, memory: &Memory, base: u16, tells: bool) -> Result<(), Problem> {
         if !self.size.is_power_of_two() || self.size > SIZE {
             return Err(Problem::card(format!("a queue of {} descriptors", self.size)));
@@ -127,11 +127,11 @@ impl Queue {
         memory.word(self.used)?.store(if tells { 0 } else { NO_NOTIFY }, Ordering::Release);
         Ok(())
     }
-    /// Whether the guest wants to know when buffers were returned.
+    /// Whether the guest wants an interrupt when buffers are returned.
     pub fn wants_interrupt(&self, memory: &Memory) -> Result<bool, Problem> {
         Ok(memory.word(self.available)?.load(Ordering::Acquire) & NO_INTERRUPT == 0)
     }
-    /// Appends the next buffer that the guest has filled to `to` and returns it to the guest. False: there is none.
+    /// Appends the next buffer that the guest has filled to `to`, and gives it back. Returns false if there is none.
     pub fn read(&mut self, memory: &Memory, to: &mut Vec<u8>) -> Result<bool, Problem> {
         let Some(head) = self.take(memory)? else { return Ok(false) };
         let mut at = Some(head);
@@ -147,8 +147,8 @@ impl Queue {
         self.give_back(memory, head, 0)?;
         Ok(true)
     }
-    /// Writes `parts`, one after the other, into the next empty buffer of the guest and returns it. False: there is none.
-    /// Fails if the buffer is too small.
+    /// Writes `parts`, one after the other, into the guest's next empty buffer, and gives it back. Returns false if there is
+    /// none; fails if it is too small.
     pub fn write(&mut self, memory: &Memory, parts: &[&[u8]]) -> Result<bool, Problem> {
         let Some(head) = self.take(memory)? else { return Ok(false) };
         let mut piece = self.descriptor(memory, head)?;
@@ -178,7 +178,7 @@ impl Queue {
         self.give_back(memory, head, written as u32)?;
         Ok(true)
     }
-    /// The first descriptor of the next chain in the guest's ring.
+    /// Takes the next chain of the guest's ring: returns its first descriptor.
     fn take(&mut self, memory: &Memory) -> Result<Option<u16>, Problem> {
         if memory.word(self.available + 2)?.load(Ordering::Acquire) == self.taken {
             return Ok(None);
@@ -201,7 +201,7 @@ impl Queue {
             next: (word >> 112) as u16,
         })
     }
-    /// Hands the chain that begins at `head` back, with `written` bytes in it.
+    /// Gives the chain that begins at `head` back, with `written` bytes in it.
     fn give_back(&mut self, memory: &Memory, head: u16, written: u32) -> Result<(), Problem> {
         let place = u64::from(self.returned % self.size);
         let element = u64::from(head) | u64::from(written) << 32;

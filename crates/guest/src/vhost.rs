@@ -1,5 +1,5 @@
-//! The messages by which a guest sets up a network card (the vhost-user protocol, as in QEMU's documentation of it):
-//! where its memory and its queues are, and what both sides can do.
+//! Messages by which a guest sets up a network card (the vhost-user protocol of QEMU's documentation): where its memory and
+//! its queues are, and which features both sides have.
 
 use crate::Problem;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 
-/// What a guest asks of its card. Numbers: the protocol's.
+/// Numbers of a guest's requests to its card.
 pub(crate) mod request {
     pub const GET_FEATURES: u32 = 1;
     pub const SET_FEATURES: u32 = 2;
@@ -24,38 +24,38 @@ pub(crate) mod request {
     pub const GET_CONFIG: u32 = 24;
     pub const VRING_KICK: u32 = 35;
 }
-/// What a card tells its guest: that a queue has been used.
+/// Number of a card's request to its guest: a queue has been used.
 const VRING_CALL: u32 = 4;
 
 const VERSION: u32 = 1;
 const REPLY: u32 = 1 << 2;
 const NEED_REPLY: u32 = 1 << 3;
 const HEADER: usize = 12;
-/// More than any payload there is.
+/// An upper limit of a payload.
 const LARGEST: usize = 4096;
 
 /// One request of the guest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Request {
-    /// Which, of [`request`].
+    /// Its number (see [`request`]).
     pub number: u32,
-    /// Whether the guest waits for the word that it was carried out.
+    /// Whether the guest waits for an acknowledgement.
     pub acknowledge: bool,
-    /// What it carries.
+    /// Its payload.
     pub payload: Vec<u8>,
 }
 
 impl Request {
-    /// The payload's 32-bit word at byte `at`.
+    /// Returns the payload's 32-bit word at byte `at`.
     pub fn u32(&self, at: usize) -> Result<u32, Problem> {
         let bytes = self.payload.get(at..at + 4).and_then(|b| b.try_into().ok());
         bytes.map(u32::from_le_bytes).ok_or_else(|| Problem::card(format!("request {} is too short", self.number)))
     }
-    /// The payload's 64-bit word at byte `at`.
+    /// Returns the payload's 64-bit word at byte `at`.
     pub fn u64(&self, at: usize) -> Result<u64, Problem> {
         Ok(u64::from(self.u32(at)?) | u64::from(self.u32(at + 4)?) << 32)
     }
-    /// Takes the first request off `bytes`, if it is whole.
+    /// Removes the first request from `bytes`, if it is complete.
     fn take(bytes: &mut Vec<u8>) -> Result<Option<Request>, Problem> {
         let Some(header) = bytes.get(..HEADER) else { return Ok(None) };
         let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -70,13 +70,13 @@ impl Request {
     }
 }
 
-/// A message as it is sent.
+/// Returns a message as it is sent.
 fn message(number: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     let size = payload.len() as u32;
     [&number.to_le_bytes(), &flags.to_le_bytes(), &size.to_le_bytes(), payload].concat()
 }
 
-/// The guest's connection to a card, over which it sends requests.
+/// A guest's connection to a card, for its requests.
 pub(crate) struct Connection {
     socket: OwnedFd,
     bytes: Vec<u8>,
@@ -84,11 +84,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection that has just been made.
+    /// Makes a connection of a new socket.
     pub fn new(socket: OwnedFd) -> Connection {
         Connection { socket, bytes: Vec::new(), files: VecDeque::new() }
     }
-    /// Reads what has come, once. False: the guest has closed the connection.
+    /// Reads what has arrived. Returns false if the guest has closed the connection.
     pub fn receive(&mut self) -> Result<bool, Problem> {
         let mut block = [0; HEADER + LARGEST];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
@@ -111,15 +111,15 @@ impl Connection {
         self.bytes.extend_from_slice(&block[..received.bytes]);
         Ok(received.bytes > 0)
     }
-    /// The next whole request among what was read.
+    /// Returns the next complete request that was read.
     pub fn next(&mut self) -> Result<Option<Request>, Problem> {
         Request::take(&mut self.bytes)
     }
-    /// The next file that came with the requests.
+    /// Returns the next file that came with the requests.
     pub fn file(&mut self) -> Result<OwnedFd, Problem> {
         self.files.pop_front().ok_or_else(|| Problem::card("a file was expected"))
     }
-    /// Answers `request` with what it asked for.
+    /// Answers `request`.
     pub fn answer(&self, request: &Request, payload: &[u8]) -> Result<(), Problem> {
         write(&self.socket, &message(request.number, VERSION | REPLY, payload))
     }
@@ -131,14 +131,14 @@ impl AsFd for Connection {
     }
 }
 
-/// The line by which a card interrupts its guest.
+/// The connection by which a card interrupts its guest.
 pub(crate) struct Interrupts(pub OwnedFd);
 
 impl Interrupts {
     /// The size of the guest's answer.
     pub const ANSWER: usize = HEADER + 8;
 
-    /// Tells the guest that `queue` has been used; `acknowledge`: it shall answer once it knows.
+    /// Tells the guest that `queue` has been used, and asks for an answer if it is to `acknowledge`.
     pub fn raise(&self, queue: u32, acknowledge: bool) -> Result<(), Problem> {
         let flags = if acknowledge { VERSION | NEED_REPLY } else { VERSION };
         let payload = u64::from(queue).to_le_bytes();
@@ -148,7 +148,7 @@ impl Interrupts {
 
 fn write(socket: &OwnedFd, bytes: &[u8]) -> Result<(), Problem> {
     match send(socket, bytes, SendFlags::NOSIGNAL) {
-        // A guest that is gone is noticed by its clock.
+        // The clock notices that the guest is gone.
         Ok(_) | Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(()),
         Err(error) => Err(Problem::card(error.to_string())),
     }

@@ -1,6 +1,6 @@
-//! What of this machine a guest's process may open: programs and libraries, to read, and nothing else. The walls are
-//! Landlock's (landlock(7)): they hold for the kernel itself, so that a program that has broken out of its guest is
-//! still within them. A machine whose Linux has no Landlock has no walls; one with an older version has lower ones.
+//! Walls around a guest's process: of this machine's files it may read programs and libraries, and nothing else. The walls
+//! are made by Landlock (landlock(7)) around the guest's kernel, so that a program that has broken out of its guest is still
+//! within them. A machine whose Linux has no Landlock has no walls; with an older version they are lower.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
@@ -9,10 +9,10 @@ use landlock::{
 use rustix::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The newest version that is known here; older ones know less.
+/// The newest version that is used here. Older ones restrict less.
 const VERSION: ABI = ABI::V6;
 
-/// Programs, their libraries, and what they read of a machine's settings: no keys, and nothing of any user's.
+/// Programs, their libraries, and settings of the machine that they read: no keys, and nothing of any user's.
 const READABLE: &[&str] = &[
     "/usr",
     "/bin",
@@ -60,10 +60,10 @@ const READABLE: &[&str] = &[
     "/etc/timezone",
 ];
 
-/// Walls around a process that runs `kernel` and may read `more`, too; `None` where the machine has none to give.
-/// It may not connect or listen by TCP, nor signal anyone outside.
+/// Makes walls around a process that runs `kernel` and may also read `more`; `None` where the machine cannot make any.
+/// Within them a process cannot connect or listen by TCP, nor signal others outside.
 pub(crate) fn around(kernel: &Path, more: &[PathBuf]) -> Result<Option<OwnedFd>, RulesetError> {
-    // To execute what can be read harms nobody: the walls stay.
+    // Programs may be executed: the walls remain.
     let handled = AccessFs::from_all(VERSION) & !AccessFs::Execute;
     let readable = READABLE.iter().map(Path::new).chain([kernel]).chain(more.iter().map(PathBuf::as_path));
     let walls = Ruleset::default()
@@ -77,12 +77,12 @@ pub(crate) fn around(kernel: &Path, more: &[PathBuf]) -> Result<Option<OwnedFd>,
     Ok(walls.into())
 }
 
-/// Whether this machine has walls to give.
+/// Whether this machine can make walls.
 pub fn has_walls() -> bool {
     matches!(around(Path::new("/"), &[]), Ok(Some(_)))
 }
 
-/// What one more folder may be used for, where the guest's memory is: `struct landlock_path_beneath_attr`.
+/// Access to one more folder, where the guest's memory is: `struct landlock_path_beneath_attr`.
 #[repr(C, packed)]
 pub(crate) struct Below {
     pub allowed: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Below {
 impl Below {
     /// `LANDLOCK_RULE_PATH_BENEATH`.
     pub const KIND: libc::c_int = 1;
-    /// Its files may be written and read.
+    /// Allows a folder's files to be written and read.
     pub fn writable(folder: i32) -> Below {
         Below { allowed: (AccessFs::WriteFile | AccessFs::ReadFile).bits(), folder }
     }

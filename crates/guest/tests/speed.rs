@@ -8,7 +8,7 @@
 #[path = "guests/lab.rs"]
 mod lab;
 
-use lab::{GO_ON, Lab, PATIENCE, Wire, boot, kernel, pair, upload};
+use lab::{GO_ON, Lab, PATIENCE, Wire, boot, idle, kernel, last, pair, upload};
 use std::time::Instant;
 use vazao_engine::{Duration, Time};
 use vazao_guest::Guest;
@@ -37,11 +37,11 @@ fn measure(name: &str, promised: f64, run: impl FnOnce() -> Lab) {
 fn guests_are_fast() {
     let Some(kernel) = kernel() else { return };
     let upload_over = |wire: Wire, size: u64, moderation| {
-        let mut lab = pair(&kernel, &upload(size, ""), &wire, |boot| {
+        let mut lab = pair(&kernel, &upload(size), &wire, |boot| {
             (boot.moderation, boot.memory_mib) = (moderation, 256); // with room for the window
         });
         lab.run(Time::NEVER).unwrap();
-        lab.when(1, &format!("last 1 {size} 1"));
+        lab.when(1, &last(size));
         lab
     };
     let slow = Wire::new(10_000_000, Duration::from_millis(50), 84, 0);
@@ -51,7 +51,7 @@ fn guests_are_fast() {
     let moderation = Duration::from_micros(50);
     measure("200 MB at 1 Gbit/s x 10 ms, 50 us between interrupts", 6.0, || upload_over(fast, 200_000_000, moderation));
     measure("1000 idle seconds", 0.3, || {
-        let guest = Guest::boot(&boot(&kernel, 0, "card 0 10.0.0.1\n"), PATIENCE, &GO_ON).unwrap();
+        let guest = Guest::boot(&boot(&kernel, 0, &idle()), PATIENCE, &GO_ON).unwrap();
         let mut lab = Lab::new(vec![guest]);
         lab.run(Time::from_nanos(1_000_000_000_000)).unwrap();
         assert!(!lab.guests[0].is_off());

@@ -1,9 +1,9 @@
 //! One direction of a link as a user describes it, and what it is made of.
 
-use crate::impairment::{Chance, Impairments, Jitter, Outage, Reorder};
+use crate::impairment::{Build, Impairments, Outage};
 use crate::loss::LOSS_MODELS;
 use crate::queue::{DROP_TAIL, Discipline, QUEUES, Setting};
-use crate::rate::{Opportunities, Schedule, Service, TokenBucket, Trace};
+use crate::rate::{Opportunities, Schedule, Service, Shape, Trace};
 use vazao_engine::registry::{Entry, Parameters, Value};
 use vazao_engine::{Capacity, Duration, Rate, Stream};
 
@@ -14,8 +14,8 @@ pub struct Direction {
     pub rate: Rate,
     /// How the rate varies.
     pub variation: Variation,
-    /// A token bucket's parameters.
-    pub shaper: Option<Parameters>,
+    /// A shaper by its entry in the registry, with its parameters.
+    pub shaper: Option<(&'static Entry<Shape>, Parameters)>,
     /// Propagation delay, one way.
     pub delay: Duration,
     /// Link-header bytes that use up the rate with each packet.
@@ -59,19 +59,11 @@ pub struct QueueSpec {
     pub parameters: Parameters,
 }
 
-/// The parameters of each impairment that there is, by the registry's names.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a wire does to packets besides losing them.
+#[derive(Clone, Debug, Default)]
 pub struct ImpairmentSpec {
-    /// Random delays.
-    pub jitter: Option<Parameters>,
-    /// Late packets.
-    pub reorder: Option<Parameters>,
-    /// Packets that arrive twice.
-    pub duplicate: Option<Parameters>,
-    /// Packets with wrong bits.
-    pub corrupt: Option<Parameters>,
-    /// Packets whose payload is altered.
-    pub alter: Option<Parameters>,
+    /// Impairments by their entries in the registry, with their parameters.
+    pub random: Vec<(&'static Entry<Build>, Parameters)>,
     /// Times at which nothing gets through, with their parameters.
     pub outages: Vec<(Outage, Parameters)>,
     /// What a middlebox does to packets: see [`Impairments::middlebox`].
@@ -124,14 +116,14 @@ impl Direction {
             Variation::Trace { opportunities, .. } => Box::new(Trace::new(opportunities.clone(), outages)),
         };
         Some(match &self.shaper {
-            Some(parameters) => Box::new(TokenBucket::from(parameters, link)),
+            Some((shaper, parameters)) => (shaper.build)(parameters, link),
             None => link,
         })
     }
 
     /// What it lets through on average: no more than its shaper does.
     pub fn mean_rate(&self) -> Rate {
-        let shaped = self.shaper.as_ref().and_then(|shaper| shaper.rate("rate"));
+        let shaped = self.shaper.as_ref().and_then(|(_, parameters)| parameters.rate("rate"));
         shaped.map_or(self.rate, |rate| rate.min(self.rate))
     }
 
@@ -142,28 +134,22 @@ impl Direction {
     /// What the wire does to packets, if anything; `stream` gives the random stream for a purpose.
     pub fn impairments(&self, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
         let spec = &self.impairments;
-        let chance = |key: &str, parameters: &Parameters| {
-            Chance::new(parameters.number("probability"), stream(key)).limited(parameters)
-        };
-        let outages = self.outages(true);
-        let is_none = self.loss.is_none()
-            && outages.is_empty()
-            && ImpairmentSpec { outages: vec![], ..spec.clone() } == ImpairmentSpec::default();
-        (!is_none).then(|| Impairments {
-            loss: self.loss.as_ref().map(|(kind, parameters)| make(LOSS_MODELS, kind)(parameters, stream("loss"))),
-            outages,
-            corrupt: spec.corrupt.as_ref().map(|p| chance("corrupt", p)),
-            alter: spec.alter.as_ref().map(|p| chance("alter", p)),
-            duplicate: spec.duplicate.as_ref().map(|p| chance("duplicate", p)),
-            jitter: spec.jitter.as_ref().map(|p| Jitter::from(p, stream("jitter"))),
-            reorder: spec.reorder.as_ref().map(|p| Reorder::from(p, stream("reorder"))),
-            middlebox: spec.middlebox,
-        })
+        let mut wire = Impairments { outages: self.outages(true), middlebox: spec.middlebox, ..Impairments::default() };
+        if self.loss.is_none() && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {
+            return None;
+        }
+        wire.loss = self.loss.as_ref().map(|(kind, parameters)| make(LOSS_MODELS, kind)(parameters, stream("loss")));
+        for (entry, parameters) in &spec.random {
+            if let Build::Strike(make) | Build::Delay(make) = entry.build {
+                make(parameters, stream(entry.name), &mut wire);
+            }
+        }
+        Some(wire)
     }
 
     /// The queue's discipline, where it needs one: drop-tail does where arrivals are moved.
     pub fn discipline(&self, setting: &Setting) -> Option<Box<dyn Discipline>> {
-        let moves = self.impairments.jitter.is_some() || self.impairments.reorder.is_some();
+        let moves = self.impairments.random.iter().any(|(entry, _)| matches!(entry.build, Build::Delay(_)));
         (moves || !self.queue.is_drop_tail()).then(|| make(QUEUES, self.queue.kind)(&self.queue.parameters, setting))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::direction::Direction;
 use crate::graph::{Duplex, Graph, NodeKind};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// Both directions of a link that has no place yet.
 #[derive(Clone, Debug)]
@@ -140,11 +140,51 @@ pub fn custom(hosts: &[String], routers: &[String], links: &[(String, String, St
     Ok(graph)
 }
 
-const PAIRS: Parameter = Parameter::new("pairs", Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …");
-const HOPS: Parameter = Parameter::new("hops", Kind::Integer(1, 1_000), "3", "bottlenecks in the chain");
+/// A kind of network.
+pub enum Topology {
+    /// It is made from links that stand under certain keys.
+    Links {
+        /// The keys, in the order in which they are asked for.
+        keys: &'static [Key],
+        /// How many links of its own it makes of one that is given.
+        copies: fn(&Parameters) -> u64,
+        /// Makes it from its parameters and the links under each key.
+        build: fn(&Parameters, &[Vec<Line>]) -> Graph,
+    },
+    /// Its hosts, routers and links are named one by one: see [`custom`].
+    Named,
+}
+
+/// A key under which links of a topology stand.
+pub struct Key {
+    /// As a user types it.
+    pub name: &'static str,
+    /// How many there are.
+    pub count: Count,
+}
+
+/// How many links stand under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// One.
+    One,
+    /// One or more.
+    Many,
+    /// One for all, or as many as a parameter says.
+    OneOrEach(&'static str),
+}
+
+/// What makes no more links than are given.
+const NO_COPIES: fn(&Parameters) -> u64 = |_| 0;
+const LINK: Key = Key { name: "link", count: Count::One };
+const CHAIN: Key = Key { name: "link", count: Count::Many };
+const PATHS: Key = Key { name: "path", count: Count::Many };
+const BOTTLENECK: Key = Key { name: "bottleneck", count: Count::One };
+const ACCESS: Key = Key { name: "access", count: Count::One };
+const ACCESS_EACH: Key = Key { name: "access", count: Count::OneOrEach("pairs") };
 
 /// All topologies: what `network` takes besides its links.
-pub const TOPOLOGIES: &[Entry<()>] = &[
+pub const TOPOLOGIES: &[Entry<Topology>] = &[
     Entry {
         name: "point-to-point",
         aliases: &[],
@@ -152,7 +192,7 @@ pub const TOPOLOGIES: &[Entry<()>] = &[
         source: "two hosts, one link",
         help: "hosts a and b joined by network.link = { rate, delay, … }",
         parameters: &[],
-        build: (),
+        build: Topology::Links { keys: &[LINK], copies: NO_COPIES, build: |_, links| point_to_point(&links[0][0]) },
     },
     Entry {
         name: "path",
@@ -161,7 +201,7 @@ pub const TOPOLOGIES: &[Entry<()>] = &[
         source: "a chain of links",
         help: "hosts a and b joined by a chain, one [[network.link]] table a link, routers R1, R2, … between",
         parameters: &[],
-        build: (),
+        build: Topology::Links { keys: &[CHAIN], copies: NO_COPIES, build: |_, links| path(&links[0]) },
     },
     Entry {
         name: "dumbbell",
@@ -169,8 +209,12 @@ pub const TOPOLOGIES: &[Entry<()>] = &[
         title: "Dumbbell",
         source: "RFC 5166; Floyd and Kohler 2003",
         help: "pairs of hosts around one network.bottleneck, each behind network.access (a table, or one a pair)",
-        parameters: &[PAIRS],
-        build: (),
+        parameters: &[Parameter::new("pairs", Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …")],
+        build: Topology::Links {
+            keys: &[BOTTLENECK, ACCESS_EACH],
+            copies: |p| 2 * p.integer("pairs"),
+            build: |p, links| dumbbell(p.integer("pairs") as usize, &links[1], &links[0][0]),
+        },
     },
     Entry {
         name: "parking-lot",
@@ -178,8 +222,12 @@ pub const TOPOLOGIES: &[Entry<()>] = &[
         title: "Parking lot",
         source: "draft-irtf-iccrg-tcpeval; RFC 5166",
         help: "a-b over a chain of equal network.bottleneck links, and one pair across each of them",
-        parameters: &[HOPS],
-        build: (),
+        parameters: &[Parameter::new("hops", Kind::Integer(1, 1_000), "3", "bottlenecks in the chain")],
+        build: Topology::Links {
+            keys: &[BOTTLENECK, ACCESS],
+            copies: NO_COPIES,
+            build: |p, links| parking_lot(p.integer("hops") as usize, &links[1][0], &links[0][0]),
+        },
     },
     Entry {
         name: "multipath",
@@ -188,7 +236,7 @@ pub const TOPOLOGIES: &[Entry<()>] = &[
         source: "multihomed hosts",
         help: "hosts a and b joined by disjoint links, one [[network.path]] table each; a.2 is a's second interface",
         parameters: &[],
-        build: (),
+        build: Topology::Links { keys: &[PATHS], copies: NO_COPIES, build: |_, links| multipath(&links[0]) },
     },
     Entry {
         name: "custom",
@@ -197,6 +245,6 @@ pub const TOPOLOGIES: &[Entry<()>] = &[
         source: "shortest paths by propagation delay",
         help: "network.hosts, network.routers, and [[network.link]] tables with name, from and to",
         parameters: &[],
-        build: (),
+        build: Topology::Named,
     },
 ];

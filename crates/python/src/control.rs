@@ -1,9 +1,8 @@
 //! Congestion controls written in Python.
 
 use crate::InputError;
-use crate::user::{fail, seconds};
+use crate::user::{Class, fail, seconds};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 use std::sync::Arc;
 use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal};
 use vazao_engine::Rate;
@@ -235,11 +234,11 @@ impl CongestionControl for PythonControl {
 }
 
 /// A user's class as a plug-in; `fingerprint` is a digest of its code.
-pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin<ControlFactory> {
+pub fn plugin(name: String, class: Class, fingerprint: String) -> Plugin<ControlFactory> {
     let build = move |setup: Setup| -> Box<dyn CongestionControl> {
         let made = Python::attach(|py| -> PyResult<(Py<PyAny>, [bool; 2], Windows)> {
             let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
-            let instance = class.bind(py).call1((setup.mss, setup.initial_window, threshold))?;
+            let instance = class.get(py)?.call1((setup.mss, setup.initial_window, threshold))?;
             let windows = Windows::of(&instance, setup.mss as f64)?;
             let [wants_rate, coupled] = ["wants_rate", "coupled"].map(|name| instance.getattr(name)?.extract());
             Ok((instance.unbind(), [wants_rate?, coupled?], windows))

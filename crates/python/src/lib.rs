@@ -18,6 +18,7 @@ mod user;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use sha2::{Digest, Sha256};
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use vazao_engine::Duration;
-use vazao_scenario::{Extensions, Files, Kernel, MEASURES, ScenarioError, TraceSpec};
+use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -38,19 +39,26 @@ pub struct PyScenario {
     json: String,
     run_id: String,
     inputs: Vec<Input>,
+    /// The user's own algorithms, shown to the garbage collector: a class leads, by the globals of its methods, to the variables
+    /// that hold results and their scenarios. `inner`, which is shared, has only weak references to them.
+    classes: Vec<Py<PyType>>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
 type Input = (String, PathBuf, String);
 
 impl PyScenario {
-    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>) -> Self {
-        PyScenario { json: inner.json().to_string(), run_id: inner.run_id(), inner, inputs }
+    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, classes: Vec<Py<PyType>>) -> Self {
+        PyScenario { json: inner.json().to_string(), run_id: inner.run_id(), inner, inputs, classes }
     }
 }
 
 #[pymethods]
 impl PyScenario {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.classes.iter().try_for_each(|class| visit.call(class))
+    }
+
     #[getter]
     fn name(&self) -> &str {
         &self.inner.name
@@ -78,12 +86,12 @@ impl PyScenario {
 
     /// The same scenario with these measures recorded, the least and the greatest value each `every_s` seconds.
     #[pyo3(signature = (measures, every_s = None))]
-    fn with_trace(&self, measures: Vec<String>, every_s: Option<f64>) -> PyResult<PyScenario> {
+    fn with_trace(&self, py: Python<'_>, measures: Vec<String>, every_s: Option<f64>) -> PyResult<PyScenario> {
         let measures = measures
             .iter()
             .map(|name| {
-                MEASURES.iter().find(|m| *m == name).copied().ok_or_else(|| {
-                    let problem = vazao_engine::registry::unknown("measure", name, MEASURES.iter().copied());
+                vazao_scenario::measures().find(|known| *known == name).ok_or_else(|| {
+                    let problem = vazao_engine::registry::unknown("measure", name, vazao_scenario::measures());
                     InputError::new_err(format!("trace: {problem}"))
                 })
             })
@@ -93,7 +101,8 @@ impl PyScenario {
         }
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
         let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
-        Ok(PyScenario::new(inner, self.inputs.clone()))
+        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
+        Ok(PyScenario::new(inner, self.inputs.clone(), classes))
     }
 
     /// Nodes, links and flows, for drawing.
@@ -127,6 +136,7 @@ type Own = (String, String, Py<PyType>, String);
 ))]
 #[allow(clippy::too_many_arguments)]
 fn load(
+    py: Python<'_>,
     text: &str,
     file: &str,
     table: &str,
@@ -146,11 +156,14 @@ fn load(
         memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
+    let mut classes = Vec::new();
     for (key, name, class, fingerprint) in plugins {
+        let own = user::Class::new(class.bind(py))?;
+        classes.push(class);
         match key.as_str() {
-            "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, class, fingerprint))),
+            "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, own, fingerprint))),
             "scheduler" | "path_scheduler" => {
-                drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, class, fingerprint)))
+                drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, own, fingerprint)))
             }
             _ => return Err(InputError::new_err(format!("{key}: takes no class"))),
         }
@@ -160,8 +173,23 @@ fn load(
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
     vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
-        .map(|inner| PyScenario::new(inner, std::mem::take(&mut read.lock().expect("one reader"))))
-        .map_err(|e| InputError::new_err(ScenarioError { file: file.into(), ..e }.to_string()))
+        .map(|inner| PyScenario::new(inner, std::mem::take(&mut read.lock().expect("one reader")), classes))
+        .map_err(|error| scenario_error(py, &ScenarioError { file: file.into(), ..error }))
+}
+
+/// The exception for what is wrong with a scenario: its message, and the parts of that as attributes.
+fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    let exception = InputError::new_err(error.to_string());
+    let ScenarioError { file, line, key, value, problem, suggestion } = error;
+    let attributes = exception.value(py);
+    let told = attributes
+        .setattr("file", file)
+        .and_then(|()| attributes.setattr("line", line))
+        .and_then(|()| attributes.setattr("key", key))
+        .and_then(|()| attributes.setattr("value", value.as_deref()))
+        .and_then(|()| attributes.setattr("problem", problem))
+        .and_then(|()| attributes.setattr("suggestion", suggestion.as_deref()));
+    told.err().unwrap_or(exception)
 }
 
 /// Text files by their path from the directory of a scenario's file; of one that has none, from the working directory. One that
@@ -203,6 +231,12 @@ fn registry() -> String {
     registries::all().to_string()
 }
 
+/// The columns of each table of results and the measures that can be traced, as JSON: names and what they say.
+#[pyfunction]
+fn tables() -> String {
+    registries::tables().to_string()
+}
+
 /// Whether this machine can wall guests in, so that they read what is installed and write nothing (Landlock).
 #[pyfunction]
 fn has_walls() -> bool {
@@ -216,9 +250,13 @@ fn has_walls() -> bool {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("ENGINE_VERSION", vazao_scenario::ENGINE_VERSION)?;
-    module.add("MEASURES", MEASURES.to_vec())?;
+    module.add("MEASURES", vazao_scenario::measures().collect::<Vec<_>>())?;
     module.add("VazaoError", py.get_type::<VazaoError>())?;
-    module.add("ScenarioError", py.get_type::<InputError>())?;
+    let wrong = py.get_type::<InputError>();
+    for part in ["file", "line", "key", "value", "problem", "suggestion"] {
+        wrong.setattr(part, py.None())?;
+    }
+    module.add("ScenarioError", wrong)?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add_class::<PyScenario>()?;
     module.add_class::<runner::PyOutcome>()?;
@@ -235,6 +273,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(memory::memory_left, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run_many, module)?)?;

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_network::Direction;
-use vazao_scenario::Scenario;
+use vazao_scenario::{ColumnSpec, FLOWS, LINKS, MEASURES, PATHS, RUNS, Rows, Scenario};
 
 fn entries<B>(entries: &[Entry<B>]) -> Json {
     entries
@@ -31,14 +31,29 @@ fn parameter(p: &Parameter) -> Json {
     })
 }
 
+/// The columns of each table of results, and the measures that can be traced.
+pub fn tables() -> Json {
+    fn columns<T: Rows>(columns: &[ColumnSpec<T>]) -> Json {
+        columns.iter().map(|column| json!({ "name": column.name, "help": column.help })).collect()
+    }
+    json!({
+        "runs": columns(RUNS),
+        "flows": columns(FLOWS),
+        "paths": columns(PATHS),
+        "links": columns(LINKS),
+        "measures": MEASURES.iter().map(|m| json!({ "name": m.name, "help": m.help })).collect::<Vec<_>>(),
+    })
+}
+
 /// All registries by what their entries are.
 pub fn all() -> Json {
     json!({
         "congestion control": entries(vazao_congestion::CONGESTION_CONTROLS),
-        "packet scheduler": entries(vazao_transport::mptcp::SCHEDULERS),
+        "packet scheduler": entries(vazao_transport::common::SCHEDULERS),
         "path manager": entries(vazao_transport::mptcp::PATH_MANAGERS),
         "slow start": entries(vazao_congestion::SLOW_STARTS),
         "transport": entries(vazao_scenario::TRANSPORTS),
+        "personality": entries(vazao_scenario::PERSONALITIES),
         "application": entries(vazao_application::APPLICATIONS),
         "adaptation": entries(vazao_application::ADAPTATIONS),
         "distribution": entries(vazao_engine::DISTRIBUTIONS),

@@ -1,13 +1,13 @@
 //! Packet schedulers of Multipath TCP written in Python.
 
 use crate::InputError;
-use crate::user::{fail, seconds};
+use crate::user::{Class, fail, seconds};
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 use vazao_engine::{Duration, Time};
 use vazao_scenario::Plugin;
-use vazao_transport::mptcp::{Decision, PathState, Scheduler, SchedulerFactory, Situation};
+use vazao_transport::common::{Decision, PacketScheduler, PathState, SchedulerFactory, Situation};
 
 /// A subflow as a scheduler sees it. Times in seconds, sizes in bytes.
 #[pyclass(frozen, get_all, name = "PathState", module = "vazao._core")]
@@ -247,7 +247,7 @@ struct PythonScheduler {
     wake: Time,
 }
 
-impl Scheduler for PythonScheduler {
+impl PacketScheduler for PythonScheduler {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         let decided = Python::attach(|py| {
             let instance = self.instance.bind(py);
@@ -279,10 +279,10 @@ impl Scheduler for PythonScheduler {
 }
 
 /// A user's class as a plug-in; `fingerprint` is a digest of its code.
-pub fn plugin(name: String, class: Py<PyType>, fingerprint: String) -> Plugin<SchedulerFactory> {
-    let build = move || -> Box<dyn Scheduler> {
+pub fn plugin(name: String, class: Class, fingerprint: String) -> Plugin<SchedulerFactory> {
+    let build = move || -> Box<dyn PacketScheduler> {
         let made = Python::attach(|py| -> PyResult<(Py<PyAny>, bool)> {
-            let instance = class.bind(py).call0()?;
+            let instance = class.get(py)?.call0()?;
             let queues = instance.getattr("queues")?.extract()?;
             Ok((instance.unbind(), queues))
         });

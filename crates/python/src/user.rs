@@ -1,7 +1,9 @@
 //! Code of the user's own: what it is told, and how its mistakes end a run.
 
+use pyo3::exceptions::PyReferenceError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyType, PyWeakrefMethods, PyWeakrefReference};
 use std::ffi::c_long;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -17,6 +19,19 @@ pub fn fail(place: &str, error: &PyErr) -> ! {
     let calls =
         calls.iter().flat_map(|calls| calls.lines().skip(1)).map(|line| format!("\n{line}")).collect::<String>();
     std::panic::resume_unwind(Box::new(UserError(format!("{place}: {error}{calls}"))))
+}
+
+/// A user's class, held weakly: the scenario that is run with it keeps it.
+pub struct Class(Py<PyWeakrefReference>);
+
+impl Class {
+    pub fn new(class: &Bound<'_, PyType>) -> PyResult<Self> {
+        Ok(Class(PyWeakrefReference::new(class)?.unbind()))
+    }
+
+    pub fn get<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.bind(py).upgrade().ok_or_else(|| PyReferenceError::new_err("the class is gone"))
+    }
 }
 
 /// The threads that are in a user's code or may come to it, by Python's numbers for them.

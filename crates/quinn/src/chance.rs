@@ -1,5 +1,5 @@
-//! Chance: everything that the library and its cryptography draw comes from the connection's own random stream, so that
-//! the same run sends the same bytes.
+//! Random numbers of the library and its cryptography, from the connection's own stream, so that the same run sends the same
+//! bytes.
 
 use quinn_proto::{ConnectionId, ConnectionIdGenerator};
 use rustls::crypto::{ActiveKeyExchange, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup};
@@ -9,11 +9,11 @@ use vazao_engine::Stream;
 use x25519_dalek::{PublicKey, StaticSecret};
 
 thread_local! {
-    /// The stream of whoever has the word: rustls takes its source of randomness as a constant of the program.
+    /// The stream to draw from: rustls takes its source of random numbers as a constant of the program.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
-/// Calls `act` with `stream` as what chance is drawn from.
+/// Calls `act`, with random numbers drawn from `stream`.
 pub fn with<T>(stream: &mut Stream, act: impl FnOnce() -> T) -> T {
     let other = STREAM.replace(Some(stream.clone()));
     let result = act();
@@ -23,7 +23,7 @@ pub fn with<T>(stream: &mut Stream, act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Fills a buffer; false where nobody has the word.
+/// Fills a buffer. Returns false outside of [`with`].
 fn fill(buffer: &mut [u8]) -> bool {
     STREAM.with_borrow_mut(|stream| {
         let Some(stream) = stream else { return false };
@@ -34,24 +34,27 @@ fn fill(buffer: &mut [u8]) -> bool {
     })
 }
 
-/// So many random bytes.
+/// Draws random bytes.
+///
+/// # Panics
+/// Outside of [`with`].
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    assert!(fill(&mut bytes), "whoever draws has the word");
+    assert!(fill(&mut bytes), "random numbers are drawn within chance::with");
     bytes
 }
 
-/// TLS's source of randomness.
+/// The source of random numbers of TLS.
 #[derive(Debug)]
-pub struct Drawn;
+pub struct Seeded;
 
-impl SecureRandom for Drawn {
+impl SecureRandom for Seeded {
     fn fill(&self, buffer: &mut [u8]) -> Result<(), GetRandomFailed> {
         if fill(buffer) { Ok(()) } else { Err(GetRandomFailed) }
     }
 }
 
-/// Connection IDs of eight bytes, the library's own default.
+/// Connection IDs of eight bytes, the library's default.
 #[derive(Debug)]
 pub struct Identifiers;
 
@@ -67,7 +70,7 @@ impl ConnectionIdGenerator for Identifiers {
     }
 }
 
-/// X25519 (RFC 7748) with keys that are drawn here: ring's own insists on the system's entropy.
+/// X25519 (RFC 7748) with keys from the connection's stream: ring's own draws from the system.
 #[derive(Debug)]
 pub struct X25519;
 

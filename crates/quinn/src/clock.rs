@@ -1,4 +1,4 @@
-//! The library's clock: its instants are virtual time, counted from a moment that means nothing.
+//! The library's clock: its instants are virtual time, counted from an arbitrary moment.
 
 use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
@@ -6,35 +6,35 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 use vazao_engine::Time;
 
-/// The moment that stands for the beginning of a run. An `Instant` can only be had from the machine's clock; as nothing
-/// but differences between instants is ever looked at, which moment it was decides nothing.
+/// Returns the moment that stands for the beginning of a run. An `Instant` can only be had from the machine's clock. Which
+/// one it is decides nothing, as only differences between instants are used.
 #[allow(clippy::disallowed_methods)]
 fn beginning() -> Instant {
     static BEGINNING: OnceLock<Instant> = OnceLock::new();
     *BEGINNING.get_or_init(Instant::now)
 }
 
-/// Virtual time as the library wants it.
+/// Converts virtual time to the library's.
 pub fn instant(time: Time) -> Instant {
     beginning() + Duration::from_nanos(time.as_nanos())
 }
 
-/// The library's time as ours.
+/// Converts the library's time to virtual time.
 pub fn time(instant: Instant) -> Time {
     Time::from_nanos(instant.duration_since(beginning()).as_nanos() as u64)
 }
 
-/// A span of ours as the library wants it.
+/// Converts a duration of ours to the library's.
 pub fn span(duration: vazao_engine::Duration) -> Duration {
     Duration::from_nanos(duration.as_nanos())
 }
 
-/// A span of the library's as ours.
+/// Converts a duration of the library's to ours.
 pub fn duration(span: Duration) -> vazao_engine::Duration {
     vazao_engine::Duration::from_nanos(span.as_nanos() as u64)
 }
 
-/// The date, by which tickets and tokens age: it stands still, so that none does.
+/// The date for tickets and tokens: it stands still, so that none expires.
 #[derive(Debug)]
 pub struct Date;
 

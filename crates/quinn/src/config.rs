@@ -17,21 +17,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use vazao_transport::library::Plan;
 
-/// Why something cannot be had.
+/// A result whose error says what the library cannot do.
 type Result<T> = std::result::Result<T, String>;
 
 fn varint(value: u64) -> Result<VarInt> {
     VarInt::from_u64(value).map_err(|_| format!("{value} is more than QUIC can say"))
 }
 
-/// The transport's settings. What its control is told is written down in `watch`, and if it is to log, what it does in `records`.
+/// Returns the settings of a connection. Its control's events are recorded in `watch`; if the plan asks for a log, that goes to
+/// `records`.
 pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>, records: &Records) -> Result<Arc<TransportConfig>> {
     let given = &plan.parameters;
     let size = |name| given.size(name).expect("a size with a default");
     let duration = |name| given.duration(name).expect("a duration with a default");
     let idle = IdleTimeout::try_from(span(duration("idle_timeout"))).map_err(|error| error.to_string())?;
     let datagram = given.integer("datagram") as u16;
-    // Where bursts are lost it takes the path for one of 1200 bytes: after a minute it tries again.
+    // After lost bursts the library takes the path's MTU for 1200 bytes; discovery tries again after a minute.
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(datagram);
     let watching = Watching { inner: control(plan)?, watch: watch.clone() };
@@ -80,7 +81,7 @@ fn control(plan: &Plan) -> Result<Arc<dyn ControllerFactory + Send + Sync>> {
     })
 }
 
-/// An endpoint's settings. Call where chance can be drawn.
+/// Returns the settings of an endpoint. Draws random numbers, so call it within [`chance::with`].
 pub fn endpoint(datagram: u16) -> Result<Arc<EndpointConfig>> {
     let reset = hmac::Key::new(hmac::HMAC_SHA256, &chance::bytes::<64>());
     let mut config = EndpointConfig::new(Arc::new(reset));
@@ -89,24 +90,24 @@ pub fn endpoint(datagram: u16) -> Result<Arc<EndpointConfig>> {
     Ok(Arc::new(config))
 }
 
-/// Tokens that servers send for later connections, as many as the library does by default.
+/// How many tokens for later connections a server sends: the library's default.
 const TOKENS: u32 = 2;
 
-/// What a server remembers of the tokens that it gave away: here each comes back once.
-struct Trusting;
+/// A server's log of used tokens. It remembers none, as each comes back only once.
+struct Forgetful;
 
-impl TokenLog for Trusting {
+impl TokenLog for Forgetful {
     fn check_and_insert(&self, _: u128, _: SystemTime, _: Duration) -> std::result::Result<(), TokenReuseError> {
         Ok(())
     }
 }
 
-/// The client's side of connections; if the two `meet_again` it keeps what proves its address later.
-pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>, meet_again: bool) -> Result<ClientConfig> {
+/// Returns the settings of a client. If the two `resumes`, it keeps the tokens that prove its address later.
+pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>, resumes: bool) -> Result<ClientConfig> {
     let tls = identity::client(log).map_err(|error| error.to_string())?;
     let tls = QuicClientConfig::try_from(tls).map_err(|error| error.to_string())?;
     let mut config = ClientConfig::new(Arc::new(tls));
-    if meet_again {
+    if resumes {
         config.token_store(Arc::new(TokenMemoryCache::default()));
     } else {
         config.token_store(Arc::new(NoneTokenStore));
@@ -115,21 +116,22 @@ pub fn client(transport: Arc<TransportConfig>, log: Arc<dyn KeyLog>, meet_again:
     Ok(config)
 }
 
-/// The server's side of connections; if the two `meet_again` it gives away tokens. Call where chance can be drawn.
+/// Returns the settings of a server. If the two `resumes`, it sends tokens. Draws random numbers, so call it within
+/// [`chance::with`].
 pub fn server(
     transport: Arc<TransportConfig>,
     certificate: u64,
     log: Arc<dyn KeyLog>,
-    meet_again: bool,
+    resumes: bool,
 ) -> Result<Arc<ServerConfig>> {
     let tls = identity::server(certificate, log).map_err(|error| error.to_string())?;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| error.to_string())?;
     let tokens = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&chance::bytes::<64>());
     let mut config = ServerConfig::new(Arc::new(tls), Arc::new(tokens));
     config.transport_config(transport).time_source(Arc::new(Date));
-    if meet_again {
+    if resumes {
         let mut later = ValidationTokenConfig::default();
-        later.sent(TOKENS).log(Arc::new(Trusting));
+        later.sent(TOKENS).log(Arc::new(Forgetful));
         config.validation_token_config(later);
     }
     Ok(Arc::new(config))

@@ -1,11 +1,11 @@
-//! One end of a connection: an endpoint of the library's with one connection on it.
+//! One end of a connection: an endpoint of the library with a single connection.
 
 use crate::clock::{duration, instant, time};
 use crate::content::Content;
 use crate::nat::Nat;
 use crate::records::Records;
 use crate::secrets::Secrets;
-use crate::streams::Lanes;
+use crate::streams::Bidirectional;
 use crate::watch::Watch;
 use crate::{chance, config, identity, nat};
 use bytes::{Bytes, BytesMut};
@@ -17,25 +17,24 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use vazao_engine::{Ecn, Histogram, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::library::{Datagram, Library, Plan, Report};
 use vazao_transport::quic::Address;
 use vazao_wire::content;
 
-/// One end of a connection. As a [`Stream`] it is a pair of the library's unidirectional streams, one each way, so that
-/// either side may begin.
+/// One end of a connection. As a [`ByteStream`] it is two unidirectional streams, one each way, so that either side may begin.
 pub struct Connection {
     is_client: bool,
     endpoint: Endpoint,
     pub(crate) connection: Option<(ConnectionHandle, quinn_proto::Connection)>,
-    /// How a client begins; taken when it has.
-    begins: Option<ClientConfig>,
-    /// Whether a server asks its client to prove its address first.
-    asks: bool,
-    /// Whether data waits for the end of the handshake: a server's does, as applications have it, unless its client's came
-    /// early.
+    /// A client's settings, until it connects.
+    client_config: Option<ClientConfig>,
+    /// Whether a server validates its client's address first (RFC 9000 section 8.1.2).
+    retries: bool,
+    /// Whether data waits for the end of the handshake. A server's does, as it is the application's answer, unless the client
+    /// sends early data.
     waits: bool,
-    /// Where the client is; a server knows it by what comes.
+    /// The client's addresses. A server learns them from what arrives.
     nat: Nat,
     chance: vazao_engine::Stream,
     watch: Arc<Mutex<Watch>>,
@@ -43,11 +42,11 @@ pub struct Connection {
     records: Records,
     now: Time,
     due: Time,
-    /// What the endpoint itself answers.
+    /// Datagrams of the endpoint itself.
     answers: VecDeque<Datagram>,
     out: Outgoing,
     pub(crate) inc: Incoming,
-    pub(crate) lanes: Lanes,
+    pub(crate) bidi: Bidirectional,
     ready: Option<Time>,
     failure: Option<String>,
     over: bool,
@@ -58,12 +57,13 @@ pub struct Connection {
 struct Outgoing {
     id: Option<StreamId>,
     content: Content,
-    /// Bytes taken from the application, and of those given to the library: less only where early data was rejected.
+    /// Bytes taken from the application, and the part that the library has taken: less only after early data was rejected.
     written: u64,
     given: u64,
     closed: bool,
-    /// Whether the library knows that it is closed, and that everything was acknowledged.
+    /// Whether the library knows that the stream is closed.
     finished: bool,
+    /// Whether everything was acknowledged.
     acknowledged: bool,
 }
 
@@ -77,23 +77,23 @@ pub(crate) struct Incoming {
 }
 
 impl Connection {
-    /// A client, which begins as `begins` says with its first call, or else the server that `listens`.
+    /// Makes an end. A client connects with the first call of `handle_timeout`.
     fn new(plan: &Plan, mut chance: vazao_engine::Stream, role: Role) -> Result<Connection, String> {
-        let (side, begins, listens, watch) = match role {
-            Role::Client(begins, watch) => (0, Some(begins), None, watch),
-            Role::Server(listens, watch) => (1, None, Some(listens), watch),
+        let (side, client_config, server_config, watch) = match role {
+            Role::Client(config, watch) => (0, Some(config), None, watch),
+            Role::Server(config, watch) => (1, None, Some(config), watch),
         };
         let handshake = plan.parameters.text("handshake");
         let datagram = plan.parameters.integer("datagram") as u16;
         let endpoint = chance::with(&mut chance, || {
-            Ok::<_, String>(Endpoint::new(config::endpoint(datagram)?, listens, true, None))
+            Ok::<_, String>(Endpoint::new(config::endpoint(datagram)?, server_config, true, None))
         })?;
         Ok(Connection {
             is_client: side == 0,
             endpoint,
             connection: None,
-            begins,
-            asks: handshake == "retry",
+            client_config,
+            retries: handshake == "retry",
             waits: side == 1 && handshake != "0-rtt",
             nat: Nat::new(plan.parameters.schedule("changes")),
             chance,
@@ -105,26 +105,26 @@ impl Connection {
             answers: VecDeque::new(),
             out: Outgoing::default(),
             inc: Incoming::default(),
-            lanes: Lanes::default(),
+            bidi: Bidirectional::default(),
             ready: None,
             failure: None,
             over: false,
         })
     }
 
-    /// The client's first packet is made.
-    fn begin(&mut self, now: Time) {
-        let Some(config) = self.begins.take() else { return };
+    /// Connects, if this is a client that has not yet.
+    fn connect(&mut self, now: Time) {
+        let Some(config) = self.client_config.take() else { return };
         let endpoint = &mut self.endpoint;
         let connect = || endpoint.connect(instant(now), config, nat::server(), identity::NAME);
         match chance::with(&mut self.chance, connect) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => self.fail(error.to_string()),
         }
-        self.attend(now);
+        self.handle_events(now);
     }
 
-    /// Does what the endpoint makes of a datagram; `buffer` is what it writes its own answers into.
+    /// Handles what the endpoint made of a datagram. Its own answers are in `buffer`.
     fn route(&mut self, now: Time, event: DatagramEvent, mut buffer: Vec<u8>) {
         let endpoint = &mut self.endpoint;
         match event {
@@ -135,12 +135,12 @@ impl Connection {
                     chance::with(&mut self.chance, || connection.handle_event(event));
                 }
             }
-            DatagramEvent::Response(transmit) => self.keep(buffer, &transmit),
+            DatagramEvent::Response(transmit) => self.queue(buffer, &transmit),
             DatagramEvent::NewConnection(incoming) if self.connection.is_some() => endpoint.ignore(incoming),
-            DatagramEvent::NewConnection(incoming) if self.asks && incoming.may_retry() => {
+            DatagramEvent::NewConnection(incoming) if self.retries && incoming.may_retry() => {
                 let retried = chance::with(&mut self.chance, || endpoint.retry(incoming, &mut buffer));
                 if let Ok(transmit) = retried {
-                    self.keep(buffer, &transmit);
+                    self.queue(buffer, &transmit);
                 }
             }
             DatagramEvent::NewConnection(incoming) => {
@@ -148,26 +148,26 @@ impl Connection {
                     || endpoint.accept(incoming, instant(now), &mut buffer, None).map_err(|error| error.response);
                 match chance::with(&mut self.chance, accept) {
                     Ok(connection) => self.connection = Some(connection),
-                    Err(Some(transmit)) => self.keep(buffer, &transmit),
+                    Err(Some(transmit)) => self.queue(buffer, &transmit),
                     Err(None) => {}
                 }
             }
         }
     }
 
-    fn keep(&mut self, mut payload: Vec<u8>, transmit: &Transmit) {
+    fn queue(&mut self, mut payload: Vec<u8>, transmit: &Transmit) {
         payload.truncate(transmit.size);
-        let address = self.client(transmit);
+        let address = self.client_address(transmit);
         self.answers.push_back(Datagram { payload, ecn: codepoint(transmit), address });
     }
 
-    /// The client's address of a datagram to be sent: its own, or where the server sends to.
-    fn client(&mut self, transmit: &Transmit) -> Address {
+    /// Returns the client's address in a datagram to be sent: its own, or where the server sends to.
+    fn client_address(&mut self, transmit: &Transmit) -> Address {
         if transmit.destination == nat::server() { self.nat.current() } else { nat::address(transmit.destination) }
     }
 
-    /// Passes on what the connection and its endpoint tell each other, and heeds what the connection tells us.
-    fn attend(&mut self, now: Time) {
+    /// Passes events between the connection and its endpoint, and handles those of the application.
+    fn handle_events(&mut self, now: Time) {
         let (endpoint, chance) = (&mut self.endpoint, &mut self.chance);
         let Some((handle, connection)) = &mut self.connection else { return };
         chance::with(chance, || {
@@ -180,17 +180,17 @@ impl Connection {
         while let Some((_, connection)) = &mut self.connection
             && let Some(event) = connection.poll()
         {
-            self.heed(now, event);
+            self.handle_event(now, event);
         }
         self.open(now);
-        self.settle(now);
+        self.close_if_done(now);
         self.due = match &mut self.connection {
             Some((_, connection)) => connection.poll_timeout().map_or(Time::NEVER, time).min(self.nat.due()),
             None => Time::NEVER,
         };
     }
 
-    fn heed(&mut self, now: Time, event: Event) {
+    fn handle_event(&mut self, now: Time, event: Event) {
         let Some((_, connection)) = &mut self.connection else { return };
         if let Event::Connected = event {
             self.waits = false;
@@ -199,15 +199,15 @@ impl Connection {
             }
         }
         match event {
-            // What was sent early is forgotten on both sides: it is given to the library anew.
+            // Rejected early data is forgotten by both sides: it is written again.
             Event::Connected if connection.has_0rtt() && !connection.accepted_0rtt() => {
                 let Outgoing { content, written, closed, .. } = std::mem::take(&mut self.out);
                 self.out = Outgoing { content, written, closed, ..Outgoing::default() };
-                self.reopen_lanes();
+                self.reopen_streams();
             }
             Event::ConnectionLost { reason } => {
-                // A peer that has heard everything closes, and need not have said that it has. That it closed may be lost, too:
-                // it then knows nothing of the connection any more.
+                // A peer that has received everything closes the connection, perhaps before it has acknowledged all. If its
+                // CONNECTION_CLOSE is lost, it answers with a stateless reset or not at all.
                 let closed = matches!(reason, ConnectionError::ApplicationClosed(_) | ConnectionError::Reset);
                 let quiet = matches!(reason, ConnectionError::TimedOut) && self.out.written == 0;
                 if !(self.out.finished && self.inc.ended && (closed || quiet)) {
@@ -215,30 +215,30 @@ impl Connection {
                 }
                 self.over = true;
             }
-            // An application that only writes does not look for the end of what comes.
+            // An application that only writes never reads, and would miss the end of the peer's stream.
             Event::Stream(event @ (StreamEvent::Opened { .. } | StreamEvent::Readable { .. })) => {
                 self.take(0);
-                self.heed_lane(&event);
+                self.handle_bidi_event(&event);
             }
-            Event::Stream(event @ StreamEvent::Writable { .. }) => self.heed_lane(&event),
+            Event::Stream(event @ StreamEvent::Writable { .. }) => self.handle_bidi_event(&event),
             Event::Stream(StreamEvent::Finished { id }) if self.out.id == Some(id) => self.out.acknowledged = true,
             _ => {}
         }
     }
 
-    /// Opens our stream once there may be one: data may flow from then on.
+    /// Opens our stream as soon as the library allows one.
     fn open(&mut self, now: Time) {
         if let (None, false, Some((_, connection))) = (self.out.id, self.waits, &mut self.connection)
             && let Some(id) = connection.streams().open(Dir::Uni)
         {
             self.out.id = Some(id);
             self.ready.get_or_insert(now);
-            self.give();
+            self.feed_stream();
         }
     }
 
-    /// Gives the library again what it has forgotten, and the end if that has come.
-    fn give(&mut self) {
+    /// Passes pending data to the library, and the end of the stream.
+    fn feed_stream(&mut self) {
         let out = &mut self.out;
         let (Some(id), Some((_, connection))) = (out.id, &mut self.connection) else { return };
         let mut stream = connection.send_stream(id);
@@ -254,8 +254,8 @@ impl Connection {
         }
     }
 
-    /// Closes once everything was said and heard.
-    fn settle(&mut self, now: Time) {
+    /// Closes the connection once both streams are over.
+    fn close_if_done(&mut self, now: Time) {
         let done = self.out.acknowledged && self.inc.ended;
         if let (true, false, Some((_, connection))) = (done, self.over, &mut self.connection) {
             connection.close(instant(now), VarInt::from_u32(0), Bytes::new());
@@ -268,7 +268,7 @@ impl Connection {
         self.over = true;
     }
 
-    /// Takes what has arrived in order, at most `limit` bytes, and checks each; notices the end once nothing is before it.
+    /// Reads and checks what has arrived in order, at most `limit` bytes, and notices the end of the stream.
     fn take(&mut self, limit: u64) -> Option<Range<u64>> {
         let Some((_, connection)) = &mut self.connection else { return None };
         let inc = &mut self.inc;
@@ -280,7 +280,7 @@ impl Connection {
         loop {
             let room = usize::try_from(limit - (inc.read - start)).unwrap_or(usize::MAX);
             match chunks.next(room) {
-                // There is more than may be taken.
+                // There is more, beyond the limit.
                 Ok(Some(chunk)) if chunk.bytes.is_empty() => break,
                 Ok(Some(chunk)) => {
                     let right = chunk.offset == inc.read && content::verify(chunk.offset, &chunk.bytes);
@@ -294,7 +294,7 @@ impl Connection {
                 Err(ReadError::Blocked | ReadError::Reset(_)) => break,
             }
         }
-        // That its window has moved is told with the next datagram.
+        // The next datagram will carry the new window.
         let _ = chunks.finalize();
         (inc.read > start).then_some(start..inc.read)
     }
@@ -311,7 +311,7 @@ impl Library for Connection {
 
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
-        self.begin(now);
+        self.connect(now);
         if self.due <= now
             && let Some((_, connection)) = &mut self.connection
         {
@@ -319,7 +319,7 @@ impl Library for Connection {
             if self.nat.change(now) {
                 connection.local_address_changed();
             }
-            self.attend(now);
+            self.handle_events(now);
         }
     }
 
@@ -337,7 +337,7 @@ impl Library for Connection {
         if let Some(event) = event {
             self.route(now, event, buffer);
         }
-        self.attend(now);
+        self.handle_events(now);
     }
 
     fn poll_transmit(&mut self, now: Time, datagram: &mut Datagram) -> bool {
@@ -350,11 +350,11 @@ impl Library for Connection {
         payload.clear();
         let Some(transmit) = chance::with(&mut self.chance, || connection.poll_transmit(instant(now), 1, payload))
         else {
-            self.attend(now);
+            self.handle_events(now);
             return false;
         };
         payload.truncate(transmit.size);
-        (datagram.ecn, datagram.address) = (codepoint(&transmit), self.client(&transmit));
+        (datagram.ecn, datagram.address) = (codepoint(&transmit), self.client_address(&transmit));
         true
     }
 
@@ -372,7 +372,7 @@ impl Library for Connection {
             ready: self.ready,
             latest_rtt: watch.latest,
             flight: watch.flight,
-            written: self.out.written + self.lanes.given(),
+            written: self.out.written + self.bidi.given(),
             cuts: watch.cuts,
             is_repairing: watch.recovering,
             misplaced: self.inc.misplaced,
@@ -403,7 +403,7 @@ impl Library for Connection {
     }
 }
 
-impl Stream for Connection {
+impl ByteStream for Connection {
     fn write(&mut self, bytes: u64) -> u64 {
         let out = &mut self.out;
         let (Some(id), Some((_, connection))) = (out.id, &mut self.connection) else { return 0 };
@@ -421,7 +421,7 @@ impl Stream for Connection {
         out.written - before
     }
 
-    /// Nothing is taken back: what the library has, it sends.
+    /// Discards nothing: what the library has taken, it sends.
     fn discard_unsent(&mut self) -> u64 {
         self.out.written
     }
@@ -436,7 +436,7 @@ impl Stream for Connection {
 
     fn close(&mut self) {
         self.out.closed = true;
-        self.give();
+        self.feed_stream();
     }
 
     fn is_connected(&self) -> bool {
@@ -448,36 +448,36 @@ impl Stream for Connection {
     }
 }
 
-/// What an end is, and what is its own alone.
+/// Which end of a connection it is, with what only that one has.
 enum Role {
     Client(ClientConfig, Arc<Mutex<Watch>>),
     Server(Arc<quinn_proto::ServerConfig>, Arc<Mutex<Watch>>),
 }
 
-/// How a datagram is to be marked.
+/// Returns the ECN codepoint of a datagram to be sent.
 fn codepoint(transmit: &Transmit) -> Ecn {
     Ecn::from_bits(transmit.ecn.map_or(0, |codepoint| codepoint as u32))
 }
 
-/// Both ends of a connection, the client's first.
+/// Makes both ends of a connection, the client first.
 ///
 /// # Errors
-/// When the library cannot do what the plan asks for; says what.
+/// What the plan asks for and the library cannot do.
 pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let handshake = plan.parameters.text("handshake");
-    let met = handshake.starts_with("0-rtt");
+    let resumes = handshake.starts_with("0-rtt");
     let stream = |what: &str| vazao_engine::Stream::new(plan.seed, &format!("quinn/{what}"));
     let watches = [(); 2].map(|()| Arc::new(Mutex::new(Watch::default())));
     let secrets = Arc::new(Secrets::default());
     let records = [(); 2].map(|()| Records::default());
-    let client = config::client(config::transport(plan, &watches[0], &records[0])?, secrets.clone(), met)?;
+    let client = config::client(config::transport(plan, &watches[0], &records[0])?, secrets.clone(), resumes)?;
     let certificate = plan.parameters.size("certificate").expect("a size with a default");
     let transport = config::transport(plan, &watches[1], &records[1])?;
-    let server = || config::server(transport.clone(), certificate, secrets.clone(), met);
+    let server = || config::server(transport.clone(), certificate, secrets.clone(), resumes);
     let listener = || chance::with(&mut stream("keys"), server);
     let mut server = listener()?;
-    if met {
-        acquaint(plan, [stream("first client"), stream("first server")], client.clone(), server.clone())?;
+    if resumes {
+        connect_before(plan, [stream("first client"), stream("first server")], client.clone(), server.clone())?;
         watches.iter().for_each(|watch| *watch.lock().expect("nobody else has it") = Watch::default());
         secrets.take();
         records.iter().for_each(|records| drop(records.take()));
@@ -497,8 +497,8 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     Ok(ends)
 }
 
-/// A first connection, in no time, from which the client has a ticket and a token.
-fn acquaint(
+/// Plays an earlier connection, in no time, from which the client has a ticket and a token.
+fn connect_before(
     plan: &Plan,
     [first, second]: [vazao_engine::Stream; 2],
     client: ClientConfig,

@@ -1,12 +1,12 @@
-//! The bytes of streams, a page at a time, so that what the library did not take is not made again.
+//! The bytes of streams, made a page at a time: what the library did not take at once need not be made again.
 
 use bytes::Bytes;
 use vazao_wire::content;
 
-/// Bytes made at once.
+/// Bytes of a page.
 const PAGE: u64 = 1 << 16;
 
-/// A page of a stream.
+/// The page of a stream that was made last.
 #[derive(Debug, Default)]
 pub struct Content {
     start: u64,
@@ -14,7 +14,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// The bytes from `offset` on, at most `length` of them and at least one if that is.
+    /// Returns bytes from `offset` on: at least one and at most `length`, none if that is 0.
     pub fn at(&mut self, offset: u64, length: u64) -> Bytes {
         let start = offset - offset % PAGE;
         if self.page.is_empty() || start != self.start {

@@ -1,9 +1,8 @@
-//! Our congestion controls inside the library, through the hooks that it has for foreign ones.
+//! Our congestion controls inside the library, through its hooks for foreign ones.
 //!
-//! What the hooks do not tell or heed: a [pacing rate](CongestionControl::pacing_rate) (the library paces by itself, at
-//! 5/4 of a window in a round-trip time, in bursts of ten datagrams and more), losses before the acknowledgement that
-//! showed them was told, how many packets were marked, and what was taken for lost and arrived after all. The
-//! round-trip time that an acknowledgement measured is not told either, but follows from when its packets were sent.
+//! The hooks do not carry: a [pacing rate](CongestionControl::pacing_rate) (the library paces by itself, 5/4 of a window in
+//! a round-trip time, in bursts of ten datagrams and more); losses before the acknowledgement that showed them; how many
+//! packets were marked; spurious losses. An acknowledgement's round-trip time follows from when its packets were sent.
 
 use crate::clock::{duration, time};
 use crate::watch::Watch;
@@ -15,14 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sending, Signal};
 use vazao_engine::{Duration, Time};
-use vazao_transport::tcp::ControlFactory;
+use vazao_transport::ControlFactory;
 use vazao_transport::{DeliveryRate, PacketState};
 
-/// Makes one of our controls for each path of a connection.
+/// A factory of one of our controls, one for each path of a connection.
 pub struct Ours {
-    /// Makes the control of our own kind.
+    /// Makes the control.
     pub make: ControlFactory,
-    /// What the control draws from.
+    /// The seed of the control's random numbers.
     pub seed: u64,
 }
 
@@ -48,8 +47,8 @@ impl ControllerFactory for Ours {
     }
 }
 
-/// One of our controls as the library sees it. A copy of a path's state, made when only its port has changed, is the same
-/// control.
+/// One of our controls as the library sees it. Where only a path's port changes, the library copies its state: the copy is
+/// the same control.
 struct Plugged(Arc<Mutex<State>>);
 
 struct State {
@@ -60,7 +59,7 @@ struct State {
     next_number: u64,
     /// A round trip ends when this packet is acknowledged.
     round_end: u64,
-    /// When the window was last cut, and whether nothing sent since then has arrived.
+    /// When the window was last cut, and whether nothing sent since then has been acknowledged.
     cut_at: Option<Time>,
     recovering: bool,
     established: bool,
@@ -68,18 +67,18 @@ struct State {
     acked: Acked,
 }
 
-/// What an acknowledgement has acknowledged up to now; it is told packet by packet.
+/// What an acknowledgement has acknowledged so far: the library reports it packet by packet.
 #[derive(Default)]
 struct Acked {
     delivered: u64,
-    /// Of it, what was sent since the window was last cut.
+    /// The part that was sent since the window was last cut.
     fresh: u64,
     newest: Time,
     srtt: Duration,
     min_rtt: Duration,
 }
 
-/// How fast data is delivered. The library does not say which packet was acknowledged, but when it was sent: those that
+/// Measures the delivery rate. The library does not say which packet was acknowledged, but when it was sent: packets that
 /// left together count as the last of them.
 #[derive(Default)]
 struct Rates {
@@ -123,7 +122,7 @@ impl Controller for Plugged {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        // Our windows count in datagrams of one size; what remains of it is the least window.
+        // Our windows count in datagrams of one size: only the minimum window follows.
         self.state().datagram = u64::from(new_mtu);
     }
 
@@ -152,7 +151,7 @@ impl Controller for Plugged {
 }
 
 impl State {
-    /// RFC 9002 section 7.2: two datagrams at least.
+    /// Returns the window, at least two datagrams (RFC 9002 section 7.2).
     fn window(&self) -> u64 {
         self.control.cwnd().max(2 * self.datagram)
     }
@@ -181,7 +180,7 @@ impl State {
             self.control.on_established(Some(rtt));
         }
         if fresh > 0 && std::mem::take(&mut self.recovering) {
-            // Something that was sent after the cut has arrived: the recovery is over (RFC 9002 section 7.3.2).
+            // A packet that was sent after the cut is acknowledged: the recovery is over (RFC 9002 section 7.3.2).
             self.control.on_recovered(u64::MAX);
         }
         let round = fresh > 0 && largest.is_some_and(|largest| largest >= self.round_end);
@@ -218,7 +217,7 @@ impl State {
 
     fn on_congestion(&mut self, now: Time, sent: Time, persistent: bool, lost: u64) {
         let Acked { srtt, min_rtt, .. } = self.acked;
-        // Appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own knows better.
+        // RFC 9002 appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own uses that.
         let window = if self.rated.is_some() { 0 } else { self.window() };
         let flight = self.flight.max(window);
         let congestion = |signal| Congestion { now, signal, flight, srtt, min_rtt };
@@ -238,17 +237,17 @@ impl State {
     }
 }
 
-/// Any control with what it is told written down.
+/// A control whose events are recorded.
 pub struct Watched {
     inner: Box<dyn Controller>,
     watch: Arc<Mutex<Watch>>,
 }
 
-/// Makes controls that are watched.
+/// A factory of controls that are watched.
 pub struct Watching {
     /// Makes the control.
     pub inner: Arc<dyn ControllerFactory + Send + Sync>,
-    /// Where what it is told is written down.
+    /// The record of its events.
     pub watch: Arc<Mutex<Watch>>,
 }
 

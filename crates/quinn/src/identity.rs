@@ -1,6 +1,6 @@
-//! Who the two ends are: a certificate and what each accepts of the other, by TLS 1.3 for real.
+//! TLS 1.3 between the two ends: the server's certificate, and what the client accepts.
 
-use crate::chance::{Drawn, X25519};
+use crate::chance::{Seeded, X25519};
 use crate::clock::Date;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature};
@@ -11,24 +11,24 @@ use std::sync::Arc;
 use vazao_wire::tls::{LEAST_CERTIFICATE, certificate};
 
 /// A self-signed certificate for the name `server` with an Ed25519 key, whose signatures always have the same length. The
-/// key is no secret: whoever has this source has it.
+/// key is public, as this source is.
 const CERTIFICATE: &[u8] = include_bytes!("server.crt.der");
 const KEY: &[u8] = include_bytes!("server.key.der");
 
 /// The name in the certificate.
 pub const NAME: &str = "server";
 
-/// What TLS adds to a certificate in its Certificate message (RFC 8446 section 4.4.2): length and no extensions; and the
-/// message's own type, length, context and list length.
+/// Bytes that a Certificate message adds to each certificate (RFC 8446 section 4.4.2): its length and an empty list of
+/// extensions; and its own bytes: type, length, context and length of the list.
 const ENTRY: usize = 5;
 const MESSAGE: usize = 8;
 
 fn provider() -> CryptoProvider {
-    CryptoProvider { kx_groups: vec![&X25519], secure_random: &Drawn, ..rustls::crypto::ring::default_provider() }
+    CryptoProvider { kx_groups: vec![&X25519], secure_random: &Seeded, ..rustls::crypto::ring::default_provider() }
 }
 
-/// Our certificate, and after it one that makes the Certificate message `size` bytes long if there is room for it. That one
-/// is nobody's: a chain's later members are only looked at by who does not know the first.
+/// Returns our certificate, and after it one that makes the Certificate message `size` bytes long, if there is room for it.
+/// The client does not look at the second, as it knows the first.
 fn chain(size: u64) -> Vec<CertificateDer<'static>> {
     let own = MESSAGE + ENTRY + CERTIFICATE.len();
     let mut chain = vec![CertificateDer::from(CERTIFICATE)];
@@ -38,7 +38,7 @@ fn chain(size: u64) -> Vec<CertificateDer<'static>> {
     chain
 }
 
-/// The server's side of TLS, whose Certificate message has `certificate` bytes; its secrets go to `log`.
+/// Returns the server's settings of TLS. Its Certificate message has `certificate` bytes; its secrets go to `log`.
 pub fn server(certificate: u64, log: Arc<dyn KeyLog>) -> Result<rustls::ServerConfig, Error> {
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY));
     let mut config = rustls::ServerConfig::builder_with_details(Arc::new(provider()), Arc::new(Date))
@@ -46,16 +46,16 @@ pub fn server(certificate: u64, log: Arc<dyn KeyLog>) -> Result<rustls::ServerCo
         .with_no_client_auth()
         .with_single_cert(chain(certificate), key)?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // Early data, as QUIC wants it said (RFC 9001 section 4.6.1).
+    // The only value that allows early data over QUIC (RFC 9001 section 4.6.1).
     config.max_early_data_size = u32::MAX;
     config.key_log = log;
     Ok(config)
 }
 
-/// The client's side of TLS; its secrets go to `log`.
+/// Returns the client's settings of TLS; its secrets go to `log`.
 pub fn client(log: Arc<dyn KeyLog>) -> Result<rustls::ClientConfig, Error> {
     let provider = provider();
-    let verifier = Arc::new(Acquaintance(provider.signature_verification_algorithms));
+    let verifier = Arc::new(OnlyServer(provider.signature_verification_algorithms));
     let mut config = rustls::ClientConfig::builder_with_details(Arc::new(provider), Arc::new(Date))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -67,14 +67,14 @@ pub fn client(log: Arc<dyn KeyLog>) -> Result<rustls::ClientConfig, Error> {
     Ok(config)
 }
 
-/// The application protocol that the two agree on: bytes on streams, as interoperability tests call it.
+/// The application protocol of both ends: bytes on streams, by the name that interoperability tests use.
 const PROTOCOL: &[u8] = b"hq-interop";
 
-/// Knows the server's certificate, and checks that it has the key to it.
+/// Accepts the server's certificate and no other, from who has its key.
 #[derive(Debug)]
-struct Acquaintance(WebPkiSupportedAlgorithms);
+struct OnlyServer(WebPkiSupportedAlgorithms);
 
-impl ServerCertVerifier for Acquaintance {
+impl ServerCertVerifier for OnlyServer {
     fn verify_server_cert(
         &self,
         end: &CertificateDer<'_>,

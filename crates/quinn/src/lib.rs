@@ -2,10 +2,9 @@
 //! TLS 1.3, and our applications and congestion controls.
 //!
 //! The library is a machine of the same kind as ours, without a clock or a socket: it is handed datagrams and the time,
-//! and asked for datagrams and its next wake-up. What it would take from the system is given to it: instants
-//! that count virtual time, and chance from the run's seed. So a run has the same bytes at the same times,
-//! whenever it is run.
-// The library's hooks speak of instants. None is read from the machine's clock but the one from which all are counted.
+//! and asked for datagrams and its next wake-up. Its instants count virtual time, and its random numbers come from the run's
+//! seed. So a run sends the same bytes at the same times, whenever it is run.
+// The library's hooks take instants. Only the one from which all are counted is read from the machine's clock.
 #![allow(clippy::disallowed_types)]
 
 mod chance;

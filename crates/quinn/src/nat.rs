@@ -1,25 +1,25 @@
-//! Where the client is: its interfaces, what a NAT makes of their addresses, and when either changes.
+//! The client's interfaces, the addresses that a NAT gives them, and when either changes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use vazao_engine::Time;
 use vazao_engine::registry::Change;
 use vazao_transport::quic::{self, Address};
 
-/// The server's address, of which nothing depends but what a token says.
+/// Returns the server's address. Only tokens depend on it.
 pub fn server() -> SocketAddr {
     (Ipv4Addr::new(10, 255, 0, 1), 443).into()
 }
 
-/// The port that an interface's first address has; a NAT's others are beyond it.
+/// The port of an interface's first address. Those that a NAT gives it later follow.
 const PORT: u16 = 50_000;
 
-/// The client's address as a server's socket sees it: another port or another host is the work of a NAT, another interface has
-/// another address.
+/// Returns the client's address as a server's socket sees it. A NAT may change its port or its host; another interface has
+/// another network.
 pub fn socket(address: Address) -> SocketAddr {
     (Ipv4Addr::new(10, 0, address.host, address.way), PORT.wrapping_add(address.number)).into()
 }
 
-/// The address that such a socket stands for.
+/// Returns the address that such a socket stands for.
 pub fn address(socket: SocketAddr) -> Address {
     let [host, way] = match socket {
         SocketAddr::V4(socket) => [2, 3].map(|place| socket.ip().octets()[place]),
@@ -31,11 +31,12 @@ pub fn address(socket: SocketAddr) -> Address {
 /// The client's addresses over time.
 #[derive(Clone, Debug, Default)]
 pub struct Nat {
-    /// The interface that it uses.
+    /// The interface in use.
     way: u8,
     addresses: quic::Nat,
-    /// What is still to change, the next last; counted from the end of the handshake.
+    /// Changes to come, the next one last, at times after the handshake.
     changes: Vec<Change>,
+    /// When the handshake ended.
     since: Option<Time>,
 }
 
@@ -47,18 +48,18 @@ impl Nat {
         Nat { changes, ..Nat::default() }
     }
 
-    /// The handshake is over.
+    /// Notes that the handshake is over.
     pub fn begin(&mut self, now: Time) {
         self.since = Some(now);
     }
 
-    /// When the next change is due.
+    /// Returns when the next change is due.
     pub fn due(&self) -> Time {
         let next = self.since.zip(self.changes.last());
         next.map_or(Time::NEVER, |(since, change)| since + change.at)
     }
 
-    /// Makes the changes that are due; whether the client has gone to another interface, and knows it.
+    /// Makes the changes that are due. Returns whether the client has moved to another interface, which it notices.
     pub fn change(&mut self, now: Time) -> bool {
         let mut moved = false;
         while self.due() <= now
@@ -75,12 +76,12 @@ impl Nat {
         moved
     }
 
-    /// Its address as the world sees it.
+    /// Returns the client's address as others see it.
     pub fn current(&mut self) -> Address {
         self.addresses.of(self.way)
     }
 
-    /// Whether what goes to an address reaches the client.
+    /// Whether a datagram to an address reaches the client.
     pub fn admits(&self, address: Address) -> bool {
         self.addresses.admits(address)
     }

@@ -1,4 +1,4 @@
-//! What the library logs of itself in qlog's words, kept for those who want to read it.
+//! The library's own log in qlog, kept for the run's qlog file.
 
 use crate::clock;
 use quinn_proto::{QlogConfig, QlogStream};
@@ -6,17 +6,17 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use vazao_engine::Time;
 
-/// Records that nobody has taken yet.
+/// Records that have not been taken yet.
 #[derive(Clone, Debug, Default)]
 pub struct Records(Arc<Mutex<Vec<u8>>>);
 
 impl Records {
-    /// Takes them.
+    /// Takes the records.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().expect("a log that does not panic"))
     }
 
-    /// What the library writes them to. Its header is left out: who keeps the file knows more about it.
+    /// Returns the stream that the library writes to. The library's header is left out: the file has one of its own.
     pub fn stream(&self) -> Option<QlogStream> {
         let mut config = QlogConfig::default();
         config.writer(Box::new(self.clone())).start_time(clock::instant(Time::ZERO));

@@ -1,23 +1,23 @@
-//! What TLS agrees on, kept for those who want to read the packets.
+//! The secrets of TLS, with which captured packets can be decrypted.
 
 use rustls::KeyLog;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// Lines of an SSLKEYLOGFILE, of both ends: who comes to know a secret first says it.
+/// Lines of an SSLKEYLOGFILE, each as soon as one of the ends knows the secret.
 #[derive(Debug, Default)]
 pub struct Secrets(Mutex<Lines>);
 
 #[derive(Debug, Default)]
 struct Lines {
-    /// What nobody has taken yet.
+    /// Lines that have not been taken yet.
     fresh: String,
     all: BTreeSet<String>,
 }
 
 impl Secrets {
-    /// Takes them.
+    /// Takes the new lines.
     pub fn take(&self) -> String {
         std::mem::take(&mut self.0.lock().expect("a log that does not panic").fresh)
     }

@@ -1,4 +1,4 @@
-//! Streams of two ways that an application opens itself.
+//! Bidirectional streams, which the application opens itself.
 
 use crate::connection::Connection;
 use crate::content::Content;
@@ -8,19 +8,19 @@ use std::ops::Range;
 use vazao_transport::Streams;
 use vazao_wire::content;
 
-/// All that there are, by their numbers.
+/// The bidirectional streams of a connection, by their IDs.
 #[derive(Default)]
-pub(crate) struct Lanes {
-    map: BTreeMap<u64, Lane>,
-    /// Those of which something has arrived since they were asked for.
-    heard: BTreeSet<u64>,
+pub(crate) struct Bidirectional {
+    map: BTreeMap<u64, Bidi>,
+    /// Streams with news for the application.
+    news: BTreeSet<u64>,
 }
 
-/// One of them.
+/// A bidirectional stream.
 #[derive(Default)]
-struct Lane {
+struct Bidi {
     content: Content,
-    /// Bytes that the application wants written, and of those the ones that the library has taken.
+    /// Bytes that the application has written, and the part that the library has taken.
     written: u64,
     given: u64,
     closed: bool,
@@ -29,64 +29,64 @@ struct Lane {
     read: u64,
 }
 
-impl Lanes {
-    /// Bytes that the library was given.
+impl Bidirectional {
+    /// Returns the bytes that the library has taken.
     pub fn given(&self) -> u64 {
-        self.map.values().map(|lane| lane.given).sum()
+        self.map.values().map(|state| state.given).sum()
     }
 }
 
 fn identity(number: u64) -> StreamId {
-    VarInt::from_u64(number).expect("a stream's number was one").into()
+    VarInt::from_u64(number).expect("the ID of a stream").into()
 }
 
 impl Connection {
-    /// Heeds what the library says of a stream of these.
-    pub(crate) fn heed_lane(&mut self, event: &StreamEvent) {
+    /// Handles an event of a bidirectional stream.
+    pub(crate) fn handle_bidi_event(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Opened { dir: Dir::Bi } => {
                 while let Some((_, connection)) = &mut self.connection
                     && let Some(id) = connection.streams().accept(Dir::Bi)
                 {
-                    self.lanes.map.insert(id.into(), Lane::default());
-                    self.lanes.heard.insert(id.into());
+                    self.bidi.map.insert(id.into(), Bidi::default());
+                    self.bidi.news.insert(id.into());
                 }
             }
-            StreamEvent::Readable { id } if self.lanes.map.contains_key(&(*id).into()) => {
-                self.lanes.heard.insert((*id).into());
+            StreamEvent::Readable { id } if self.bidi.map.contains_key(&(*id).into()) => {
+                self.bidi.news.insert((*id).into());
             }
             StreamEvent::Writable { id } => self.feed((*id).into()),
             _ => {}
         }
     }
 
-    /// Gives the library what it has not taken of a stream, and the end if that has come.
+    /// Passes a stream's pending data to the library, and its end.
     fn feed(&mut self, number: u64) {
-        let (Some(lane), Some((_, connection))) = (self.lanes.map.get_mut(&number), &mut self.connection) else {
+        let (Some(state), Some((_, connection))) = (self.bidi.map.get_mut(&number), &mut self.connection) else {
             return;
         };
         let mut stream = connection.send_stream(identity(number));
-        while lane.given < lane.written {
-            let mut chunk = [lane.content.at(lane.given, lane.written - lane.given)];
+        while state.given < state.written {
+            let mut chunk = [state.content.at(state.given, state.written - state.given)];
             match stream.write_chunks(&mut chunk) {
-                Ok(taken) => lane.given += taken.bytes as u64,
+                Ok(taken) => state.given += taken.bytes as u64,
                 Err(_) => return,
             }
         }
-        if lane.closed && !lane.finished {
-            lane.finished = stream.finish().is_ok();
+        if state.closed && !state.finished {
+            state.finished = stream.finish().is_ok();
         }
     }
 
-    /// The server has refused early data, so that the library has forgotten its streams: they are opened again, in the same
-    /// order and so with the same numbers.
-    pub(crate) fn reopen_lanes(&mut self) {
-        let numbers: Vec<u64> = self.lanes.map.keys().copied().collect();
+    /// Opens all streams again after the server has rejected early data, with which the library forgets them. The order is the
+    /// same, and so are the IDs.
+    pub(crate) fn reopen_streams(&mut self) {
+        let numbers: Vec<u64> = self.bidi.map.keys().copied().collect();
         for number in numbers {
             let Some((_, connection)) = &mut self.connection else { return };
             connection.streams().open(Dir::Bi);
-            let lane = self.lanes.map.get_mut(&number).expect("it is there");
-            (lane.given, lane.finished) = (0, false);
+            let state = self.bidi.map.get_mut(&number).expect("its ID is a key");
+            (state.given, state.finished) = (0, false);
             self.feed(number);
         }
     }
@@ -96,50 +96,51 @@ impl Streams for Connection {
     fn open_stream(&mut self) -> Option<u64> {
         let (_, connection) = self.connection.as_mut()?;
         let number = connection.streams().open(Dir::Bi)?.into();
-        self.lanes.map.insert(number, Lane::default());
+        self.bidi.map.insert(number, Bidi::default());
         Some(number)
     }
 
     fn write_stream(&mut self, id: u64, bytes: u64) {
-        if let Some(lane) = self.lanes.map.get_mut(&id) {
-            lane.written += bytes;
+        if let Some(state) = self.bidi.map.get_mut(&id) {
+            state.written += bytes;
             self.feed(id);
         }
     }
 
     fn finish_stream(&mut self, id: u64) {
-        if let Some(lane) = self.lanes.map.get_mut(&id) {
-            lane.closed = true;
+        if let Some(state) = self.bidi.map.get_mut(&id) {
+            state.closed = true;
             self.feed(id);
         }
     }
 
-    /// Streams of one priority take turns, packet by packet; those that do not have one each, the first the highest.
+    /// Streams of one priority take turns, packet by packet. Streams that do not take turns have a priority each, the first the
+    /// highest.
     fn share_stream(&mut self, id: u64, turn: Option<u64>) {
         if let (None, Some((_, connection))) = (turn, &mut self.connection) {
             let priority = i32::try_from(id).map_or(i32::MIN, |id| -id);
-            // One that is over needs none.
+            // A stream that is over needs none.
             let _ = connection.send_stream(identity(id)).set_priority(priority);
         }
     }
 
     fn next_readable(&mut self) -> Option<u64> {
-        self.lanes.heard.pop_first()
+        self.bidi.news.pop_first()
     }
 
     fn read_stream(&mut self, id: u64) -> Option<Range<u64>> {
-        let lane = self.lanes.map.get_mut(&id)?;
+        let state = self.bidi.map.get_mut(&id)?;
         let (_, connection) = self.connection.as_mut()?;
-        let start = lane.read;
+        let start = state.read;
         let mut stream = connection.recv_stream(identity(id));
         let mut chunks = stream.read(true).ok()?;
         while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-            let right = chunk.offset == lane.read && content::verify(chunk.offset, &chunk.bytes);
+            let right = chunk.offset == state.read && content::verify(chunk.offset, &chunk.bytes);
             self.inc.misplaced += u64::from(!right);
-            lane.read += chunk.bytes.len() as u64;
+            state.read += chunk.bytes.len() as u64;
         }
-        // That its window has moved is told with the next datagram.
+        // The next datagram will carry the new window.
         let _ = chunks.finalize();
-        (lane.read > start).then_some(start..lane.read)
+        (state.read > start).then_some(start..state.read)
     }
 }

@@ -1,22 +1,24 @@
-//! What the library tells its congestion control and nobody else: round-trip times, bytes in flight, cuts of the window.
+//! Measurements that the library passes to its congestion control alone: round-trip times, bytes in flight, cuts of the
+//! window.
 
 use vazao_engine::{Duration, Histogram, Time};
 
-/// What was told up to now.
+/// Measurements so far.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
-    /// Round-trip times: one an acknowledgement, of the packet that was sent last of those it acknowledged.
+    /// Round-trip times: one for each acknowledgement, of the latest packet that it acknowledges.
     pub rtt: Histogram,
-    /// The last of them.
+    /// The last round-trip time.
     pub latest: Option<Duration>,
     /// Bytes in flight.
     pub flight: u64,
-    /// Times that the window was cut: congestion of packets that were sent since the last one (RFC 9002 section 7.3.1).
+    /// Cuts of the window: congestion of packets that were sent since the cut before (RFC 9002 section 7.3.1).
     pub cuts: u64,
-    /// When it was last cut, and whether nothing sent since then has arrived.
+    /// When the window was last cut.
     cut_at: Option<Time>,
-    /// See `cut_at`.
+    /// Whether nothing sent since the last cut has been acknowledged.
     pub recovering: bool,
+    /// When the latest packet of the present acknowledgement was sent.
     newest: Option<Time>,
 }
 

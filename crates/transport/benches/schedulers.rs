@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Time};
-use vazao_transport::mptcp::{Decision, PathState, SCHEDULERS, Scheduler, Situation};
+use vazao_transport::common::{Decision, PacketScheduler, PathState, SCHEDULERS, Situation};
 
 const PATHS: usize = 25;
 const TARGET_NS: f64 = 200.0;
@@ -43,7 +43,7 @@ fn paths(has_room: Open) -> Vec<PathState> {
 }
 
 /// Nanoseconds of a decision, and of being told what came of it.
-fn cost(scheduler: &mut dyn Scheduler, paths: &[PathState]) -> f64 {
+fn cost(scheduler: &mut dyn PacketScheduler, paths: &[PathState]) -> f64 {
     let mut situation = Situation {
         now: Time::ZERO,
         paths,

@@ -1,15 +1,15 @@
 //! Connections whose ends somebody else's library plays: datagrams in and out as bytes, everything else as with a machine
 //! of ours.
 
-use crate::Streams;
+use crate::common::ControlFactory;
+use crate::common::Streams;
 use crate::quic::Address;
-use crate::tcp::ControlFactory;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Ecn, Histogram, Time};
 
 /// One end of such a connection. It has no clock and no socket either: time comes with every call.
 pub trait Library: Streams {
-    /// What time it is for the [`Stream`](crate::Stream)'s calls, which do not say.
+    /// What time it is for the [`ByteStream`](crate::common::ByteStream)'s calls, which do not say.
     fn set_clock(&mut self, now: Time);
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     fn next_timeout(&self) -> Time;

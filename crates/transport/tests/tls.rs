@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::ops::Range;
 use vazao_engine::Time;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tls::{Config, Handshake, Session, Version};
 
 /// One end of a wire: what it wrote, what has left, what has arrived and was read. The send buffer may be small.
@@ -24,7 +24,7 @@ impl End {
     }
 }
 
-impl Stream for End {
+impl ByteStream for End {
     fn write(&mut self, bytes: u64) -> u64 {
         assert!(!self.closed);
         let taken = bytes.min(self.room - (self.written - self.sent));
@@ -81,7 +81,7 @@ impl Pair {
         to.peer_closed = from.closed && from.sent == from.written;
     }
 
-    fn over(&mut self, side: usize) -> impl Stream + use<'_> {
+    fn over(&mut self, side: usize) -> impl ByteStream + use<'_> {
         self.sessions[side].over(&mut self.ends[side])
     }
 

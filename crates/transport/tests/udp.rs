@@ -1,7 +1,7 @@
 //! The datagram machine: what leaves when, and what a receiver says of it.
 
 use vazao_engine::{Duration, Rate, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::udp::{Config, Datagram, Endpoint};
 
 fn at(us: u64) -> Time {

@@ -22,7 +22,6 @@
 pub mod checksum;
 pub mod content;
 pub mod ipv4;
-pub mod line;
 pub mod mptcp;
 pub mod pcapng;
 pub mod qlog;

@@ -8,12 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from vazao.compare.variants import plays
-from vazao.figures import Drawing, files
-from vazao.figures.chart import Face, Plot
-from vazao.figures.rows import Rows, thin
-from vazao.figures.theme import PAPER
+from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files, thin
 from vazao.files import make_directory, write_atomically
-from vazao.result import Result
+from vazao.results import Result
 from vazao.study import Figure
 
 MOST_FLOWS = 8

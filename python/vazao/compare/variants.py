@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
@@ -11,16 +10,13 @@ from typing import Any
 
 from vazao import _core
 from vazao.errors import ScenarioError
-from vazao.loading import load
+from vazao.scenario import load
 
 STACKS = ("vazao", "linux", "quinn")
 """The stacks that a flow can be given to; the last that ran is what the others are measured against."""
 
 _QUIC_ONLY = "quinn"
 """A scenario without QUIC has nothing for it."""
-
-_REFUSED = re.compile(r"flow\.(\d+)(?:\.transport\.([\w.]+))?\S*: (.*)", re.DOTALL)
-"""The loader's objection: the flow, the key inside its transport, the reason."""
 
 _MEANT = ("kind", "cc", "cc.kind", "stack")
 """Without these a transport would be another one: a flow keeps its own stack rather than lose one of them."""
@@ -73,11 +69,10 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) 
             scenario = load("", file=file, overrides=list(changed.items()), seed=seed)
             return Variant(stack, scenario, tuple(notes))
         except ScenarioError as error:
-            problem = str(error).removeprefix(f"{file}: ")
-            refused = _REFUSED.match(problem)
-            if not refused or int(refused[1]) in kept:
-                return Variant(stack, None, (problem,))
-            number, key, reason = int(refused[1]), refused[2], _clause(refused[3])
+            table, number, key = _place(error.key or "")
+            if table != "flow" or number < 0 or number in kept:
+                return Variant(stack, None, (str(error).removeprefix(f"{file}: "),))
+            reason = _clause(error.problem or "")
             if key and key not in _MEANT and _remove(changed["flow"][number]["transport"], key.split(".")):
                 notes.append(f"flow {number}: {key} is left out ({reason})")
                 continue
@@ -85,6 +80,12 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) 
             changed["flow"][number] = deepcopy(document["flow"][number])
             kept.add(number)
     return Variant(stack, None, tuple(notes))
+
+
+def _place(path: str) -> tuple[str, int, str]:
+    """Where an objection lies: the table, its item's number, and the key inside its transport if it lies there."""
+    table, number, inner, key = (*path.split(".", 3), "", "", "")[:4]
+    return table, int(number) if number.isdecimal() else -1, key if inner == "transport" else ""
 
 
 def _clause(reason: str) -> str:

@@ -7,10 +7,8 @@ import polars as pl
 
 from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.statistics import t_quantile
-from vazao.store import Asked, Store
-from vazao.study import Figure
-
-from .units import FRACTIONS, unit_of
+from vazao.study import Asked, Figure
+from vazao.units import FRACTIONS, unit_of
 
 CAP = 6000
 """Most rows a figure draws: a screen has no more columns of pixels, and the page must stay light."""
@@ -40,9 +38,9 @@ class Rows:
     outliers: pl.DataFrame = field(default_factory=pl.DataFrame)
 
 
-def prepare(figure: Figure, store: Store) -> Rows:
+def prepare(figure: Figure, asked: Asked) -> Rows:
     """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned."""
-    frame = query(figure, store)
+    frame = query(figure, asked)
     keys = [c for c in (figure.x, figure.color, figure.facet) if c]
     if figure.kind == "box":
         return boxes(frame, list(dict.fromkeys(keys)), figure.y)
@@ -60,13 +58,13 @@ def prepare(figure: Figure, store: Store) -> Rows:
     )
 
 
-def query(figure: Figure, store: Asked) -> pl.DataFrame:
+def query(figure: Figure, asked: Asked) -> pl.DataFrame:
     """The figure's query, with its columns checked and series made labels.
 
     Raises `StudyError` when the query fails, lacks a column or gives no value for `y`.
     """
     try:
-        frame = store.query(figure.sql)
+        frame = asked.query(figure.sql)
     except ResultsError as error:
         raise StudyError(f"figure {figure.id}: the query failed: {error}") from None
     for key in ("x", "y", "color", "facet"):

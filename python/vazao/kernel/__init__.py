@@ -1,81 +1,12 @@
-"""Kernels for guests: User Mode Linux, built on this machine from Debian's source or from any tree.
+"""Kernels for guests: User Mode Linux, built on this machine from Debian's source or from any tree."""
 
-A kernel is found by the name of its series (`6.12`), by its name in the cache, or by its path.
-"""
-
-from __future__ import annotations
-
-import os
-from dataclasses import replace
-from pathlib import Path
-
-from vazao.errors import did_you_mean
-from vazao.kernel import binary, cache
-from vazao.kernel.cache import DEFAULT_SERIES, SERIES, Kernel, kernels
+from vazao.kernel.build import Outcome, build
+from vazao.kernel.cache import DEFAULT_SERIES, SERIES, Kernel, built, kernels
+from vazao.kernel.choice import default, find, missing, selection, use
 from vazao.kernel.errors import BuildError, KernelError
+from vazao.kernel.progress import Progress
 
-__all__ = ["DEFAULT_SERIES", "SERIES", "BuildError", "Kernel", "KernelError", "find", "kernels", "missing", "use"]
-
-
-def find(name: str | None = None) -> Kernel | None:
-    """The kernel that `name` means: a series, a name in the cache, or a path; None if there is none.
-
-    Without a name it is the one at the path `$VAZAO_KERNEL`, or else the default series'. Raises `KernelError` if there
-    is one that cannot be used.
-    """
-    name = name or os.environ.get("VAZAO_KERNEL") or DEFAULT_SERIES
-    chosen = cache.default(name) or name
-    if there := cache.cached(chosen):
-        return _verified(there)
-    path = Path(chosen)
-    if path.is_file() and (path.is_absolute() or "/" in chosen):
-        return binary.inspect(path)
-    return None
-
-
-def _verified(kernel: Kernel) -> Kernel:
-    """A kernel of the cache, if it is still the file that was built: results name its digest."""
-    if cache.digest(kernel.path.read_bytes()) != kernel.sha256:
-        raise KernelError(f"{kernel.path}: is not what was built; build it again with --force")
-    return kernel
-
-
-def missing(name: str | None = None) -> str:
-    """Why `find(name)` finds nothing, and what to do: one clear message."""
-    variable = os.environ.get("VAZAO_KERNEL")
-    if not name and variable:
-        return f"VAZAO_KERNEL={variable}: no such file; it names a User Mode Linux kernel"
-    name = name or DEFAULT_SERIES
-    older = [kernel.name for kernel in cache.built() if not kernel.current]
-    if selected := cache.selection().get(name, name if name in older else None):
-        if selected in older:
-            return f"{selected}: was built with an older configuration, which keeps programs in less; build it again"
-        return f"{selected}: was selected as kernel {name} and is gone; `vazao kernel use {name}` forgets the selection"
-    if name in SERIES:
-        series = "" if name == DEFAULT_SERIES else f" {name}"
-        old = "; those that there are have an older configuration" if older else ""
-        return (
-            f"no Linux kernel {name} is built{old}; `vazao kernel build{series}` builds one without root "
-            "(a few minutes, 2 GB of disk meanwhile, 150 MB of download)"
-        )
-    if "/" in name:
-        return f"{name}: no such file"
-    known = [*SERIES, *(kernel.name for kernel in kernels())]
-    return f"no kernel is called {name!r}{did_you_mean(name, known)}; a path has a slash in it, as in ./linux"
-
-
-def use(name: str) -> Kernel | None:
-    """Make the kernel that `name` means the default of its series; a series' own name forgets what was selected.
-
-    Gives what the series means now. Raises `KernelError` if there is no such kernel or it cannot be used.
-    """
-    if name in SERIES or name in cache.selection():
-        cache.select(name, None)
-        return find(name)
-    kernel = find(name) or (binary.inspect(Path(name)) if Path(name).is_file() else None)
-    if not kernel:
-        raise KernelError(missing(name))
-    if kernel.source == "elsewhere":
-        kernel = replace(kernel, path=kernel.path.resolve())
-    cache.select(kernel.series, kernel.name)
-    return kernel
+__all__ = [
+    "DEFAULT_SERIES", "SERIES", "BuildError", "Kernel", "KernelError", "Outcome", "Progress", "build", "built",
+    "default", "find", "kernels", "missing", "selection", "use",
+]  # fmt: skip

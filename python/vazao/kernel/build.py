@@ -18,7 +18,7 @@ from vazao.kernel.cache import DEFAULT_SERIES, SERIES, SHIPPED_HZ, Kernel
 from vazao.kernel.debian import DownloadError, Package
 from vazao.kernel.errors import BuildError, KernelError
 from vazao.kernel.process import Log, ToolError, discard, plain_environment
-from vazao.kernel.progress import Steps
+from vazao.kernel.progress import Progress
 from vazao.kernel.tree import Tree, read_tree
 
 TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "strip": "binutils"}
@@ -54,11 +54,11 @@ class Outcome:
 def build(
     series: str | None = None,
     *,
+    progress: Progress,
     source: Path | None = None,
     hz: int | None = None,
     jobs: int | None = None,
     force: bool = False,
-    progress: Steps | None = None,
 ) -> Outcome:
     """Build a kernel into the cache, unless it is there.
 
@@ -82,7 +82,7 @@ def build(
         return Outcome(there, built=False)
     check_tools({**TOOLS, **origin.tools})
     try:
-        kernel = _build(origin, name, hz, jobs or os.cpu_count() or 1, progress or Steps())
+        kernel = _build(origin, name, hz, jobs or os.cpu_count() or 1, progress)
     except NotDownloaded:
         if older := None if force else _equivalent(series, hz):
             return Outcome(older, built=False, remark=f"{name} could not be downloaded; what is there is used")
@@ -143,7 +143,7 @@ class NotDownloaded(BuildError):  # noqa: N818
     """The package could not be downloaded."""
 
 
-def _build(origin: Package | Tree, name: str, hz: int | None, jobs: int, progress: Steps) -> Kernel:
+def _build(origin: Package | Tree, name: str, hz: int | None, jobs: int, progress: Progress) -> Kernel:
     with cache.at_work() as workplace, explained(cache.root(), "build there"):
         log = Log(workplace / "log.txt")
         patience: float | None = PATIENCE
@@ -185,7 +185,7 @@ def set_hz(tree: Path, hz: int) -> None:
         file.write_text(text)
 
 
-def _configure(tree: Path, log: Log, progress: Steps) -> str:
+def _configure(tree: Path, log: Log, progress: Progress) -> str:
     """Configure a tree; the configuration that came out."""
     progress.begin("configure")
     fragment = tree.parent / "fragment.config"
@@ -214,7 +214,7 @@ def check_fragment(config: str, *, strict: bool) -> None:
         raise KernelError(f"this source does not have {', '.join(lacking)}, which linux.config asks for")
 
 
-def _compile(tree: Path, log: Log, jobs: int, progress: Steps) -> None:
+def _compile(tree: Path, log: Log, jobs: int, progress: Progress) -> None:
     progress.begin("compile")
     made = 0
 

@@ -1,4 +1,4 @@
-"""Where built kernels lie, and which one a name means."""
+"""Where built kernels lie."""
 
 from __future__ import annotations
 
@@ -126,35 +126,6 @@ def _read(place: Path) -> Kernel | None:
 
 def _numbers(series: str) -> tuple[int, ...]:
     return tuple(int(part) for part in series.split(".") if part.isdigit())
-
-
-def default(series: str) -> str | None:
-    """What a series means: the name or path that was selected, or else the newest unmodified kernel, or the newest."""
-    if selected := selection().get(series):
-        return selected
-    candidates = [kernel for kernel in kernels() if kernel.series == series]
-    best = max(candidates, key=lambda k: (k.unmodified, k.built), default=None)
-    return best.name if best else None
-
-
-def selection() -> dict[str, str]:
-    """What was selected with `vazao kernel use`, by series: the name of a kernel in the cache or a path."""
-    try:
-        chosen = json.loads(_selection_file().read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return {str(series): str(name) for series, name in chosen.items()} if isinstance(chosen, dict) else {}
-
-
-def select(series: str, name: str | None) -> None:
-    """Make a kernel what its series means; None forgets the selection."""
-    chosen = {key: value for key, value in (selection() | {series: name}).items() if value}
-    make_directory(folder())
-    write_atomically(_selection_file(), json.dumps(chosen, indent=1, sort_keys=True).encode())
-
-
-def _selection_file() -> Path:
-    return folder() / "selected.json"
 
 
 def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:

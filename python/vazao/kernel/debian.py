@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from vazao.kernel.process import Log, ToolError, plain_environment
-from vazao.kernel.progress import Steps
+from vazao.kernel.progress import Progress
+from vazao.units import quantity
 
 
 class DownloadError(ToolError):
@@ -42,7 +43,7 @@ class Package:
         """Its version as part of a file's name."""
         return self.version.replace(":", "_")
 
-    def get(self, workplace: Path, log: Log, progress: Steps) -> Path:
+    def get(self, workplace: Path, log: Log, progress: Progress) -> Path:
         """Download it and unpack it below `workplace`; the tree's path."""
         tree, unpacked = workplace / "tree", workplace / "package"
         with tempfile.TemporaryDirectory(prefix="vazao-kernel-") as shelf:
@@ -68,7 +69,7 @@ class Package:
         shutil.rmtree(unpacked)
         return tree
 
-    def _download(self, shelf: Path, log: Log, progress: Steps) -> Path:
+    def _download(self, shelf: Path, log: Log, progress: Progress) -> Path:
         if os.geteuid() == 0:
             # Run by root, the package manager downloads as this user of its own, who must be able to write here.
             with suppress(LookupError, OSError):
@@ -77,7 +78,7 @@ class Package:
         def tick() -> None:
             with suppress(OSError):  # A partial file that is renamed while it is looked at.
                 have = sum(file.stat().st_size for file in shelf.rglob("*.deb*"))
-                progress.at(have / self.size, f"{have / 1e6:.0f} of {self.size / 1e6:.0f} MB")
+                progress.at(have / self.size, f"{quantity(have, 'B')} of {quantity(self.size, 'B')}")
 
         try:
             command = ["apt-get", "download", f"{self.name}={self.version}"]

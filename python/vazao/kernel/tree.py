@@ -15,7 +15,7 @@ from typing import ClassVar
 from vazao.files import explained
 from vazao.kernel.errors import KernelError
 from vazao.kernel.process import Log
-from vazao.kernel.progress import Steps
+from vazao.kernel.progress import Progress
 
 BUILT = re.compile(r"(arch/\w+/)?include/(generated|config)|linux|System\.map|modules\.\w+|.*\.(o|a|so|dbg)")
 """What a build leaves in a tree, beside what it keeps a record of (`.NAME.cmd`)."""
@@ -42,7 +42,7 @@ class Tree:
         """Its directory's name and its digest, as part of a file's name."""
         return f"{re.sub(r'[^A-Za-z0-9._]', '_', self.path.name).strip('.') or 'tree'}-{self.digest[:12]}"
 
-    def get(self, workplace: Path, log: Log, progress: Steps) -> Path:  # noqa: ARG002 (a package needs the log)
+    def get(self, workplace: Path, log: Log, progress: Progress) -> Path:  # noqa: ARG002 (a package needs the log)
         """Copy it below `workplace`, without what was built in it; the copy's path."""
         progress.begin("copy")
         copy = workplace / "tree"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from vazao.figures.units import Unit
+from vazao.units import Unit
 
 Graph = Mapping[str, Any]
 

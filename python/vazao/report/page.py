@@ -14,16 +14,12 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from vazao.errors import ScenarioError
-from vazao.figures import Drawing, drawing
-from vazao.figures.chart import Face
-from vazao.figures.theme import PAGE
-from vazao.findings import Result, reasons, told_not_run
-from vazao.loading import load
-from vazao.store import Store
-from vazao.study import Factor, Figure, Part, Size, Study, Summary, built_in_studies
-from vazao.terminal import cell, heading
-
-from . import network
+from vazao.figures import PAGE, Drawing, Face, drawing
+from vazao.report import network
+from vazao.results import Store
+from vazao.scenario import load
+from vazao.study import Factor, Figure, Part, Ruling, Size, Study, Summary, built_in_studies, reasons, told_not_run
+from vazao.units import cell, heading
 
 CSS = {"reproduced": "reproduced", "differs": "differs", "not testable here": "open"}
 """Verdict to CSS class, in the order in which they are counted."""
@@ -49,16 +45,16 @@ class Claim:
     id: str
     claim: str
     reported: str
-    results: list[Result]
+    results: list[Ruling]
     anchor: bool = True
 
     @property
-    def whole(self) -> Result | None:
+    def whole(self) -> Ruling | None:
         """The verdict of a claim that is not decided level by level."""
         return next((result for result in self.results if result.level is None), None)
 
     @property
-    def by_level(self) -> Mapping[str, Result | None]:
+    def by_level(self) -> Mapping[str, Ruling | None]:
         """The verdict at each level."""
         return {result.level: result for result in self.results if result.level is not None}
 
@@ -76,7 +72,7 @@ class Claim:
         return decided.pop() if len(decided) == 1 else "mixed"
 
 
-def context(study: Study, store: Store, findings: Sequence[Result]) -> dict[str, Any]:
+def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str, Any]:
     """Everything the template names, but for the page's style and scripts."""
     ledger = claims(findings)
     levels = list(dict.fromkeys(result.level for result in findings if result.level is not None))
@@ -115,7 +111,7 @@ def _contents(tables: bool, ledger: bool, sections: bool) -> list[tuple[str, str
 # Claims and verdicts
 
 
-def claims(findings: Iterable[Result]) -> dict[str, Claim]:
+def claims(findings: Iterable[Ruling]) -> dict[str, Claim]:
     """The findings by id, each claim once with all its verdicts."""
     gathered: dict[str, Claim] = {}
     for result in findings:
@@ -124,7 +120,7 @@ def claims(findings: Iterable[Result]) -> dict[str, Claim]:
     return gathered
 
 
-def tally(findings: Sequence[Result], levels: Sequence[str]) -> list[dict[str, Any]]:
+def tally(findings: Sequence[Ruling], levels: Sequence[str]) -> list[dict[str, Any]]:
     """How many claims have each verdict, at each level and for claims decided as a whole."""
     whole = [result for result in findings if result.level is None]
     groups = [(level, [r for r in findings if r.level == level]) for level in levels]

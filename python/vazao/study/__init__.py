@@ -1,34 +1,15 @@
-"""Studies: a published evaluation as one file that can be run again."""
+"""Studies: a published evaluation as one file, the runs that it plans, and the verdicts on its claims."""
 
+from vazao.study import catalogue, findings
 from vazao.study.design import combinations
-from vazao.study.guests import kernels, lacking
-from vazao.study.load import built_in_scenarios, built_in_studies, find, is_built_in, is_study, load_study, parse_study
+from vazao.study.findings import Asked, Ruling, reasons, told_not_run
+from vazao.study.load import built_in_studies, find, is_built_in, is_study, parse_as, parse_study
 from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary, View
 from vazao.study.plan import Plan, PlannedRun, design_columns, plan
+from vazao.study.source import Source, read_text
 
 __all__ = [
-    "Factor",
-    "Figure",
-    "Finding",
-    "Label",
-    "Level",
-    "Part",
-    "Plan",
-    "PlannedRun",
-    "Size",
-    "Study",
-    "Summary",
-    "View",
-    "built_in_scenarios",
-    "built_in_studies",
-    "combinations",
-    "design_columns",
-    "find",
-    "is_built_in",
-    "is_study",
-    "kernels",
-    "lacking",
-    "load_study",
-    "parse_study",
-    "plan",
-]
+    "Asked", "Factor", "Figure", "Finding", "Label", "Level", "Part", "Plan", "PlannedRun", "Ruling", "Size",
+    "Source", "Study", "Summary", "View", "built_in_studies", "catalogue", "combinations", "design_columns", "find",
+    "findings", "is_built_in", "is_study", "parse_as", "parse_study", "plan", "read_text", "reasons", "told_not_run",
+]  # fmt: skip

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from vazao.errors import StudyError, did_you_mean
+from vazao.scenario import built_in, built_in_scenarios
 from vazao.study.model import Study
-from vazao.study.source import Key, Source, read_text
+from vazao.study.source import Key, Source
+
+S = TypeVar("S", bound=Study)
 
 MOST_ERRORS = 8
 """How many problems of one file are listed before the rest is only counted."""
@@ -26,17 +28,7 @@ _WHOLE = ("scenario", "view", "table", "figure", "finding")
 
 def built_in_studies() -> dict[str, Path]:
     """The studies that come with Vazão, by name."""
-    return _built_in("studies")
-
-
-def built_in_scenarios() -> dict[str, Path]:
-    """The scenarios that come with Vazão, by name."""
-    return _built_in("scenarios")
-
-
-def _built_in(folder: str) -> dict[str, Path]:
-    files = Path(str(resources.files("vazao"))) / folder
-    return {path.stem: path for path in sorted(files.glob("*.toml"))}
+    return built_in("studies")
 
 
 def find(name: str) -> Path:
@@ -60,18 +52,17 @@ def is_study(text: str) -> bool:
     return re.search(r"^[ \t]*\[[ \t]*study[ \t]*\]", text, re.MULTILINE) is not None
 
 
-def load_study(name: str | Path) -> Study:
-    """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`."""
-    path = find(str(name))
-    return parse_study(read_text(path), str(path))
-
-
 def parse_study(text: str, file: str) -> Study:
     """Validate the text of a study file; `file` is what error messages call it. Raises `StudyError`."""
+    return parse_as(Study, text, file)
+
+
+def parse_as(kind: type[S], text: str, file: str) -> S:
+    """Validate the text of a study file as `Study` or a class that can do more. Raises `StudyError`."""
     source = Source(file, text)
     fields, single = _fields(source)
     try:
-        study = Study.model_validate(fields)
+        study = kind.model_validate(fields)
     except ValidationError as error:
         raise _translate(error, source, single) from None
     study._file = source

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from vazao import quantity
+from vazao import _core, units
 from vazao.errors import StudyError, did_you_mean
 from vazao.study.source import Source
 
@@ -26,22 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from vazao.campaign import Campaign
-
 Size = Literal["quick", "full"]
 Label = str | int | float
 
-RESERVED = {"run_id", "part", "replication", "seed", "jain", "utilisation"} | {
-    "sim_s",
-    "events",
-    "packet_hops",
-    "wall_s",
-    "failure",
-    "kernel",
-    "kernel_config",
-    "kernel_sha256",
-    "kernel_hz",
-    "reason",
+RESERVED = {column["name"] for column in json.loads(_core.tables())["runs"]} | {
+    *("part", "replication", "wall_s", "failure", "reason"),
 }
 """Columns that every row of `runs` has besides its factors."""
 
@@ -114,7 +103,7 @@ class Level(BaseModel):
     @property
     def number(self) -> tuple[str, float] | None:
         """The unit's suffix and the number when the label is a quantity: `("bps", 1e7)`."""
-        return quantity.parse(self.label) if isinstance(self.label, str) else None
+        return units.parse(self.label) if isinstance(self.label, str) else None
 
 
 class Factor(Table):
@@ -316,7 +305,7 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 class Study(Table):
-    """A published evaluation, ready to be run again: template, designs, figures and findings.
+    """A published evaluation as its file describes it: template, designs, figures and findings.
 
     Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `seed`), the
     `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`, `findings`.
@@ -398,7 +387,7 @@ class Study(Table):
         """Where files that its scenarios name are to be had if there are none beside the study."""
         return self._inputs
 
-    def with_inputs(self, inputs: Mapping[str, Path]) -> Study:
+    def with_inputs(self, inputs: Mapping[str, Path]) -> Self:
         """The study with files, by the names that its scenarios call them, in place of those that are not there."""
         study = self.model_copy()
         study._inputs = dict(inputs)
@@ -421,7 +410,7 @@ class Study(Table):
         every = (f.labels for part in self.parts for f in part.factors if f.name == factor)
         return list(dict.fromkeys(label for labels in every for label in labels))
 
-    def changed(self, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None) -> Study:
+    def changed(self, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None) -> Self:
         """The study with scenario keys set to other values, or with another seed.
 
         Raises `StudyError` for a key that a part or a factor of the study sets itself.
@@ -447,12 +436,3 @@ class Study(Table):
                 if any(meets(other) for level in factor.levels for other, _ in level.overrides):
                     return f"factor {factor.name!r}"
         return ""
-
-    def run(self, *, size: Size = "quick", jobs: int | None = None, out: str | Path | None = None) -> Campaign:
-        """Run what is missing of the study (all cores unless `jobs` says otherwise) and evaluate its findings.
-
-        Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again.
-        """
-        from vazao.campaign import run
-
-        return run(self, size=size, jobs=jobs, out=out)

@@ -11,10 +11,8 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
-from vazao.inputs import Input, inputs_of
-from vazao.loading import load
+from vazao.scenario import Input, inputs_of, kernels_of, lacking, load
 from vazao.study.design import Combination, combinations
-from vazao.study.guests import kernels, lacking
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
 PLANNED_BYTES = 20_000
@@ -79,7 +77,7 @@ class Plan:
     @cached_property
     def kernels(self) -> dict[str, str | None]:
         """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
-        return {name: digest for scenario in self.scenarios for name, digest in kernels(scenario).items()}
+        return {name: digest for scenario in self.scenarios for name, digest in kernels_of(scenario).items()}
 
     @cached_property
     def inputs(self) -> dict[str, Input]:

@@ -18,7 +18,7 @@ use page::Page;
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Histogram, Rate, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use video::Player;
 
 /// One end of one connection of a visit.
@@ -220,7 +220,7 @@ impl Visit {
     // ---- the client --------------------------------------------------------------------------------------------
 
     /// The client does what can be done at `now` on a connection. Says when it wants to be driven again.
-    pub fn drive_client(&mut self, now: Time, number: usize, stream: &mut impl Stream) -> Time {
+    pub fn drive_client(&mut self, now: Time, number: usize, stream: &mut impl ByteStream) -> Time {
         self.receive(now, number, stream);
         let stands = stream.is_connected();
         self.connections[number].stands = stands;
@@ -233,7 +233,7 @@ impl Visit {
     }
 
     /// Closes once all has come; until then the other connections hear what there is to do. Says when to look again.
-    fn go_on(&mut self, now: Time, number: usize, stream: &mut (impl Stream + ?Sized)) -> Time {
+    fn go_on(&mut self, now: Time, number: usize, stream: &mut (impl ByteStream + ?Sized)) -> Time {
         if self.is_complete() {
             self.end();
         }
@@ -286,7 +286,7 @@ impl Visit {
     }
 
     /// Reads what has come, and credits it to the responses that it belongs to.
-    fn receive(&mut self, now: Time, number: usize, stream: &mut impl Stream) {
+    fn receive(&mut self, now: Time, number: usize, stream: &mut impl ByteStream) {
         let connection = &mut self.connections[number];
         let Some(range) = stream.read() else { return };
         self.disordered |= range.start != connection.read || range.end > connection.offered;
@@ -321,7 +321,7 @@ impl Visit {
     // ---- the server --------------------------------------------------------------------------------------------
 
     /// The server does what can be done on a connection. Says whether it would write more if what it has written left.
-    pub fn drive_server(&mut self, number: usize, stream: &mut impl Stream) -> bool {
+    pub fn drive_server(&mut self, number: usize, stream: &mut impl ByteStream) -> bool {
         let connection = &mut self.connections[number];
         if let Some(range) = stream.read() {
             self.disordered |= range.start != connection.heard || range.end > connection.asked;

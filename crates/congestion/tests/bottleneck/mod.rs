@@ -206,3 +206,13 @@ impl Flow {
         (self.acked - before) as f64 * self.path.base_rtt / (self.now - start)
     }
 }
+
+/// A flow in congestion avoidance from the start, with a window of `w` segments.
+pub fn avoiding(name: &str, changed: &[(&str, Raw)], w: f64, path: Path) -> Flow {
+    Flow::new(control(name, changed, setup(w, Some(w))), path)
+}
+
+/// Fails unless `got` is within a part `tolerance` of `want`.
+pub fn assert_close(got: f64, want: f64, tolerance: f64, what: &str) {
+    assert!((got - want).abs() <= tolerance * want.abs(), "{what}: {got}, not {want} within {tolerance}");
+}

@@ -1,8 +1,9 @@
-//! What the kernel's protocols have counted over the whole run: /proc/net/netstat, /proc/net/snmp and SCTP's own.
+//! Counters of the kernel's protocols over the whole run: /proc/net/netstat, /proc/net/snmp and SCTP's own.
 
 use std::fs;
+use vazao_guest_protocol::Report;
 
-/// The counters that explain a run, by group; one that stayed zero is not reported.
+/// The counters that explain a run, by group. Those that are zero are not reported.
 const SELECTED: &[(&str, &[&str])] = &[
     ("Ip", &["InReceives", "OutRequests", "InDiscards", "OutDiscards", "OutNoRoutes", "ReasmFails"]),
     (
@@ -64,7 +65,7 @@ const SELECTED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Reports the selected counters, `counter TcpExt.TCPTimeouts 3`.
+/// Reports the selected counters.
 pub fn report() {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default(); // a kernel without SCTP has no such file
     let mut found = pairs(&read("/proc/net/snmp"));
@@ -72,14 +73,14 @@ pub fn report() {
     found.extend(columns("Sctp", &read("/proc/net/sctp/snmp")));
     for (group, name, value) in found {
         if value != 0 && SELECTED.iter().any(|(known, names)| *known == group && names.contains(&name.as_str())) {
-            crate::report!("counter {group}.{name} {value}");
+            crate::report::report(&Report::Counter { group, name, value });
         }
     }
 }
 
 type Counter = (String, String, i64);
 
-/// Pairs of lines: `Group: names`, `Group: values`.
+/// Reads pairs of lines: `Group: names`, `Group: values`.
 fn pairs(text: &str) -> Vec<Counter> {
     let lines: Vec<&str> = text.lines().collect();
     let mut counters = Vec::new();
@@ -93,7 +94,7 @@ fn pairs(text: &str) -> Vec<Counter> {
     counters
 }
 
-/// Lines of a name and a value.
+/// Reads lines of a name and a value.
 fn columns(group: &str, text: &str) -> Vec<Counter> {
     let line = |line: &str| {
         let (name, value) = line.split_once(char::is_whitespace)?;

@@ -1,61 +1,97 @@
-//! Flows over UDP: datagrams at a constant rate, each with its place in the stream.
+//! Flows over UDP: datagrams at a constant rate, each of which says where in the flow it belongs.
 //!
 //! A flow of n bytes is cut into payloads. Each begins with the offset of its first byte in the flow (8 bytes, big
-//! endian) and goes on with the content from that offset, so that a receiver can place and check it alone. At the end
-//! come three datagrams that say so: offset 2^64 - 1, the flow's bytes, its datagrams.
+//! endian) and goes on with the content from that offset, so that a receiver can place and check it alone. Three datagrams
+//! mark the end: offset 2^64 - 1, the flow's bytes, its datagrams.
 
 use crate::content;
 use crate::failure::Failure;
-use crate::plan::{Act, Flow};
 use crate::report;
 use crate::socket::Socket;
 use crate::timer::{sleep_for, sleep_until};
 use std::collections::BTreeMap;
+use vazao_guest_protocol::{Act, Event};
 
-/// The place of what is behind the last byte.
+/// The offset in a datagram that marks the end.
 const END: u64 = u64::MAX;
-/// How often the end is said, and how far apart in ns.
+/// How many of them there are, and how far apart in ns.
 const ENDS: u32 = 3;
 const BETWEEN_ENDS: u64 = 10_000_000;
-/// How long a receiver that has got something waits for more at least, in s, and for how many datagrams' time.
+/// A receiver that has got something waits for more, in s: at least so long, and at least for so many datagrams' time.
 const SILENCE: u64 = 5;
 const PATIENCE: u64 = 20;
 const SECOND: u128 = 1_000_000_000;
 
-/// Runs a flow's end.
-pub fn run(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
-    match flow.act {
-        Act::Send => send(flow, socket),
-        Act::Receive => receive(flow, socket),
-    }
+/// A flow's datagrams.
+pub struct Datagrams {
+    /// The flow's number.
+    pub flow: u32,
+    /// Bytes of payload in a full one.
+    pub payload: u64,
+    /// Bytes of payload in a second.
+    pub rate: u64,
 }
 
-fn send(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
-    let (payload, rate) = (flow.payload.unwrap_or(8), flow.rate.unwrap_or(1));
-    let (start, size) = (flow.start.unwrap_or(0), flow.size.unwrap_or(END));
-    let mut buffer = vec![0; payload];
-    let (mut sent, mut datagrams) = (0_u64, 0_u64);
-    sleep_until(start);
-    report!("up {}", flow.number);
-    while sent < size {
-        let after = (u128::from(sent) * SECOND / u128::from(rate)) as u64;
-        if flow.duration.is_some_and(|duration| after >= duration) {
-            break;
+impl Datagrams {
+    /// Runs an end of the flow, which starts at virtual time `start`.
+    pub fn run(&self, act: &Act, start: u64, socket: &Socket) -> Result<(), Failure> {
+        match *act {
+            Act::Send { size, duration, .. } => self.send(size.unwrap_or(END), duration, start, socket),
+            Act::Receive { size, .. } => self.receive(size, socket),
         }
-        sleep_until(start.saturating_add(after));
-        // The last one may be short, but never too short for its place.
-        let length = payload.min(usize::try_from(size - sent).unwrap_or(payload)).max(8);
-        deliver(socket, place(&mut buffer[..length], sent))?;
-        (sent, datagrams) = (sent + length as u64, datagrams + 1);
     }
-    report!("sent {} {sent}", flow.number);
-    for nth in 0..ENDS {
-        if nth > 0 {
-            sleep_for(BETWEEN_ENDS);
+
+    fn send(&self, size: u64, duration: Option<u64>, start: u64, socket: &Socket) -> Result<(), Failure> {
+        let Datagrams { flow, payload, rate } = *self;
+        let payload = payload.max(8) as usize;
+        let mut buffer = vec![0; payload];
+        let (mut sent, mut datagrams) = (0_u64, 0_u64);
+        sleep_until(start);
+        report::event(flow, Event::Up);
+        while sent < size {
+            let after = (u128::from(sent) * SECOND / u128::from(rate.max(1))) as u64;
+            if duration.is_some_and(|duration| after >= duration) {
+                break;
+            }
+            sleep_until(start.saturating_add(after));
+            // The last one may be short, but never too short for its offset.
+            let length = payload.min(usize::try_from(size - sent).unwrap_or(payload)).max(8);
+            deliver(socket, place(&mut buffer[..length], sent))?;
+            (sent, datagrams) = (sent + length as u64, datagrams + 1);
         }
-        deliver(socket, &[END, sent, datagrams].map(u64::to_be_bytes).concat())?;
+        report::event(flow, Event::Sent { bytes: sent });
+        for nth in 0..ENDS {
+            if nth > 0 {
+                sleep_for(BETWEEN_ENDS);
+            }
+            deliver(socket, &[END, sent, datagrams].map(u64::to_be_bytes).concat())?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn receive(&self, size: Option<u64>, socket: &Socket) -> Result<(), Failure> {
+        let flow = self.flow;
+        report::event(flow, Event::Up);
+        let mut tally = Tally::default();
+        let mut buffer = vec![0; 65536];
+        let mut ended = false;
+        while !ended {
+            let length = match socket.receive(&mut buffer) {
+                Err(failure) if failure.code() == "EAGAIN" => break,
+                Err(failure) if failure.code() == "ECONNREFUSED" => continue,
+                received => received?,
+            };
+            if tally.bytes == 0 {
+                report::event(flow, Event::First);
+                let silence = SILENCE.max(PATIENCE * (self.payload / self.rate.max(1))) as i64;
+                let silence = [silence, 0].map(i64::to_ne_bytes).concat();
+                socket.set(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &silence)?;
+            }
+            ended = tally.take(&buffer[..length]) || size.is_some_and(|size| tally.bytes >= size);
+        }
+        report::event(flow, Event::Last { bytes: tally.bytes, intact: tally.intact, ended });
+        Ok(())
+    }
 }
 
 /// Makes `datagram` the piece of the flow that begins at `offset`.
@@ -66,7 +102,7 @@ fn place(datagram: &mut [u8], offset: u64) -> &[u8] {
     datagram
 }
 
-/// Sends a datagram. That an earlier one found nobody is no reason not to.
+/// Sends a datagram, even if an earlier one was refused.
 fn deliver(socket: &Socket, datagram: &[u8]) -> Result<(), Failure> {
     loop {
         match socket.send(datagram) {
@@ -76,60 +112,23 @@ fn deliver(socket: &Socket, datagram: &[u8]) -> Result<(), Failure> {
     }
 }
 
-fn receive(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
-    report!("up {}", flow.number);
-    let mut tally = Tally::default();
-    let mut buffer = vec![0; 65536];
-    let apart = flow.payload.unwrap_or(0) as u64 / flow.rate.unwrap_or(u64::MAX).max(1);
-    let silence = SILENCE.max(PATIENCE * apart) as i64;
-    let mut ended = false;
-    loop {
-        let length = match socket.receive(&mut buffer) {
-            Err(failure) if failure.code() == "EAGAIN" => break,
-            Err(failure) if failure.code() == "ECONNREFUSED" => continue,
-            got => got?,
-        };
-        if tally.datagrams == 0 {
-            report!("first {}", flow.number);
-            let silence = [silence, 0].map(i64::to_ne_bytes).concat();
-            socket.set(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &silence)?;
-        }
-        if tally.take(&buffer[..length]) || flow.size.is_some_and(|size| tally.bytes >= size) {
-            ended = true;
-            break;
-        }
-    }
-    report!("last {} {} {} {}", flow.number, tally.bytes, u8::from(tally.intact), u8::from(ended));
-    report!("datagrams {} {} {} {} {}", flow.number, tally.datagrams, tally.lost(), tally.duplicated, tally.reordered);
-    Ok(())
-}
-
-/// What has come of a flow.
+/// What has arrived of a flow.
 struct Tally {
-    /// Where it has no gaps: begin and end of each such range.
+    /// Its ranges of bytes without gaps: begin and end of each.
     ranges: BTreeMap<u64, u64>,
-    /// Bytes and datagrams, each counted once.
+    /// Bytes, each counted once.
     bytes: u64,
-    datagrams: u64,
     intact: bool,
-    duplicated: u64,
-    /// Datagrams behind which a later one had come before (RFC 4737, section 3.3).
-    reordered: u64,
-    /// The longest payload.
-    payload: u64,
-    /// Datagrams of the whole flow, when its end has come.
-    sent: Option<u64>,
 }
 
 impl Default for Tally {
     fn default() -> Tally {
-        let (bytes, datagrams, duplicated, reordered, payload) = (0, 0, 0, 0, 0);
-        Tally { ranges: BTreeMap::new(), bytes, datagrams, intact: true, duplicated, reordered, payload, sent: None }
+        Tally { ranges: BTreeMap::new(), bytes: 0, intact: true }
     }
 }
 
 impl Tally {
-    /// Counts a datagram; whether it is the end.
+    /// Counts a datagram. Returns whether it marks the end.
     fn take(&mut self, datagram: &[u8]) -> bool {
         let Some((head, body)) = datagram.split_first_chunk() else {
             self.intact = false;
@@ -137,24 +136,17 @@ impl Tally {
         };
         let offset = u64::from_be_bytes(*head);
         if offset == END {
-            self.sent = body.get(8..16).and_then(|count| count.try_into().ok()).map(u64::from_be_bytes);
             return true;
         }
         let length = datagram.len() as u64;
         self.intact &= content::verify(offset, body);
-        let highest = self.ranges.last_key_value().map_or(0, |(_, end)| *end);
-        if !self.add(offset, offset.saturating_add(length)) {
-            self.duplicated += 1;
-            return false;
+        if self.add(offset, offset.saturating_add(length)) {
+            self.bytes += length;
         }
-        self.reordered += u64::from(offset < highest);
-        self.bytes += length;
-        self.datagrams += 1;
-        self.payload = self.payload.max(length);
         false
     }
 
-    /// Adds a range, joined with its neighbours; false if its begin was there already.
+    /// Adds a range, joined with its neighbours. Returns false if its begin was there already.
     fn add(&mut self, begin: u64, mut end: u64) -> bool {
         let before = self.ranges.range(..=begin).next_back().map(|(begin, end)| (*begin, *end));
         if before.is_some_and(|(_, end)| begin < end) {
@@ -167,46 +159,23 @@ impl Tally {
         self.ranges.insert(begin, end);
         true
     }
-
-    /// How many datagrams have not come: of all, or, where the end did not come either, of those before the last.
-    fn lost(&self) -> u64 {
-        let highest = self.ranges.last_key_value().map_or(0, |(_, end)| *end);
-        let sent = self.sent.unwrap_or_else(|| highest.div_ceil(self.payload.max(1)));
-        sent.saturating_sub(self.datagrams)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What of five datagrams of 100 bytes arrives in the order `arrivals`, and whether the end does.
-    fn tally(arrivals: &[u64], end: bool) -> Tally {
-        let mut tally = Tally::default();
-        for number in arrivals {
-            assert!(!tally.take(place(&mut [0; 100], number * 100)));
-        }
-        if end {
-            assert!(tally.take(&[END, 500, 5].map(u64::to_be_bytes).concat()));
-        }
-        tally
-    }
-
     #[test]
-    fn losses_duplicates_and_reordering_are_told_apart() {
-        // Arrivals, whether the end comes; datagrams, lost, duplicated, reordered.
-        let cases: [(&[u64], bool, [u64; 4]); 6] = [
-            (&[0, 1, 2, 3, 4], true, [5, 0, 0, 0]),
-            (&[0, 2, 3], true, [3, 2, 0, 0]),
-            (&[0, 2, 3], false, [3, 1, 0, 0]),
-            (&[0, 2, 1, 1, 4, 3], true, [5, 0, 1, 1 + 1]),
-            (&[4, 3, 2, 1, 0, 0], true, [5, 0, 1, 4]),
-            (&[], true, [0, 5, 0, 0]),
-        ];
-        for (arrivals, end, expected) in cases {
-            let tally = tally(arrivals, end);
-            assert_eq!([tally.datagrams, tally.lost(), tally.duplicated, tally.reordered], expected, "{arrivals:?}");
-            assert_eq!((tally.bytes, tally.intact), (100 * expected[0], true));
+    fn each_datagram_is_counted_once() {
+        let cases: [(&[u64], u64); 5] =
+            [(&[0, 1, 2, 3, 4], 5), (&[0, 2, 3], 3), (&[0, 2, 1, 1, 4, 3], 5), (&[4, 3, 2, 1, 0, 0], 5), (&[], 0)];
+        for (arrivals, different) in cases {
+            let mut tally = Tally::default();
+            for number in arrivals {
+                assert!(!tally.take(place(&mut [0; 100], number * 100)));
+            }
+            assert!(tally.take(&[END, 500, 5].map(u64::to_be_bytes).concat()));
+            assert_eq!((tally.bytes, tally.intact), (100 * different, true), "{arrivals:?}");
         }
     }
 

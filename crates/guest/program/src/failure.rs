@@ -1,23 +1,23 @@
-//! What failed: the system's error and the call.
+//! Failures of system calls.
 
 use std::{fmt, io};
 
 /// A call that failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// What the system says.
+    /// The system's error.
     pub error: io::Error,
-    /// The call.
+    /// The name of the call.
     pub call: &'static str,
 }
 
 impl Failure {
-    /// `call` failed just now: the error is the thread's `errno`.
+    /// Makes the failure of a `call` that has just returned: the error is the thread's `errno`.
     pub fn last(call: &'static str) -> Failure {
         Failure { error: io::Error::last_os_error(), call }
     }
 
-    /// The error's symbol, e.g. `ECONNREFUSED`.
+    /// Returns the error's symbol, for example `ECONNREFUSED`.
     pub fn code(&self) -> String {
         let number = self.error.raw_os_error().unwrap_or(0);
         let known = NAMES.iter().find(|(code, _)| *code == number);
@@ -26,19 +26,19 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// The error in words, e.g. `No such file or directory`.
+    /// Writes the error in words, for example `No such file or directory`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&words(&self.error))
     }
 }
 
-/// An error in words alone, without its number.
+/// Returns an error in words, without its number.
 pub fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// The result of a system call that answers -1 when it fails.
+/// Turns the result of a system call that returns -1 when it fails into a [`Result`].
 pub fn check<T: PartialOrd + Default>(call: &'static str, result: T) -> Result<T, Failure> {
     if result < T::default() { Err(Failure::last(call)) } else { Ok(result) }
 }
@@ -47,7 +47,7 @@ macro_rules! names {
     ($($name:ident)*) => { &[$((libc::$name, stringify!($name))),*] };
 }
 
-/// The errors that sockets, files and programs are known to answer with.
+/// The errors of sockets, files and programs that have a symbol here.
 const NAMES: &[(i32, &str)] = names! {
     EPERM ENOENT EINTR EIO ENXIO E2BIG ENOEXEC EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV ENOTDIR EISDIR
     EINVAL EMFILE ENOTTY EFBIG ENOSPC EROFS EPIPE EDOM ERANGE ENOSYS EPROTO EMSGSIZE EPROTOTYPE ENOPROTOOPT

@@ -1,133 +1,149 @@
-//! A flow's end: its socket is made ready with all others before anything runs; then it has a thread of its own.
+//! One end of a flow. All sockets are made ready before anything runs; then each end has a thread of its own.
 
+use crate::datagram::Datagrams;
 use crate::failure::Failure;
-use crate::info::Samples;
-use crate::plan::{Flow, Role, Transport};
 use crate::report;
+use crate::samples::Samples;
 use crate::socket::{Socket, sockaddr};
-use crate::{command, datagram, stream};
+use crate::{command, stream};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use vazao_guest_protocol::{End, Event, Flow, Role, Sctp, Task, Transfer, Transport};
 
-/// Not in libc: linux/sctp.h.
+// linux/sctp.h, not in libc.
 pub const SOL_SCTP: i32 = 132;
 pub const SCTP_NODELAY: i32 = 3;
-const SCTP_MAXSEG: i32 = 13;
 const SCTP_FRAGMENT_INTERLEAVE: i32 = 18;
 const SCTP_BINDX_ADD: i32 = 100;
 const SCTP_INTERLEAVING_SUPPORTED: i32 = 125;
 
-/// A flow with its socket; a command has none.
+/// A flow's end that is ready to run.
 pub struct Ready {
-    flow: Flow,
-    socket: Option<Socket>,
+    number: u32,
+    role: Role,
+    start: u64,
+    task: Prepared,
+}
+
+/// A task with what it needs.
+enum Prepared {
+    Program(String),
+    Transfer(Transfer, Socket),
 }
 
 impl Ready {
-    /// Makes the flow's socket, with its options and its local address. A server's listens.
+    /// Makes the socket of a transfer, with its options and its local address; a server's listens. For a program, makes the
+    /// root of programs.
     ///
     /// # Errors
     /// What of the flow cannot be had, and why.
     pub fn new(flow: Flow) -> Result<Ready, String> {
-        let wrong = |what: String, failure: Failure| format!("flow {} {what}: {failure}", flow.number);
-        let (kind, protocol) = match flow.transport {
-            Transport::Tcp => (libc::SOCK_STREAM, libc::IPPROTO_TCP),
-            Transport::Mptcp => (libc::SOCK_STREAM, libc::IPPROTO_MPTCP),
-            Transport::Sctp => (libc::SOCK_STREAM, libc::IPPROTO_SCTP),
-            Transport::Udp => (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
-            Transport::Command => {
+        let Flow { number, role, start, task } = flow;
+        let wrong = |what: String, failure: Failure| format!("flow {number} {what}: {failure}");
+        let task = match task {
+            Task::Program(command) => {
                 command::root().map_err(|failure| wrong("the host's root".to_owned(), failure))?;
-                return Ok(Ready { flow, socket: None });
+                Prepared::Program(command)
+            }
+            Task::Transfer(transfer) => {
+                let (kind, protocol) = match transfer.transport {
+                    Transport::Tcp { .. } => (libc::SOCK_STREAM, libc::IPPROTO_TCP),
+                    Transport::Mptcp { .. } => (libc::SOCK_STREAM, libc::IPPROTO_MPTCP),
+                    Transport::Sctp(_) => (libc::SOCK_STREAM, libc::IPPROTO_SCTP),
+                    Transport::Udp { .. } => (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
+                };
+                let socket = Socket::new(kind, protocol).map_err(|failure| wrong("its transport".into(), failure))?;
+                for SocketOption { words, level, option, value } in options(&transfer.transport) {
+                    socket.set(level, option, &value).map_err(|failure| wrong(words, failure))?;
+                }
+                let attached = attach(&transfer, role, &socket);
+                attached.map_err(|failure| wrong(format!("local={}", transfer.local), failure))?;
+                Prepared::Transfer(transfer, socket)
             }
         };
-        let socket = Socket::new(kind, protocol).map_err(|failure| wrong("its transport".to_owned(), failure))?;
-        for choice in choices(&flow) {
-            let set = socket.set(choice.level, choice.option, &choice.value);
-            set.map_err(|failure| wrong(choice.words, failure))?;
-        }
-        attach(&flow, &socket).map_err(|failure| wrong(format!("local={}", flow.local), failure))?;
-        Ok(Ready { flow, socket: Some(socket) })
+        Ok(Ready { number, role, start, task })
     }
 
-    /// Runs the flow to its end, and reports how that was.
+    /// Runs the end to its end and reports how that was.
     pub fn run(self, samples: &Samples) {
-        let Ready { flow, socket } = self;
-        let outcome = match (flow.transport, socket) {
-            (Transport::Udp, Some(socket)) => datagram::run(&flow, &socket).map(|()| "ok".to_owned()),
-            (_, Some(socket)) => stream::run(&flow, socket, samples).map(|()| "ok".to_owned()),
-            (_, None) => command::run(&flow),
+        let Ready { number: flow, role, start, task } = self;
+        let outcome = match task {
+            Prepared::Program(command) => command::run(flow, &command, start),
+            Prepared::Transfer(transfer, socket) => {
+                let Transfer { transport, act, .. } = &transfer;
+                let done = match *transport {
+                    Transport::Udp { payload, rate } => Datagrams { flow, payload, rate }.run(act, start, &socket),
+                    _ => stream::run(flow, &transfer, role, start, socket, samples),
+                };
+                done.map(|()| End::Closed)
+            }
         };
-        match outcome {
-            Ok(end) => report!("over {} {end}", flow.number),
-            Err(failure) => report!("over {} {} {}", flow.number, failure.code(), failure.call),
-        }
+        let failed = |failure: Failure| End::Failed { error: failure.code(), call: failure.call.to_owned() };
+        report::event(flow, Event::Over(outcome.unwrap_or_else(failed)));
     }
 }
 
-/// A socket option: what the plan calls it, and the kernel.
-struct Choice {
+/// An option of a socket, and the words for it in messages.
+struct SocketOption {
     words: String,
     level: i32,
     option: i32,
     value: Vec<u8>,
 }
 
-/// The options that the flow asks for.
-fn choices(flow: &Flow) -> Vec<Choice> {
-    let (level, nodelay, mss) = match flow.transport {
-        Transport::Sctp => (SOL_SCTP, SCTP_NODELAY, SCTP_MAXSEG),
-        _ => (libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::TCP_MAXSEG),
-    };
-    let number = |name: &str, asked: Option<i32>, level, option| {
-        let choice = |value: i32| Choice {
-            words: format!("{name}={value}"),
-            level,
-            option,
-            value: value.to_ne_bytes().to_vec(),
-        };
-        asked.map(choice)
-    };
-    let congestion = |name: &String| Choice {
-        words: format!("cc={name}"),
-        level: libc::IPPROTO_TCP,
-        option: libc::TCP_CONGESTION,
-        value: name.clone().into_bytes(),
-    };
-    // Messages may only interleave where the socket lets their parts do (RFC 8260 section 4.3.1). The option's value is a
-    // struct sctp_assoc_value: association, value.
-    let interleaving = |option: i32, value: &[i32]| Choice {
-        words: "interleaving=1".to_owned(),
-        level,
-        option,
-        value: value.iter().flat_map(|word| word.to_ne_bytes()).collect(),
-    };
-    let asked = [
-        flow.interleaving.then(|| interleaving(SCTP_FRAGMENT_INTERLEAVE, &[2])),
-        flow.interleaving.then(|| interleaving(SCTP_INTERLEAVING_SUPPORTED, &[0, 1])),
-        number("reuse", Some(1), libc::SOL_SOCKET, libc::SO_REUSEADDR),
-        flow.cc.as_ref().map(congestion),
-        // What the plan asks for, whatever net.core.wmem_max and rmem_max are.
-        number("sndbuf", flow.sndbuf, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE),
-        number("rcvbuf", flow.rcvbuf, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE),
-        number("mss", flow.mss, level, mss),
-        number("nodelay", flow.nodelay.then_some(1), level, nodelay),
-    ];
-    asked.into_iter().flatten().collect()
+impl SocketOption {
+    fn new(words: String, level: i32, option: i32, value: &[i32]) -> SocketOption {
+        SocketOption { words, level, option, value: value.iter().flat_map(|word| word.to_ne_bytes()).collect() }
+    }
+
+    /// Sets the size of a buffer, whatever net.core.wmem_max and rmem_max are.
+    fn buffer(name: &str, bytes: i32, option: i32) -> SocketOption {
+        SocketOption::new(format!("{name}={bytes}"), libc::SOL_SOCKET, option, &[bytes])
+    }
+
+    fn congestion(control: &str) -> SocketOption {
+        let (words, value) = (format!("cc={control}"), control.as_bytes().to_vec());
+        SocketOption { words, level: libc::IPPROTO_TCP, option: libc::TCP_CONGESTION, value }
+    }
+}
+
+/// Returns the options of a transport's socket.
+fn options(transport: &Transport) -> Vec<SocketOption> {
+    let mut options = Vec::new();
+    // Messages may only interleave where the socket lets their parts do (RFC 8260 section 4.3.1). The second value is a struct
+    // sctp_assoc_value: association, value.
+    if let Transport::Sctp(Sctp { interleaving: true, .. }) = transport {
+        let option = |option, value| SocketOption::new("interleaving=1".into(), SOL_SCTP, option, value);
+        options.push(option(SCTP_FRAGMENT_INTERLEAVE, &[2]));
+        options.push(option(SCTP_INTERLEAVING_SUPPORTED, &[0, 1]));
+    }
+    options.push(SocketOption::new("reuse=1".into(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &[1]));
+    match transport {
+        Transport::Tcp { control, send_buffer, receive_buffer } => {
+            options.push(SocketOption::congestion(control));
+            options.extend(send_buffer.map(|bytes| SocketOption::buffer("sndbuf", bytes, libc::SO_SNDBUFFORCE)));
+            options.extend(receive_buffer.map(|bytes| SocketOption::buffer("rcvbuf", bytes, libc::SO_RCVBUFFORCE)));
+        }
+        Transport::Mptcp { control } => options.push(SocketOption::congestion(control)),
+        Transport::Sctp(_) | Transport::Udp { .. } => {}
+    }
+    options
 }
 
 /// Gives the socket its local address or addresses.
-fn attach(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
-    let server = flow.role == Role::Server;
-    // A further subflow comes to another of the host's addresses.
-    let any = server && flow.transport == Transport::Mptcp;
-    let local = SocketAddrV4::new(if any { Ipv4Addr::UNSPECIFIED } else { *flow.local.ip() }, flow.local.port());
-    socket.bind(local)?;
-    let others = flow.locals.iter().filter(|address| *address != flow.local.ip());
-    for address in others {
-        socket.set(SOL_SCTP, SCTP_BINDX_ADD, &sockaddr(SocketAddrV4::new(*address, flow.local.port())))?;
+fn attach(transfer: &Transfer, role: Role, socket: &Socket) -> Result<(), Failure> {
+    let Transfer { local, peer, transport, .. } = transfer;
+    let port = local.port();
+    // Further subflows come to other addresses of the host.
+    let any = role == Role::Server && matches!(transport, Transport::Mptcp { .. });
+    socket.bind(SocketAddrV4::new(if any { Ipv4Addr::UNSPECIFIED } else { *local.ip() }, port))?;
+    if let Transport::Sctp(Sctp { locals, .. }) = transport {
+        for address in locals.iter().filter(|address| *address != local.ip()) {
+            socket.set(SOL_SCTP, SCTP_BINDX_ADD, &sockaddr(SocketAddrV4::new(*address, port)))?;
+        }
     }
-    match flow.transport {
-        Transport::Udp => socket.connect(flow.peer),
-        _ if server => socket.listen(),
-        _ => Ok(()),
+    match (transport, role) {
+        (Transport::Udp { .. }, _) => socket.connect(*peer),
+        (_, Role::Server) => socket.listen(),
+        (_, Role::Client) => Ok(()),
     }
 }

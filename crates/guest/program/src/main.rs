@@ -1,7 +1,8 @@
-//! The first program of a Linux guest: does what /plan says, reports on the second console, powers the guest off.
+//! The first program of a Linux guest: carries out the plan in `/plan`, reports on the second console, and powers the
+//! guest off if it is told to.
 //!
-//! It is the only file of the guest's initial root beside the plan. It never reads a clock and never polls: it blocks,
-//! because only then does virtual time go on at no cost.
+//! The guest's initial root holds nothing but this program and the plan. The program neither reads a clock nor polls: it
+//! blocks, because only then does virtual time go on at no cost.
 
 mod command;
 #[path = "../../../wire/src/content.rs"]
@@ -12,42 +13,40 @@ mod failure;
 mod flow;
 mod info;
 mod knobs;
-#[cfg_attr(not(test), allow(dead_code, reason = "plans are read here, not written"))]
-#[path = "../../../wire/src/line.rs"]
-mod line;
 mod netlink;
 mod network;
-mod plan;
 mod report;
+mod samples;
 mod socket;
 mod stream;
 mod timer;
 
+use crate::failure::Failure;
 use crate::flow::Ready;
-use crate::info::Samples;
 use crate::network::Network;
-use crate::plan::Setup;
 use crate::report::report;
+use crate::samples::Samples;
 use std::{fs, thread};
+use vazao_guest_protocol::{Plan, Report, Setup, decode};
 
-/// Bytes of a flow's stack; a guest has little memory and may have hundreds of flows.
+/// Stack of a flow's thread in bytes: a guest has little memory and may have hundreds of flows.
 const STACK: usize = 256 * 1024;
 
 fn main() {
     for (kind, at) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
-        let _ = fs::create_dir(at); // if it was there, all the better
+        let _ = fs::create_dir(at); // it may be there already
         command::mount(kind, kind, at, 0).expect("a kernel has this file system");
     }
-    timer::slack(1); // 50 us by default; 0 would mean that
+    timer::slack(1); // 0 would mean the default of 50 µs
     report::open().expect("a guest has two consoles");
-    let off = match carry_out(&fs::read_to_string("/plan").expect("a guest has a plan")) {
-        Ok(off) => off,
-        Err(wrong) => {
-            report!("wrong {wrong}");
+    let power_off = match carry_out(&fs::read_to_string("/plan").expect("a guest has a plan")) {
+        Ok(power_off) => power_off,
+        Err(problem) => {
+            report(&Report::Wrong { problem });
             true
         }
     };
-    if off {
+    if power_off {
         // SAFETY: no pointers are passed.
         unsafe { libc::reboot(libc::RB_POWER_OFF) };
     }
@@ -56,40 +55,38 @@ fn main() {
     }
 }
 
-/// Sets everything up, runs the flows, reports; whether to power off then.
-fn carry_out(text: &str) -> Result<bool, String> {
-    let plan = plan::parse(text)?;
+/// Sets everything up, runs the flows and reports. Returns whether to power off then.
+fn carry_out(line: &str) -> Result<bool, String> {
+    let plan: Plan = decode(line).map_err(|malformed| format!("the plan: {malformed}"))?;
     knobs::ample().map_err(|failure| format!("buffers: {failure}"))?;
     let network = Network::new().map_err(|failure| format!("network: {failure}"))?;
-    for (statement, setup) in plan.setup {
-        apply(&network, setup).map_err(|failure| format!("{statement}: {failure}"))?;
+    for setup in &plan.setup {
+        apply(&network, setup).map_err(|failure| format!("{setup}: {failure}"))?;
     }
     let flows: Vec<Ready> = plan.flows.into_iter().map(Ready::new).collect::<Result<_, _>>()?;
     let samples = Samples::new(plan.sample).map_err(|failure| format!("sample: {failure}"))?;
     let samples: &'static Samples = Box::leak(Box::new(samples));
     thread::spawn(|| samples.run());
-    if let Some(end) = plan.until {
-        // A clock has steps of 256 ns: a little earlier, it is not too late.
+    if let Some(end) = plan.end {
+        // The clock has steps of 256 ns: a little earlier is not too late.
         thread::spawn(move || samples.last_at(end.saturating_sub(1000)));
     }
     let run = |flow: Ready| thread::Builder::new().stack_size(STACK).spawn(move || flow.run(samples));
     let threads: Vec<_> = flows.into_iter().map(run).collect::<Result<_, _>>().map_err(|e| format!("threads: {e}"))?;
     for thread in threads {
-        let _ = thread.join(); // a thread that panics takes the whole guest with it
+        let _ = thread.join(); // a thread that panics aborts the whole program
     }
     counters::report();
-    report!("done");
-    Ok(plan.off_when_done)
+    Ok(plan.power_off)
 }
 
-fn apply(network: &Network, setup: Setup) -> Result<(), failure::Failure> {
+fn apply(network: &Network, setup: &Setup) -> Result<(), Failure> {
     match setup {
-        Setup::Card { number, address, mtu } => network.card(number, address, mtu),
-        Setup::Loopback { address } => network.loopback(address),
-        Setup::Route(route) => network.route(&route),
-        Setup::Sysctl { key, value } => knobs::sysctl(&key, &value),
-        Setup::Module { key, value } => knobs::module(&key, &value),
-        Setup::MptcpLimits { subflows, accepted } => knobs::mptcp_limits(subflows, accepted),
-        Setup::MptcpEndpoint { address, flags } => knobs::mptcp_endpoint(address, flags),
+        Setup::Interface { number, address, mtu } => network.interface(*number, *address, *mtu),
+        Setup::Route(route) => network.route(route),
+        Setup::Sysctl { name, value } => knobs::sysctl(name, value),
+        Setup::Module { name, value } => knobs::module(name, value),
+        Setup::MptcpLimits { subflows, addresses } => knobs::mptcp_limits(*subflows, *addresses),
+        Setup::MptcpEndpoint { address, endpoint } => knobs::mptcp_endpoint(*address, *endpoint),
     }
 }

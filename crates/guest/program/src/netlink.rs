@@ -1,4 +1,5 @@
-//! Netlink (RFC 3549; linux/netlink.h): messages of attributes that set up the kernel's network, each acknowledged.
+//! Netlink (RFC 3549; linux/netlink.h): requests with attributes, by which the kernel's network is configured. Each is
+//! acknowledged.
 
 use crate::failure::{Failure, check};
 use std::io;
@@ -12,7 +13,7 @@ const HEADER: usize = 16;
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// A request of type `kind` whose fixed part is `body`; `flags` are added to "request" and "acknowledge".
+    /// Begins a request of type `kind` whose fixed part is `body`; `flags` are added to NLM_F_REQUEST and NLM_F_ACK.
     pub fn new(kind: u16, flags: i32, body: &[u8]) -> Message {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         let mut bytes = vec![0; HEADER];
@@ -44,7 +45,7 @@ fn append(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// The value of the first attribute of type `kind`.
+/// Returns the value of the first attribute of type `kind`.
 pub fn attribute(mut bytes: &[u8], kind: u16) -> Option<&[u8]> {
     while bytes.len() >= 4 {
         let length = usize::from(u16_at(bytes, 0)).clamp(4, bytes.len());
@@ -68,7 +69,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 pub struct Netlink(OwnedFd);
 
 impl Netlink {
-    /// A socket for one of netlink's protocols.
+    /// Opens a socket for one of netlink's protocols.
     pub fn open(protocol: i32) -> Result<Netlink, Failure> {
         // SAFETY: no pointers are passed; the descriptor is new and nobody else's.
         unsafe {
@@ -77,7 +78,7 @@ impl Netlink {
         }
     }
 
-    /// Sends a request and waits for its acknowledgement; what was answered before that, without message header.
+    /// Sends a request and waits for its acknowledgement. Returns the answers that come before it, without their headers.
     pub fn request(&self, message: Message) -> Result<Vec<u8>, Failure> {
         let mut bytes = message.0;
         let length = bytes.len() as u32;
@@ -100,7 +101,7 @@ fn refused(error: i32) -> Failure {
     Failure { error: io::Error::from_raw_os_error(error), call: "netlink" }
 }
 
-/// Looks through received messages for the acknowledgement: its error, 0 for none. Other messages go to `reply`.
+/// Returns the error of the acknowledgement among received messages, 0 for none. Other messages go to `reply`.
 fn acknowledgement(mut bytes: &[u8], reply: &mut Vec<u8>) -> Option<i32> {
     while bytes.len() >= HEADER {
         let length = (u32_at(bytes, 0) as usize).clamp(HEADER, bytes.len());

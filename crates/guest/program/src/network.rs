@@ -1,15 +1,14 @@
-//! Cards, addresses, routes and rules, by rtnetlink (linux/rtnetlink.h, linux/fib_rules.h).
+//! Interfaces, addresses, routes and rules, by rtnetlink (linux/rtnetlink.h, linux/fib_rules.h).
 
 use crate::failure::Failure;
 use crate::knobs;
 use crate::netlink::{Message, Netlink};
-use crate::plan::Route;
 use std::ffi::CString;
 use std::net::Ipv4Addr;
+use vazao_guest_protocol::Route;
 
-/// A card's own routing table is this plus its number; so is the priority of the rule that asks it.
-const CARD_TABLE: u32 = 100;
-const LOOPBACK: &str = "lo";
+/// Number of the first interface's own routing table, and priority of the rule that leads to it; the next one's follow.
+const INTERFACE_TABLE: u32 = 100;
 
 // linux/rtnetlink.h and linux/fib_rules.h, not in libc.
 const RTAX_INITCWND: u16 = 11;
@@ -18,41 +17,36 @@ const FRA_PRIORITY: u16 = 6;
 const FRA_TABLE: u16 = 15;
 const FR_ACT_TO_TBL: u8 = 1;
 
-/// The host's network, as it is set up.
+/// The kernel's network configuration.
 pub struct Network {
     netlink: Netlink,
 }
 
 impl Network {
-    /// A network in which nothing but the loopback device is up.
+    /// Brings the loopback device up, and nothing else.
     pub fn new() -> Result<Network, Failure> {
         let network = Network { netlink: Netlink::open(libc::NETLINK_ROUTE)? };
-        network.up(interface(LOOPBACK)?, 0, None)?;
+        network.up(index("lo")?, 0, None)?;
         Ok(network)
     }
 
-    /// Brings a card up, with an address. It speaks no ARP: whatever it sends to, it uses its own hardware address.
-    /// It speaks no IPv6 either, whose neighbour and router solicitations nobody in the scenario asked for.
-    pub fn card(&self, number: u32, address: Ipv4Addr, mtu: u32) -> Result<(), Failure> {
-        let name = card_name(number);
-        let index = interface(&name)?;
+    /// Brings an interface up, with an address. It has no ARP: all packets leave with its own hardware address as their
+    /// destination. It has no IPv6 either, whose neighbour and router solicitations are no part of a scenario.
+    pub fn interface(&self, number: u32, address: Ipv4Addr, mtu: u32) -> Result<(), Failure> {
+        let name = name(number);
+        let index = index(&name)?;
         match knobs::sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1") {
             Err(failure) if failure.code() != "ENOENT" => return Err(failure),
             _ => {} // or the kernel has no IPv6 at all
         }
         self.up(index, libc::IFF_NOARP as u32, Some(mtu))?;
         self.address(index, address)?;
-        self.rule(address, CARD_TABLE + number)
+        self.rule(address, INTERFACE_TABLE + number)
     }
 
-    /// Gives the loopback device a further address.
-    pub fn loopback(&self, address: Ipv4Addr) -> Result<(), Failure> {
-        self.address(interface(LOOPBACK)?, address)
-    }
-
-    /// Lets datagrams to `to` leave by a card: the card's own table gets the route, and the main one if it has none.
+    /// Adds a route to the interface's own table, and to the main one unless that has one to the same host.
     pub fn route(&self, route: &Route) -> Result<(), Failure> {
-        self.add_route(route, CARD_TABLE + route.card)?;
+        self.add_route(route, INTERFACE_TABLE + route.interface)?;
         match self.add_route(route, u32::from(libc::RT_TABLE_MAIN)) {
             Err(failure) if failure.error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
             added => added,
@@ -83,26 +77,21 @@ impl Network {
     /// RTM_NEWROUTE with struct rtmsg: family, lengths of destination and source prefix, TOS, table, protocol, scope,
     /// type, flags.
     fn add_route(&self, route: &Route, table: u32) -> Result<(), Failure> {
-        let to = &route.destination;
         let kind = [libc::RTPROT_STATIC, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
-        let body = [libc::AF_INET as u8, to.1, 0, 0, libc::RT_TABLE_UNSPEC, kind[0], kind[1], kind[2], 0, 0, 0, 0];
+        let body = [libc::AF_INET as u8, 32, 0, 0, libc::RT_TABLE_UNSPEC, kind[0], kind[1], kind[2], 0, 0, 0, 0];
         let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
             .with(libc::RTA_TABLE, &table.to_ne_bytes())
-            .with(libc::RTA_OIF, &card_index(route.card)?.to_ne_bytes());
-        if to.1 > 0 {
-            message = message.with(libc::RTA_DST, &to.0.octets());
-        }
-        if let Some(source) = route.source {
-            message = message.with(libc::RTA_PREFSRC, &source.octets());
-        }
-        if let Some(window) = route.window {
+            .with(libc::RTA_OIF, &index(&name(route.interface))?.to_ne_bytes())
+            .with(libc::RTA_DST, &route.destination.octets())
+            .with(libc::RTA_PREFSRC, &route.source.octets());
+        if let Some(window) = route.initial_window {
             message = message.with_nested(libc::RTA_METRICS, &[(RTAX_INITCWND, &window.to_ne_bytes())]);
         }
         self.netlink.request(message).map(drop)
     }
 
     /// RTM_NEWRULE with struct fib_rule_hdr: family, lengths of destination and source prefix, TOS, table, two
-    /// reserved bytes, action, flags. What is sent from `source` is routed by `table`.
+    /// reserved bytes, action, flags. Packets from `source` are routed by `table`.
     fn rule(&self, source: Ipv4Addr, table: u32) -> Result<(), Failure> {
         let body = [libc::AF_INET as u8, 0, 32, 0, libc::RT_TABLE_UNSPEC, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
         let message = Message::new(libc::RTM_NEWRULE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
@@ -113,18 +102,14 @@ impl Network {
     }
 }
 
-/// The kernel's name of a card.
-fn card_name(number: u32) -> String {
+/// Returns the kernel's name of an interface.
+fn name(number: u32) -> String {
     format!("eth{number}")
 }
 
-/// A card's index.
-fn card_index(number: u32) -> Result<u32, Failure> {
-    interface(&card_name(number))
-}
-
-fn interface(name: &str) -> Result<u32, Failure> {
-    let name = CString::new(name).expect("a card's name holds no zero");
+/// Returns the kernel's index of the interface of that name.
+fn index(name: &str) -> Result<u32, Failure> {
+    let name = CString::new(name).expect("a constant and a number hold no zero");
     // SAFETY: passes a string that ends with zero.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     if index == 0 { Err(Failure::last("if_nametoindex")) } else { Ok(index) }

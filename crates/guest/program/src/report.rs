@@ -1,20 +1,21 @@
-//! What the controller reads: whole lines on the second console. A line is one write, so that the time at which it
-//! appears is the time of what it says; none carries a time.
+//! Reports, printed on the second console. Each is one write of one line, so that it appears at the virtual time of what
+//! it reports.
 
 use crate::failure::{Failure, check};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::OnceLock;
+use vazao_guest_protocol::{Event, Report, encode};
 
 static CONSOLE: OnceLock<File> = OnceLock::new();
 
-/// Opens the report console, and the first one as what programs print to.
+/// Opens the second console for reports, and the first one as standard output and error, which programs inherit.
 pub fn open() -> Result<(), Failure> {
     let open = |path| OpenOptions::new().write(true).open(path).map_err(|error| Failure { error, call: "open" });
     let (printed, reports) = (open("/dev/tty0")?, open("/dev/tty1")?);
     for console in [&printed, &reports] {
-        plain(console.as_raw_fd())?;
+        raw(console.as_raw_fd())?;
     }
     for standard in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
         // SAFETY: both are descriptors; nothing owns the standard ones.
@@ -24,8 +25,8 @@ pub fn open() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps the terminal from rewriting what is printed (line ends).
-fn plain(console: RawFd) -> Result<(), Failure> {
+/// Keeps the terminal from rewriting line ends.
+fn raw(console: RawFd) -> Result<(), Failure> {
     // SAFETY: a termios is integers only, for which zeros are a value; the calls write and read one of its size.
     unsafe {
         let mut settings: libc::termios = std::mem::zeroed();
@@ -36,17 +37,16 @@ fn plain(console: RawFd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes one line, `text`, with its line end.
-pub fn line(mut text: String) {
-    text.push('\n');
-    // Where there is no console (a test), or it fails, nobody could be told.
+/// Prints a report.
+pub fn report(report: &Report) {
+    let line = encode(report) + "\n";
+    // Without a console (in a test), or if the write fails, nobody could be told.
     if let Some(mut console) = CONSOLE.get() {
-        let _ = console.write_all(text.as_bytes());
+        let _ = console.write_all(line.as_bytes());
     }
 }
 
-/// Reports a line, formatted as `format!` does.
-macro_rules! report {
-    ($($words:tt)*) => { $crate::report::line(format!($($words)*)) };
+/// Prints that something happened at this end of a flow.
+pub fn event(flow: u32, event: Event) {
+    report(&Report::Flow { number: flow, event });
 }
-pub(crate) use report;

@@ -1,18 +1,18 @@
-//! Sockets of IPv4, as the kernel has them: the calls that std has no words for.
+//! IPv4 sockets of any protocol, with the system calls that the standard library does not offer.
 
 use crate::failure::{Failure, check};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
 
-/// How long closing waits for the peer to acknowledge that this end is closed, in s.
+/// How long closing waits for the peer to acknowledge the last data and the end, in s.
 const LINGER: i32 = 600;
 
 /// A socket.
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// A new one, e.g. of type SOCK_STREAM and protocol IPPROTO_TCP.
+    /// Makes a socket, for example of type SOCK_STREAM and protocol IPPROTO_TCP.
     pub fn new(kind: i32, protocol: i32) -> Result<Socket, Failure> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::socket(libc::AF_INET, kind | libc::SOCK_CLOEXEC, protocol) };
@@ -28,21 +28,21 @@ impl Socket {
         self.0.as_raw_fd()
     }
 
-    /// Gives it its local address.
+    /// Binds the socket to a local address.
     pub fn bind(&self, address: SocketAddrV4) -> Result<(), Failure> {
         let address = sockaddr(address);
         // SAFETY: passes 16 bytes, which are a sockaddr_in.
         check("bind", unsafe { libc::bind(self.fd(), address.as_ptr().cast(), 16) }).map(drop)
     }
 
-    /// Connects it, and waits until it is.
+    /// Connects the socket, and waits until it is connected.
     pub fn connect(&self, address: SocketAddrV4) -> Result<(), Failure> {
         let address = sockaddr(address);
         // SAFETY: passes 16 bytes, which are a sockaddr_in.
         check("connect", unsafe { libc::connect(self.fd(), address.as_ptr().cast(), 16) }).map(drop)
     }
 
-    /// Lets it accept connections.
+    /// Lets the socket accept connections.
     pub fn listen(&self) -> Result<(), Failure> {
         // SAFETY: no pointers are passed.
         check("listen", unsafe { libc::listen(self.fd(), 16) }).map(drop)
@@ -55,27 +55,27 @@ impl Socket {
         check("accept", fd).map(Socket::owning)
     }
 
-    /// Sends bytes: all of them, unless the socket is shut down meanwhile.
+    /// Sends bytes, all of them unless the socket is shut down meanwhile. Returns how many.
     pub fn send(&self, bytes: &[u8]) -> Result<usize, Failure> {
         // SAFETY: passes a buffer with its length.
         let sent = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
         check("send", sent).map(|sent| sent as usize)
     }
 
-    /// Receives bytes, at least one; 0 at the end.
+    /// Receives bytes. Returns how many: at least one, or 0 at the end.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
         // SAFETY: passes a buffer with its length.
         let got = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         check("recv", got).map(|got| got as usize)
     }
 
-    /// Ends what this end sends.
+    /// Ends the sending direction.
     pub fn shut_down(&self) -> Result<(), Failure> {
         // SAFETY: no pointers are passed.
         check("shutdown", unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) }).map(drop)
     }
 
-    /// Lets closing wait until the peer knows, so that a host that powers off afterwards owes nobody anything.
+    /// Lets closing wait until the peer has acknowledged all, so that the host may power off afterwards.
     pub fn linger(&self) -> Result<(), Failure> {
         self.set(libc::SOL_SOCKET, libc::SO_LINGER, &[1_i32.to_ne_bytes(), LINGER.to_ne_bytes()].concat())
     }
@@ -87,7 +87,7 @@ impl Socket {
         check("setsockopt", unsafe { libc::setsockopt(self.fd(), level, option, start, length) }).map(drop)
     }
 
-    /// Reads an option into `value`, whose content the kernel may look at; how many bytes it has.
+    /// Reads an option into `value`, whose content is the kernel's argument. Returns the option's length.
     pub fn get(&self, level: i32, option: i32, value: &mut [u8]) -> Result<usize, Failure> {
         let mut length = value.len() as u32;
         // SAFETY: passes a buffer with its length, which the kernel lowers.
@@ -96,7 +96,7 @@ impl Socket {
     }
 }
 
-/// An address as struct sockaddr_in has it: family, port, address, zeros.
+/// Returns the struct sockaddr_in of an address: family, port, address, zeros.
 pub fn sockaddr(address: SocketAddrV4) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
@@ -105,7 +105,7 @@ pub fn sockaddr(address: SocketAddrV4) -> [u8; 16] {
     bytes
 }
 
-/// The address that the bytes of a struct sockaddr_in say; its first eight bytes are enough.
+/// Reads a struct sockaddr_in, of which the first eight bytes are enough.
 pub fn address(bytes: &[u8]) -> Option<SocketAddrV4> {
     match *bytes.first_chunk::<8>()? {
         [f0, f1, p0, p1, a, b, c, d] if u16::from_ne_bytes([f0, f1]) == libc::AF_INET as u16 => {

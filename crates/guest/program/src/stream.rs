@@ -3,15 +3,16 @@
 use crate::content;
 use crate::failure::Failure;
 use crate::flow::{SCTP_NODELAY, SOL_SCTP};
-use crate::info::{Progress, Samples, sctp_fragment};
-use crate::plan::{Act, Flow, Role, Transport};
+use crate::info::{Protocol, sctp_fragment};
 use crate::report;
+use crate::samples::{Progress, Samples, Subject};
 use crate::socket::{Socket, sockaddr};
 use crate::timer::{Ticks, sleep_for, sleep_until};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use vazao_guest_protocol::{Act, Event, Messages, Role, Sctp, Transfer, Transport};
 
 /// Bytes of a write or a read where nothing else decides.
 const BULK: usize = 256 * 1024;
@@ -21,12 +22,19 @@ const SCTP_EVENT: i32 = 127;
 const SCTP_SENDER_DRY_EVENT: u16 = 0x8009;
 
 /// Runs a flow's end.
-pub fn run(flow: &Flow, socket: Socket, samples: &Samples) -> Result<(), Failure> {
-    // The listening socket stays open: further subflows of MPTCP knock there.
-    let (_listening, socket) = match flow.role {
+pub fn run(
+    flow: u32,
+    transfer: &Transfer,
+    role: Role,
+    start: u64,
+    socket: Socket,
+    samples: &Samples,
+) -> Result<(), Failure> {
+    // The listening socket stays open: further subflows of MPTCP connect to it.
+    let (_listening, socket) = match role {
         Role::Client => {
-            sleep_until(flow.start.unwrap_or(0));
-            connect(flow, &socket)?;
+            sleep_until(start);
+            connect(transfer, &socket)?;
             (None, socket)
         }
         Role::Server => {
@@ -34,126 +42,162 @@ pub fn run(flow: &Flow, socket: Socket, samples: &Samples) -> Result<(), Failure
             (Some(socket), accepted)
         }
     };
-    report!("up {}", flow.number);
+    report::event(flow, Event::Up);
     let socket = Arc::new(socket);
     socket.linger()?;
-    let progress = samples.open(flow, &socket)?;
-    let outcome = match flow.act {
-        Act::Send => send(flow, &socket, samples),
-        Act::Receive => receive(flow, &socket, &progress),
+    let protocol = match transfer.transport {
+        Transport::Mptcp { .. } => Protocol::Mptcp,
+        Transport::Sctp(_) => Protocol::Sctp,
+        Transport::Tcp { .. } => Protocol::Tcp,
+        Transport::Udp { .. } => unreachable!("UDP is no stream"),
+    };
+    let outcome = match transfer.act {
+        Act::Send { size, duration, messages } => {
+            samples.open(flow, &socket, Subject::Sender(protocol))?;
+            Sender { flow, protocol, size, duration, messages }.run(&socket, samples)
+        }
+        Act::Receive { size, rate } => {
+            let progress = Arc::new(Progress::default());
+            samples.open(flow, &socket, Subject::Receiver(Arc::clone(&progress)))?;
+            receive(flow, size, rate, &socket, &progress)
+        }
     };
     samples.close(&socket)?;
     outcome
 }
 
-fn connect(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
-    if flow.transport != Transport::Sctp || flow.peers.is_empty() {
-        return socket.connect(flow.peer);
-    }
-    let peers = flow.peers.iter().flat_map(|address| sockaddr(SocketAddrV4::new(*address, flow.peer.port())));
-    socket.set(SOL_SCTP, SCTP_CONNECTX, &peers.collect::<Vec<u8>>())
-}
-
-/// Writes until the size or the time is reached, closes, and waits until the peer has closed too.
-fn send(flow: &Flow, socket: &Arc<Socket>, samples: &Samples) -> Result<(), Failure> {
-    let message = match flow.message {
-        Some(message) => message,
-        None if flow.transport == Transport::Sctp => sctp_fragment(socket)?,
-        None => BULK,
-    };
-    let expired = deadline(flow, socket);
-    let written = write(flow, socket, message, &expired)?;
-    report!("sent {} {written}", flow.number);
-    if flow.transport == Transport::Sctp {
-        // Closing ends an association and what is known about it, so it is looked at before, when all has been
-        // acknowledged. Nothing is sent otherwise than without, as SHUTDOWN waits for the same moment.
-        socket.set(SOL_SCTP, SCTP_EVENT, &sctp_event(SCTP_SENDER_DRY_EVENT))?;
-        socket.receive(&mut [0; 64])?;
-        samples.close(socket)?;
-    }
-    match socket.shut_down() {
-        Err(failure) if !expired.load(Ordering::SeqCst) => Err(failure),
-        _ => wait_for_close(flow, socket),
+fn connect(transfer: &Transfer, socket: &Socket) -> Result<(), Failure> {
+    match &transfer.transport {
+        Transport::Sctp(Sctp { peers, .. }) if !peers.is_empty() => {
+            let peer = |address| sockaddr(SocketAddrV4::new(address, transfer.peer.port()));
+            let peers: Vec<u8> = peers.iter().flat_map(|address| peer(*address)).collect();
+            socket.set(SOL_SCTP, SCTP_CONNECTX, &peers)
+        }
+        _ => socket.connect(transfer.peer),
     }
 }
 
-/// Waits until the peer has closed. Of SCTP, which has no half-closed connections, that leaves nothing connected.
-fn wait_for_close(flow: &Flow, socket: &Socket) -> Result<(), Failure> {
-    loop {
-        match socket.receive(&mut [0; 4096]) {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            Err(failure) if flow.transport == Transport::Sctp && failure.code() == "ENOTCONN" => return Ok(()),
-            Err(failure) => return Err(failure),
+/// A sender, with the fields of [`Act::Send`].
+struct Sender {
+    flow: u32,
+    protocol: Protocol,
+    size: Option<u64>,
+    duration: Option<u64>,
+    messages: Option<Messages>,
+}
+
+impl Sender {
+    fn is_sctp(&self) -> bool {
+        matches!(self.protocol, Protocol::Sctp)
+    }
+
+    /// Writes until the size or the time is reached, closes, and waits until the peer has closed too.
+    fn run(&self, socket: &Arc<Socket>, samples: &Samples) -> Result<(), Failure> {
+        let message = match self.messages {
+            Some(messages) => messages.size.max(1) as usize,
+            None if self.is_sctp() => sctp_fragment(socket)?,
+            None => BULK,
+        };
+        let expired = self.deadline(socket);
+        let bytes = self.write(socket, message, &expired)?;
+        report::event(self.flow, Event::Sent { bytes });
+        if self.is_sctp() {
+            // Closing ends an association and what the kernel tells of it, so its last sample is taken before, when all has
+            // been acknowledged. This delays nothing, as SHUTDOWN waits for the same moment.
+            socket.set(SOL_SCTP, SCTP_EVENT, &sctp_event(SCTP_SENDER_DRY_EVENT))?;
+            socket.receive(&mut [0; 64])?;
+            samples.close(socket)?;
+        }
+        match socket.shut_down() {
+            Err(failure) if !expired.load(Ordering::SeqCst) => Err(failure),
+            _ => self.wait_for_close(socket),
         }
     }
-}
 
-/// Writes the content; how many bytes.
-fn write(flow: &Flow, socket: &Socket, message: usize, expired: &AtomicBool) -> Result<u64, Failure> {
-    let ticks = flow.interval.map(|interval| Ticks::new().and_then(|ticks| ticks.every(interval).map(|()| ticks)));
-    let ticks = ticks.transpose()?;
-    // A message that is due at the very end of the flow's time does not belong to it.
-    let due_in_time = flow.duration.zip(flow.interval).map(|(duration, interval)| duration.div_ceil(interval.max(1)));
-    let most = due_in_time.map_or(u64::MAX, |messages| messages.saturating_mul(message as u64));
-    let size = flow.size.unwrap_or(u64::MAX).min(most);
-    let mut buffer = vec![0; message];
-    let (mut written, mut due) = (0, 1);
-    while written < size && !expired.load(Ordering::SeqCst) {
-        if let Some(ticks) = &ticks {
-            while due == 0 {
-                due = ticks.wait()?;
+    /// Waits until the peer has closed. SCTP has no half-closed associations: closing leaves the socket unconnected.
+    fn wait_for_close(&self, socket: &Socket) -> Result<(), Failure> {
+        loop {
+            match socket.receive(&mut [0; 4096]) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(failure) if self.is_sctp() && failure.code() == "ENOTCONN" => return Ok(()),
+                Err(failure) => return Err(failure),
             }
-            due -= 1;
-        }
-        let piece = &mut buffer[..message.min(usize::try_from(size - written).unwrap_or(usize::MAX))];
-        if piece.len() as u64 == size - written && flow.transport == Transport::Sctp {
-            // Who closes after the last message does not let Nagle hold it; here something is still looked at before.
-            socket.set(SOL_SCTP, SCTP_NODELAY, &1_i32.to_ne_bytes())?;
-        }
-        content::fill(written, piece);
-        match socket.send(piece) {
-            Ok(sent) => written += sent as u64,
-            Err(failure) if expired.load(Ordering::SeqCst) && failure.code() == "EPIPE" => break,
-            Err(failure) => return Err(failure),
         }
     }
-    Ok(written)
-}
 
-/// Lets a thread end the writing when the flow's time is over, also while a write waits; whether that has happened.
-/// The time counts from now, when the connection stands.
-fn deadline(flow: &Flow, socket: &Arc<Socket>) -> Arc<AtomicBool> {
-    let expired = Arc::new(AtomicBool::new(false));
-    if let Some(duration) = flow.duration {
-        let transport = flow.transport;
-        let (socket, expired) = (Arc::downgrade(socket), Arc::clone(&expired));
-        thread::spawn(move || {
-            sleep_for(duration);
-            expired.store(true, Ordering::SeqCst);
-            // Of SCTP, the message that waits for room is still sent: closing would end what is known as well.
-            if transport != Transport::Sctp
-                && let Some(socket) = socket.upgrade()
-            {
-                let _ = socket.shut_down(); // an error says that the flow is over already
+    /// Writes the content. Returns its length in bytes.
+    fn write(&self, socket: &Socket, message: usize, expired: &AtomicBool) -> Result<u64, Failure> {
+        let interval = self.messages.map(|messages| messages.interval.max(1));
+        let ticks = interval.map(|interval| Ticks::new().and_then(|ticks| ticks.every(interval).map(|()| ticks)));
+        let ticks = ticks.transpose()?;
+        // A message that is due at the very end of the flow's time does not belong to it.
+        let due_in_time = self.duration.zip(interval).map(|(duration, interval)| duration.div_ceil(interval));
+        let most = due_in_time.map_or(u64::MAX, |messages| messages.saturating_mul(message as u64));
+        let size = self.size.unwrap_or(u64::MAX).min(most);
+        let mut buffer = vec![0; message];
+        let (mut written, mut due) = (0, 1);
+        while written < size && !expired.load(Ordering::SeqCst) {
+            if let Some(ticks) = &ticks {
+                while due == 0 {
+                    due = ticks.wait()?;
+                }
+                due -= 1;
             }
-        });
+            let piece = &mut buffer[..message.min(usize::try_from(size - written).unwrap_or(usize::MAX))];
+            if piece.len() as u64 == size - written && self.is_sctp() {
+                // Where the application closes after its last message, Nagle does not hold that back; here the socket closes
+                // only after its last sample.
+                socket.set(SOL_SCTP, SCTP_NODELAY, &1_i32.to_ne_bytes())?;
+            }
+            content::fill(written, piece);
+            match socket.send(piece) {
+                Ok(sent) => written += sent as u64,
+                Err(failure) if expired.load(Ordering::SeqCst) && failure.code() == "EPIPE" => break,
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(written)
     }
-    expired
+
+    /// Starts the flow's time, if it is limited: a thread ends the writing when it is over, even while a write waits.
+    /// Returns what becomes true then.
+    fn deadline(&self, socket: &Arc<Socket>) -> Arc<AtomicBool> {
+        let expired = Arc::new(AtomicBool::new(false));
+        if let Some(duration) = self.duration {
+            let is_sctp = self.is_sctp();
+            let (socket, expired) = (Arc::downgrade(socket), Arc::clone(&expired));
+            thread::spawn(move || {
+                sleep_for(duration);
+                expired.store(true, Ordering::SeqCst);
+                // With SCTP, a message that waits for room is still sent: closing would end what the kernel tells, too.
+                if !is_sctp && let Some(socket) = socket.upgrade() {
+                    let _ = socket.shut_down(); // an error says that the flow is over already
+                }
+            });
+        }
+        expired
+    }
 }
 
-/// struct sctp_event that subscribes the socket's association: association, event, on.
+/// Returns struct sctp_event that subscribes the socket's association: association, event, on.
 fn sctp_event(event: u16) -> [u8; 8] {
     let [low, high] = event.to_ne_bytes();
     [0, 0, 0, 0, low, high, 1, 0]
 }
 
 /// Reads and checks the content until the peer closes.
-fn receive(flow: &Flow, socket: &Socket, progress: &Progress) -> Result<(), Failure> {
-    let pace = flow.read_rate.map(Pace::new).transpose()?;
+fn receive(
+    flow: u32,
+    size: Option<u64>,
+    rate: Option<u64>,
+    socket: &Socket,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let pace = rate.map(Pace::new).transpose()?;
     let mut buffer = vec![0; pace.as_ref().map_or(BULK, |pace| pace.piece)];
-    let (mut got, mut intact, mut complete) = (0, true, false);
-    let last = |got: u64, intact: bool| report!("last {} {got} {}", flow.number, u8::from(intact));
+    let (mut bytes, mut intact, mut complete) = (0, true, false);
+    let last = |bytes: u64, intact: bool| report::event(flow, Event::Last { bytes, intact, ended: true });
     loop {
         if let Some(pace) = &pace {
             pace.ticks.wait()?;
@@ -162,32 +206,33 @@ fn receive(flow: &Flow, socket: &Socket, progress: &Progress) -> Result<(), Fail
         if piece == 0 {
             break;
         }
-        if got == 0 {
-            report!("first {}", flow.number);
+        if bytes == 0 {
+            report::event(flow, Event::First);
         }
-        intact &= content::verify(got, &buffer[..piece]);
-        got += piece as u64;
-        progress.note(got, intact);
-        if !complete && flow.size.is_some_and(|size| got >= size) {
+        intact &= content::verify(bytes, &buffer[..piece]);
+        bytes += piece as u64;
+        progress.note(bytes, intact);
+        if !complete && size.is_some_and(|size| bytes >= size) {
             complete = true;
-            last(got, intact);
+            last(bytes, intact);
         }
     }
     if !complete {
-        last(got, intact);
+        last(bytes, intact);
     }
     Ok(())
 }
 
-/// A slow reader: one read of at most `piece` bytes a tick.
+/// A slow reader's pace: one read of at most `piece` bytes a tick.
 struct Pace {
     ticks: Ticks,
     piece: usize,
 }
 
 impl Pace {
-    /// At most `rate` bytes a second, in a hundred pieces.
+    /// Reads at most `rate` bytes a second, in a hundred pieces.
     fn new(rate: u64) -> Result<Pace, Failure> {
+        let rate = rate.max(1);
         let piece = (rate / 100).clamp(1, BULK as u64);
         let ticks = Ticks::new()?;
         ticks.every(piece * 1_000_000_000 / rate)?;

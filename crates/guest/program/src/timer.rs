@@ -3,7 +3,7 @@
 use crate::failure::{Failure, check};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// What CLOCK_REALTIME says at virtual time 0, in ns.
+/// CLOCK_REALTIME at virtual time 0, in ns.
 pub const EPOCH: u64 = 1_000_000_000 * SECOND;
 const SECOND: u64 = 1_000_000_000;
 
@@ -11,14 +11,14 @@ fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / SECOND) as i64, tv_nsec: (ns % SECOND) as i64 }
 }
 
-/// How late, in ns, the kernel may wake a thread to join it with other timers: of this thread, and of those and the
-/// programs that it starts from now on.
+/// Sets the timer slack in ns: how late the kernel may wake this thread to serve several timers at once. Threads and programs
+/// that it starts later inherit it.
 pub fn slack(ns: u64) {
     // SAFETY: no pointers are passed.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) };
 }
 
-/// Sleeps until virtual time `ns`; not at all when that is past.
+/// Sleeps until virtual time `ns`; not at all if that is past.
 pub fn sleep_until(ns: u64) {
     sleep(libc::TIMER_ABSTIME, EPOCH.saturating_add(ns));
 }
@@ -29,11 +29,11 @@ pub fn sleep_for(ns: u64) {
 }
 
 fn sleep(flags: i32, ns: u64) {
-    // SAFETY: reads one timespec. Nobody sends this process signals that it handles, so nothing interrupts the sleep.
+    // SAFETY: reads one timespec. This process handles no signals, so nothing interrupts the sleep.
     unsafe { libc::clock_nanosleep(libc::CLOCK_REALTIME, flags, &timespec(ns), std::ptr::null_mut()) };
 }
 
-/// The kernel's tick in ns (1 s / HZ): the resolution of a clock that moves with it. That reads no clock.
+/// Returns the kernel's tick in ns (1 s / HZ): the resolution of a clock that advances by it. No clock is read.
 pub fn tick() -> u64 {
     let mut tick = timespec(0);
     // SAFETY: writes one timespec.
@@ -41,11 +41,11 @@ pub fn tick() -> u64 {
     tick.tv_nsec as u64
 }
 
-/// A timer that expires again and again, without drift.
+/// A periodic timer without drift.
 pub struct Ticks(OwnedFd);
 
 impl Ticks {
-    /// A timer that does not run yet.
+    /// Makes a timer that does not run yet.
     pub fn new() -> Result<Ticks, Failure> {
         // SAFETY: no pointers are passed; the descriptor is new and nobody else's.
         unsafe {
@@ -54,18 +54,18 @@ impl Ticks {
         }
     }
 
-    /// Lets it expire at every whole multiple of `interval` ns of virtual time, and once at once.
+    /// Lets the timer expire now, and at every whole multiple of `interval` ns of virtual time.
     pub fn on_the_grid(&self, interval: u64) -> Result<(), Failure> {
-        // The first expiry is long past, so a first wait ends at once, and the next is the grid's.
+        // The first expiry is long past, so the first wait ends at once, and the next one at a multiple of the interval.
         self.set(libc::TFD_TIMER_ABSTIME, EPOCH, interval)
     }
 
-    /// Lets it expire every `interval` ns from now on.
+    /// Lets the timer expire every `interval` ns from now on.
     pub fn every(&self, interval: u64) -> Result<(), Failure> {
         self.set(0, interval, interval)
     }
 
-    /// Stops it.
+    /// Stops the timer.
     pub fn stop(&self) -> Result<(), Failure> {
         self.set(0, 0, 0)
     }
@@ -77,7 +77,7 @@ impl Ticks {
         check("timerfd_settime", done).map(drop)
     }
 
-    /// Waits until it has expired, and says how often it has since the last wait.
+    /// Waits for an expiry. Returns how many there were since the last wait.
     pub fn wait(&self) -> Result<u64, Failure> {
         let mut count = 0_u64;
         // SAFETY: the eight bytes that a read of a timer gives fit into `count`.

@@ -1,6 +1,6 @@
 //! Same kernel, same plans, same packets: on a busy machine, as another user, in another folder, beside other runs.
 
-use crate::lab::{Wire, kernel, pair, upload};
+use crate::lab::{Wire, kernel, last, pair, upload};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_engine::{Duration, Time};
@@ -9,9 +9,9 @@ use vazao_engine::{Duration, Time};
 fn trace() -> Option<u64> {
     let kernel = kernel()?;
     let wire = Wire::new(10_000_000, Duration::from_millis(20), 30, 10);
-    let mut lab = pair(&kernel, &upload(300_000, ""), &wire, |_| {});
+    let mut lab = pair(&kernel, &upload(300_000), &wire, |_| {});
     lab.run(Time::NEVER).unwrap();
-    lab.when(1, "last 1 300000 1");
+    lab.when(1, &last(300_000));
     assert!(lab.packets > 400);
     Some(lab.hash)
 }
@@ -90,9 +90,9 @@ fn the_seed_decides_the_contents() {
     let Some(kernel) = kernel() else { return };
     let hash = |seed| {
         let wire = Wire::new(10_000_000, Duration::from_millis(20), 30, 0);
-        let mut lab = pair(&kernel, &upload(3000, ""), &wire, |boot| boot.seed = seed);
+        let mut lab = pair(&kernel, &upload(3000), &wire, |boot| boot.seed = seed);
         lab.run(Time::NEVER).unwrap();
-        (lab.hash, lab.when(1, "last 1 3000 1"))
+        (lab.hash, lab.when(1, &last(3_000)))
     };
     let (one, other) = (hash(1), hash(2));
     assert_ne!(one.0, other.0, "other sequence numbers");

@@ -1,12 +1,13 @@
 //! What goes wrong is told, with the host's name, what it printed and what to do.
 
-use crate::lab::{GO_ON, PATIENCE, boot, kernel};
+use crate::lab::{GO_ON, PATIENCE, boot, kernel, program};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Wall, Instant};
 use vazao_engine::Time;
 use vazao_guest::{Guest, GuestError, Problem};
+use vazao_guest_protocol::{Event, Plan, Report, Setup, decode};
 
 const SHORT: Wall = Wall::from_millis(500);
 
@@ -18,7 +19,7 @@ pub fn imposter(name: &str, content: &str) -> PathBuf {
     path
 }
 fn refused(kernel: &Path) -> GuestError {
-    let refusal = Guest::boot(&boot(kernel, 0, ""), SHORT, &GO_ON);
+    let refusal = Guest::boot(&boot(kernel, 0, &Plan::default()), SHORT, &GO_ON);
     refusal.err().expect("it is no kernel")
 }
 
@@ -45,14 +46,14 @@ fn what_is_no_kernel_is_refused() {
     [gives_up, silent].iter().for_each(|path| std::fs::remove_file(path).unwrap());
 }
 
-/// Boots a guest that runs `program` at the virtual time 0, and runs it for a virtual minute.
-fn run(kernel: &Path, program: &str, stop: &AtomicBool) -> Result<(), GuestError> {
-    let plan = format!("flow number=1 transport=command role=client start=0 program={program}\n");
+/// Boots a guest that runs a program at the virtual time 0, and runs it for a virtual minute.
+fn run(kernel: &Path, command: &str, stop: &AtomicBool) -> Result<(), GuestError> {
+    let plan = program(command);
     let mut guest = Guest::boot(&boot(kernel, 0, &plan), PATIENCE, &GO_ON)?;
     let mut patient = Instant::now();
     while guest.next_timeout() <= Time::from_nanos(60_000_000_000) {
         guest.handle_timeout(guest.next_timeout(), stop)?;
-        if guest.reports().lines().any(|line| line.starts_with("over 1 ")) {
+        if guest.reports().lines().any(|line| matches!(decode(line), Ok(Report::Flow { event: Event::Over(_), .. }))) {
             patient = Instant::now();
         }
         assert!(patient.elapsed() < Wall::from_secs(120), "{}", guest.console());
@@ -71,9 +72,9 @@ fn a_program_that_prints_without_end_is_stopped() {
 #[test]
 fn a_guest_that_spins_is_given_up_or_stopped() {
     let Some(kernel) = kernel() else { return };
-    let plan = "flow number=1 transport=command role=client start=0 program=while :; do :; done\n";
+    let plan = program("while :; do :; done");
     let spin = |stop: &AtomicBool| {
-        let mut guest = Guest::boot(&boot(&kernel, 0, plan), Wall::from_secs(2), &GO_ON).unwrap();
+        let mut guest = Guest::boot(&boot(&kernel, 0, &plan), Wall::from_secs(2), &GO_ON).unwrap();
         let start = Instant::now();
         let error = loop {
             match guest.handle_timeout(guest.next_timeout(), stop) {
@@ -101,7 +102,8 @@ fn a_guest_that_spins_is_given_up_or_stopped() {
 #[test]
 fn a_guest_with_too_little_memory_says_so() {
     let Some(kernel) = kernel() else { return };
-    let mut small = boot(&kernel, 0, "");
+    let plan = Plan::default();
+    let mut small = boot(&kernel, 0, &plan);
     small.memory_mib = 10;
     let error = Guest::boot(&small, Wall::from_secs(5), &GO_ON).err().expect("it does not fit");
     assert!(error.to_string().contains("give the host more memory"), "{error}");
@@ -111,11 +113,12 @@ fn a_guest_with_too_little_memory_says_so() {
 #[test]
 fn a_wrong_plan_is_reported_and_the_guest_is_off() {
     let Some(kernel) = kernel() else { return };
-    let plan = "card 0 10.0.0.1\nsysctl net.ipv4.tcp_nope 1\n";
-    let mut guest = Guest::boot(&boot(&kernel, 0, plan), PATIENCE, &GO_ON).unwrap();
+    let setup = vec![Setup::Sysctl { name: "net.ipv4.tcp_nope".into(), value: "1".into() }];
+    let plan = Plan { setup, ..Plan::default() };
+    let mut guest = Guest::boot(&boot(&kernel, 0, &plan), PATIENCE, &GO_ON).unwrap();
     assert!(guest.is_off() && guest.next_timeout() == Time::NEVER);
-    let reports = guest.reports();
-    assert!(reports.contains("wrong sysctl net.ipv4.tcp_nope"), "{reports}");
+    let problem = "sysctl net.ipv4.tcp_nope 1: No such file or directory".to_owned();
+    assert_eq!(decode(guest.reports().trim_end()), Ok(Report::Wrong { problem }));
     guest.handle(Time::ZERO, 0, &[0x45; 40]).unwrap();
     assert!(guest.poll_transmit().is_none());
 }

@@ -2,11 +2,17 @@
 //! Vazão's own, so that the guests are tested by themselves.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration as Wall;
 use vazao_engine::{Duration, Time};
 use vazao_guest::{Boot, Guest, GuestError};
+use vazao_guest_protocol::{Event, Flow, Plan, Report, Role, Setup, Task, decode};
+
+#[path = "plans.rs"]
+mod plans;
+pub use plans::upload;
 
 pub const PATIENCE: Wall = Wall::from_secs(20);
 pub static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -25,7 +31,7 @@ pub fn kernel() -> Option<PathBuf> {
 }
 
 /// A guest with all defaults.
-pub fn boot<'a>(kernel: &'a std::path::Path, number: u32, plan: &'a str) -> Boot<'a> {
+pub fn boot<'a>(kernel: &'a std::path::Path, number: u32, plan: &'a Plan) -> Boot<'a> {
     let name = ["left", "right", "third"].get(number as usize).unwrap_or(&"other");
     Boot {
         name,
@@ -92,7 +98,7 @@ pub struct Lab {
     pub hash: u64,
     pub packets: u64,
     /// Each report, with the guest and the time.
-    pub reports: Vec<(Time, usize, String)>,
+    pub reports: Vec<(Time, usize, Report)>,
 }
 
 impl Lab {
@@ -156,46 +162,42 @@ impl Lab {
     }
     fn take_reports(&mut self, guest: usize) {
         let lines = self.guests[guest].reports();
-        self.reports.extend(lines.lines().map(|line| (self.now, guest, line.to_owned())));
+        self.reports.extend(lines.lines().map(|line| (self.now, guest, decode(line).unwrap())));
     }
-    /// When a guest's report that begins so came.
-    pub fn when(&self, guest: usize, beginning: &str) -> Time {
-        let found = self.reports.iter().find(|(_, from, line)| *from == guest && line.starts_with(beginning));
+    /// Returns when a guest's report came.
+    pub fn when(&self, guest: usize, report: &Report) -> Time {
+        let found = self.reports.iter().find(|(_, from, known)| *from == guest && known == report);
         let Some((time, ..)) = found else {
             let consoles: Vec<String> = self.guests.iter().map(|guest| guest.console()).collect();
-            panic!("no {beginning:?} of guest {guest} among {:#?}; consoles: {consoles:#?}", self.reports);
+            panic!("no {report:?} of guest {guest} among {:#?}; consoles: {consoles:#?}", self.reports);
         };
         *time
     }
 }
 
-/// The plans of a sender and a receiver of one flow over TCP.
-pub fn upload(size: u64, more: &str) -> [String; 2] {
-    let end = |own: &str, peer: &str, flow: &str| {
-        format!(
-            "card 0 {own}\nroute {peer} card 0 source {own}\nflow number=1 transport=tcp {flow} {more}\noff-when-done\n"
-        )
-    };
-    [
-        end(
-            "10.0.0.1",
-            "10.0.0.2",
-            &format!("role=client start=0 local=10.0.0.1:49152 peer=10.0.0.2:5001 act=send size={size}"),
-        ),
-        end(
-            "10.0.0.2",
-            "10.0.0.1",
-            &format!("role=server local=10.0.0.2:5001 peer=10.0.0.1:49152 act=receive size={size}"),
-        ),
-    ]
-}
-
 /// Two guests, booted, joined by `wire`.
-pub fn pair(kernel: &std::path::Path, plans: &[String; 2], wire: &Wire, change: impl Fn(&mut Boot<'_>)) -> Lab {
+pub fn pair(kernel: &std::path::Path, plans: &[Plan; 2], wire: &Wire, change: impl Fn(&mut Boot<'_>)) -> Lab {
     let guests = (0..).zip(plans).map(|(number, plan)| {
         let mut boot = boot(kernel, number, plan);
         change(&mut boot);
         Guest::boot(&boot, PATIENCE, &GO_ON).unwrap_or_else(|error| panic!("{error}"))
     });
     Lab::new(guests.collect()).join((0, 0), (1, 0), wire)
+}
+
+/// The receiver's last report of a flow of `size` bytes.
+pub fn last(bytes: u64) -> Report {
+    Report::Flow { number: 1, event: Event::Last { bytes, intact: true, ended: true } }
+}
+
+/// A plan that runs a program at the virtual time 0.
+pub fn program(command: &str) -> Plan {
+    let flow = Flow { number: 1, role: Role::Client, start: 0, task: Task::Program(command.to_owned()) };
+    Plan { flows: vec![flow], ..Plan::default() }
+}
+
+/// A plan that only brings an interface up.
+pub fn idle() -> Plan {
+    let setup = vec![Setup::Interface { number: 0, address: Ipv4Addr::new(10, 0, 0, 1), mtu: 1500 }];
+    Plan { setup, ..Plan::default() }
 }

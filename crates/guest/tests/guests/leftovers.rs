@@ -1,6 +1,6 @@
 //! Nothing of a guest is left: no process, no file; whether it is dropped or this process is killed.
 
-use crate::lab::{GO_ON, PATIENCE, boot, kernel};
+use crate::lab::{GO_ON, PATIENCE, boot, idle, kernel, program};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration as Wall, Instant};
@@ -32,9 +32,9 @@ fn with_seed(seed: u64) -> Vec<u32> {
 fn until_killed() {
     let kernel = kernel().unwrap();
     let seed = std::process::id().into();
-    let plan = "flow number=1 transport=command role=client start=0 program=while :; do :; done\n";
-    let idle = Boot { seed, ..boot(&kernel, 0, "card 0 10.0.0.1\n") };
-    let busy = Boot { seed, ..boot(&kernel, 1, plan) };
+    let [idle, busy] = [idle(), program("while :; do :; done")];
+    let idle = Boot { seed, ..boot(&kernel, 0, &idle) };
+    let busy = Boot { seed, ..boot(&kernel, 1, &busy) };
     let _idle = Guest::boot(&idle, PATIENCE, &GO_ON).unwrap();
     let mut busy = Guest::boot(&busy, Wall::from_secs(600), &GO_ON).unwrap();
     println!("up");
@@ -87,9 +87,9 @@ fn killing_the_run_leaves_nothing() {
 #[test]
 fn a_dropped_guest_is_gone() {
     let Some(kernel) = kernel() else { return };
-    let plan = "flow number=1 transport=command role=client start=0 program=sleep 1000\n";
+    let plan = program("sleep 1000");
     let seed = 0x6c65_6674; // by which it is told from the guests of other tests
-    let mut guest = Guest::boot(&Boot { seed, ..boot(&kernel, 0, plan) }, PATIENCE, &GO_ON).unwrap();
+    let mut guest = Guest::boot(&Boot { seed, ..boot(&kernel, 0, &plan) }, PATIENCE, &GO_ON).unwrap();
     guest.handle_timeout(Time::ZERO, &GO_ON).unwrap();
     assert!(with_seed(seed).len() >= 2, "a kernel and its program");
     drop(guest);

@@ -6,12 +6,14 @@ use crate::lab::{GO_ON, boot};
 use std::path::PathBuf;
 use std::time::Duration;
 use vazao_guest::{Boot, Guest, has_walls};
+use vazao_guest_protocol::Plan;
 
 /// What a program prints that runs in a kernel's place.
 fn said(program: &str, files: &[PathBuf]) -> String {
     let name = format!("intruder-{}", program.len() + files.len());
     let intruder = imposter(&name, &format!("#!/bin/sh\n{program}\necho done\nexit 3\n"));
-    let boot = Boot { files, ..boot(&intruder, 0, "") };
+    let plan = Plan::default();
+    let boot = Boot { files, ..boot(&intruder, 0, &plan) };
     let error = Guest::boot(&boot, Duration::from_secs(5), &GO_ON).err().expect("it is no kernel");
     std::fs::remove_file(&intruder).unwrap();
     assert!(error.console.ends_with("done"), "{error}");

@@ -1,7 +1,7 @@
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Duration, Stream};
 
-pub(super) const ENTRY: Entry<()> = Entry {
+pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "jitter",
     aliases: &[],
     title: "Jitter",
@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry<()> = Entry {
         Parameter::new("keeps_order", Kind::Flag, "true", "packets wait for those before them; else they may overtake"),
         Parameter::new("correlation", Kind::Number(0.0, 0.999_999), "0", "of a packet's delay with that before it"),
     ],
-    build: (),
+    build: super::Build::Delay(|p, stream, wire| wire.jitter = Some(Jitter::from(p, stream))),
 };
 
 /// The shape of the Pareto distribution, as in netem's table.

@@ -22,8 +22,22 @@ pub(crate) const IN_A_ROW: Parameter = Parameter::new(
     "so many packets in a row at most, and never the one after them; without it, any number",
 );
 
-/// All impairments, by the key that a link has for each.
-pub const IMPAIRMENTS: &[Entry<()>] = &[
+/// Adds an impairment with a random stream of its own to what a wire does.
+pub type Make = fn(&Parameters, Stream, &mut Impairments);
+
+/// How an impairment is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// It strikes packets.
+    Strike(Make),
+    /// It gives packets times of arrival of their own.
+    Delay(Make),
+    /// As times at which nothing gets through, of which a link may have several.
+    Outage,
+}
+
+/// All impairments, by the key that a link has for each. The first parameter may stand for all of them.
+pub const IMPAIRMENTS: &[Entry<Build>] = &[
     jitter::ENTRY,
     reorder::ENTRY,
     Entry {
@@ -36,7 +50,7 @@ pub const IMPAIRMENTS: &[Entry<()>] = &[
             Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to arrive twice"),
             IN_A_ROW,
         ],
-        build: (),
+        build: Build::Strike(|p, stream, wire| wire.duplicate = Some(Chance::of(p, stream))),
     },
     Entry {
         name: "corrupt",
@@ -48,7 +62,7 @@ pub const IMPAIRMENTS: &[Entry<()>] = &[
             Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to have wrong bits"),
             IN_A_ROW,
         ],
-        build: (),
+        build: Build::Strike(|p, stream, wire| wire.corrupt = Some(Chance::of(p, stream))),
     },
     Entry {
         name: "alter",
@@ -61,7 +75,7 @@ pub const IMPAIRMENTS: &[Entry<()>] = &[
             Kind::Number(0.0, 1.0),
             "of a packet's payload to be altered",
         )],
-        build: (),
+        build: Build::Strike(|p, stream, wire| wire.alter = Some(Chance::of(p, stream))),
     },
     outage::ENTRY,
 ];
@@ -84,6 +98,10 @@ impl Chance {
     pub fn new(probability: f64, stream: Stream) -> Chance {
         // The cast saturates, so 1 strikes at all but one draw in 2^64.
         Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream, row: 0, most: u64::MAX }
+    }
+    /// Strikes with the probability of its parameters, at most so often in a row as they say.
+    pub(crate) fn of(parameters: &Parameters, stream: Stream) -> Chance {
+        Chance::new(parameters.number("probability"), stream).limited(parameters)
     }
     /// The same, but at most so often in a row as the parameters say.
     pub(crate) fn limited(self, parameters: &Parameters) -> Chance {
@@ -136,7 +154,7 @@ pub(crate) struct Harm {
 
 impl Impairments {
     /// Whether deliveries have times of their own, so that the departures cannot be told from them.
-    pub fn moves_arrivals(&self) -> bool {
+    pub(crate) fn moves_arrivals(&self) -> bool {
         self.jitter.is_some() || self.reorder.is_some()
     }
 

@@ -3,7 +3,7 @@ use vazao_engine::{Duration, Time};
 
 const LEAST: Duration = Duration::from_nanos(1);
 
-pub(super) const ENTRY: Entry<()> = Entry {
+pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "outages",
     aliases: &[],
     title: "Outages",
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<()> = Entry {
             "pause: sending stops and packets wait; loss: those whose sending ends in it are lost on the wire",
         ),
     ],
-    build: (),
+    build: super::Build::Outage,
 };
 
 /// When nothing gets through.

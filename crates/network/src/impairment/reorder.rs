@@ -2,7 +2,7 @@ use super::Chance;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Duration, Stream};
 
-pub(super) const ENTRY: Entry<()> = Entry {
+pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "reorder",
     aliases: &["reordering"],
     title: "Reordering",
@@ -27,7 +27,7 @@ pub(super) const ENTRY: Entry<()> = Entry {
             "late by so much, in place of gap",
         ),
     ],
-    build: (),
+    build: super::Build::Delay(|p, stream, wire| wire.reorder = Some(Reorder::from(p, stream))),
 };
 
 /// Some packets are late.

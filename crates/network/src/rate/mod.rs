@@ -11,7 +11,7 @@ pub use schedule::Schedule;
 pub use token_bucket::TokenBucket;
 pub use trace::{Opportunities, Trace};
 
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// After every run: when a packet has been sent that never is.
 const NEVER: u64 = u64::MAX / 4;
@@ -25,8 +25,17 @@ pub trait Service: Send {
     fn capacity(&self, until: u64) -> f64;
 }
 
+/// How a rate is given that varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Varying {
+    /// By its steps.
+    Schedule,
+    /// By a file.
+    Trace,
+}
+
 /// What a link's `rate` may be.
-pub const RATES: &[Entry<()>] = &[
+pub const RATES: &[Entry<Varying>] = &[
     Entry {
         name: "schedule",
         aliases: &[],
@@ -42,7 +51,7 @@ pub const RATES: &[Entry<()>] = &[
                 "after how long it begins anew; without it the last rate lasts",
             ),
         ],
-        build: (),
+        build: Varying::Schedule,
     },
     Entry {
         name: "trace",
@@ -58,9 +67,12 @@ pub const RATES: &[Entry<()>] = &[
             ),
             Parameter::new("seed", Kind::Integer(0, 1 << 53), "1", "which synthetic one: trace = \"cellular\" only"),
         ],
-        build: (),
+        build: Varying::Trace,
     },
 ];
 
+/// Puts a shaper in front of what sends.
+pub type Shape = fn(&Parameters, Box<dyn Service>) -> Box<dyn Service>;
+
 /// What a link's `shaper` may be.
-pub const SHAPERS: &[Entry<()>] = &[token_bucket::ENTRY];
+pub const SHAPERS: &[Entry<Shape>] = &[token_bucket::ENTRY];

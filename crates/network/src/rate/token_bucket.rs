@@ -2,7 +2,7 @@ use super::Service;
 use vazao_engine::Rate;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
-pub(super) const ENTRY: Entry<()> = Entry {
+pub(super) const ENTRY: Entry<super::Shape> = Entry {
     name: "token-bucket",
     aliases: &["tbf"],
     title: "Token bucket",
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry<()> = Entry {
         ),
         Parameter::new("peak", Kind::Rate, "", "rate within a burst, where less than the link's"),
     ],
-    build: (),
+    build: |p, link| Box::new(TokenBucket::from(p, link)),
 };
 
 /// A token bucket in front of a transmitter (Turner, *New directions in communications*, 1986): it fills at `rate` up to

@@ -1,17 +1,18 @@
-//! Two ends on a wire of one rate and one delay, which loses what it is told to.
+//! Two ends of the library in the shared laboratory, on a wire of one rate and one delay.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
 use vazao_application::{Application, Sink, Source};
 use vazao_congestion::Setup;
 use vazao_engine::registry::{Parameters, Raw};
-use vazao_engine::{Duration, Ecn, Stream, Time};
+use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_laboratory::{Arrival, Laboratory, Paths, Weather};
 use vazao_quinn::Connection;
 use vazao_transport::library::{Datagram, Library, Plan};
 use vazao_transport::quic::PARAMETERS;
 
 /// Bytes of IP's and UDP's headers.
-const HEADERS: u64 = 28;
+const HEADERS: u32 = 28;
 
 /// A plan by names and values as texts; `cc` is ours unless it is one of the library's.
 pub fn plan(seed: u64, given: &[(&str, &str)]) -> Plan {
@@ -22,7 +23,7 @@ pub fn plan(seed: u64, given: &[(&str, &str)]) -> Plan {
     let name = control.clone();
     let ours = !name.starts_with("quinn-");
     let make = ours.then(|| {
-        let make: vazao_transport::tcp::ControlFactory = std::sync::Arc::new(move |mss, seed| {
+        let make: vazao_transport::ControlFactory = std::sync::Arc::new(move |mss, seed| {
             let entry =
                 vazao_congestion::CONGESTION_CONTROLS.iter().find(|entry| entry.name == name).expect("a control");
             let slow_start = vazao_congestion::build_slow_start("standard", &Parameters::default(), 1000.0);
@@ -48,17 +49,11 @@ fn raw(value: &str) -> Raw {
 }
 
 /// A datagram as it was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
-    pub at: Time,
-    pub side: usize,
-    pub ecn: Ecn,
-    pub bytes: Vec<u8>,
-}
+pub type Sent = vazao_laboratory::Sent<Datagram>;
 
-/// A direction of the wire.
+/// A wire.
 pub struct Wire {
-    /// Bytes a second.
+    /// Bytes a second, both ways.
     pub rate: u64,
     pub delay: Duration,
     /// Bytes that may wait.
@@ -105,56 +100,72 @@ impl Outcome {
     }
 }
 
+/// Both ends, their applications, and the wire between them.
+struct Lab {
+    ends: [Connection; 2],
+    applications: [Application; 2],
+    paths: Paths<Datagram>,
+    wire: Wire,
+    /// Datagrams that each end has sent.
+    count: [u64; 2],
+}
+
+impl Laboratory for Lab {
+    type Packet = Datagram;
+
+    fn paths(&self) -> &Paths<Datagram> {
+        &self.paths
+    }
+    fn paths_mut(&mut self) -> &mut Paths<Datagram> {
+        &mut self.paths
+    }
+
+    fn wake(&self, end: usize) -> Time {
+        self.ends[end].next_timeout()
+    }
+
+    fn handle(&mut self, arrival: Arrival<Datagram>) {
+        self.ends[arrival.to].handle(self.paths.now, arrival.ecn, &arrival.packet);
+    }
+
+    fn handle_timeout(&mut self, end: usize) {
+        if self.ends[end].next_timeout() <= self.paths.now {
+            self.ends[end].handle_timeout(self.paths.now);
+        }
+    }
+
+    fn serve(&mut self, from: usize) {
+        let at = self.paths.now;
+        self.ends[from].set_clock(at);
+        self.applications[from].drive(at, &mut self.ends[from]);
+        let mut datagram = Datagram::default();
+        while self.ends[from].poll_transmit(at, &mut datagram) {
+            let size = HEADERS + datagram.payload.len() as u32;
+            let sent = Sent { at, from, path: 0, size, ecn: datagram.ecn, packet: datagram.clone() };
+            self.paths.note(&sent);
+            let number = self.count[from];
+            self.count[from] += 1;
+            let lost = (self.wire.loses)(from, number, at);
+            let twice = (self.wire.doubles)(from, number);
+            if !lost {
+                let delay = self.wire.delay;
+                self.paths.send_copies(sent, std::iter::once(delay).chain(twice.map(|extra| delay + extra)));
+            }
+        }
+    }
+}
+
 /// Sends `size` bytes from the client, or else to it, over a wire.
-pub fn transfer(plan: &Plan, upload: bool, size: u64, mut wire: Wire) -> Outcome {
-    let mut ends = vazao_quinn::pair(plan).expect("a plan that can be carried out");
+pub fn transfer(plan: &Plan, upload: bool, size: u64, wire: Wire) -> Outcome {
+    let ends = vazao_quinn::pair(plan).expect("a plan that can be carried out");
     let mut applications = [Application::Source(Source::new(Some(size), None)), Application::Sink(Sink::new(None))];
     if !upload {
         applications.swap(0, 1);
     }
-    let mut sent = Vec::new();
-    let mut arrivals: BTreeMap<(Time, u64), (usize, Datagram)> = BTreeMap::new();
-    let (mut free, mut count, mut now) = ([Time::ZERO; 2], [0; 2], Time::ZERO);
-    ends[0].handle_timeout(now);
-    let mut order = 0;
-    loop {
-        for side in 0..2 {
-            ends[side].set_clock(now);
-            applications[side].drive(now, &mut ends[side]);
-            let mut datagram = Datagram::default();
-            while ends[side].poll_transmit(now, &mut datagram) {
-                let lost = (wire.loses)(side, count[side], now);
-                let twice = (wire.doubles)(side, count[side]);
-                count[side] += 1;
-                sent.push(Sent { at: now, side, ecn: datagram.ecn, bytes: datagram.payload.clone() });
-                let waiting = free[side].since(now.min(free[side])).as_nanos() * wire.rate / 1_000_000_000;
-                if lost || waiting > wire.queue {
-                    continue;
-                }
-                let bytes = HEADERS + datagram.payload.len() as u64;
-                free[side] = free[side].max(now) + Duration::from_nanos(bytes * 1_000_000_000 / wire.rate);
-                for extra in [Some(Duration::ZERO), twice].into_iter().flatten() {
-                    order += 1;
-                    arrivals.insert((free[side] + wire.delay + extra, order), (1 - side, datagram.clone()));
-                }
-            }
-        }
-        if ends.iter().all(Library::is_over) {
-            break;
-        }
-        let alarm = ends.iter().map(Library::next_timeout).min().expect("two ends");
-        let arrival = arrivals.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
-        let next = alarm.min(arrival);
-        if next == Time::NEVER || next > Time::from_nanos(600_000_000_000) {
-            break;
-        }
-        now = now.max(next);
-        if arrival <= alarm {
-            let (_, (side, datagram)) = arrivals.pop_first().expect("an arrival");
-            ends[side].handle(now, datagram.ecn, &datagram);
-        } else {
-            ends.iter_mut().filter(|end| end.next_timeout() <= now).for_each(|end| end.handle_timeout(now));
-        }
-    }
-    Outcome { ends, applications, sent }
+    let weather = Weather { rate: Some(Rate::from_bps(8 * wire.rate)), queue: wire.queue, ..Weather::fair(0) };
+    let mut lab = Lab { ends, applications, paths: Paths::new(vec![weather], 0), wire, count: [0; 2] };
+    lab.paths.logs = true;
+    lab.ends[0].handle_timeout(Time::ZERO);
+    lab.run_until(600, |lab| lab.ends.iter().all(Library::is_over));
+    Outcome { ends: lab.ends, applications: lab.applications, sent: lab.paths.log }
 }

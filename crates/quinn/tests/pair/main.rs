@@ -53,7 +53,7 @@ fn a_server_sends_when_the_handshake_is_over() {
 fn a_certificate_has_its_size() {
     let bytes = |certificate| {
         let outcome = transfer(&plan(1, &[("certificate", certificate)]), true, 1_000, fast());
-        outcome.sent.iter().filter(|sent| sent.side == 1).map(|sent| sent.bytes.len()).sum::<usize>() as f64
+        outcome.sent.iter().filter(|sent| sent.from == 1).map(|sent| sent.payload.len()).sum::<usize>() as f64
     };
     // Beside the 20 000 bytes there are 14 to 17 more packets, each of 60 bytes' headers and tag at most.
     let more = bytes("22 kB") - bytes("2 kB");
@@ -93,8 +93,8 @@ fn digest(outcome: &Outcome) -> u64 {
     };
     for sent in &outcome.sent {
         eat(&sent.at.as_nanos().to_le_bytes());
-        eat(&[sent.side as u8, sent.ecn as u8]);
-        eat(&sent.bytes);
+        eat(&[sent.from as u8, sent.ecn as u8]);
+        eat(&sent.payload);
     }
     hash
 }
@@ -141,10 +141,14 @@ fn another_process_sends_the_same() {
 fn it_says_what_it_measured() {
     let outcome = lossy(1, "quinn-newreno", "1-rtt");
     assert!(
-        outcome.sent.iter().filter(|sent| sent.side == 0 && sent.bytes.len() > 1000).all(|sent| sent.ecn == Ecn::Ect0)
+        outcome
+            .sent
+            .iter()
+            .filter(|sent| sent.from == 0 && sent.payload.len() > 1000)
+            .all(|sent| sent.ecn == Ecn::Ect0)
     );
     let report = outcome.ends[0].report();
-    let sent = outcome.sent.iter().filter(|sent| sent.side == 0).count() as u64;
+    let sent = outcome.sent.iter().filter(|sent| sent.from == 0).count() as u64;
     assert_eq!(report.datagrams, sent);
     assert!(report.lost > 0 && report.cuts > 0 && report.cuts <= report.lost, "{report:?}");
     let rtt = outcome.ends[0].rtt();

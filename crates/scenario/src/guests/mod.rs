@@ -1,54 +1,51 @@
 //! Guests in a run: hosts that exchange bytes, beside our own machines and on the same links.
 
-use crate::address::{Address, Addresses};
-use crate::chunks::{Beyond, note_chunks};
-use crate::codec::{Contents, Offsets, decode, encode};
-use crate::ledger::{Ledger, Report, Tuple};
-use crate::machine::Machine;
-use crate::meter::TcpMeter;
-use crate::plan::Planned;
-use crate::probe::Probe;
-use crate::subflows::Lines;
-use crate::transport::{Protocol, TransportSpec};
-use crate::world::{Body, End, World};
+pub(crate) mod ledger;
+pub(crate) mod meter;
+pub(crate) mod plan;
+mod program;
+
+use crate::endpoint::codec::{Address, Codec};
+use crate::model::address::Addresses;
+use crate::model::transport::{KernelProtocol, TransportSpec};
+use ledger::{Ledger, Tuple};
+use meter::TcpMeter;
 use std::collections::BTreeMap;
 use vazao_application::Sides;
-use vazao_engine::{Duration, Scheduler, Slot, Time};
-use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
-use vazao_transport::tcp::Segment;
+use vazao_engine::{Duration, Ecn, Slot, Time};
+use vazao_network::{Host, RouteId};
 use vazao_transport::udp::{Config, Datagram, Endpoint};
-use vazao_wire::pcapng::Direction;
 use vazao_wire::{ipv4, tcp, udp};
 
 /// Set in the destination of a packet of bytes: the rest is its flow's number and the side that it comes from.
-const OF_BYTES: u32 = 1 << 30;
+pub(crate) const OF_BYTES: u32 = 1 << 30;
 /// Set in the destination of a packet that belongs to no flow: the rest is the interface where it arrives.
-const OF_NO_FLOW: u32 = OF_BYTES | 1 << 29;
+pub(crate) const OF_NO_FLOW: u32 = OF_BYTES | 1 << 29;
 
 /// How far a guest runs ahead at most.
-const LONGEST_AHEAD: Duration = Duration::from_secs(1);
+pub(crate) const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 
 /// The guests of a run, the packets under way that are bytes, and what is known of the flows that guests play.
 #[derive(Default)]
 pub(crate) struct Guests {
-    hosts: Vec<GuestHost>,
+    pub hosts: Vec<GuestHost>,
     pub addresses: Addresses,
     /// Ways of packets: from a guest's interface to an address.
-    ways: BTreeMap<(usize, Address), Way>,
-    frames: Frames,
-    flows: BTreeMap<usize, GuestFlow>,
+    pub ways: BTreeMap<(usize, Address), Way>,
+    pub frames: Frames,
+    pub flows: BTreeMap<usize, GuestFlow>,
     /// Why the run cannot go on.
     pub failure: Option<String>,
 }
 
-struct GuestHost {
-    name: String,
-    node: usize,
-    machine: Box<dyn Host>,
-    slot: Slot,
-    due: Time,
+pub(crate) struct GuestHost {
+    pub name: String,
+    pub node: usize,
+    pub machine: Box<dyn Host>,
+    pub slot: Slot,
+    pub due: Time,
     /// Whether its clock may go on by itself while nothing can happen to it.
-    runs_ahead: bool,
+    pub runs_ahead: bool,
 }
 
 /// Where packets to an address go, and at which interface of its host they arrive.
@@ -59,62 +56,50 @@ pub(crate) struct Way {
 }
 
 /// A flow that a guest plays at one end at least.
-struct GuestFlow {
-    protocol: Protocol,
+pub(crate) struct GuestFlow {
+    /// The kernel's protocol.
+    pub kernel: KernelProtocol,
     /// Bytes of payload in a full datagram, where each says its place in the flow.
-    payload: Option<u64>,
+    pub payload: Option<u64>,
     /// What client and server run, if it is one of programs.
-    programs: Option<[String; 2]>,
-    client_sends: bool,
+    pub programs: Option<[String; 2]>,
+    pub client_sends: bool,
     /// The nodes of client and server.
-    nodes: [usize; 2],
+    pub nodes: [usize; 2],
     /// Packets of its sender under way, and whether any has arrived.
-    under_way: u32,
-    is_heard: bool,
-    /// Where our machine is at the other end: the streams from it to the guest, and back.
-    offsets: [Offsets; 2],
-    /// What bytes tell beyond our packets, of an association.
-    beyond: Beyond,
-    /// The same of a Multipath TCP connection.
-    lines: Lines,
-    ledger: Ledger,
+    pub under_way: u32,
+    pub is_heard: bool,
+    /// Translates where our machine is at the other end.
+    pub codec: Option<Box<dyn Codec>>,
+    pub ledger: Ledger,
 }
 
 /// A packet of bytes under way.
 #[derive(Clone)]
-struct Frame {
-    bytes: Vec<u8>,
-    target: Target,
+pub(crate) struct Frame {
+    pub bytes: Vec<u8>,
+    pub target: Target,
     /// The flow that it belongs to, and whether it goes the way of the measured data.
-    flow: Option<(usize, bool)>,
+    pub flow: Option<(usize, bool)>,
     /// Bytes of payload in it.
-    payload: u32,
-}
-
-/// Where a packet of one of our machines to a guest belongs: its flow and side, the interfaces at the ends of its way.
-struct Ours {
-    flow: usize,
-    side: usize,
-    route: RouteId,
-    ends: [usize; 2],
-    ecn: Ecn,
+    pub payload: u32,
 }
 
 /// Whom a packet of bytes is for.
 #[derive(Clone, Copy, Debug)]
-enum Target {
+pub(crate) enum Target {
     Guest { host: usize, interface: usize },
     Machine(usize),
 }
 
 #[derive(Default)]
-struct Frames {
+pub(crate) struct Frames {
     slots: Vec<Option<Frame>>,
     free: Vec<u32>,
 }
 
 impl Frames {
-    fn insert(&mut self, frame: Frame) -> u32 {
+    pub fn insert(&mut self, frame: Frame) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
@@ -135,20 +120,19 @@ impl Guests {
 
     /// Says that a flow is played by guests at one end at least.
     pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, sides: &Sides) {
-        let (protocol, programs) = (transport.entry.build, sides.programs());
-        let datagrams = protocol == Protocol::Udp && programs.is_none();
+        let kernel = transport.kernel_protocol().expect("a guest's kernel has the protocol");
+        let programs = sides.programs();
+        let datagrams = kernel == KernelProtocol::Udp && programs.is_none();
         let sockets = self.addresses.sockets[number];
         let flow = GuestFlow {
-            protocol,
+            kernel,
             payload: datagrams.then(|| transport.parameters.integer("payload")),
             programs: programs.map(|programs| programs.map(str::to_owned)),
             client_sends: sides.client_sends,
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
             under_way: 0,
             is_heard: false,
-            offsets: sockets.map(|socket| Offsets::from(socket.iss)),
-            beyond: Beyond::new([0, 1].map(|side| self.addresses.of_side(number, side))),
-            lines: Lines::new(self.addresses.of_flow(number)),
+            codec: transport.pack().translator(&self.addresses, number),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);
@@ -159,9 +143,9 @@ impl Guests {
         &self.flows[&flow].ledger
     }
 
-    /// Which protocol a flow that a guest plays uses.
-    pub fn protocol(&self, flow: usize) -> Protocol {
-        self.flows[&flow].protocol
+    /// Whether what a flow that a guest plays loses is lost.
+    pub fn is_datagrams(&self, flow: usize) -> bool {
+        self.flows[&flow].kernel == KernelProtocol::Udp
     }
 
     /// Forgets a dropped packet: which flow's it was, and whether it went the way of the measured data.
@@ -170,7 +154,7 @@ impl Guests {
     }
 
     /// A packet is under way no longer.
-    fn take_frame(&mut self, frame: u32) -> Frame {
+    pub fn take_frame(&mut self, frame: u32) -> Frame {
         let frame = self.frames.take(frame);
         if let Some((number, true)) = frame.flow {
             self.flows.get_mut(&number).expect("a guest's flow").under_way -= 1;
@@ -193,7 +177,7 @@ impl Guests {
     }
 
     /// A packet from a flow's sender arrives, with so many bytes of data.
-    fn count_arrival(&mut self, now: Time, flow: usize, payload: u32, bytes: &[u8]) {
+    pub fn count_arrival(&mut self, now: Time, flow: usize, payload: u32, bytes: &[u8]) {
         let flow = self.flows.get_mut(&flow).expect("a guest's flow");
         flow.is_heard = true;
         if payload == 0 {
@@ -212,12 +196,12 @@ impl Guests {
         }
     }
 
-    fn host_at(&self, node: usize) -> Option<usize> {
+    pub fn host_at(&self, node: usize) -> Option<usize> {
         self.hosts.iter().position(|host| host.node == node)
     }
 
     /// Which flow a packet belongs to, by the server's port or by its hosts; and from which side it comes.
-    fn flow_of(&self, ip: &ipv4::Header, payload: &[u8]) -> Option<(usize, usize)> {
+    pub fn flow_of(&self, ip: &ipv4::Header, payload: &[u8]) -> Option<(usize, usize)> {
         let node = |address| self.addresses.owner(address).map(|i| self.addresses.interfaces[i].node);
         let (from, to) = (node(ip.source)?, node(ip.destination)?);
         let belongs = |number: usize, side: usize| {
@@ -239,11 +223,11 @@ impl Guests {
 }
 
 impl GuestFlow {
-    fn is_program(&self) -> bool {
+    pub fn is_program(&self) -> bool {
         self.programs.is_some()
     }
 
-    fn sending_side(&self) -> usize {
+    pub fn sending_side(&self) -> usize {
         usize::from(!self.client_sends)
     }
 
@@ -258,7 +242,7 @@ impl GuestFlow {
     }
 
     /// A packet passes the sender's interface, out or in.
-    fn see_at_sender(&mut self, now: Time, ip: &ipv4::Header, payload: &[u8], out: bool) {
+    pub fn see_at_sender(&mut self, now: Time, ip: &ipv4::Header, payload: &[u8], out: bool) {
         self.ledger.packets += u64::from(out);
         if ip.protocol != tcp::PROTOCOL {
             return;
@@ -276,12 +260,12 @@ impl GuestFlow {
 }
 
 /// A codepoint as the IP header has it.
-fn ip_ecn(ecn: Ecn) -> ipv4::Ecn {
+pub(crate) fn ip_ecn(ecn: Ecn) -> ipv4::Ecn {
     ipv4::Ecn::from_bits(ecn as u8)
 }
 
 /// Bytes of data in an IP packet's payload, control information aside.
-fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
+pub(crate) fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
     const SCTP: u8 = 132;
     match protocol {
         tcp::PROTOCOL if payload.len() >= 20 => (payload.len() as u32).saturating_sub(4 * u32::from(payload[12] >> 4)),
@@ -293,7 +277,7 @@ fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
 
 /// Whether a datagram is one of those that end a datagram flow, which are no data of its own: where others say at which
 /// byte of the flow they begin, these have the highest number.
-fn is_end(datagram: &[u8]) -> bool {
+pub(crate) fn is_end(datagram: &[u8]) -> bool {
     datagram.get(8..16) == Some(&[0xff; 8])
 }
 
@@ -316,281 +300,3 @@ fn sctp_data(mut chunks: &[u8]) -> u32 {
     }
     data
 }
-
-impl<P: Probe> World<P> {
-    /// Adds a guest that has been started. Call after all flows were added, in the order in which guests are numbered.
-    pub fn add_guest(&mut self, planned: &Planned, machine: Box<dyn Host>) {
-        let slot = self.scheduler.add_slot();
-        let (name, runs_ahead) = (planned.host.name.clone(), planned.host.has_programs);
-        self.guests.hosts.push(GuestHost { name, node: planned.node, machine, slot, due: Time::NEVER, runs_ahead });
-        self.service_guest(self.guests.hosts.len() - 1);
-    }
-
-    #[cold]
-    pub fn wake_guest(&mut self, index: usize) {
-        let host = &mut self.guests.hosts[index];
-        let until = if host.runs_ahead {
-            // It must come back: nothing else looks whether it is to be stopped.
-            self.scheduler.next_time().min(self.end).min(self.now + LONGEST_AHEAD)
-        } else {
-            self.now
-        };
-        host.due = Time::NEVER;
-        if host.machine.next_timeout() <= self.now {
-            match host.machine.handle_timeout(self.now, until) {
-                Ok(rest) => self.now = rest.max(self.now),
-                Err(problem) => return self.fail(problem),
-            }
-        }
-        self.service_guest(index);
-    }
-
-    /// One of our machines' segments arrives at a guest.
-    #[cold]
-    pub fn deliver_to_guest(&mut self, packet: &Packet<Body>, segment: &Segment) {
-        let number = (packet.to & !crate::world::TO_GUEST) as usize;
-        let extra = segment.has_extra.then(|| self.extras.take(segment.extra));
-        let flow = &mut self.flows[number];
-        let side = usize::from(matches!(flow.ends[1], End::Guest(_)));
-        let End::Guest(host) = flow.ends[side] else { unreachable!("the flow has a guest") };
-        let is_data = usize::from(flow.client_sends) == side;
-        if is_data && segment.length > 0 {
-            flow.measure.on_data(self.now.since(packet.sent), packet.size);
-        }
-        let sockets = self.guests.addresses.sockets[number];
-        let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
-        let mut bytes = Vec::new();
-        let ends = (sockets[1 - side].place(), sockets[side].place());
-        let contents = Contents::of(segment, &mut known.offsets[1 - side]);
-        encode(segment, extra.as_ref(), ends, contents, &mut bytes);
-        ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
-        self.see_return(number, is_data, &bytes);
-        self.hand_over(host as usize, sockets[side].interface, bytes);
-    }
-
-    /// One of our machines' packets, as bytes with so much data in them, is put onto its way to a guest.
-    fn send_bytes_to_guest(&mut self, host: usize, ours: Ours, bytes: Vec<u8>, payload: u32) {
-        let Ours { flow, side, route, ends, ecn } = ours;
-        let known = self.guests.flows.get_mut(&flow).expect("a guest's flow");
-        let is_data = side == known.sending_side();
-        known.under_way += u32::from(is_data);
-        if P::ON {
-            self.probe.on_bytes(self.now, ends[side], Direction::Outbound, &bytes);
-        }
-        let size = bytes.len() as u32;
-        let target = Target::Guest { host, interface: ends[1 - side] };
-        let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((flow, is_data)), payload });
-        let to = OF_BYTES | (2 * flow + side) as u32;
-        self.send(Outgoing { route, to, size, ecn, body: Body::Bytes(frame) });
-    }
-
-    /// A guest's packet arrives.
-    #[cold]
-    pub fn deliver_bytes(&mut self, packet: &Packet<Body>, frame: u32) {
-        let Frame { mut bytes, target, flow, payload } = self.guests.take_frame(frame);
-        ipv4::set_ecn(&mut bytes, ip_ecn(packet.ecn()));
-        let index = match target {
-            Target::Guest { host, interface } => {
-                if let Some((number, is_data)) = flow {
-                    if is_data {
-                        self.guests.count_arrival(self.now, number, payload, &bytes);
-                    }
-                    if is_data && payload > 0 {
-                        self.flows[number].measure.on_data(self.now.since(packet.sent), packet.size);
-                    }
-                    self.see_return(number, is_data, &bytes);
-                }
-                return self.hand_over(host, interface, bytes);
-            }
-            Target::Machine(index) => index,
-        };
-        let endpoint = &self.endpoints[index];
-        if let Machine::Sctp(_) = &endpoint.machine {
-            return self.deliver_chunks(index, packet, &bytes);
-        }
-        if let Machine::Mptcp(_) = &endpoint.machine {
-            return self.deliver_subflow(index, packet, &bytes);
-        }
-        let (number, side) = (endpoint.flow as usize, usize::from(endpoint.side));
-        let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
-        // What cannot be decoded would not have passed our checksum either.
-        if let Ok((segment, extra)) = decode(&bytes, &mut flow.offsets[1 - side]) {
-            self.deliver(index, packet, &segment, extra.as_ref());
-        }
-    }
-
-    /// Shows the sender's meter what comes back to it.
-    fn see_return(&mut self, number: usize, is_data: bool, bytes: &[u8]) {
-        if !is_data && let Ok((ip, inside)) = ipv4::decode(bytes) {
-            let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
-            flow.see_at_sender(self.now, &ip, &bytes[inside], false);
-        }
-    }
-
-    fn hand_over(&mut self, host: usize, interface: usize, bytes: Vec<u8>) {
-        if P::ON {
-            self.probe.on_bytes(self.now, interface, Direction::Inbound, &bytes);
-        }
-        let card = self.guests.addresses.interfaces[interface].number;
-        let machine = &mut self.guests.hosts[host].machine;
-        let handled = machine.handle(self.now, card, &bytes);
-        machine.recycle(bytes);
-        match handled {
-            Ok(()) => self.service_guest(host),
-            Err(problem) => self.fail(problem),
-        }
-    }
-
-    /// Sends what a guest has sent, heeds what it reports, and sets its alarm.
-    fn service_guest(&mut self, index: usize) {
-        while let Some((card, bytes)) = self.guests.hosts[index].machine.poll_transmit() {
-            self.forward(index, card, bytes);
-        }
-        while let Some(line) = self.guests.hosts[index].machine.poll_report() {
-            self.heed(index, &line);
-        }
-        let host = &mut self.guests.hosts[index];
-        if host.machine.is_off() && self.flows.iter().any(|flow| flow.waits_for(End::Guest(index as u32))) {
-            let (name, printed) = (&host.name, host.machine.printed());
-            let lines: Vec<&str> = printed.lines().rev().take(5).collect();
-            let last: Vec<&str> = lines.into_iter().rev().collect();
-            let problem = format!("host {name:?} powered off before its flows were over; it printed last: {last:?}");
-            return self.fail(problem);
-        }
-        let due = host.machine.next_timeout();
-        if due < host.due {
-            host.due = due.max(self.now);
-            self.scheduler.set(host.slot, host.due);
-        }
-    }
-
-    /// Puts a guest's packet onto its way. What is for nobody here goes nowhere, as on a real network.
-    fn forward(&mut self, index: usize, card: usize, bytes: Vec<u8>) {
-        let Ok((ip, inside)) = ipv4::decode(&bytes) else { return };
-        let guests = &mut self.guests;
-        let Some(interface) = guests.addresses.at(guests.hosts[index].node, card) else { return };
-        let Some(&way) = guests.ways.get(&(interface, ip.destination)) else { return };
-        let whose = guests.flow_of(&ip, &bytes[inside.clone()]);
-        let arrives_at = guests.addresses.interfaces[way.interface].node;
-        let machine = whose.and_then(|(number, side)| match self.flows[number].ends[1 - side] {
-            End::Machine(index) => Some(Target::Machine(index as usize)),
-            End::Guest(_) => None,
-        });
-        let guest = guests.host_at(arrives_at).map(|host| Target::Guest { host, interface: way.interface });
-        let Some(target) = machine.or(guest) else { return };
-        let mut flow = None;
-        let mut payload = data_bytes(ip.protocol, &bytes[inside.clone()]);
-        if let Some((number, side)) = whose {
-            let known = guests.flows.get_mut(&number).expect("a guest's flow");
-            let is_data = side == known.sending_side();
-            flow = Some((number, is_data));
-            if known.protocol == Protocol::Sctp && machine.is_some() {
-                note_chunks(&bytes[inside.clone()], &mut known.beyond.courses[side]);
-            }
-            if is_data {
-                known.under_way += 1;
-                known.see_at_sender(self.now, &ip, &bytes[inside.clone()], true);
-            }
-            if known.protocol == Protocol::Udp && is_end(&bytes[inside.clone()]) {
-                payload = 0;
-            }
-        }
-        if P::ON {
-            self.probe.on_bytes(self.now, interface, Direction::Outbound, &bytes);
-        }
-        let size = bytes.len() as u32;
-        let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
-        // Queues that tell flows apart see each direction of each as one; what belongs to none is one by its destination.
-        let to = match whose {
-            Some((number, side)) => OF_BYTES | (2 * number + side) as u32,
-            None => OF_NO_FLOW | way.interface as u32,
-        };
-        let ecn = Ecn::from_bits(ip.ecn as u32);
-        self.send(Outgoing { route: way.route, to, size, ecn, body: Body::Bytes(frame) });
-    }
-
-    /// Closes a datagram flow of which nothing has arrived and nothing can any more: its receiver would wait for ever.
-    pub fn close_unheard(&mut self, number: usize) {
-        let flow = &self.guests.flows[&number];
-        let (sender, receiver) = (flow.sending_side(), 1 - flow.sending_side());
-        let nothing = flow.under_way == 0 && !flow.is_heard;
-        if flow.protocol == Protocol::Udp && nothing && self.flows[number].is_over(sender) {
-            self.close(number, receiver, false);
-        }
-    }
-
-    /// Keeps what a guest reports.
-    fn heed(&mut self, index: usize, line: &str) {
-        let now = self.now;
-        let report = Report::parse(line);
-        if let Report::Wrong(problem) = report {
-            let name = &self.guests.hosts[index].name;
-            let problem = format!("host {name:?}: its kernel refused {problem}");
-            return self.fail(problem);
-        }
-        let (Report::Up(number)
-        | Report::First(number)
-        | Report::Last(number, ..)
-        | Report::Read(number, ..)
-        | Report::Sent(number, _)
-        | Report::Over(number, _)
-        | Report::Info(number, ..)) = report
-        else {
-            return;
-        };
-        let Some(flow) = self.guests.flows.get_mut(&number) else { return };
-        let side = usize::from(self.flows[number].ends[0] != End::Guest(index as u32));
-        let sends = side == flow.sending_side();
-        let is_program = flow.is_program();
-        let ledger = &mut flow.ledger;
-        match report {
-            // Datagrams and programs are up without a word to anyone.
-            Report::Up(_) if side == 0 && flow.protocol != Protocol::Udp && !is_program => {
-                ledger.established = Some(now)
-            }
-            Report::First(_) => ledger.first = Some(now),
-            Report::Last(_, bytes, intact, ended) => {
-                // The end of a stream may be heard of long after its last byte.
-                let last = if bytes == ledger.received { ledger.last.unwrap_or(now) } else { now };
-                (ledger.last, ledger.received, ledger.wrong, ledger.closed) = (Some(last), bytes, !intact, ended);
-            }
-            Report::Read(_, bytes, intact) if !ledger.closed => {
-                if bytes > ledger.received {
-                    ledger.last = Some(now);
-                }
-                (ledger.received, ledger.wrong) = (bytes, !intact);
-            }
-            Report::Sent(_, bytes) => ledger.written = Some(bytes),
-            // What becomes of a flow that is done with is not its affair.
-            Report::Over(..) if self.flows[number].has_ended() => {}
-            Report::Over(_, why) => {
-                // Programs are done when the client's is: a server often never ends.
-                let done = is_program && side == 0;
-                if let Some(why) = why {
-                    self.guests.note_failure(number, side, why);
-                }
-                self.close(number, side, done || why.is_some());
-                self.close_unheard(number);
-            }
-            Report::Info(_, path, text) if sends && matches!(flow.protocol, Protocol::Sctp | Protocol::Mptcp) => {
-                ledger.paths.update(now, path, text);
-            }
-            Report::Info(_, None, text) if sends => {
-                if !ledger.info.update(text) {
-                    return;
-                }
-                self.flows[number].measure.on_sender_event(now, &ledger.info);
-                if P::ON {
-                    self.probe.on_sender(now, number as u32, &ledger.info);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-mod association;
-mod program;
-mod subflow;
-#[cfg(test)]
-mod tests;

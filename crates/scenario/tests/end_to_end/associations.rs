@@ -4,7 +4,7 @@ use crate::lab::{captured, column, link, number, play};
 use crate::losses::packets;
 use std::collections::BTreeSet;
 use std::process::Command;
-use vazao_scenario::{Column, MEASURES, Outcome};
+use vazao_scenario::{Column, Outcome, measures};
 use vazao_wire::{ipv4, sctp};
 
 /// An upload in messages over paths of 45 Mbps, as the study of CMT has them.
@@ -46,7 +46,7 @@ fn a_trace_tells_the_paths_apart() {
     let outcome = play(&format!("trace = [\"srtt\", \"cwnd\"]\n{text}"), 1);
     let Column::Integer(paths) = column(&outcome.samples, "path") else { panic!("paths are numbered") };
     let Column::Label { codes, .. } = column(&outcome.samples, "measure") else { panic!("measure is a label") };
-    let srtt = MEASURES.iter().position(|measure| *measure == "srtt").map(|measure| measure as u32);
+    let srtt = measures().position(|measure| measure == "srtt").map(|measure| measure as u32);
     for (path, least) in [(0, 0.024), (1, 0.052)] {
         let rows = (0..codes.len()).filter(|&row| codes[row] == srtt && paths[row] == Some(path));
         let seen: Vec<f64> = rows.map(|row| number(&outcome.samples, "value", row)).collect();

@@ -2,7 +2,7 @@
 
 use crate::lab::{captured, column, load, play};
 use std::sync::atomic::AtomicBool;
-use vazao_scenario::{Column, MEASURES, Options, Outcome, Table, TraceSpec, run};
+use vazao_scenario::{Column, Options, Outcome, Table, TraceSpec, measures, run};
 
 /// Six different flows with losses, full queues and several seconds of traffic.
 const BUSY: &str = r#"
@@ -57,7 +57,7 @@ fn watching_changes_nothing() {
     assert_same_results(&plain, &captured(BUSY, 3).0);
     for every in [None, Some(vazao_engine::Duration::from_millis(10))] {
         let mut scenario = load(BUSY, 3);
-        scenario.trace = TraceSpec { measures: MEASURES.to_vec(), every };
+        scenario.trace = TraceSpec { measures: measures().collect(), every };
         let traced = run(&scenario, &AtomicBool::new(false), Default::default()).unwrap();
         assert!(!traced.samples.is_empty());
         assert_same_results(&plain, &traced);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use vazao_scenario::{Column, MEASURES, Options, Outcome, Scenario, Table, run};
+use vazao_scenario::{Column, Options, Outcome, Scenario, Table, measures, run};
 
 /// Payload and IP bytes of a full segment with timestamps: 20 of IP, 20 of TCP, 12 of options.
 pub const MSS: f64 = 1448.0;
@@ -89,7 +89,7 @@ pub fn link(outcome: &Outcome, name: &str, forward: bool, measure: &str) -> f64 
 /// A traced measure of flow 0: (nanoseconds, value).
 pub fn samples(outcome: &Outcome, measure: &str) -> Vec<(u64, f64)> {
     let Column::Label { codes, .. } = column(&outcome.samples, "measure") else { panic!("measure is a label") };
-    let wanted = MEASURES.iter().position(|m| *m == measure).map(|m| m as u32);
+    let wanted = measures().position(|m| m == measure).map(|m| m as u32);
     let rows = (0..codes.len()).filter(|&row| codes[row] == wanted);
     rows.map(|row| (nanos(&outcome.samples, "time_s", row), number(&outcome.samples, "value", row))).collect()
 }

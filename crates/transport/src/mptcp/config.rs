@@ -1,14 +1,11 @@
 //! The settings of a Multipath TCP endpoint.
 
 use super::path_manager::Manager;
-use super::scheduler::Scheduler;
+use crate::common::SchedulerFactory;
 use crate::tcp;
 use std::sync::Arc;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Parameters};
-
-/// Makes a connection's scheduler.
-pub type SchedulerFactory = Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>;
 
 /// The settings of a Multipath TCP endpoint.
 #[derive(Clone)]

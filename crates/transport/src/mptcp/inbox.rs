@@ -1,6 +1,6 @@
 //! The receiving half of a connection: putting data in order, and how much more is welcome.
 
-use crate::RangeSet;
+use crate::common::Reassembly;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
@@ -10,11 +10,7 @@ pub(crate) const AUTO_BUFFER: Range<u64> = 256 << 10..64 << 20;
 /// What has arrived, and what the application has read of it. Octets count from 0; DATA_FIN occupies the one after the last.
 #[derive(Clone, Debug)]
 pub(crate) struct Inbox {
-    /// The next octet expected.
-    pub nxt: u64,
-    read: u64,
-    /// What has arrived beyond `nxt`.
-    beyond: RangeSet,
+    order: Reassembly,
     /// The octet of the peer's DATA_FIN, once known.
     fin: Option<u64>,
     buffer: u64,
@@ -37,81 +33,60 @@ impl Inbox {
     pub fn new(buffer: Option<u64>) -> Inbox {
         let tuning = buffer.is_none().then(Tuning::default);
         let buffer = buffer.unwrap_or(AUTO_BUFFER.start);
-        Inbox { nxt: 0, read: 0, beyond: RangeSet::default(), fin: None, buffer, edge: 0, duplicate_bytes: 0, tuning }
+        Inbox { order: Reassembly::default(), fin: None, buffer, edge: 0, duplicate_bytes: 0, tuning }
     }
 
     /// Octets `start..end` have arrived.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64) {
-        let new = start.max(self.nxt);
-        if new >= end {
-            self.duplicate_bytes += end - start;
-            return;
-        }
-        let mut fresh = end - new;
-        if new == self.nxt && self.beyond.is_empty() {
-            self.nxt = end;
-        } else {
-            fresh = 0;
-            self.beyond.insert(new, end, |from, to| fresh += to - from);
-            while let Some(further) = self.beyond.take_through(self.nxt) {
-                self.nxt = further;
-            }
-        }
-        self.duplicate_bytes += end - start - fresh;
-        if self.fin == Some(self.nxt) {
-            self.nxt += 1;
-        }
+        let new = self.order.insert(start, end);
+        self.duplicate_bytes += end - start - new;
+    }
+
+    /// The next octet expected.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.order.next + u64::from(self.is_finished())
     }
 
     /// Octet `fin` is DATA_FIN.
     pub fn finish(&mut self, fin: u64) {
-        if self.fin.is_none() && fin >= self.nxt {
+        if self.fin.is_none() && fin >= self.order.next {
             self.fin = Some(fin);
-            if fin == self.nxt {
-                self.nxt += 1;
-            }
         }
     }
 
     /// How far the data is ahead of the octets of a subflow of which `octet` is the next to be read, if there are no gaps.
     pub fn lead(&self, octet: u64) -> Option<u64> {
-        let octets = self.nxt - u64::from(self.is_finished());
-        self.beyond.is_empty().then(|| octets.wrapping_sub(octet - 1))
+        (!self.order.has_gap()).then(|| self.order.next.wrapping_sub(octet - 1))
     }
 
     /// Whether DATA_FIN and everything before it has arrived.
     pub fn is_finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.nxt > fin)
+        self.fin.is_some_and(|fin| self.order.next >= fin)
     }
     /// Whether the application has read all there will be.
     pub fn is_drained(&self) -> bool {
-        self.is_finished() && self.fin == Some(self.read)
+        self.is_finished() && self.fin == Some(self.order.read)
     }
 
     /// The window to offer from `nxt` on, in steps of `step` octets; its right edge never moves back.
     #[inline]
     pub fn window(&mut self, step: u64) -> u64 {
-        let edge = self.read + self.buffer;
+        let edge = self.order.read + self.buffer;
         if edge >= self.edge + step.min(self.buffer / 2) {
             self.edge = edge;
         }
-        self.edge.saturating_sub(self.nxt)
+        self.edge.saturating_sub(self.nxt())
     }
 
     /// Takes at most `limit` octets that have arrived in order, and whether the peer is to be told at once that there is room
     /// again.
     pub fn take(&mut self, limit: u64, step: u64) -> Option<(Range<u64>, bool)> {
-        let available = self.nxt - u64::from(self.is_finished()) - self.read;
-        let count = available.min(limit);
-        if count == 0 {
-            return None;
-        }
-        let start = self.read;
-        self.read += count;
-        let shut = self.edge.saturating_sub(self.nxt) < step;
-        let opens = self.read + self.buffer >= self.edge + step.min(self.buffer / 2);
-        Some((start..start + count, shut && opens))
+        let range = self.order.take(limit)?;
+        let shut = self.edge.saturating_sub(self.nxt()) < step;
+        let opens = range.end + self.buffer >= self.edge + step.min(self.buffer / 2);
+        Some((range, shut && opens))
     }
 
     /// Lets a buffer that may grow keep up with the rate: `rtt` is the longest of the paths' round-trip times.
@@ -120,8 +95,8 @@ impl Inbox {
         if rtt == Duration::ZERO || now.since(tuning.since) < rtt {
             return;
         }
-        let wanted = 8 * (self.read - tuning.from);
-        *tuning = Tuning { since: now, from: self.read };
+        let wanted = 8 * (self.order.read - tuning.from);
+        *tuning = Tuning { since: now, from: self.order.read };
         self.buffer = self.buffer.max(wanted.min(AUTO_BUFFER.end));
     }
 }
@@ -139,9 +114,9 @@ mod tests {
         inbox.insert(0, 150);
         assert_eq!(inbox.take(u64::MAX, 1), Some((0..200, true)));
         inbox.insert(150, 300);
-        assert_eq!((inbox.nxt, inbox.duplicate_bytes), (400, 100));
+        assert_eq!((inbox.nxt(), inbox.duplicate_bytes), (400, 100));
         inbox.finish(400);
-        assert!(inbox.is_finished() && !inbox.is_drained() && inbox.nxt == 401);
+        assert!(inbox.is_finished() && !inbox.is_drained() && inbox.nxt() == 401);
         assert_eq!(inbox.take(u64::MAX, 1).map(|(range, _)| range), Some(200..400));
         assert!(inbox.is_drained());
     }

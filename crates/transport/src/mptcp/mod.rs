@@ -8,19 +8,15 @@ mod config;
 mod connection;
 mod inbox;
 pub mod keys;
-mod option;
 mod outbox;
 mod parameters;
-mod path;
 pub mod path_manager;
-pub mod scheduler;
 mod subflow;
 
-pub use config::{Config, SchedulerFactory};
+pub use config::Config;
 pub use connection::{Connection, Identity, Stats};
-pub use option::{Announced, DataAck, Dss, Mapping, Multipath, Signal, Tuple, reason};
 pub use parameters::PARAMETERS;
-pub use path::PathState;
 pub use path_manager::{PATH_MANAGERS, Way};
-pub use scheduler::{Decision, SCHEDULERS, Scheduler, Situation};
 pub use subflow::Subflow;
+
+pub use crate::tcp::multipath::{Announced, DataAck, Dss, Mapping, Multipath, Signal, Tuple, reason};

@@ -2,7 +2,7 @@
 //!
 //! Octets count from 0, in 64 bits; DATA_FIN occupies the one after the last.
 
-use crate::RangeSet;
+use crate::common::RangeSet;
 use std::collections::VecDeque;
 
 /// A part of the data, of one segment at most.
@@ -115,10 +115,7 @@ impl Outbox {
             self.ahead.insert(piece.start, piece.end(), |_, _| {});
             return;
         }
-        self.nxt = piece.end();
-        while let Some(end) = self.ahead.take_through(self.nxt) {
-            self.nxt = end;
-        }
+        self.nxt = self.ahead.take_through(piece.end());
     }
 
     /// A piece is to be sent again, if it is still missing.

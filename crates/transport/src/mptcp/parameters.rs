@@ -1,9 +1,10 @@
 //! What a user can say of a Multipath TCP endpoint, beside what TCP's parameters say of its subflows.
 
-use super::config::{Config, SchedulerFactory};
-use super::option::Dss;
+use super::config::Config;
 use super::path_manager::Manager;
+use crate::common::SchedulerFactory;
 use crate::tcp;
+use crate::tcp::multipath::Dss;
 use std::sync::Arc;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters};

@@ -1,8 +1,8 @@
 //! One subflow: a TCP connection, and which octets of the whole it carries.
 
-use super::option::{Dss, Signal, Tuple};
 use super::outbox::Piece;
-use super::path::PathState;
+use crate::common::PathState;
+use crate::tcp::multipath::{Dss, Signal, Tuple};
 use crate::tcp::{self, State};
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};

@@ -1,7 +1,7 @@
 //! The receiving half of a packet number space: which packets came, and when to say so (RFC 9000 section 13.2).
 
 use super::frame::{AckFrame, varint};
-use crate::RangeSet;
+use crate::common::RangeSet;
 use vazao_engine::{Duration, Ecn, Time};
 
 /// Ranges that an ACK frame reports at most.

@@ -1,7 +1,7 @@
 //! The settings of a QUIC endpoint, and what a user can say of them.
 
-use crate::mptcp::SchedulerFactory;
-use crate::tcp::ControlFactory;
+use crate::common::ControlFactory;
+use crate::common::SchedulerFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Kind, Parameter, Parameters};
 

@@ -12,7 +12,7 @@ pub enum Event {
         /// Its number.
         number: u64,
         /// Why.
-        reason: Drop,
+        reason: DropReason,
     },
     /// A packet was declared lost.
     Lost {
@@ -27,7 +27,7 @@ pub enum Event {
 
 /// Why a packet was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
+pub enum DropReason {
     /// It cannot be opened yet, or not any more.
     NoKeys,
     /// It came before.

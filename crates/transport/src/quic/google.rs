@@ -2,7 +2,7 @@
 //! (draft-tsvwg-quic-loss-recovery-01 section 4; constants of Chromium's quic_sent_packet_manager.cc, 2017).
 
 use super::packet::Space;
-use crate::RttEstimator;
+use crate::common::RttEstimator;
 use vazao_engine::Duration;
 
 /// kMaxTLPs.

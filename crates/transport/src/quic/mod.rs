@@ -23,7 +23,7 @@ mod stream;
 
 pub use config::{Config, Handshake, Multipath, PARAMETERS, Rules};
 pub use connection::{Connection, Failure, MAX_PATH_ID, PathStats, PathView, Stats};
-pub use event::{Drop, Event, Loss, Phase};
+pub use event::{DropReason, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};
 pub use identifiers::ACTIVE as ACTIVE_IDENTIFIERS;
 pub use messages::Messages;

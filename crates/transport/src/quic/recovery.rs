@@ -4,7 +4,7 @@ use super::config::Rules;
 use super::google;
 use super::packet::Space;
 use super::sent::{Sent, SentPackets};
-use crate::{RtoRule, RttEstimator};
+use crate::common::{RtoRule, RttEstimator};
 use vazao_engine::{Duration, Time};
 
 /// kPacketThreshold.

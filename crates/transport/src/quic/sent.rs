@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, StreamFrame};
 use super::packet::Space;
-use crate::{DeliveryRate, PacketState, RangeSet};
+use crate::common::{DeliveryRate, PacketState, RangeSet};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 use vazao_engine::Time;

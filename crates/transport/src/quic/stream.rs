@@ -1,14 +1,13 @@
 //! Streams: what of them is sent and acknowledged, what has arrived, and the limits of both (RFC 9000 sections 2 to 4).
 
 use super::frame::StreamFrame;
-use crate::RangeSet;
-use std::ops::Range;
+use crate::common::{RangeSet, Reassembly};
 use vazao_engine::{Duration, Time};
 
 /// What stands for the data at a place of a stream.
 #[inline]
 pub fn stamp(id: u64, offset: u64) -> u32 {
-    crate::tcp::stamp(offset ^ id.rotate_right(16))
+    crate::common::stamp(offset ^ id.rotate_right(16))
 }
 
 /// Data that is sent reliably in order: the sending half of a stream, or of a handshake.
@@ -173,11 +172,7 @@ fn difference(set: &RangeSet, start: u64, end: u64) -> RangeSet {
 /// Data that arrives and is put in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
-    /// The next byte expected.
-    pub next: u64,
-    /// The next that the application reads.
-    pub read: u64,
-    beyond: RangeSet,
+    pub order: Reassembly,
     /// The highest byte seen, which is what flow control counts.
     pub highest: u64,
     pub fin: Option<u64>,
@@ -196,20 +191,7 @@ impl Incoming {
         if fin {
             self.fin = Some(end);
         }
-        let from = start.max(self.next);
-        if from >= end {
-            return (grown, 0);
-        }
-        if from == self.next && self.beyond.is_empty() {
-            self.next = end;
-            return (grown, end - from);
-        }
-        let mut fresh = 0;
-        self.beyond.insert(from, end, |a, b| fresh += b - a);
-        while let Some(further) = self.beyond.take_through(self.next) {
-            self.next = further;
-        }
-        (grown, fresh)
+        (grown, self.order.insert(start, end))
     }
 
     /// A stream that has no such half.
@@ -220,33 +202,19 @@ impl Incoming {
     /// The peer gives up what it has not sent of `size` bytes: by how many the highest has grown, and how many will never be read.
     /// `None`: everything has arrived already.
     pub fn cut(&mut self, code: u64, size: u64) -> Option<(u64, u64)> {
-        if self.reset.is_some() || self.fin == Some(self.next) || size < self.highest {
+        if self.reset.is_some() || self.fin == Some(self.order.next) || size < self.highest {
             return None;
         }
-        let (grown, unread) = (size - self.highest, size - self.read);
-        self.beyond.clear();
-        (self.next, self.read, self.highest) = (size, size, size);
+        let (grown, unread) = (size - self.highest, size - self.order.read);
+        self.order.skip_to(size);
+        self.highest = size;
         (self.fin, self.reset) = (Some(size), Some(code));
         Some((grown, unread))
     }
 
-    /// Whether all that has arrived in order was read.
-    pub fn is_read(&self) -> bool {
-        self.read == self.next
-    }
     /// Whether all of it has arrived, and been read.
     pub fn is_drained(&self) -> bool {
-        self.fin == Some(self.read)
-    }
-
-    pub fn take(&mut self, limit: u64) -> Option<Range<u64>> {
-        let count = (self.next - self.read).min(limit);
-        if count == 0 {
-            return None;
-        }
-        let start = self.read;
-        self.read += count;
-        Some(start..self.read)
+        self.fin == Some(self.order.read)
     }
 }
 
@@ -419,7 +387,7 @@ mod tests {
                 }
             }
             prop_assert!(out.is_finished());
-            prop_assert_eq!((inc.next, inc.fin), (end, Some(end)));
+            prop_assert_eq!((inc.order.next, inc.fin), (end, Some(end)));
         }
     }
 }

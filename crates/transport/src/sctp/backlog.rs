@@ -7,7 +7,7 @@
 use super::chunk::DataFlags;
 use super::config::Config;
 use super::reliability::Reliability;
-use super::scheduler::{Candidate, Scheduler, Share};
+use super::scheduler::{Candidate, Share, StreamScheduler};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use vazao_engine::Time;
@@ -23,7 +23,7 @@ struct Row {
 
 /// A stream.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+struct OutboundStream {
     /// Its next message, among all; its number among the stream's, which the peer sees; and how much of it is cut, in bytes
     /// and fragments.
     message: u64,
@@ -60,7 +60,7 @@ pub(super) struct Backlog {
     rows: VecDeque<Row>,
     /// The number and the place of the message after the last one whose size was told.
     told: Option<(u64, u64)>,
-    lanes: Vec<Lane>,
+    streams: Vec<OutboundStream>,
     /// Bytes written, and bytes cut.
     pub written: u64,
     pub cut: u64,
@@ -96,7 +96,7 @@ impl Backlog {
             largest: 0,
             rows: VecDeque::from([Row { message: 0, start: 0, size }]),
             told: None,
-            lanes: Vec::new(),
+            streams: Vec::new(),
             written: 0,
             cut: 0,
             forgotten: 0,
@@ -120,13 +120,13 @@ impl Backlog {
     /// The streams begin anew: their next messages have the number 0. None is half sent.
     pub fn reopen(&mut self) {
         self.reopened = true;
-        self.lanes.iter_mut().for_each(|lane| lane.number = 0);
+        self.streams.iter_mut().for_each(|outbound| outbound.number = 0);
     }
 
     /// The streams of which a message was begun, each with that message.
     pub fn begun(&self) -> Vec<(u16, u64)> {
-        let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| lane.offset > 0);
-        lanes.map(|(stream, lane)| (stream as u16, lane.message)).collect()
+        let streams = self.streams.iter().enumerate().filter(|(_, outbound)| outbound.offset > 0);
+        streams.map(|(stream, outbound)| (stream as u16, outbound.message)).collect()
     }
 
     /// So many streams there are, and whether messages may be interleaved. In an association that follows another it has as
@@ -140,7 +140,7 @@ impl Backlog {
         if self.reopened {
             return;
         }
-        let lane = |stream: usize| Lane {
+        let outbound = |stream: usize| OutboundStream {
             message: stream as u64,
             number: 0,
             offset: 0,
@@ -149,13 +149,13 @@ impl Backlog {
             share: Share { tag: 0, weight: self.config.weight(stream) },
             idle: true,
         };
-        self.lanes = (0..usize::from(streams)).map(lane).collect();
-        self.last = self.lanes.len() - 1;
+        self.streams = (0..usize::from(streams)).map(outbound).collect();
+        self.last = self.streams.len() - 1;
     }
 
     /// How many streams there are.
     pub fn streams(&self) -> u16 {
-        self.lanes.len() as u16
+        self.streams.len() as u16
     }
 
     /// What is written next is a message of so many bytes.
@@ -216,27 +216,27 @@ impl Backlog {
     /// The message that has come last, and its priority.
     pub fn newest(&self) -> (u64, u64) {
         let message = self.come - 1;
-        (message, self.lanes[(message % self.lanes.len() as u64) as usize].priority)
+        (message, self.streams[(message % self.streams.len() as u64) as usize].priority)
     }
 
     /// A stream's next message, or the one that is being cut: its number among all, and among the stream's.
     pub fn head(&self, stream: u16) -> (u64, u64) {
-        let lane = &self.lanes[usize::from(stream)];
-        (lane.message, lane.number)
+        let outbound = &self.streams[usize::from(stream)];
+        (outbound.message, outbound.number)
     }
 
     /// What is next of the stream of the lowest priority, if that is lower than `own`.
     pub fn least_important(&self, own: u64) -> Option<Fragment> {
-        let streams = (0..self.lanes.len()).filter(|&index| self.lanes[index].priority > own);
-        streams.filter_map(|index| self.fragment(index)).max_by_key(|f| self.lanes[usize::from(f.stream)].priority)
+        let streams = (0..self.streams.len()).filter(|&index| self.streams[index].priority > own);
+        streams.filter_map(|index| self.fragment(index)).max_by_key(|f| self.streams[usize::from(f.stream)].priority)
     }
 
     /// The message that a stream has next is given up, or what is left of it.
     pub fn skip(&mut self, stream: u16) {
         let index = usize::from(stream);
-        let lane = &self.lanes[index];
-        let (start, end) = self.place(lane.message);
-        self.forgotten += end.min(self.written) - start - lane.offset;
+        let outbound = &self.streams[index];
+        let (start, end) = self.place(outbound.message);
+        self.forgotten += end.min(self.written) - start - outbound.offset;
         self.forgotten_to = self.forgotten_to.max(end);
         self.finish(index);
     }
@@ -245,15 +245,15 @@ impl Backlog {
     pub fn doom(&mut self, message: u64, bytes: u64) {
         self.forgotten += bytes;
         self.doomed.insert(message);
-        self.pass_doomed((message % self.lanes.len() as u64) as usize);
+        self.pass_doomed((message % self.streams.len() as u64) as usize);
     }
 
     fn pass_doomed(&mut self, index: usize) {
-        let streams = self.lanes.len() as u64;
-        while self.lanes[index].offset == 0 && self.doomed.remove(&self.lanes[index].message) {
-            self.lanes[index].message += streams;
+        let streams = self.streams.len() as u64;
+        while self.streams[index].offset == 0 && self.doomed.remove(&self.streams[index].message) {
+            self.streams[index].message += streams;
         }
-        while self.lanes[(self.turn % streams) as usize].message > self.turn {
+        while self.streams[(self.turn % streams) as usize].message > self.turn {
             self.turn += 1;
         }
     }
@@ -267,11 +267,11 @@ impl Backlog {
     pub fn discard(&mut self) -> u64 {
         self.stopped = true;
         self.closing = true;
-        let rest = |lane: &Lane| {
-            let (start, end) = self.place(lane.message);
-            if lane.offset > 0 { end - start - lane.offset } else { 0 }
+        let rest = |outbound: &OutboundStream| {
+            let (start, end) = self.place(outbound.message);
+            if outbound.offset > 0 { end - start - outbound.offset } else { 0 }
         };
-        let begun: u64 = self.lanes.iter().map(rest).sum();
+        let begun: u64 = self.streams.iter().map(rest).sum();
         self.forgotten = self.written - self.cut - begun;
         self.cut + begun
     }
@@ -294,10 +294,10 @@ impl Backlog {
     /// What a stream can send.
     #[inline]
     fn fragment(&self, index: usize) -> Option<Fragment> {
-        let lane = &self.lanes[index];
-        let (start, end) = self.place(lane.message);
-        let from = start + lane.offset;
-        if from >= self.written || (self.stopped && lane.offset == 0) {
+        let outbound = &self.streams[index];
+        let (start, end) = self.place(outbound.message);
+        let from = start + outbound.offset;
+        if from >= self.written || (self.stopped && outbound.offset == 0) {
             return None;
         }
         let ready = self.written - from;
@@ -308,14 +308,14 @@ impl Backlog {
             return None;
         }
         let length = whole.min(ready);
-        let mut flags = if lane.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
+        let mut flags = if outbound.offset == 0 { DataFlags::BEGIN } else { DataFlags::default() };
         if length == rest {
             flags = flags.with(DataFlags::END);
         }
         if self.config.unordered {
             flags = flags.with(DataFlags::UNORDERED);
         }
-        let Lane { message, number, offset, fragments: fsn, .. } = *lane;
+        let OutboundStream { message, number, offset, fragments: fsn, .. } = *outbound;
         Some(Fragment { stream: index as u16, message, number, offset, fsn, length, flags })
     }
 
@@ -326,8 +326,8 @@ impl Backlog {
             return self.fragment(current);
         }
         match self.config.scheduler {
-            Scheduler::FirstComeFirstServed => {
-                let streams = self.lanes.len() as u64;
+            StreamScheduler::FirstComeFirstServed => {
+                let streams = self.streams.len() as u64;
                 self.fragment((self.turn % streams) as usize)
             }
             scheduler if scheduler.keeps_packets_apart() && !packet_begins => self.fragment(self.last),
@@ -335,25 +335,25 @@ impl Backlog {
         }
     }
 
-    fn schedule(&mut self, scheduler: Scheduler) -> Option<Fragment> {
-        let streams = self.lanes.len();
+    fn schedule(&mut self, scheduler: StreamScheduler) -> Option<Fragment> {
+        let streams = self.streams.len();
         let mut best: Option<((u64, u64), Fragment)> = None;
         for distance in 0..streams {
             let index = (self.last + 1 + distance) % streams;
             let fragment = self.fragment(index);
-            let lane = &mut self.lanes[index];
+            let outbound = &mut self.streams[index];
             let Some(fragment) = fragment else {
-                lane.idle = true;
+                outbound.idle = true;
                 continue;
             };
-            if std::mem::take(&mut lane.idle) {
-                lane.share.tag = lane.share.tag.max(self.clock);
+            if std::mem::take(&mut outbound.idle) {
+                outbound.share.tag = outbound.share.tag.max(self.clock);
             }
             let rank = scheduler.rank(&Candidate {
                 message: fragment.message,
                 distance: distance as u64,
-                priority: lane.priority,
-                finish: lane.share.finish(fragment.length),
+                priority: outbound.priority,
+                finish: outbound.share.finish(fragment.length),
             });
             if best.as_ref().is_none_or(|(least, _)| rank < *least) {
                 best = Some((rank, fragment));
@@ -367,11 +367,11 @@ impl Backlog {
     pub fn take(&mut self, fragment: &Fragment) {
         self.cut += fragment.length;
         let index = usize::from(fragment.stream);
-        let lane = &mut self.lanes[index];
-        lane.share.tag = lane.share.finish(fragment.length);
-        self.clock = lane.share.tag;
-        lane.offset += fragment.length;
-        lane.fragments += 1;
+        let outbound = &mut self.streams[index];
+        outbound.share.tag = outbound.share.finish(fragment.length);
+        self.clock = outbound.share.tag;
+        outbound.offset += fragment.length;
+        outbound.fragments += 1;
         self.last = index;
         self.current = Some(index);
         if fragment.flags.has(DataFlags::END) {
@@ -381,18 +381,18 @@ impl Backlog {
 
     /// A stream goes on to its next message.
     fn finish(&mut self, index: usize) {
-        let message = self.lanes[index].message;
+        let message = self.streams[index].message;
         let (start, end) = self.place(message);
         let row = self.rows[self.rows.len() - 1];
         if self.told.is_none() && message >= row.message && end - start < row.size {
             // It was cut short: the rest of its row begins behind it.
             self.rows.push_back(Row { message: message + 1, start: end, size: row.size });
         }
-        let streams = self.lanes.len() as u64;
-        let lane = &mut self.lanes[index];
-        lane.message += streams;
-        lane.number += u64::from(lane.offset > 0);
-        (lane.offset, lane.fragments) = (0, 0);
+        let streams = self.streams.len() as u64;
+        let outbound = &mut self.streams[index];
+        outbound.message += streams;
+        outbound.number += u64::from(outbound.offset > 0);
+        (outbound.offset, outbound.fragments) = (0, 0);
         if self.current == Some(index) {
             self.current = None;
         }
@@ -402,9 +402,9 @@ impl Backlog {
 
     /// Drops what lies before every stream's next message, now and then.
     fn forget(&mut self) {
-        let most = 2 * self.lanes.len() + 64;
+        let most = 2 * self.streams.len() + 64;
         if self.rows.len() > most || self.writes.len() > most {
-            let first = self.lanes.iter().map(|lane| lane.message).min().unwrap_or(0);
+            let first = self.streams.iter().map(|outbound| outbound.message).min().unwrap_or(0);
             let start = self.place(first).0;
             let done = self.rows.partition_point(|row| row.message <= first);
             self.rows.drain(..done - 1);
@@ -484,7 +484,7 @@ mod tests {
         /// those of a stream and the fragments of a message come in order, without I-DATA in one piece.
         #[test]
         fn every_byte_is_cut_once(
-            scheduler in prop::sample::select(Scheduler::ALL.map(|(name, _)| name).to_vec()),
+            scheduler in prop::sample::select(StreamScheduler::ALL.map(|(name, _)| name).to_vec()),
             streams in 1_u16..5, interleaving: bool, told: bool, message in prop::option::of(1_u64..5_000),
             writes in prop::collection::vec((1_u64..4_000, 0_usize..6, any::<bool>()), 1..40),
         ) {

@@ -1,7 +1,7 @@
 //! What an SCTP endpoint can be told.
 
-use super::{Growth, PathChoice, Policy, Reliability, Scheduler, Scope, Split};
-use crate::tcp::ControlFactory;
+use super::{Growth, PathChoice, Policy, Reliability, Scope, Split, StreamScheduler};
+use crate::common::ControlFactory;
 use vazao_engine::Duration;
 
 /// Whose text rules where they differ: the unit of windows, their start and their floor, and how many reports make a loss.
@@ -29,7 +29,7 @@ pub struct Config {
     /// Outgoing streams; messages take turns among them.
     pub streams: u16,
     /// Which stream may send next.
-    pub scheduler: Scheduler,
+    pub scheduler: StreamScheduler,
     /// The streams' priorities from 1, the highest, on; those not named go by their numbers.
     pub priorities: Vec<u64>,
     /// The streams' weights; those not named have 1.
@@ -119,7 +119,7 @@ impl Config {
     }
     /// A stream's weight: where bandwidth is shared fairly, all have the same.
     pub fn weight(&self, stream: usize) -> u64 {
-        let weights = if self.scheduler == Scheduler::FairBandwidth { &[][..] } else { &self.weights };
+        let weights = if self.scheduler == StreamScheduler::FairBandwidth { &[][..] } else { &self.weights };
         weights.get(stream).copied().unwrap_or(1)
     }
     /// The unit in which windows count.

@@ -50,7 +50,7 @@ pub use path_choice::PathChoice;
 pub use recovery::Scope;
 pub use reliability::Reliability;
 pub use retransmission::Policy;
-pub use scheduler::{Candidate, Scheduler, Share};
+pub use scheduler::{Candidate, Share, StreamScheduler};
 pub use split::Split;
 pub use stats::{PathStats, Stats};
 pub use unknown::Unknown;

@@ -1,7 +1,7 @@
 //! What a user can say of an SCTP endpoint.
 
-use super::{Config, Growth, PathChoice, Policy, Reliability, Scheduler, Scope, Semantics, Split};
-use crate::tcp::ControlFactory;
+use super::{Config, Growth, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler};
+use crate::common::ControlFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
@@ -23,7 +23,7 @@ const SCOPES: &[&str] = &names(&Scope::ALL);
 const POLICIES: &[&str] = &names(&Policy::ALL);
 const SPLITS: &[&str] = &names(&Split::ALL);
 const CHOICES: &[&str] = &names(&PathChoice::ALL);
-const SCHEDULERS: &[&str] = &names(&Scheduler::ALL);
+const SCHEDULERS: &[&str] = &names(&StreamScheduler::ALL);
 
 /// SCTP's parameters.
 pub const PARAMETERS: &[Parameter] = &[
@@ -215,32 +215,50 @@ fn find<T: Copy>(table: &[(&'static str, T)], name: &str) -> T {
     table.iter().find(|entry| entry.0 == name).expect("a choice among these").1
 }
 
+/// Which RFC's rules hold, or Linux's.
+fn semantics(parameters: &Parameters) -> Semantics {
+    match parameters.text("semantics") {
+        "rfc4960" => Semantics::Rfc4960,
+        "rfc2960" => Semantics::Rfc2960,
+        "linux" => Semantics::Linux,
+        _ => Semantics::Rfc9260,
+    }
+}
+
+/// How the window grows, and by which path data is sent again, where the user does not say.
+fn habits(semantics: Semantics, cmt: bool) -> (&'static str, &'static str) {
+    match (cmt, semantics) {
+        (true, Semantics::Linux) => ("cuc-v2", "retran-path"),
+        (true, _) => ("cuc-v2", "same"),
+        (false, Semantics::Linux) => ("gap-acked", "retran-path"),
+        (false, Semantics::Rfc9260) => ("rfc8540", "alternate"),
+        (false, _) => ("rfc4960", "alternate"),
+    }
+}
+
+/// When a message is given up (RFC 3758, RFC 7496).
+fn reliability(parameters: &Parameters) -> Reliability {
+    match parameters.text("partial_reliability") {
+        "timed" => Reliability::Timed(parameters.duration("lifetime").expect("a duration with a default")),
+        "retransmissions" => Reliability::Retransmissions(parameters.integer("max_retransmissions") as u32),
+        "priority" => Reliability::Priority,
+        _ => Reliability::Full,
+    }
+}
+
 impl Config {
     /// The settings that `parameters`, resolved from [`PARAMETERS`], describe; with messages of so many bytes.
     pub fn new(parameters: &Parameters, message: Option<u64>, control: Option<ControlFactory>) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
         let flag = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
+        let number = |name| if let Some(Value::Number(number)) = parameters.get(name) { Some(*number) } else { None };
         let list = |name| parameters.integers(name).to_vec();
-        let semantics = match parameters.text("semantics") {
-            "rfc4960" => Semantics::Rfc4960,
-            "rfc2960" => Semantics::Rfc2960,
-            "linux" => Semantics::Linux,
-            _ => Semantics::Rfc9260,
-        };
+        let usual_reports = if semantics(parameters) == Semantics::Rfc2960 { 4 } else { 3 };
+        let semantics = semantics(parameters);
         let old = semantics != Semantics::Rfc9260;
         let cmt = parameters.flag("cmt");
-        let growth = match (cmt, semantics) {
-            (true, _) => "cuc-v2",
-            (false, Semantics::Rfc9260) => "rfc8540",
-            (false, Semantics::Linux) => "gap-acked",
-            (false, _) => "rfc4960",
-        };
-        let retransmission = match (cmt, semantics) {
-            (_, Semantics::Linux) => "retran-path",
-            (true, _) => "same",
-            (false, _) => "alternate",
-        };
+        let (growth, retransmission) = habits(semantics, cmt);
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
         let half = parameters.size("receive_buffer").map(|bytes| bytes / 2).filter(|_| semantics != Semantics::Linux);
         let receive_buffer = parameters.size("receive_buffer").expect("a size with a default");
@@ -250,25 +268,16 @@ impl Config {
             mtu: parameters.integer("mtu") as u32,
             message,
             streams: parameters.integer("streams") as u16,
-            scheduler: find(&Scheduler::ALL, parameters.text("scheduler")),
+            scheduler: find(&StreamScheduler::ALL, parameters.text("scheduler")),
             priorities: list("priorities"),
             weights: list("weights"),
             interleaving: parameters.flag("interleaving"),
-            reliability: match parameters.text("partial_reliability") {
-                "timed" => Reliability::Timed(duration("lifetime")),
-                "retransmissions" => Reliability::Retransmissions(parameters.integer("max_retransmissions") as u32),
-                "priority" => Reliability::Priority,
-                _ => Reliability::Full,
-            },
+            reliability: reliability(parameters),
             unordered: parameters.flag("unordered"),
             cmt,
             growth: find(&Growth::ALL, text("cwnd_growth").unwrap_or(growth)),
             scope: find(&Scope::ALL, parameters.text("fast_recovery")),
-            missing_reports: match parameters.get("missing_reports") {
-                Some(Value::Number(reports)) => *reports as u8,
-                _ if semantics == Semantics::Rfc2960 => 4,
-                _ => 3,
-            },
+            missing_reports: number("missing_reports").map_or(usual_reports, |reports| reports as u8),
             sfr: flag("sfr").unwrap_or(cmt),
             dac: flag("dac").unwrap_or(cmt),
             cacc: parameters.flag("cacc"),
@@ -285,10 +294,7 @@ impl Config {
             max_burst: parameters.integer("max_burst") as u32,
             heartbeat: Some(duration("heartbeat")).filter(|&interval| interval > Duration::ZERO),
             path_retries: parameters.integer("path_retries") as u32,
-            pf_retries: match parameters.get("pf_retries") {
-                Some(Value::Number(retries)) => Some(*retries as u32),
-                _ => None,
-            },
+            pf_retries: number("pf_retries").map(|retries| retries as u32),
             association_retries: parameters.integer("retries") as u32,
             init_retries: parameters.integer("init_retries") as u32,
             cookie_life: duration("cookie_life"),

@@ -113,7 +113,7 @@ impl Inbound {
             return Some(u64::from(of.message));
         }
         self.open(usize::from(of.stream));
-        let next = self.lanes[usize::from(of.stream)].next;
+        let next = self.streams[usize::from(of.stream)].next;
         (ahead(of.number, next, interleaved) == 0).then_some(next)
     }
 

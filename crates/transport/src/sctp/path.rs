@@ -8,7 +8,7 @@ use super::notification::Notification;
 use super::order::Order;
 use super::recovery::Newly;
 use super::stats::PathStats;
-use crate::{RtoRule, RttEstimator};
+use crate::common::{RtoRule, RttEstimator};
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Siblings, Signal};
 use vazao_engine::{Duration, Time};
 

@@ -4,7 +4,7 @@ use super::chunk::{Data, DataFlags, Packet, Sack};
 use super::config::Config;
 use super::stats::Stats;
 use super::stream::Inbound;
-use crate::RangeSet;
+use crate::common::RangeSet;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -183,8 +183,7 @@ impl Receiver {
             return;
         }
         let next = self.next + distance as u64;
-        self.above.remove_below(next);
-        self.next = self.above.take_through(next).unwrap_or(next);
+        self.next = self.above.take_through(next);
         self.inbound.skip(next, &packet.skips, packet.interleaved);
         self.report(stats);
         if packet.data.is_empty() {
@@ -213,7 +212,7 @@ impl Receiver {
             if self.above.is_empty() {
                 self.heard |= 1 << self.path;
             }
-            self.next = self.above.take_through(tsn + 1).unwrap_or(tsn + 1);
+            self.next = self.above.take_through(tsn + 1);
         } else {
             self.above.insert(tsn, tsn + 1, |_, _| {});
         }

@@ -2,7 +2,7 @@
 
 /// A scheduler, asked anew for each chunk where messages may be interleaved (I-DATA), else for each message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduler {
+pub enum StreamScheduler {
     /// SCTP_SS_FCFS: messages in the order in which they were written.
     FirstComeFirstServed,
     /// SCTP_SS_RR: streams in turn.
@@ -31,31 +31,31 @@ pub struct Candidate {
     pub finish: u64,
 }
 
-impl Scheduler {
+impl StreamScheduler {
     /// The schedulers by name.
-    pub const ALL: [(&'static str, Scheduler); 6] = [
-        ("fcfs", Scheduler::FirstComeFirstServed),
-        ("round-robin", Scheduler::RoundRobin),
-        ("round-robin-per-packet", Scheduler::RoundRobinPerPacket),
-        ("priority", Scheduler::Priority),
-        ("fair-bandwidth", Scheduler::FairBandwidth),
-        ("weighted-fair-queueing", Scheduler::WeightedFairQueueing),
+    pub const ALL: [(&'static str, StreamScheduler); 6] = [
+        ("fcfs", StreamScheduler::FirstComeFirstServed),
+        ("round-robin", StreamScheduler::RoundRobin),
+        ("round-robin-per-packet", StreamScheduler::RoundRobinPerPacket),
+        ("priority", StreamScheduler::Priority),
+        ("fair-bandwidth", StreamScheduler::FairBandwidth),
+        ("weighted-fair-queueing", StreamScheduler::WeightedFairQueueing),
     ];
 
     /// The candidate with the least rank goes first.
     pub fn rank(self, candidate: &Candidate) -> (u64, u64) {
         let Candidate { message, distance, priority, finish } = *candidate;
         match self {
-            Scheduler::FirstComeFirstServed => (message, 0),
-            Scheduler::RoundRobin | Scheduler::RoundRobinPerPacket => (distance, 0),
-            Scheduler::Priority => (priority, distance),
-            Scheduler::FairBandwidth | Scheduler::WeightedFairQueueing => (finish, distance),
+            StreamScheduler::FirstComeFirstServed => (message, 0),
+            StreamScheduler::RoundRobin | StreamScheduler::RoundRobinPerPacket => (distance, 0),
+            StreamScheduler::Priority => (priority, distance),
+            StreamScheduler::FairBandwidth | StreamScheduler::WeightedFairQueueing => (finish, distance),
         }
     }
 
     /// Whether a packet has chunks of one stream only.
     pub fn keeps_packets_apart(self) -> bool {
-        self == Scheduler::RoundRobinPerPacket
+        self == StreamScheduler::RoundRobinPerPacket
     }
 }
 
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn each_scheduler_looks_at_what_it_is_named_after() {
-        let first = |scheduler: Scheduler| (0..3).min_by_key(|&i| scheduler.rank(&CANDIDATES[i]));
-        for (name, scheduler) in Scheduler::ALL {
+        let first = |scheduler: StreamScheduler| (0..3).min_by_key(|&i| scheduler.rank(&CANDIDATES[i]));
+        for (name, scheduler) in StreamScheduler::ALL {
             let expected = match name {
                 "fcfs" | "priority" => 1,
                 "round-robin" | "round-robin-per-packet" => 0,

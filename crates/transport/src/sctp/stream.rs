@@ -2,7 +2,7 @@
 
 use super::chunk::{Data, DataFlags, Skip, stamp};
 use super::partial_delivery::Given;
-use crate::RangeSet;
+use crate::common::RangeSet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Fragments of one message that follow each other.
@@ -40,7 +40,7 @@ pub(super) type Message = (u32, u64);
 
 /// One stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct InboundStream {
     /// The number of the next message to deliver.
     pub next: u64,
     /// Whole messages that came too early.
@@ -50,7 +50,7 @@ pub(super) struct Lane {
 /// What has arrived and is not delivered yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inbound {
-    pub lanes: Vec<Lane>,
+    pub streams: Vec<InboundStream>,
     /// By their first TSN.
     pub runs: BTreeMap<u64, Run>,
     /// By stream and message number.
@@ -146,10 +146,10 @@ impl Inbound {
         let unordered = data.flags.has(DataFlags::UNORDERED);
         let index = usize::from(data.stream);
         self.open(index);
-        let lane = &mut self.lanes[index];
-        let number = lane.next + ahead(data.number, lane.next, interleaved);
+        let inbound = &mut self.streams[index];
+        let number = inbound.next + ahead(data.number, inbound.next, interleaved);
         let place = if unordered { u64::from(data.message) } else { number };
-        let next = lane.next;
+        let next = inbound.next;
         let message = (data.message, self.verify(data.stream, place, given, fragments));
         if given > 0 {
             self.given.finish();
@@ -157,12 +157,12 @@ impl Inbound {
         if unordered {
             return self.deliver(message);
         }
-        let lane = &mut self.lanes[index];
+        let inbound = &mut self.streams[index];
         if number != next {
-            self.misplaced += u64::from(lane.early.insert(number, message).is_some());
+            self.misplaced += u64::from(inbound.early.insert(number, message).is_some());
             return;
         }
-        lane.next += 1;
+        inbound.next += 1;
         self.deliver(message);
         self.deliver_early(index);
     }
@@ -213,28 +213,28 @@ impl Inbound {
     fn skip_messages(&mut self, skip: &Skip, interleaved: bool) {
         let index = usize::from(skip.stream);
         self.open(index);
-        let next = self.lanes[index].next;
+        let next = self.streams[index].next;
         let distance = ahead(skip.number, next, interleaved);
         // Behind, if it is more than half of the numbers away: it was skipped before.
         if distance < if interleaved { 1 << 31 } else { 1 << 15 } {
             let after = next + distance + 1;
-            let early = self.lanes[index].early.split_off(&after);
-            let skipped = std::mem::replace(&mut self.lanes[index].early, early);
+            let early = self.streams[index].early.split_off(&after);
+            let skipped = std::mem::replace(&mut self.streams[index].early, early);
             skipped.into_values().for_each(|message| self.deliver(message));
-            self.lanes[index].next = after;
+            self.streams[index].next = after;
             self.deliver_early(index);
         }
     }
 
     /// Makes sure that there is such a stream.
     pub fn open(&mut self, index: usize) {
-        if index >= self.lanes.len() {
-            self.lanes.resize_with(index + 1, Lane::default);
+        if index >= self.streams.len() {
+            self.streams.resize_with(index + 1, InboundStream::default);
         }
     }
 
     fn deliver_early(&mut self, index: usize) {
-        while let Some(message) = self.lanes[index].next_early() {
+        while let Some(message) = self.streams[index].next_early() {
             self.deliver(message);
         }
     }
@@ -276,7 +276,7 @@ pub(super) fn ahead(number: u32, next: u64, interleaved: bool) -> u64 {
     u64::from(if interleaved { distance } else { distance & 0xffff })
 }
 
-impl Lane {
+impl InboundStream {
     /// The next message, if it came early.
     fn next_early(&mut self) -> Option<Message> {
         let message = self.early.remove(&self.next)?;

@@ -3,13 +3,8 @@
 use super::cwv::Validation;
 use super::recovery::Recovery;
 use super::undo::Detects;
-use std::sync::Arc;
-use vazao_congestion::CongestionControl;
+use crate::common::ControlFactory;
 use vazao_engine::Duration;
-
-/// Makes the congestion control of a connection, given its segment size in bytes and a [seed](vazao_congestion::Setup::seed)
-/// of its own: its initial sequence number, which chance chose.
-pub type ControlFactory = Arc<dyn Fn(u64, u64) -> Box<dyn CongestionControl> + Send + Sync>;
 
 /// What a host does where the RFCs leave a choice, or where Linux goes its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Host, Pacing};
 use super::sender::Sender;
-use crate::{Pacer, Spread};
+use crate::common::{Pacer, Spread};
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Rate, Time};
 

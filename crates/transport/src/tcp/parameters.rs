@@ -1,6 +1,7 @@
 //! What a user can say of a TCP endpoint.
 
-use super::{Bursting, Config, ControlFactory, Counting, Host, Pacing, Recovery, SackProfile, Validation};
+use super::{Bursting, Config, Counting, Host, Pacing, Recovery, SackProfile, Validation};
+use crate::common::ControlFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 

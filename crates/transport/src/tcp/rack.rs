@@ -3,7 +3,7 @@
 use super::news::News;
 use super::recovery::DUP_THRESHOLD;
 use super::scoreboard::{Mark, Scoreboard, Sent};
-use crate::RttEstimator;
+use crate::common::RttEstimator;
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
 

@@ -4,7 +4,7 @@
 use super::recovery::Episode;
 use super::scoreboard::Sent;
 use super::sender::Sender;
-use crate::{DeliveryRate, PacketState};
+use crate::common::{DeliveryRate, PacketState};
 use std::collections::VecDeque;
 use vazao_congestion::Sending;
 use vazao_engine::Time;

@@ -2,7 +2,7 @@
 
 use super::news::News;
 use super::rate::Rates;
-use crate::RangeSet;
+use crate::common::RangeSet;
 use std::collections::VecDeque;
 use vazao_engine::Time;
 

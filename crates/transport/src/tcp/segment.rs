@@ -1,7 +1,7 @@
 //! What two TCP endpoints exchange.
 
 use super::fast_open::CookieOption;
-use crate::mptcp::Multipath;
+use super::multipath::Multipath;
 use vazao_engine::Ecn;
 
 /// A segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
@@ -169,10 +169,4 @@ impl Extra {
         let multipath = self.multipath.map_or(0, |multipath| multipath.bytes());
         syn + multipath + if blocks > 0 { 4 + 8 * blocks } else { 0 }
     }
-}
-
-/// The digest of a stream offset that a segment carries in place of its payload's first byte.
-#[inline]
-pub fn stamp(offset: u64) -> u32 {
-    ((offset ^ 0x5bd1_e995_9d2c_5680).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }

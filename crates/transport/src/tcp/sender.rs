@@ -17,7 +17,7 @@ use super::reduction::Reduction;
 use super::scoreboard::Scoreboard;
 use super::stats::Stats;
 use super::undo::Undo;
-use crate::RttEstimator;
+use crate::common::RttEstimator;
 pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};

@@ -25,7 +25,7 @@ pub(crate) struct Undo {
     frto: Frto,
 }
 
-/// Which signs are heeded.
+/// Which signs of a needless reduction count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detects {
     /// D-SACK and timestamps (RFC 3708, RFC 3522).

@@ -4,7 +4,7 @@
 
 mod sizes;
 
-use crate::Stream;
+use crate::common::ByteStream;
 use sizes::{ALERT, Part, RECORD, parts};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// Goes on with the handshake, and with what the lower stream had no room for. Call whenever something has happened.
-    pub fn pump(&mut self, now: Time, lower: &mut impl Stream) {
+    pub fn pump(&mut self, now: Time, lower: &mut impl ByteStream) {
         if !lower.is_connected() {
             return;
         }
@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// The upper stream.
-    pub fn over<'a, S: Stream>(&'a mut self, lower: &'a mut S) -> Secured<'a, S> {
+    pub fn over<'a, S: ByteStream>(&'a mut self, lower: &'a mut S) -> Secured<'a, S> {
         Secured { session: self, lower }
     }
 
@@ -204,7 +204,7 @@ impl Session {
     }
 
     /// Writes what is pending, then closes if that is wanted: after the handshake's last flight, with an alert.
-    fn flush(&mut self, lower: &mut impl Stream) {
+    fn flush(&mut self, lower: &mut impl ByteStream) {
         if self.end == End::Wanted && self.flights.0 == self.part.flights.len() {
             self.end = End::Announced;
             self.enter(What::Alert, 0, self.version.sealed(ALERT));
@@ -219,7 +219,7 @@ impl Session {
     }
 
     /// Opens records until `wanted` bytes beyond those read lie open, or there are no more; what is no data in any case.
-    fn open_up(&mut self, wanted: u64, lower: &mut impl Stream) {
+    fn open_up(&mut self, wanted: u64, lower: &mut impl ByteStream) {
         let ledger = self.incoming.clone();
         let mut entries = open(&ledger);
         while let Some(entry) = entries.front().copied() {
@@ -256,7 +256,7 @@ pub struct Secured<'a, S> {
     lower: &'a mut S,
 }
 
-impl<S: Stream> Stream for Secured<'_, S> {
+impl<S: ByteStream> ByteStream for Secured<'_, S> {
     fn write(&mut self, bytes: u64) -> u64 {
         let session = &mut *self.session;
         session.flush(self.lower);

@@ -6,7 +6,7 @@ mod sender;
 
 pub use receiver::Stats;
 
-use crate::Stream;
+use crate::common::ByteStream;
 use receiver::Receiver;
 use sender::Sender;
 use std::ops::Range;
@@ -98,7 +98,7 @@ impl Endpoint {
 }
 
 /// Datagrams have no place in a stream: what is read counts bytes that have arrived, each datagram's once.
-impl Stream for Endpoint {
+impl ByteStream for Endpoint {
     fn write(&mut self, bytes: u64) -> u64 {
         self.sender.write(bytes);
         bytes

@@ -1,15 +1,16 @@
 //! Every byte once and in order, whatever the network does, with subflows that die and join on the way.
 
-use crate::lab::{Application, Lab, Weather, mesh, text, with};
+use crate::lab::{Application, Lab, Weather, at, mesh, paced, text, with};
 use proptest::prelude::*;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Raw};
-use vazao_transport::mptcp::{Config, SCHEDULERS};
+use vazao_transport::common::SCHEDULERS;
+use vazao_transport::mptcp::Config;
 
 #[test]
 fn a_transfer_over_two_paths() {
     let settings = with(&[], "reno", "round-robin", "single-mesh");
-    let mut lab = Lab::new(settings, 4 << 20, vec![Weather::fair(10), Weather::fair(30)]);
+    let mut lab = Lab::new(settings, 4 << 20, vec![paced(10), paced(30)]);
     lab.run(60);
     lab.assert_complete();
     let sent: Vec<_> = lab.ends[0].mptcp.subflows().iter().map(|subflow| subflow.tcp().acknowledged_bytes()).collect();
@@ -25,7 +26,7 @@ fn weather() -> impl Strategy<Value = Weather> {
             let ranges =
                 |times: Vec<(u64, u64)>| times.into_iter().map(|(start, length)| start..start + length).collect();
             let (outages, resets) = (ranges(outages), ranges(resets));
-            Weather { delay, pace: 0, jitter, loss, duplication, outages, resets }
+            Weather { jitter, loss, duplication, outages, resets, ..Weather::fair(delay) }
         },
     )
 }
@@ -95,7 +96,7 @@ proptest! {
             let mut lab = Lab::between(
                 (client.0.clone(), sends.clone()), (server.0.clone(), answers.clone()), (ways.clone(), paths.clone()), seed,
             );
-            (lab.calm_after, lab.calm_from) = (calm_after, 10_000);
+            (lab.paths.calm_after, lab.paths.calm_from) = (calm_after, at(10_000));
             lab.run(100_000);
             lab
         };
@@ -110,7 +111,7 @@ proptest! {
             (false, _) => {}
         }
         let again = make();
-        prop_assert_eq!((lab.digest, lab.events, lab.now), (again.digest, again.events, again.now));
+        prop_assert_eq!((lab.digest, lab.paths.events, lab.paths.now), (again.digest, again.paths.events, again.paths.now));
     }
 }
 
@@ -128,7 +129,6 @@ fn an_end_that_is_reached_after_timeouts_is_acknowledged() {
         loss,
         duplication,
         outages: vec![outage],
-        pace: 0,
         ..Weather::fair(delay)
     };
     for (client, server) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -136,7 +136,7 @@ fn an_end_that_is_reached_after_timeouts_is_acknowledged() {
         let server = (make("newreno", "lia", vec![], server), Application::sends(171_825));
         let weathers = vec![rough(53, 6, 15, 9, 1..1058), rough(9, 25, 26, 4, 1936..3219)];
         let mut lab = Lab::between(client, server, (mesh(2, 1), weathers), 3_014_401_697_247_612_881);
-        (lab.calm_after, lab.calm_from) = (607, 10_000);
+        (lab.paths.calm_after, lab.paths.calm_from) = (607, at(10_000));
         lab.run(100_000);
         lab.assert_complete();
     }

@@ -1,13 +1,13 @@
 //! How connections and subflows open (RFC 8684 sections 3.1, 3.2), and what a middlebox that takes options out makes of it.
 
-use crate::lab::{Application, Lab, Weather, at, config, mesh, pairs, tuple, with};
+use crate::lab::{Application, Lab, at, config, mesh, paced, pairs, tuple, with};
 use vazao_transport::mptcp::keys::{Hash, Secret, truncate};
 use vazao_transport::mptcp::{Config, Multipath, Signal, reason};
 use vazao_transport::tcp::Flags;
 
 fn two_paths(bytes: u64) -> Lab {
-    let mut lab = Lab::new(config(&[]), bytes, vec![Weather::fair(10), Weather::fair(20)]);
-    lab.logs = true;
+    let mut lab = Lab::new(config(&[]), bytes, vec![paced(10), paced(20)]);
+    lab.paths.logs = true;
     lab
 }
 
@@ -22,7 +22,7 @@ fn keys_are_exchanged() {
     let mut lab = two_paths(2 << 20);
     lab.run(10);
     lab.assert_complete();
-    let [syn, answer, third] = [0, 1, 2].map(|at| lab.log[at]);
+    let [syn, answer, third] = [0, 1, 2].map(|at| lab.paths.log[at]);
     assert!(matches!(syn.signal(), Some(Signal::Capable { key: None, peer: None, length: None, .. })));
     let server = key(answer.signal()).expect("a key");
     let Some(Signal::Capable { key: Some(client), peer, length: None, .. }) = third.signal() else {
@@ -31,9 +31,9 @@ fn keys_are_exchanged() {
     assert_eq!(peer, Some(server));
     assert_eq!(third.segment.length, 0);
     let first = Hash::Sha256.initial_data_sequence(client).wrapping_add(1);
-    let with_data = lab.log.iter().find(|seen| seen.segment.length > 0).expect("data");
+    let with_data = lab.paths.log.iter().find(|seen| seen.segment.length > 0).expect("data");
     assert!(matches!(with_data.signal(), Some(Signal::Capable { length: Some((1424, None)), .. })), "{with_data:?}");
-    let second = lab.log.iter().find_map(|seen| seen.dss().map).expect("a mapping");
+    let second = lab.paths.log.iter().find_map(|seen| seen.dss().map).expect("a mapping");
     assert_eq!((second.dsn, second.subflow), (first.wrapping_add(1424), 1425));
 }
 
@@ -44,8 +44,8 @@ fn a_subflow_joins() {
     let mut lab = two_paths(2 << 20);
     lab.run(10);
     lab.assert_complete();
-    let keys = [2, 1].map(|at| key(lab.log[at].signal()).expect("a key"));
-    let joining: Vec<_> = lab.log.iter().filter(|seen| seen.way() == 1).take(4).collect();
+    let keys = [2, 1].map(|at| key(lab.paths.log[at].signal()).expect("a key"));
+    let joining: Vec<_> = lab.paths.log.iter().filter(|seen| seen.way() == 1).take(4).collect();
     let Some(Signal::Join { token, nonce, backup: false, .. }) = joining[0].signal() else {
         panic!("{:?}", joining[0])
     };
@@ -55,7 +55,7 @@ fn a_subflow_joins() {
     assert_eq!(hmac, truncate(Hash::Sha256.join_hmac(server, client)));
     assert_eq!(joining[2].signal(), Some(Signal::JoinProof(Hash::Sha256.join_hmac(client, server))));
     assert_eq!((joining[3].from, joining[3].segment.length), (1, 0), "the fourth segment");
-    let data = lab.log.iter().find(|seen| seen.way() == 1 && seen.segment.length > 0).expect("data");
+    let data = lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.length > 0).expect("data");
     // Two round trips after its SYN: 40 ms each, and what the segments take to be sent.
     let after = data.at.since(joining[0].at);
     assert!((80..85).contains(&(after.as_nanos() / 1_000_000)), "{after:?}");
@@ -73,7 +73,7 @@ fn the_proof_is_repeated_until_it_is_answered() {
         });
         lab.run(10);
         lab.assert_complete();
-        let proofs = lab.log.iter().filter(|seen| matches!(seen.signal(), Some(Signal::JoinProof(_)))).count();
+        let proofs = lab.paths.log.iter().filter(|seen| matches!(seen.signal(), Some(Signal::JoinProof(_)))).count();
         assert_eq!(proofs, 2, "segment {lost} is lost");
         assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.stats().joined), [1, 1]);
     }
@@ -109,9 +109,10 @@ fn who_does_not_know_the_keys_does_not_join() {
         });
         lab.run(30);
         lab.assert_complete();
-        let data = lab.log.iter().any(|seen| seen.way() == 1 && seen.segment.length > 0);
+        let data = lab.paths.log.iter().any(|seen| seen.way() == 1 && seen.segment.length > 0);
         assert!(!data, "case {case}");
-        let reset = lab.log.iter().find(|seen| seen.way() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
+        let reset =
+            lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
         assert_eq!(reset.signal(), Some(Signal::Reset(reason::MPTCP)), "case {case}");
     }
 }
@@ -139,9 +140,9 @@ fn keys_are_repeated_until_they_are_known() {
 fn strip(from: usize, which: fn(Flags) -> bool) -> Lab {
     let mut answers = Application::sends(50_000);
     answers.closes_second = true;
-    let ways = (pairs(2), vec![Weather::fair(10), Weather::fair(20)]);
+    let ways = (pairs(2), vec![paced(10), paced(20)]);
     let mut lab = Lab::between((config(&[]), Application::sends(100_000)), (config(&[]), answers), ways, 3);
-    lab.logs = true;
+    lab.paths.logs = true;
     lab.middlebox = Box::new(move |_, end, segment, extra| {
         if end == from
             && which(segment.flags)
@@ -164,7 +165,7 @@ fn a_connection_falls_back_where_options_are_taken_out() {
         lab.run(30);
         lab.assert_complete();
         assert!(lab.ends.iter().all(|end| !end.mptcp.is_multipath()), "options of {from} are taken out");
-        assert!(lab.log.iter().all(|seen| seen.way() == 0), "there is one subflow");
+        assert!(lab.paths.log.iter().all(|seen| seen.way() == 0), "there is one subflow");
     }
 }
 
@@ -174,7 +175,7 @@ fn a_connection_falls_back_in_its_midst() {
     for from in [0, 1] {
         let server = Application { closes_second: true, ..Application::sends(300_000) };
         let settings = with(&[], "reno", "lowest-rtt", "default");
-        let ways = (pairs(1), vec![Weather::fair(10)]);
+        let ways = (pairs(1), vec![paced(10)]);
         let mut lab = Lab::between((settings.clone(), Application::sends(300_000)), (settings, server), ways, 3);
         lab.middlebox = Box::new(move |now, end, _, extra| {
             if now > at(70)
@@ -195,11 +196,11 @@ fn a_connection_falls_back_in_its_midst() {
 #[test]
 fn an_address_is_announced_until_it_is_echoed() {
     for lost in 0..3 {
-        let ways = (mesh(1, 2), vec![Weather::fair(10), Weather::fair(20)]);
+        let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
         let settings: Config = config(&[]);
         let mut lab =
             Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
-        lab.logs = true;
+        lab.paths.logs = true;
         let mut left = lost;
         lab.middlebox = Box::new(move |_, _, _, extra| {
             let signal = extra.multipath.and_then(|multipath| multipath.signal);
@@ -209,9 +210,9 @@ fn an_address_is_announced_until_it_is_echoed() {
         });
         lab.run(30);
         lab.assert_complete();
-        let announced = |echo| move |seen: &&crate::lab::Seen| matches!(seen.signal(), Some(Signal::AddAddress { hmac, .. }) if hmac.is_none() == echo);
-        assert_eq!(lab.log.iter().filter(announced(false)).count(), 1 + lost as usize);
-        assert_eq!(lab.log.iter().filter(announced(true)).count(), 1);
+        let announced = |echo| move |seen: &&crate::lab::Sent| matches!(seen.signal(), Some(Signal::AddAddress { hmac, .. }) if hmac.is_none() == echo);
+        assert_eq!(lab.paths.log.iter().filter(announced(false)).count(), 1 + lost as usize);
+        assert_eq!(lab.paths.log.iter().filter(announced(true)).count(), 1);
         assert_eq!(lab.ends[1].mptcp.stats().joined, 1);
     }
 }
@@ -219,11 +220,11 @@ fn an_address_is_announced_until_it_is_echoed() {
 /// Section 3.4.1: an address that is not proved is ignored, and not echoed.
 #[test]
 fn an_address_is_proved() {
-    let ways = (mesh(1, 2), vec![Weather::fair(10), Weather::fair(20)]);
+    let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
     let settings: Config = config(&[]);
     let mut lab =
         Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
-    lab.logs = true;
+    lab.paths.logs = true;
     lab.middlebox = Box::new(|_, _, _, extra| {
         if let Some(Signal::AddAddress { hmac: Some(hmac), .. }) =
             extra.multipath.as_mut().and_then(|all| all.signal.as_mut())
@@ -234,8 +235,8 @@ fn an_address_is_proved() {
     });
     lab.run(30);
     lab.assert_complete();
-    let said = |echo| move |seen: &&crate::lab::Seen| matches!(seen.signal(), Some(Signal::AddAddress { hmac, .. }) if hmac.is_none() == echo);
-    assert!(lab.log.iter().filter(said(false)).count() > 1, "it is announced again and again");
-    assert_eq!(lab.log.iter().filter(said(true)).count(), 0);
+    let said = |echo| move |seen: &&crate::lab::Sent| matches!(seen.signal(), Some(Signal::AddAddress { hmac, .. }) if hmac.is_none() == echo);
+    assert!(lab.paths.log.iter().filter(said(false)).count() > 1, "it is announced again and again");
+    assert_eq!(lab.paths.log.iter().filter(said(true)).count(), 0);
     assert_eq!(lab.ends[1].mptcp.stats().joined, 0);
 }

@@ -4,15 +4,15 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
-use vazao_transport::mptcp::{Decision, PathState, SCHEDULERS, Scheduler, Situation};
+use vazao_transport::common::{Decision, PacketScheduler, PathState, SCHEDULERS, Situation};
 
 const MSS: u64 = 1000;
 
-fn scheduler(name: &str) -> Box<dyn Scheduler> {
+fn scheduler(name: &str) -> Box<dyn PacketScheduler> {
     with(name, &[])
 }
 
-fn with(name: &str, given: &[(&str, f64)]) -> Box<dyn Scheduler> {
+fn with(name: &str, given: &[(&str, f64)]) -> Box<dyn PacketScheduler> {
     let entry = find("packet scheduler", SCHEDULERS, name).unwrap();
     let given: BTreeMap<_, _> = given.iter().map(|&(name, value)| (name.to_owned(), Raw::Number(value))).collect();
     (entry.build)(&Parameters::resolve(entry.parameters, &given).unwrap())

@@ -1,6 +1,6 @@
 //! Mappings, acknowledgements, the shared window, checksums, and how data ends (RFC 8684 sections 3.3 and 3.7).
 
-use crate::lab::{Application, Lab, Weather, at, config, pairs, text, with};
+use crate::lab::{Application, Lab, Weather, at, config, paced, pairs, text, with};
 use vazao_transport::mptcp::{Config, DataAck, Signal};
 use vazao_transport::tcp::Flags;
 
@@ -9,8 +9,8 @@ fn round_robin() -> Config {
 }
 
 fn two_paths(settings: Config, bytes: u64) -> Lab {
-    let mut lab = Lab::new(settings, bytes, vec![Weather::fair(10), Weather::fair(30)]);
-    lab.logs = true;
+    let mut lab = Lab::new(settings, bytes, vec![paced(10), paced(30)]);
+    lab.paths.logs = true;
     lab
 }
 
@@ -20,24 +20,24 @@ fn data_ends_before_subflows_do() {
     let mut lab = two_paths(round_robin(), 300_000);
     lab.run(10);
     lab.assert_complete();
-    let fin = lab.log.iter().find(|seen| seen.dss().fin && seen.from == 0).expect("a DATA_FIN");
+    let fin = lab.paths.log.iter().find(|seen| seen.dss().fin && seen.from == 0).expect("a DATA_FIN");
     let map = fin.dss().map.expect("a mapping");
     assert_eq!(u32::from(map.length), u32::from(fin.segment.length) + 1);
     assert!(fin.segment.length > 0);
-    let told = lab.log.iter().position(|seen| {
+    let told = lab.paths.log.iter().position(|seen| {
         seen.from == 1 && seen.dss().ack == Some(DataAck::Long(map.dsn.wrapping_add(u64::from(map.length))))
     });
-    let closed = lab.log.iter().position(|seen| seen.segment.flags.has(Flags::FIN));
+    let closed = lab.paths.log.iter().position(|seen| seen.segment.flags.has(Flags::FIN));
     assert!(told.expect("it is acknowledged") <= closed.expect("subflows are closed"));
 }
 
 /// A DATA_FIN that stands alone is lost, again and again: it is repeated.
 #[test]
 fn a_bare_data_fin_is_repeated() {
-    let ways = (pairs(1), vec![Weather::fair(10)]);
+    let ways = (pairs(1), vec![paced(10)]);
     let server = (round_robin(), Application { closes_second: true, ..Application::sends(0) });
     let mut lab = Lab::between((round_robin(), Application::sends(1_000)), server, ways, 1);
-    lab.logs = true;
+    lab.paths.logs = true;
     let mut left = 3;
     lab.middlebox = Box::new(move |_, from, _, extra| {
         let fin = extra.multipath.and_then(|multipath| multipath.dss).is_some_and(|dss| dss.fin);
@@ -46,7 +46,8 @@ fn a_bare_data_fin_is_repeated() {
     });
     lab.run(60);
     lab.assert_complete();
-    let fins: Vec<_> = lab.log.iter().filter(|seen| seen.from == 1 && seen.dss().fin).map(|seen| seen.at).collect();
+    let fins: Vec<_> =
+        lab.paths.log.iter().filter(|seen| seen.from == 1 && seen.dss().fin).map(|seen| seen.at).collect();
     assert_eq!(fins.len(), 4);
     // As a retransmission is: after a timeout, and twice as long each time.
     let waits: Vec<_> = fins.windows(2).map(|pair| pair[1].since(pair[0])).collect();
@@ -56,7 +57,7 @@ fn a_bare_data_fin_is_repeated() {
 /// One side closes and the other goes on sending.
 #[test]
 fn a_connection_is_closed_by_half() {
-    let ways = (pairs(2), vec![Weather::fair(10), Weather::fair(20)]);
+    let ways = (pairs(2), vec![paced(10), paced(20)]);
     let server = (round_robin(), Application { closes_second: true, ..Application::sends(2_000_000) });
     let mut lab = Lab::between((round_robin(), Application::sends(10)), server, ways, 1);
     lab.run(60);
@@ -66,7 +67,7 @@ fn a_connection_is_closed_by_half() {
 /// Both send, and both close at once.
 #[test]
 fn both_ends_send_and_close() {
-    let ways = (pairs(2), vec![Weather::fair(10), Weather::fair(10)]);
+    let ways = (pairs(2), vec![paced(10), paced(10)]);
     let side = || (round_robin(), Application::sends(2_000_000));
     let mut lab = Lab::between(side(), side(), ways, 1);
     lab.run(60);
@@ -81,7 +82,7 @@ fn both_ends_send_and_close() {
 fn the_window_is_shared() {
     let given = [("receive_buffer", text("50 kB"))];
     let settings = with(&given, "reno", "round-robin", "single-mesh");
-    let ways = (pairs(2), vec![Weather::fair(10), Weather::fair(30)]);
+    let ways = (pairs(2), vec![paced(10), paced(30)]);
     // It reads once in ten seconds: 40 kB, so that the window opens only then.
     let slow = Application { reads: 40_000, every: 10_000, ..Application::sends(0) };
     let mut lab = Lab::between((settings.clone(), Application::sends(150_000)), (settings, slow), ways, 1);
@@ -103,9 +104,9 @@ fn the_window_is_shared() {
 #[test]
 fn what_waits_for_a_gap_takes_the_window() {
     let given = [("receive_buffer", text("100 kB"))];
-    let outage = Weather { outages: std::iter::once(160..1_000).collect(), ..Weather::fair(30) };
+    let outage = Weather { outages: std::iter::once(160..1_000).collect(), ..paced(30) };
     let settings = with(&given, "reno", "round-robin", "single-mesh");
-    let mut lab = Lab::new(settings, 2_000_000, vec![Weather::fair(10), outage]);
+    let mut lab = Lab::new(settings, 2_000_000, vec![paced(10), outage]);
     lab.run(60);
     lab.assert_complete();
 }
@@ -124,7 +125,7 @@ fn a_subflow_whose_data_is_altered_is_given_up() {
     lab.assert_complete();
     assert!(lab.ends[1].mptcp.stats().checksum_failures > 0);
     assert_eq!(lab.ends[1].mptcp.stats().died, 1);
-    let reset = lab.log.iter().find(|seen| seen.segment.flags.has(Flags::RST)).expect("a reset");
+    let reset = lab.paths.log.iter().find(|seen| seen.segment.flags.has(Flags::RST)).expect("a reset");
     assert!(matches!(reset.signal(), Some(Signal::Fail(_))), "{reset:?}");
     assert!(lab.ends.iter().all(|end| end.mptcp.is_multipath()));
 }
@@ -132,8 +133,8 @@ fn a_subflow_whose_data_is_altered_is_given_up() {
 /// The same on the only subflow: MP_FAIL, an infinite mapping, and plain TCP from there on; what is altered is taken, as by TCP.
 #[test]
 fn the_only_subflow_falls_back_where_data_is_altered() {
-    let mut lab = Lab::new(Config { checksum: true, ..round_robin() }, 2_000_000, vec![Weather::fair(10)]);
-    (lab.logs, lab.altered) = (true, true);
+    let mut lab = Lab::new(Config { checksum: true, ..round_robin() }, 2_000_000, vec![paced(10)]);
+    (lab.paths.logs, lab.altered) = (true, true);
     let mut altered = false;
     lab.middlebox = Box::new(move |now, _, segment, _| {
         if now > at(100) && segment.length > 0 && !altered {
@@ -147,10 +148,10 @@ fn the_only_subflow_falls_back_where_data_is_altered() {
     assert!(lab.ends.iter().all(|end| !end.mptcp.is_multipath()));
     let stats = lab.ends[1].mptcp.stats();
     assert_eq!((stats.checksum_failures, stats.misplaced), (1, 1));
-    let fail = lab.log.iter().position(|seen| matches!(seen.signal(), Some(Signal::Fail(_)))).expect("MP_FAIL");
-    let infinite = lab.log.iter().position(|seen| seen.dss().map.is_some_and(|map| map.length == 0));
+    let fail = lab.paths.log.iter().position(|seen| matches!(seen.signal(), Some(Signal::Fail(_)))).expect("MP_FAIL");
+    let infinite = lab.paths.log.iter().position(|seen| seen.dss().map.is_some_and(|map| map.length == 0));
     assert!(infinite.expect("an infinite mapping") > fail);
-    let later = lab.log[infinite.expect("it is there") + 1..].iter();
+    let later = lab.paths.log[infinite.expect("it is there") + 1..].iter();
     assert!(later.filter(|seen| seen.from == 0).all(|seen| seen.dss().map.is_none()), "no mappings any more");
 }
 
@@ -159,12 +160,12 @@ fn the_only_subflow_falls_back_where_data_is_altered() {
 fn either_side_can_ask_for_checksums() {
     for sides in [[true, false], [false, true], [false, false]] {
         let [client, server] = sides.map(|checksum| Config { checksum, ..config(&[]) });
-        let ways = (pairs(1), vec![Weather::fair(10)]);
+        let ways = (pairs(1), vec![paced(10)]);
         let mut lab = Lab::between((client, Application::sends(10_000)), (server, Application::sends(10_000)), ways, 1);
-        lab.logs = true;
+        lab.paths.logs = true;
         lab.run(10);
         lab.assert_complete();
-        let maps: Vec<_> = lab.log.iter().filter_map(|seen| seen.dss().map).collect();
+        let maps: Vec<_> = lab.paths.log.iter().filter_map(|seen| seen.dss().map).collect();
         assert!(maps.len() > 10);
         assert!(maps.iter().all(|map| map.checksum.is_some() == sides.contains(&true)), "{sides:?}");
     }

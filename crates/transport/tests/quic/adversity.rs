@@ -1,6 +1,6 @@
 //! What a network and a peer can do to a connection at the worst moment, one thing at a time.
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ fn marks_are_in_use_again_after_a_migration() {
 fn who_speaks_after_a_silence_is_waited_for() {
     let given = [("idle_timeout", text("2 s")), ("keep_alive", text("1 h"))];
     let mut lab = Lab::quiet(config(&given), Weather::fair(50), 1);
-    lab.weather.outages.push(1_900..2_400);
+    lab.paths.weather[0].outages.push(1_900..2_400);
     lab.run_to(400);
     assert_eq!(lab.run_to(1_900), 0, "nobody speaks");
     let ids = lab.ends.each_mut().map(|end| end.quic.open_stream(false).expect("there may be streams"));
@@ -67,10 +67,10 @@ fn a_server_waits_for_finished() {
     let mut lab = Lab::new(config(&[("handshake", text("0-rtt"))]), [1 << 20, 0], Weather::fair(50), 1);
     lab.lose =
         Box::new(|from, datagram| from == 0 && datagram.packets.iter().any(|packet| packet.kind == Kind::Handshake));
-    lab.run_until(10, |lab| lab.now > at(250));
+    lab.run_until(10, |lab| lab.paths.now > at(250));
     assert!(lab.client().stats().datagrams > 15, "the client goes on");
     assert_eq!(lab.server().stats().established, None);
-    assert!(lab.ends[1].received <= 10 * 1452, "{} bytes read", lab.ends[1].received);
+    assert!(lab.ends[1].user.received <= 10 * 1452, "{} bytes read", lab.ends[1].user.received);
     lab.lose = Box::new(|_, _| false);
     lab.run(20);
     lab.assert_delivered();
@@ -109,7 +109,7 @@ fn giving_up_in_the_handshake_is_heard_of() {
             lab.run_to(ms);
             lab.lose = Box::new(|_, _| false);
             lab.ends[who].quic.abort();
-            lab.serve();
+            lab.serve_both();
             lab.run(10);
             let heard = lab.ends[1 - who].quic.failure();
             assert_eq!(heard, Some(Failure::Closed), "{handshake}: {who} gives up after {ms} ms");
@@ -134,7 +134,7 @@ fn a_copied_packet_takes_a_connection_away_for_a_round_trip_only() {
     lab.run_to(500);
     let id = lab.ends[0].quic.open_stream(true).expect("there may be streams");
     lab.ends[0].quic.write_stream(id, 1000);
-    lab.serve();
+    lab.serve_both();
     let mut copy = copied.lock().unwrap().take().expect("a datagram");
     copy.address.number = 9;
     lab.forge(1, copy, 40);
@@ -143,10 +143,10 @@ fn a_copied_packet_takes_a_connection_away_for_a_round_trip_only() {
     // The client hears of the question at 590, and its answer comes at 640.
     lab.run_to(641);
     assert_eq!(lab.server().stats().migrations, 2);
-    let before = lab.datagrams;
+    let before = lab.paths.packets;
     lab.ends[1].quic.write_stream(id, 100_000);
-    lab.serve();
-    assert!(lab.datagrams - before >= 10, "no limit but the window's holds of the client");
+    lab.serve_both();
+    assert!(lab.paths.packets - before >= 10, "no limit but the window's holds of the client");
     lab.run_to(1_200);
     assert_eq!(lab.ends[0].quic.read_stream(id, 100_000), Some(0..100_000));
 }
@@ -172,7 +172,7 @@ fn any_two_datagrams_may_be_lost() {
         lab.lose = losing_any(lost);
         lab.run(60);
         lab.assert_delivered();
-        lab.now
+        lab.paths.now
     };
     for handshake in HANDSHAKES {
         let most = taken(handshake, vec![]) + Duration::from_millis(3 * 999 + 2 * 25);
@@ -198,7 +198,7 @@ fn a_lost_confirmation_is_said_again() {
     lab.run(20);
     lab.assert_delivered();
     assert_eq!(lab.client().phase(), Phase::Closed);
-    assert!(lab.now < at(2_000), "{:?}", lab.now);
+    assert!(lab.paths.now < at(2_000), "{:?}", lab.paths.now);
 }
 
 /// RFC 9000 section 12.3: what comes twice counts once.
@@ -213,7 +213,7 @@ fn duplicates_change_nothing() {
             let stats = end.quic.stats();
             (stats.lost, stats.retransmissions, stats.probes, stats.rtt.count())
         });
-        (lab.now, told, lab.client().stats().duplicates_received > 500)
+        (lab.paths.now, told, lab.client().stats().duplicates_received > 500)
     };
     let (alone, twice) = (run(0), run(100));
     assert_eq!((alone.0, alone.1), (twice.0, twice.1));
@@ -225,7 +225,7 @@ fn duplicates_change_nothing() {
 fn everything_that_is_late_is_known_to_have_arrived() {
     let mut lab = Lab::quiet(config(&[]), Weather::fair(5), 1);
     lab.run_to(100);
-    lab.weather.jitter = 30;
+    lab.paths.weather[0].jitter = 30;
     let id = lab.ends[0].quic.open_stream(false).expect("there may be streams");
     lab.ends[0].quic.write_stream(id, 900_000);
     lab.run_to(20_000);
@@ -259,10 +259,10 @@ fn limits_that_are_lost_are_told_both_ways() {
 #[test]
 fn silence_ends_a_connection_in_time() {
     let mut lab = Lab::new(config(&[]), [64 << 20, 0], Weather::fair(50), 1);
-    lab.weather.outages.push(500..u64::MAX);
+    lab.paths.weather[0].outages.push(500..u64::MAX);
     lab.run_until(100, |lab| lab.client().failure().is_some());
     assert_eq!(lab.client().failure(), Some(Failure::Idle));
-    assert!((at(30_500)..at(30_700)).contains(&lab.now), "{:?}", lab.now);
+    assert!((at(30_500)..at(30_700)).contains(&lab.paths.now), "{:?}", lab.paths.now);
     assert!((6..=8).contains(&lab.client().stats().probes), "{}", lab.client().stats().probes);
     lab.run(100);
     assert_eq!(lab.server().failure(), Some(Failure::Idle));
@@ -281,7 +281,7 @@ fn a_lost_end_is_said_again() {
         });
         lab.run(20);
         lab.assert_delivered();
-        assert!(lab.now < at(5_000), "{:?}", lab.now);
+        assert!(lab.paths.now < at(5_000), "{:?}", lab.paths.now);
     }
 }
 
@@ -293,11 +293,11 @@ fn a_migration_to_nowhere_is_taken_back() {
         let mut lab = Lab::new(changing(&[], &[(100, "migrate", 2)]), sends, Weather::fair(50), 1);
         lab.lose = Box::new(|_, datagram| datagram.address.way == 1);
         lab.run_to(3_270);
-        let received = lab.ends.each_ref().map(|end| end.received);
+        let received = lab.ends.each_ref().map(|end| end.user.received);
         lab.run(20);
         lab.assert_delivered();
         assert!(received[0] + received[1] < 4 << 20, "nothing came for three seconds");
-        assert!(lab.now < at(6_000), "{:?}", lab.now);
+        assert!(lab.paths.now < at(6_000), "{:?}", lab.paths.now);
     }
 }
 
@@ -305,10 +305,10 @@ fn a_migration_to_nowhere_is_taken_back() {
 #[test]
 fn the_least_round_trip_is_forgotten_when_congestion_persists() {
     let mut lab = Lab::new(config(&[("cc", text("reno"))]), [64 << 20, 0], Weather::fair(20), 1);
-    lab.weather.outages.push(400..4_000);
+    lab.paths.weather[0].outages.push(400..4_000);
     lab.run_to(1_000);
     assert_eq!(lab.client().rtt().min(), Duration::from_millis(40));
-    lab.weather.delay = 60;
+    lab.paths.weather[0].delay = 60;
     lab.run_until(20, |lab| lab.client().stats().persistent_congestions == 1);
     assert!(lab.client().rtt().min() >= Duration::from_millis(120), "{:?}", lab.client().rtt().min());
 }
@@ -393,15 +393,15 @@ fn an_outage_costs_as_long_again_at_most() {
             let (now_out, silent) = (out.clone(), silent.clone());
             lab.lose = Box::new(move |from, _| silent.contains(&from) && now_out.load(Relaxed));
             lab.run_until(60, |lab| {
-                out.store((at(start)..at(start + length)).contains(&lab.next_event().max(lab.now)), Relaxed);
+                out.store((at(start)..at(start + length)).contains(&lab.next_event().max(lab.paths.now)), Relaxed);
                 lab.ends.iter().all(|end| end.quic.is_over())
             });
             lab.assert_delivered();
             let most = at(start + 2 * length + 999 + 1_000);
             assert!(
-                lab.now <= most,
+                lab.paths.now <= most,
                 "{handshake}, {recovery}, {sends:?}, nothing from {start} ms for {length}: {:?}",
-                lab.now
+                lab.paths.now
             );
         }
     }
@@ -412,7 +412,7 @@ fn an_outage_costs_as_long_again_at_most() {
 #[test]
 fn a_server_that_may_not_send_does_not_probe() {
     let mut lab = Lab::new(config(&[("certificate", text("8 kB"))]), [1000, 0], Weather::fair(50), 1);
-    lab.weather.outages.push(50..10_000);
+    lab.paths.weather[0].outages.push(50..10_000);
     lab.run_to(9_000);
     assert_eq!((lab.server().stats().probes, lab.server().pto_count()), (0, 0));
     lab.run(60);

@@ -1,6 +1,6 @@
 //! Congestion control as RFC 9002 section 7 wants it of a sender.
 
-use crate::lab::{Lab, Losses, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Losses, Weather, at, config, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::quic::Frame;
 
@@ -47,10 +47,10 @@ fn losses_of_one_window_cut_it_once() {
 #[test]
 fn slow_start_doubles_the_window() {
     let mut lab = Lab::new(reno(&[]), [1 << 20, 0], Weather::fair(50), 1);
-    lab.run_until(20, |lab| lab.now > at(101));
+    lab.run_until(20, |lab| lab.paths.now > at(101));
     assert!(lab.client().stats().ready == Some(at(100)));
     let first = lab.client().cwnd();
-    lab.run_until(20, |lab| lab.now > at(201));
+    lab.run_until(20, |lab| lab.paths.now > at(201));
     let second = lab.client().cwnd();
     assert!((second as f64 / first as f64 - 2.0).abs() < 0.15, "{first}, {second}");
 }
@@ -59,7 +59,7 @@ fn slow_start_doubles_the_window() {
 #[test]
 fn persistent_congestion_takes_the_window_down() {
     let mut lab = Lab::new(reno(&[]), [4 << 20, 0], Weather::fair(50), 1);
-    lab.weather.outages.push(700..4_000);
+    lab.paths.weather[0].outages.push(700..4_000);
     let mut least = u64::MAX;
     lab.run_until(60, |lab| {
         least = least.min(lab.client().cwnd());
@@ -83,8 +83,8 @@ fn a_lost_tail_is_probed_for() {
         ends += u64::from(last);
         last && ends == 1
     });
-    lab.run_until(20, |lab| lab.ends[1].received == 10_000);
-    let taken = lab.now.as_nanos() / 1_000_000;
+    lab.run_until(20, |lab| lab.ends[1].user.received == 10_000);
+    let taken = lab.paths.now.as_nanos() / 1_000_000;
     assert!((100 + 50 + 125..100 + 50 + 400).contains(&taken), "{taken} ms");
     lab.run(20);
     lab.assert_delivered();
@@ -99,8 +99,8 @@ fn bursts_are_spread_and_unused_windows_do_not_grow() {
     let mut lab = Lab::new(paced, [1 << 20, 0], Weather::fair(50), 1);
     let mut burst = (at(0), 0, 0);
     lab.run_until(20, |lab| {
-        if burst.0 != lab.now {
-            burst = (lab.now, lab.client().stats().datagrams, burst.2);
+        if burst.0 != lab.paths.now {
+            burst = (lab.paths.now, lab.client().stats().datagrams, burst.2);
         }
         burst.2 = burst.2.max(lab.client().stats().datagrams - burst.1);
         lab.ends.iter().all(|end| end.quic.is_over())

@@ -1,7 +1,7 @@
 //! Every byte once and in order, whatever the network does.
 
 use crate::exchange::{Exchange, Fate};
-use crate::lab::{Lab, Weather, config, text};
+use crate::lab::{Lab, Laboratory, Weather, config, text};
 use proptest::prelude::*;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Raw};
@@ -19,7 +19,7 @@ pub fn weather() -> impl Strategy<Value = Weather> {
     (1_u64..60, 0_u64..40, 0_u64..30, 0_u64..10, 0_u64..20, outages).prop_map(
         |(delay, jitter, loss, duplication, marking, outages)| {
             let outages = outages.into_iter().map(|(start, length)| start..start + length).collect();
-            Weather { delay, jitter, loss, duplication, marking, outages }
+            Weather { jitter, loss, duplication, marking, outages, ..Weather::fair(delay) }
         },
     )
 }
@@ -68,8 +68,8 @@ proptest! {
         slow in prop::option::of(2_000_u64..20_000),
     ) {
         let mut lab = Lab::new(config(&given), [up, down], weather, u64::from(seed));
-        lab.ends[1].slow = slow;
-        lab.calm_after = 3_000;
+        lab.ends[1].user.reads_slowly(slow);
+        lab.paths.calm_after = 3_000;
         lab.run(20_000);
         lab.assert_delivered();
     }
@@ -112,7 +112,7 @@ proptest! {
         config.max_streams = most;
         config.keep_alive = Duration::from_secs(1);
         let mut lab = Lab::talking(config, [ours, theirs], weather, u64::from(seed));
-        lab.calm_after = 3_000;
+        lab.paths.calm_after = 3_000;
         lab.run_until(20_000, Lab::is_said);
         prop_assert!(lab.is_said(), "{:?}", lab.ends.each_ref().map(|end| end.quic.failure()));
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.quic.failure()), [None; 2]);

@@ -9,7 +9,7 @@ use vazao_engine::registry::Raw;
 fn marks_cut_the_window() {
     let mut lab =
         Lab::new(config(&[("cc", text("reno")), ("ecn", Raw::Flag(true))]), [1 << 20, 0], Weather::fair(20), 1);
-    lab.weather.marking = 3;
+    lab.paths.weather[0].marking = 3;
     lab.run(60);
     lab.assert_delivered();
     let stats = lab.client().stats();
@@ -33,7 +33,7 @@ fn nothing_is_marked_by_default() {
 #[test]
 fn a_control_that_lives_by_marks_gets_them() {
     let mut lab = Lab::new(config(&[("cc", text("dctcp"))]), [1 << 20, 0], Weather::fair(20), 1);
-    lab.weather.marking = 100;
+    lab.paths.weather[0].marking = 100;
     lab.run(60);
     lab.assert_delivered();
     assert!(lab.client().stats().mark_reductions >= 3);

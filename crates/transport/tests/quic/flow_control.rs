@@ -1,6 +1,6 @@
 //! Flow control (RFC 9000 section 4). That limits are kept is the lab's to see, at every datagram.
 
-use crate::lab::{Lab, Weather, config, text};
+use crate::lab::{Lab, Laboratory, Weather, config, text};
 
 /// The application reads 1000 bytes each 5 ms: 400 kB in 400 of these, whatever the path could carry. The sender is never more
 /// than a buffer of 20 kB ahead, which no window is larger than.
@@ -8,12 +8,12 @@ use crate::lab::{Lab, Weather, config, text};
 fn a_slow_reader_slows_the_sender() {
     let buffer = [("receive_buffer", text("20 kB"))];
     let mut lab = Lab::new(config(&buffer), [400_000, 0], Weather::fair(10), 1);
-    lab.ends[1].slow = Some(1000);
+    lab.ends[1].user.reads_slowly(Some(1000));
     lab.run_until(10, |lab| {
-        assert!(lab.client().sent_bytes() <= lab.ends[1].received + 20_000);
-        lab.ends[1].received == 400_000
+        assert!(lab.client().sent_bytes() <= lab.ends[1].user.received + 20_000);
+        lab.ends[1].user.received == 400_000
     });
-    let taken = lab.now.as_nanos() as f64 / 1e9;
+    let taken = lab.paths.now.as_nanos() as f64 / 1e9;
     assert!((399.0 * 0.005..2.1).contains(&taken), "{taken} s");
     lab.run(10);
     lab.assert_delivered();
@@ -32,7 +32,7 @@ fn windows_limit_the_rate_until_they_widen() {
         let mut lab = Lab::new(config(&windows), [4_000_000, 0], Weather::fair(50), 1);
         lab.run(60);
         lab.assert_delivered();
-        lab.now.as_nanos() as f64 / 1e9
+        lab.paths.now.as_nanos() as f64 / 1e9
     };
     let (fixed, wide) = (taken("100 kB"), taken("16 MB"));
     assert!((4.0..8.2).contains(&fixed), "{fixed} s");
@@ -46,7 +46,7 @@ fn lost_limits_are_told_again() {
     let windows =
         [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
     let mut lab = Lab::new(config(&windows), [100_000, 0], Weather::fair(10), 1);
-    lab.weather.outages.push(45..700);
+    lab.paths.weather[0].outages.push(45..700);
     lab.run(60);
     lab.assert_delivered();
 }

@@ -1,7 +1,7 @@
 //! What Google's QUIC did before RFC 9002: draft-tsvwg-quic-loss-recovery-01, *QUIC FEC v1*.
 
 use crate::congestion::losing;
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::quic::{Config, Frame};
 
@@ -15,8 +15,8 @@ fn google(given: &[(&str, Raw)]) -> Config {
 fn ten_kilobytes(lost: &'static [u64]) -> (u64, u64) {
     let mut lab = Lab::new(google(&[]), [10_000, 0], Weather::fair(50), 1);
     lab.lose = losing(lost);
-    lab.run_until(20, |lab| lab.ends[1].received == 10_000);
-    let taken = lab.now.as_nanos() / 1_000_000;
+    lab.run_until(20, |lab| lab.ends[1].user.received == 10_000);
+    let taken = lab.paths.now.as_nanos() / 1_000_000;
     lab.run(20);
     lab.assert_delivered();
     (taken, lab.client().stats().probes)
@@ -37,7 +37,7 @@ fn a_lost_tail_is_probed_for() {
 fn a_timeout_closes_the_window() {
     let least = |outage| {
         let mut lab = Lab::new(google(&[]), [4 << 20, 0], Weather::fair(50), 1);
-        lab.weather.outages.push(outage);
+        lab.paths.weather[0].outages.push(outage);
         let mut least = u64::MAX;
         lab.run_until(60, |lab| {
             least = least.min(lab.client().cwnd());
@@ -71,8 +71,8 @@ fn one_lost_packet_of_a_group_is_made_again() {
     let run = |lost| {
         let mut lab = Lab::new(google(&given), [10_000, 0], Weather::fair(50), 1);
         lab.lose = losing(lost);
-        lab.run_until(20, |lab| lab.ends[1].received == 10_000);
-        let taken = lab.now;
+        lab.run_until(20, |lab| lab.ends[1].user.received == 10_000);
+        let taken = lab.paths.now;
         lab.run(20);
         lab.assert_delivered();
         let (client, server) = (lab.client().stats(), lab.server().stats());

@@ -1,6 +1,6 @@
 //! The handshake: its round trips, and what must not be sent during it.
 
-use crate::lab::{Lab, Weather, at, config, has, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, has, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::quic::{Kind, Space};
 
@@ -75,7 +75,7 @@ fn a_blocked_server_is_spoken_to() {
 #[test]
 fn keys_are_discarded() {
     let mut lab = Lab::new(config(&[]), [1 << 20, 0], Weather::fair(50), 1);
-    lab.run_until(10, |lab| lab.now > at(201));
+    lab.run_until(10, |lab| lab.paths.now > at(201));
     lab.lose = Box::new(|_, datagram| {
         assert!(!has(datagram, Space::Initial) && !has(datagram, Space::Handshake));
         false
@@ -93,7 +93,7 @@ fn early_data_goes_in_packets_of_its_own() {
         assert!(from == 0 || datagram.packets.iter().all(|packet| packet.kind != Kind::ZeroRtt));
         false
     });
-    lab.run_until(10, |lab| lab.now >= at(50));
+    lab.run_until(10, |lab| lab.paths.now >= at(50));
     // The initial window is ten datagrams; the server answers a resumption with one.
     assert_eq!(lab.client().stats().datagrams, 10);
     lab.lose = Box::new(|from, datagram| {

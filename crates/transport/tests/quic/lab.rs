@@ -1,16 +1,17 @@
-//! Two connections joined by a path that loses, delays, reorders and duplicates as it is told, in virtual time, with
-//! applications at both ends; and what must hold of every datagram.
+//! Two connections in the shared laboratory, and what must hold of every datagram.
 
+use crate::application::{Application, User};
 use crate::exchange::{Exchange, Talker};
-pub use crate::weather::Weather;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, Constructor, Setup, build, build_slow_start};
 use vazao_engine::registry::{Entry, Parameters, Raw, find};
 use vazao_engine::{Duration, Ecn, Time};
-use vazao_transport::mptcp::SCHEDULERS;
+use vazao_laboratory::{Arrival, Paths, Sent};
+pub use vazao_laboratory::{Laboratory, Weather, at};
+use vazao_transport::RangeSet;
+use vazao_transport::common::SCHEDULERS;
 use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
-use vazao_transport::{RangeSet, Stream};
 
 /// Settings by name, as a scenario gives them; the rest are defaults.
 pub fn config(given: &[(&str, Raw)]) -> Config {
@@ -47,38 +48,20 @@ pub fn text(text: &str) -> Raw {
 /// One end.
 pub struct End {
     pub quic: Connection,
-    pub sends: u64,
-    written: u64,
-    pub received: u64,
-    /// It reads so many bytes each 5 ms; none: all at once.
-    pub slow: Option<u64>,
-    next_read: Time,
-    closes: bool,
+    pub user: User,
     /// Opens streams of its own, in place of all that.
     pub talker: Option<Talker>,
 }
 
 impl End {
+    fn new(quic: Connection, sends: u64) -> End {
+        End { quic, user: User::new(Application::sends(sends)), talker: None }
+    }
+
     fn act(&mut self, now: Time) {
-        if let Some(talker) = &mut self.talker {
-            if self.quic.stats().ready.is_some() && !self.quic.is_over() {
-                talker.act(&mut self.quic);
-            }
-            return;
-        }
-        if now >= self.next_read {
-            self.next_read = if self.slow.is_some() { now + Duration::from_millis(5) } else { Time::ZERO };
-            if let Some(range) = self.quic.read_at_most(self.slow.unwrap_or(u64::MAX)) {
-                assert_eq!(range.start, self.received, "every byte once");
-                self.received = range.end;
-            }
-        }
-        if self.quic.is_connected() && self.closes {
-            self.written += self.quic.write(self.sends - self.written);
-            if self.written == self.sends {
-                self.closes = false;
-                self.quic.close();
-            }
+        let Some(talker) = &mut self.talker else { return self.user.act(now, &mut self.quic) };
+        if self.quic.stats().ready.is_some() && !self.quic.is_over() {
+            talker.act(&mut self.quic);
         }
     }
 }
@@ -103,20 +86,31 @@ struct Seen {
     validated: BTreeSet<u16>,
 }
 
+impl Seen {
+    /// Notes a datagram that has arrived.
+    fn note(&mut self, datagram: &Datagram) {
+        let address = datagram.address.number;
+        *self.bytes_received.entry(address).or_default() += u64::from(datagram.bytes);
+        if datagram.frames.iter().any(|frame| matches!(frame, Frame::PathResponse(_))) {
+            self.validated.insert(address);
+        }
+        for packet in &datagram.packets {
+            let space = (datagram.path, packet.kind.space() as usize);
+            self.arrived.entry(space).or_default().insert(packet.number, packet.number + 1, |_, _| {});
+            if matches!(packet.kind, Kind::Handshake | Kind::Initial(1..)) {
+                self.validated.insert(address);
+            }
+        }
+    }
+}
+
 /// Whether a datagram is lost: which end sends it.
 pub type Losses = dyn FnMut(usize, &Datagram) -> bool;
 
 pub struct Lab {
-    pub now: Time,
     pub ends: [End; 2],
-    pub weather: Weather,
-    /// That of the client's second interface, and so on, where it is another.
-    pub ways: Vec<Weather>,
-    /// After so many datagrams everything passes, so that every run ends.
-    pub calm_after: u64,
-    random: vazao_engine::Stream,
-    under_way: BTreeMap<(Time, u64), (usize, Datagram, Ecn)>,
-    pub datagrams: u64,
+    /// One for each interface of the client's.
+    pub paths: Paths<Datagram>,
     pub most: u32,
     pub lose: Box<Losses>,
     seen: [Seen; 2],
@@ -125,34 +119,66 @@ pub struct Lab {
     google: bool,
 }
 
+impl Laboratory for Lab {
+    type Packet = Datagram;
+
+    fn paths(&self) -> &Paths<Datagram> {
+        &self.paths
+    }
+    fn paths_mut(&mut self) -> &mut Paths<Datagram> {
+        &mut self.paths
+    }
+
+    fn wake(&self, end: usize) -> Time {
+        let End { quic, user, .. } = &self.ends[end];
+        quic.next_timeout().min(user.next_read(quic.is_over()))
+    }
+
+    fn handle(&mut self, arrival: Arrival<Datagram>) {
+        let Arrival { to, ecn, packet: datagram, .. } = arrival;
+        self.seen[to].note(&datagram);
+        self.ends[to].quic.handle(self.paths.now, &datagram, ecn);
+    }
+
+    fn handle_timeout(&mut self, end: usize) {
+        let quic = &mut self.ends[end].quic;
+        if quic.next_timeout() <= self.paths.now {
+            quic.handle_timeout(self.paths.now);
+        }
+    }
+
+    fn serve(&mut self, from: usize) {
+        let at = self.paths.now;
+        self.ends[from].act(at);
+        let mut datagram = Datagram::default();
+        let mut burst = 0;
+        while self.ends[from].quic.poll_transmit(at, &mut datagram) {
+            burst += 1;
+            assert!(burst < 100_000, "it sends without end: {datagram:?}");
+            let packet = std::mem::take(&mut datagram);
+            self.inspect(from, &packet);
+            let way = usize::from(packet.address.way);
+            let path = if way < self.paths.weather.len() { way } else { 0 };
+            let sent = Sent { at, from, path, size: 0, ecn: packet.ecn, packet };
+            self.paths.note(&sent);
+            if !(self.lose)(from, &sent) {
+                self.paths.send(sent);
+            }
+        }
+    }
+}
+
 impl Lab {
     /// The client sends so many bytes, and the server so many.
     pub fn new(config: Config, sends: [u64; 2], weather: Weather, seed: u64) -> Lab {
         let initial = (config.connection_window, config.stream_window);
         let google = config.handshake.is_google();
         let (most, config) = (config.datagram, Arc::new(config));
-        let end = |quic, sends| End {
-            quic,
-            sends,
-            written: 0,
-            received: 0,
-            slow: None,
-            next_read: Time::ZERO,
-            closes: true,
-            talker: None,
-        };
+        let first = End::new(Connection::connect(config.clone(), seed), sends[0]);
+        let second = End::new(Connection::listen(config, seed + 1), sends[1]);
         Lab {
-            now: Time::ZERO,
-            ends: [
-                end(Connection::connect(config.clone(), seed), sends[0]),
-                end(Connection::listen(config, seed + 1), sends[1]),
-            ],
-            weather,
-            ways: Vec::new(),
-            calm_after: u64::MAX,
-            random: vazao_engine::Stream::new(seed, "lab"),
-            under_way: BTreeMap::new(),
-            datagrams: 0,
+            ends: [first, second],
+            paths: Paths::new(vec![weather], seed),
             most,
             lose: Box::new(|_, _| false),
             seen: Default::default(),
@@ -165,14 +191,16 @@ impl Lab {
     pub fn quiet(mut config: Config, weather: Weather, seed: u64) -> Lab {
         config.streams = 0;
         let mut lab = Lab::new(config, [0, 0], weather, seed);
-        lab.ends.iter_mut().for_each(|end| end.closes = false);
+        lab.ends.iter_mut().for_each(|end| end.user.application.stays = true);
         lab
     }
 
-    /// The client has so many interfaces beside the first, each with its weather.
+    /// The client has so many interfaces beside the first, each with its weather. Before anything is sent.
     pub fn with_ways(mut self, ways: Vec<Weather>) -> Lab {
         self.ends[0].quic.use_ways(ways.len() as u8 + 1);
-        self.ways = ways;
+        let random = self.paths.random;
+        self.paths = Paths::new(self.paths.weather.into_iter().chain(ways).collect(), 0);
+        self.paths.random = random;
         self
     }
 
@@ -189,19 +217,6 @@ impl Lab {
     /// Whether everything was said on all streams.
     pub fn is_said(&self) -> bool {
         self.ends.iter().all(|end| end.talker.as_ref().is_none_or(Talker::is_done))
-    }
-
-    fn service(&mut self, index: usize) {
-        self.ends[index].act(self.now);
-        let mut datagram = Datagram::default();
-        let mut burst = 0;
-        while self.ends[index].quic.poll_transmit(self.now, &mut datagram) {
-            burst += 1;
-            assert!(burst < 100_000, "it sends without end: {datagram:?}");
-            let datagram = std::mem::take(&mut datagram);
-            self.inspect(index, &datagram);
-            self.launch(index, datagram);
-        }
     }
 
     /// What must hold of every datagram that is sent.
@@ -273,117 +288,39 @@ impl Lab {
         seen.abandoned.append(&mut ended);
     }
 
-    fn launch(&mut self, from: usize, datagram: Datagram) {
-        self.datagrams += 1;
-        if (self.lose)(from, &datagram) {
-            return;
-        }
-        let (calm, may_be_marked) = (self.datagrams > self.calm_after, datagram.ecn != Ecn::NotEct);
-        let way = usize::from(datagram.address.way);
-        let weather = way.checked_sub(1).and_then(|way| self.ways.get(way)).unwrap_or(&self.weather);
-        let arrivals = weather.arrivals(self.now, calm, may_be_marked, &mut self.random);
-        for ((at, marked), copy) in arrivals.into_iter().zip(0..) {
-            let ecn = if marked { Ecn::Ce } else { datagram.ecn };
-            self.under_way.insert((at, 2 * self.datagrams + copy), (1 - from, datagram.clone(), ecn));
-        }
-    }
-
-    fn arrive(&mut self, to: usize, datagram: &Datagram, ecn: Ecn) {
-        let seen = &mut self.seen[to];
-        let address = datagram.address.number;
-        *seen.bytes_received.entry(address).or_default() += u64::from(datagram.bytes);
-        if datagram.frames.iter().any(|frame| matches!(frame, Frame::PathResponse(_))) {
-            seen.validated.insert(address);
-        }
-        for packet in &datagram.packets {
-            let number = packet.number;
-            let space = (datagram.path, packet.kind.space() as usize);
-            seen.arrived.entry(space).or_default().insert(number, number + 1, |_, _| {});
-            if matches!(packet.kind, Kind::Handshake | Kind::Initial(1..)) {
-                seen.validated.insert(address);
-            }
-        }
-        self.ends[to].quic.handle(self.now, datagram, ecn);
-        self.service(to);
-    }
-
-    fn next_arrival(&self) -> Time {
-        self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0)
-    }
-    fn wakes(&self) -> [Time; 2] {
-        self.ends.each_ref().map(|end| {
-            let read = if end.slow.is_some() && !end.quic.is_over() { end.next_read } else { Time::NEVER };
-            end.quic.next_timeout().min(read)
-        })
-    }
-    pub fn next_event(&self) -> Time {
-        self.wakes().into_iter().fold(self.next_arrival(), Time::min)
-    }
-
-    /// The next event. False: there is none.
-    pub fn step(&mut self) -> bool {
-        let (arrival, wakes, next) = (self.next_arrival(), self.wakes(), self.next_event());
-        if next == Time::NEVER {
-            return false;
-        }
-        self.now = self.now.max(next);
-        if arrival == next {
-            let (_, (to, datagram, ecn)) = self.under_way.pop_first().expect("an arrival");
-            self.arrive(to, &datagram, ecn);
-            return true;
-        }
-        for (i, wake) in wakes.into_iter().enumerate() {
-            if wake == next {
-                if self.ends[i].quic.next_timeout() <= self.now {
-                    self.ends[i].quic.handle_timeout(self.now);
-                }
-                self.service(i);
-            }
-        }
-        true
-    }
-
     /// Runs until both ends are over or nothing happens any more; at most so many seconds.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.quic.is_over()));
     }
 
     /// Lets both ends send what they have to say now.
-    pub fn serve(&mut self) {
-        (0..2).for_each(|end| self.service(end));
+    pub fn serve_both(&mut self) {
+        (0..2).for_each(|end| self.serve(end));
     }
 
     /// Somebody else's datagram arrives so many milliseconds from now.
-    pub fn forge(&mut self, to: usize, datagram: Datagram, ms: u64) {
-        self.datagrams += 1;
-        let key = (self.now + Duration::from_millis(ms), 2 * self.datagrams);
-        self.under_way.insert(key, (to, datagram, Ecn::NotEct));
+    pub fn forge(&mut self, to: usize, packet: Datagram, ms: u64) {
+        let arrival = Arrival { to, path: 0, ecn: Ecn::NotEct, packet };
+        self.paths.arrive(self.paths.now + Duration::from_millis(ms), arrival);
     }
 
     /// Runs up to a millisecond: how many datagrams were sent.
     pub fn run_to(&mut self, ms: u64) -> u64 {
-        self.serve();
-        let before = self.datagrams;
+        let before = self.paths.packets;
+        self.serve_both();
+        self.set_timers();
         while self.next_event() <= at(ms) && self.step() {}
-        self.now = self.now.max(at(ms));
-        self.datagrams - before
-    }
-
-    pub fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Lab) -> bool) {
-        self.service(0);
-        let (mut events, mut since) = (0_u64, (self.now, 0_u64));
-        while !done(self) && self.now < Time::ZERO + Duration::from_secs(seconds) && self.step() {
-            events += 1;
-            since = if since.0 == self.now { (self.now, since.1 + 1) } else { (self.now, 0) };
-            assert!(since.1 < 10_000, "time stands still at {:?}", self.now);
-            assert!(events < 2_000_000, "it goes on for ever");
-        }
+        self.paths.now = self.paths.now.max(at(ms));
+        self.paths.packets - before
     }
 
     /// Everything arrived once, in order, and both sides know.
     pub fn assert_delivered(&self) {
         for (end, peer) in [(0, 1), (1, 0)] {
-            assert_eq!(self.ends[end].received, self.ends[peer].sends, "bytes delivered to {end}");
+            assert_eq!(
+                self.ends[end].user.received, self.ends[peer].user.application.sends,
+                "bytes delivered to {end}"
+            );
             assert_eq!(self.ends[end].quic.failure(), None, "end {end}");
             assert!(self.ends[end].quic.is_over(), "end {end} is over");
             assert_eq!(self.ends[end].quic.stats().misplaced, 0);
@@ -396,10 +333,6 @@ impl Lab {
     pub fn server(&self) -> &Connection {
         &self.ends[1].quic
     }
-}
-
-pub fn at(ms: u64) -> Time {
-    Time::ZERO + Duration::from_millis(ms)
 }
 
 /// Whether a datagram has a packet of a space.

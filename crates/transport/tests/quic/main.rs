@@ -1,6 +1,8 @@
 //! QUIC against its RFCs.
 
 mod adversity;
+#[path = "../shared/application.rs"]
+mod application;
 mod congestion;
 mod delivery;
 mod ecn;
@@ -10,5 +12,3 @@ mod google;
 mod handshake;
 mod lab;
 mod multipath;
-#[path = "../shared/weather.rs"]
-mod weather;

@@ -2,7 +2,7 @@
 
 use crate::delivery::{exchange, treatment, weather};
 use crate::exchange::{Exchange, Fate};
-use crate::lab::{Lab, Weather, config, over_paths, text};
+use crate::lab::{Lab, Laboratory, Weather, config, over_paths, text};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Raw};
-use vazao_transport::mptcp::SCHEDULERS;
-use vazao_transport::mptcp::scheduler::{Decision, Scheduler, Situation};
+use vazao_transport::common::SCHEDULERS;
+use vazao_transport::common::{Decision, PacketScheduler, Situation};
 use vazao_transport::quic::Frame;
 
 fn change(ms: u64, what: &'static str, which: u64) -> Change {
@@ -90,7 +90,7 @@ fn a_path_is_validated_before_it_carries_data() {
 fn a_path_is_abandoned_and_its_identifier_never_used_again() {
     let changes = vec![change(100, "remove", 2), change(600, "add", 2)];
     let mut lab = two_paths("round-robin", [0, 20 << 20], [Weather::fair(10), Weather::fair(15)], changes, Vec::new());
-    lab.ends[0].slow = Some(100_000);
+    lab.ends[0].user.reads_slowly(Some(100_000));
     let said = overhear(&mut lab);
     lab.run(60);
     lab.assert_delivered();
@@ -108,7 +108,7 @@ fn a_path_is_abandoned_and_its_identifier_never_used_again() {
 fn a_backup_waits_for_its_turn() {
     let changes = vec![change(300, "remove", 1)];
     let mut lab = two_paths("lowest-rtt", [0, 8 << 20], [Weather::fair(10), Weather::fair(5)], changes, vec![2]);
-    lab.ends[0].slow = Some(100_000);
+    lab.ends[0].user.reads_slowly(Some(100_000));
     let said = overhear(&mut lab);
     lab.run(60);
     lab.assert_delivered();
@@ -132,7 +132,7 @@ fn a_path_that_dies_takes_nothing_with_it() {
     let mut lab = two_paths("round-robin", [8 << 20, 0], [Weather::fair(10), dead], Vec::new(), Vec::new());
     lab.run(60);
     lab.assert_delivered();
-    assert!(lab.now < crate::lab::at(3_000), "{:?}", lab.now);
+    assert!(lab.paths.now < crate::lab::at(3_000), "{:?}", lab.paths.now);
 }
 
 /// Every path's numbers begin at zero (section 2.4), so that a packet is known by both.
@@ -191,7 +191,7 @@ proptest! {
         let mut weathers = weathers.into_iter();
         let first = weathers.next().expect("there are three");
         let mut lab = Lab::talking(config, [ours, theirs], first, u64::from(seed)).with_ways(weathers.collect());
-        lab.calm_after = 3_000;
+        lab.paths.calm_after = 3_000;
         lab.run_until(20_000, Lab::is_said);
         prop_assert!(lab.is_said(), "{:?}", lab.ends.each_ref().map(|end| end.quic.failure()));
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.quic.failure()), [None; 2]);
@@ -219,7 +219,7 @@ fn what_the_last_path_has_taken_goes_by_the_first_that_comes_back() {
 /// What a scheduler was told at most to be outstanding; it takes the first path that is available.
 struct Watch(Arc<AtomicU64>);
 
-impl Scheduler for Watch {
+impl PacketScheduler for Watch {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         self.0.fetch_max(situation.outstanding, Ordering::Relaxed);
         Decision::send(situation.available().map(|(path, _)| path).next())
@@ -234,7 +234,7 @@ fn a_request_that_is_being_answered_is_not_outstanding() {
         |bytes, answer| Exchange { both_ways: true, bytes, answer, urgency: 3, turn: None, fate: Fate::Whole };
     let most = Arc::new(AtomicU64::new(0));
     let seen = most.clone();
-    let scheduler = Arc::new(move || Box::new(Watch(seen.clone())) as Box<dyn Scheduler>);
+    let scheduler = Arc::new(move || Box::new(Watch(seen.clone())) as Box<dyn PacketScheduler>);
     let mut config = config(&[]).over_paths(scheduler, Vec::new());
     config.max_window = Some(100_000);
     let plan = [vec![exchange(1_000, 8 << 20), exchange(8 << 20, 1_000)], Vec::new()];
@@ -251,7 +251,7 @@ fn a_request_that_is_being_answered_is_not_outstanding() {
 fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
     let changes = (1..160).map(|i| change(100 * i, if i % 2 == 1 { "remove" } else { "add" }, 2)).collect();
     let mut lab = two_paths("round-robin", [0, 32 << 20], [Weather::fair(10), Weather::fair(15)], changes, Vec::new());
-    lab.ends[0].slow = Some(10_000);
+    lab.ends[0].user.reads_slowly(Some(10_000));
     lab.run(60);
     lab.assert_delivered();
     let bytes: Vec<u64> = lab.server().paths().map(|path| path.stats.bytes).collect();

@@ -4,7 +4,7 @@ use crate::lab::{at, config, text};
 use crate::pair::{chunk, connect, converse, listen, said, standing_with};
 use std::sync::Arc;
 use vazao_engine::Time;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{
     Association, Cause, Control, Cookie, Data, DataFlags, Init, Packet, Probe, State, Unknown, stamp,
 };

@@ -1,6 +1,6 @@
 //! Every message once and in order within its stream, whatever the network does.
 
-use crate::lab::{Lab, Weather, config, text};
+use crate::lab::{Lab, Laboratory, Weather, config, text};
 use proptest::prelude::*;
 use vazao_engine::registry::Raw;
 use vazao_transport::sctp::State;
@@ -19,7 +19,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     let outages = prop::collection::vec((0_u64..4_000, 1_u64..3_000), 0..2);
     (1_u64..60, 0_u64..40, 0_u64..30, 0_u64..10, outages).prop_map(|(delay, jitter, loss, duplication, outages)| {
         let outages = outages.into_iter().map(|(start, length)| start..start + length).collect();
-        Weather { delay, jitter, loss, duplication, marking: 0, outages }
+        Weather { jitter, loss, duplication, outages, ..Weather::fair(delay) }
     })
 }
 
@@ -94,8 +94,8 @@ proptest! {
             ("send_buffer", buffer),
         ]);
         let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
-        lab.ends[1].slow = slow;
-        lab.calm_after = 3_000;
+        lab.ends[1].user.reads_slowly(slow);
+        lab.paths.calm_after = 3_000;
         lab.run(200_000);
         lab.assert_accounted();
     }
@@ -110,17 +110,17 @@ proptest! {
         message in message(), slow in prop::option::of(2_000_u64..20_000), after in 0_u64..3_000,
     ) {
         let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
-        lab.ends[1].slow = slow;
-        lab.calm_after = 3_000;
-        lab.ends[0].closes = false;
-        lab.run_until(200_000, |lab| lab.sender().stats().established.is_some_and(|at| lab.now.since(at).as_nanos() / 1_000_000 >= after));
+        lab.ends[1].user.reads_slowly(slow);
+        lab.paths.calm_after = 3_000;
+        lab.ends[0].user.application.stays = true;
+        lab.run_until(200_000, |lab| lab.sender().stats().established.is_some_and(|at| lab.paths.now.since(at).as_nanos() / 1_000_000 >= after));
         let stood = lab.ends[1].sctp.stats().established.is_some();
         lab.restart_client();
         lab.run_until(200_000, |lab| lab.ends[1].sctp.stats().restarts == 1);
         prop_assert!(stood);
-        let (read, waits) = (lab.ends[1].received, lab.ends[1].sctp.unread());
+        let (read, waits) = (lab.ends[1].user.received, lab.ends[1].sctp.unread());
         lab.run(200_000);
-        prop_assert_eq!(lab.ends[1].received, read + waits + bytes);
+        prop_assert_eq!(lab.ends[1].user.received, read + waits + bytes);
         // The server may yet hear an ABORT: where the client is gone, that answers what comes late (section 8.4 rule 8).
         prop_assert_eq!(lab.sender().failure(), None);
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
@@ -138,15 +138,15 @@ proptest! {
         let bytes = bytes.min(message.unwrap_or(1452) * 2_000);
         given.push(("restart", text(&format!("{after} ms"))));
         let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
-        lab.ends[1].slow = slow;
-        lab.calm_after = 3_000;
+        lab.ends[1].user.reads_slowly(slow);
+        lab.paths.calm_after = 3_000;
         lab.run(200_000);
         prop_assert_eq!(lab.sender().failure(), None);
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
         let [client, server] = lab.ends.each_ref().map(|end| end.sctp.stats());
         let all = client.messages_sent + client.abandoned_unsent;
         prop_assert!(server.messages_delivered + client.messages_abandoned >= all && server.messages_delivered <= all);
-        prop_assert!(lab.ends[1].received <= bytes && server.restarts <= client.reopened);
+        prop_assert!(lab.ends[1].user.received <= bytes && server.restarts <= client.reopened);
         if client.reopened == 0 {
             lab.assert_delivered(bytes);
         }
@@ -163,8 +163,8 @@ proptest! {
         // Tiny messages are many: fewer bytes of them.
         let bytes = bytes.min(message.unwrap_or(1452) * 2_000);
         let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
-        lab.ends[1].slow = slow;
-        lab.calm_after = 3_000;
+        lab.ends[1].user.reads_slowly(slow);
+        lab.paths.calm_after = 3_000;
         lab.run(200_000);
         lab.assert_delivered(bytes);
     }

@@ -1,6 +1,6 @@
 //! Multihoming without concurrent transfer: the primary path fails (RFC 9260 sections 6.4, 8.2, 8.3).
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::sctp::Failure;
 
@@ -27,7 +27,7 @@ fn fewer_retries_fail_over_sooner() {
         let given = [("path_retries", Raw::Number(retries))];
         let mut lab = Lab::new(config(Some(1000), &given), 20_000_000, weather(100..1_000_000), 3);
         lab.run_until(1_000, |lab| !lab.sender().paths()[0].is_active());
-        lab.now.as_secs()
+        lab.paths.now.as_secs()
     };
     // Timeouts 1, 2, 4, ... s apart, but for what the windows' last round trips take.
     let (none, one, five) = (time(0.0), time(1.0), time(5.0));
@@ -44,15 +44,15 @@ fn a_path_that_may_have_failed_carries_nothing_but_heartbeats() {
     let mut lab = Lab::new(config(Some(1000), &given), 200_000_000, weather(100..6_000), 3);
     lab.run_until(100, |lab| lab.sender().paths()[0].is_potentially_failed());
     let sent = lab.sender().paths()[0].stats().chunks;
-    assert!((lab.now.as_secs() - 1.1).abs() < 0.1, "{}", lab.now.as_secs());
-    lab.run_until(100, |lab| lab.now.as_secs() > 5.9);
+    assert!((lab.paths.now.as_secs() - 1.1).abs() < 0.1, "{}", lab.paths.now.as_secs());
+    lab.run_until(100, |lab| lab.paths.now.as_secs() > 5.9);
     let [primary, other] = [0, 1].map(|i: usize| *lab.sender().paths()[i].stats());
     assert_eq!((primary.chunks, primary.failures), (sent, 0));
     // It is asked at once, and after 2, 4, ... s; the other path has been at work for almost five seconds.
     assert!(primary.heartbeats >= 2, "{}", primary.heartbeats);
     assert!(other.chunks > 1_000, "{}", other.chunks);
     lab.run_until(100, |lab| !lab.sender().paths()[0].is_potentially_failed());
-    assert!(lab.now.as_secs() < 6.0 + 8.1, "{}", lab.now.as_secs());
+    assert!(lab.paths.now.as_secs() < 6.0 + 8.1, "{}", lab.paths.now.as_secs());
 }
 
 /// Where no path is better than the others, all are used.
@@ -69,10 +69,10 @@ fn with_one_path_there_is_no_other_to_go_by() {
 fn the_primary_comes_back() {
     let given = [("path_retries", Raw::Number(0.0)), ("heartbeat", text("1 s"))];
     let mut lab = Lab::new(config(Some(1000), &given), 200_000_000, weather(100..6_000), 3);
-    lab.run_until(100, |lab| lab.now.as_secs() > 4.0);
+    lab.run_until(100, |lab| lab.paths.now.as_secs() > 4.0);
     assert!(!lab.sender().paths()[0].is_active());
     lab.run_until(100, |lab| lab.sender().paths()[0].is_active());
-    assert!(lab.now.as_secs() < 6.0 + 1.0 + 8.0, "{}", lab.now.as_secs());
+    assert!(lab.paths.now.as_secs() < 6.0 + 1.0 + 8.0, "{}", lab.paths.now.as_secs());
 }
 
 /// Sections 8.1 and 8.2: the sixth timeout in a row, 63 s after the data left, makes the only path inactive. What was lost goes
@@ -88,10 +88,10 @@ fn the_only_path_goes_on_being_tried() {
         let outage = 35..seconds * 1_000;
         let only = vec![Weather { outages: vec![outage], ..Weather::fair(10) }];
         let mut lab = Lab::new(config(Some(1000), &[("heartbeat", text("0 s"))]), 1_000, only, 3);
-        lab.run_until(10_000, |lab| lab.ends[1].received == 1_000 || lab.sender().failure().is_some());
+        lab.run_until(10_000, |lab| lab.ends[1].user.received == 1_000 || lab.sender().failure().is_some());
         assert_eq!(lab.sender().failure(), failure, "{seconds} s");
         let arrival = if failure.is_none() { 10 } else { 0 };
-        assert_eq!(lab.now, at(40 + 1_000 * end + arrival), "{seconds} s");
+        assert_eq!(lab.paths.now, at(40 + 1_000 * end + arrival), "{seconds} s");
         let path = &lab.sender().paths()[0];
         assert_eq!((path.stats().failures, path.stats().chunks), (1, sent), "{seconds} s");
     }

@@ -1,6 +1,6 @@
 //! Setting up an association (RFC 9260 section 5).
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, chunk, connect, said};
 use vazao_transport::sctp::{Control, Failure, State};
 
@@ -11,7 +11,7 @@ fn lab(given: &[(&str, vazao_engine::registry::Raw)], paths: usize) -> Lab {
 #[test]
 fn four_messages_in_two_round_trips() {
     let mut lab = lab(&[], 1);
-    lab.ends[0].closes = false;
+    lab.ends[0].user.application.stays = true;
     let mut seen = Vec::new();
     lab.run_until(10, |lab| {
         seen.push(lab.ends.each_ref().map(|end| end.sctp.state()));
@@ -86,8 +86,8 @@ fn nobody_answers() {
     lab.run(10_000);
     assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));
     // Max.Init.Retransmits is 8: INIT leaves nine times, after 1, 2, 4, ... 60 s; the ninth wait ends it.
-    assert_eq!(lab.packets, 9);
-    assert_eq!(lab.now, at(1000 * (1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 + 60)));
+    assert_eq!(lab.paths.packets, 9);
+    assert_eq!(lab.paths.now, at(1000 * (1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 + 60)));
 }
 
 /// Section 5.4: an address counts once it has answered a heartbeat, one round trip after the association stands.
@@ -95,7 +95,7 @@ fn nobody_answers() {
 fn other_paths_are_probed_first() {
     let mut lab = lab(&[("cmt", vazao_engine::registry::Raw::Flag(true))], 3);
     lab.run_until(10, |lab| lab.sender().paths().iter().all(|path| path.is_usable()));
-    assert_eq!(lab.now, at(300));
+    assert_eq!(lab.paths.now, at(300));
     assert_eq!(lab.sender().sum(|path| path.heartbeats), 2);
 }
 
@@ -105,7 +105,7 @@ fn other_paths_are_probed_first() {
 fn other_tags_are_not_answered() {
     use vazao_transport::sctp::Packet;
     let mut lab = lab(&[], 1);
-    lab.ends[0].closes = false;
+    lab.ends[0].user.application.stays = true;
     lab.run_until(10, |lab| lab.sender().stats().established.is_some());
     let packet = Packet { tag: 77, control: vec![Control::Abort(false, None)], ..Packet::default() };
     let strange = Packet { tag: 77, control: vec![Control::CookieAck, Control::Shutdown(0)], ..Packet::default() };
@@ -132,7 +132,7 @@ fn other_tags_are_not_answered() {
 #[test]
 fn no_more_streams_than_the_peer_takes() {
     use crate::pair::{answer, chunk, listen, said};
-    use vazao_transport::Stream;
+    use vazao_transport::ByteStream;
     use vazao_transport::sctp::{Addresses, Init};
     let mut server = listen(9, 200, &[("streams", vazao_engine::registry::Raw::Number(10.0))]);
     let init =

@@ -4,7 +4,7 @@ use crate::lab::{at, text};
 use crate::pair::{answer, chunk, listen, said, standing, standing_with};
 use vazao_engine::Time;
 use vazao_engine::registry::Raw;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Association, Cause, Control, Cookie, Data, DataFlags, Init, Packet, Sack, State, stamp};
 
 fn semantics(whose: &str) -> [(&'static str, Raw); 1] {

@@ -1,5 +1,7 @@
 //! SCTP against its RFCs and papers.
 
+#[path = "../shared/application.rs"]
+mod application;
 mod bundling;
 mod delivery;
 mod errors;
@@ -14,5 +16,3 @@ mod partial_delivery;
 mod restart;
 mod shutdown;
 mod timers;
-#[path = "../shared/weather.rs"]
-mod weather;

@@ -1,9 +1,9 @@
 //! What applications are told (RFC 6458 section 6.1).
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, converse, standing};
 use vazao_engine::registry::Raw;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Cause, Data, DataFlags, Notification, Packet};
 
 fn watched(given: &[(&str, Raw)], bytes: u64, paths: Vec<Weather>) -> Lab {
@@ -39,7 +39,7 @@ fn a_path_fails_and_comes_back() {
     ];
     let paths = vec![Weather { outages: vec![100..6_000; 1], ..Weather::fair(10) }, Weather::fair(20)];
     let mut lab = watched(&given, 200_000_000, paths);
-    lab.run_until(100, |lab| lab.now.as_secs() > 6.0);
+    lab.run_until(100, |lab| lab.paths.now.as_secs() > 6.0);
     lab.run_until(100, |lab| lab.sender().paths()[0].is_active());
     assert_eq!(told(&mut lab)[0], [Up, PathConfirmed(1), PathDoubtful(0), PathDown(0), PathUp(0)]);
 }
@@ -48,7 +48,7 @@ fn a_path_fails_and_comes_back() {
 #[test]
 fn what_is_lost_with_the_association() {
     let mut lab = watched(&[], 1 << 20, vec![Weather::fair(50)]);
-    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.ends[1].sctp.abort();
     lab.run(100);
     let [client, server] = told(&mut lab);
@@ -58,7 +58,7 @@ fn what_is_lost_with_the_association() {
     // One after the other: from the first that was not acknowledged to the last that was sent.
     let sent = lab.sender().stats().messages_sent;
     assert_eq!(failed, (sent as u32 - failed.len() as u32..sent as u32).collect::<Vec<_>>());
-    assert!(u64::from(failed[0]) * 1000 <= lab.ends[1].received, "nothing before it is unknown");
+    assert!(u64::from(failed[0]) * 1000 <= lab.ends[1].user.received, "nothing before it is unknown");
 }
 
 fn failed(what: &Notification) -> Option<u32> {
@@ -90,7 +90,7 @@ fn each_message_given_up_is_named_once() {
 fn a_peer_that_restarts() {
     use Notification::{PeerShutdown, Restart, ShutdownComplete, Up};
     let mut lab = watched(&[], 600_000, vec![Weather::fair(20)]);
-    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.restart_client();
     lab.run(100);
     assert_eq!(told(&mut lab)[1], [Up, Restart, PeerShutdown, ShutdownComplete]);

@@ -1,6 +1,6 @@
 //! Partial reliability (RFC 3758, RFC 7496) from end to end.
 
-use crate::lab::{Lab, Weather, config, text};
+use crate::lab::{Lab, Laboratory, Weather, config, text};
 use vazao_engine::Duration;
 use vazao_engine::registry::Raw;
 
@@ -47,8 +47,8 @@ fn old_messages_are_not_sent() {
         let mut lab =
             Lab::new(config(Some(4000), &given), 4_000_000, vec![Weather { loss: 3, ..Weather::fair(20) }; 2], 5);
         lab.run_until(1_000, |lab| lab.sender().stats().established.is_some());
-        let written = lab.now;
-        lab.run_until(1_000, |lab| lab.now >= written + Duration::from_millis(300));
+        let written = lab.paths.now;
+        lab.run_until(1_000, |lab| lab.paths.now >= written + Duration::from_millis(300));
         let sum = |lab: &Lab| lab.sender().sum(|path| path.chunks);
         let before = sum(&lab);
         assert!(before > 10);

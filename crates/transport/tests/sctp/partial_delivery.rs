@@ -4,7 +4,7 @@
 use crate::lab::{Lab, Weather, at, config, text};
 use crate::pair::{answer, standing_with};
 use vazao_engine::registry::Raw;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Association, Data, DataFlags, Notification, Packet, Skip, stamp};
 
 /// Messages of 300 kB through a receive buffer of 64 kB, in DATA chunks or in four streams at once in I-DATA chunks, whose
@@ -25,7 +25,7 @@ fn messages_larger_than_the_buffer() {
             lab.assert_delivered(1_200_000);
             assert_eq!(lab.sender().sum(|path| path.timeouts), 0);
             assert_eq!(lab.ends[1].sctp.stats().partial_deliveries, given_in_part);
-            lab.now.as_secs()
+            lab.paths.now.as_secs()
         });
         assert!(times[1] < 2.0 * times[0], "interleaved: {interleaving}: {times:?}");
     }

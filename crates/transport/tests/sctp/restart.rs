@@ -1,9 +1,9 @@
 //! INIT, INIT ACK and COOKIE ECHO where there is an association already (RFC 9260 section 5.2): each row of the table of
 //! section 5.2.4, and transfers whose sender restarts.
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, chunk, connect, converse, listen, said, standing};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Addresses, Association, Cause, Control, Failure, Init, Packet, State};
 
 /// What a COOKIE ECHO or an INIT ACK of an endpoint says.
@@ -184,12 +184,12 @@ fn both_open_at_once() {
 fn a_transfer_begins_anew() {
     let given = [("streams", vazao_engine::registry::Raw::Number(3.0))];
     let mut lab = Lab::new(config(Some(3_000), &given), 600_000, vec![Weather::fair(20), Weather::fair(30)], 3);
-    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.restart_client();
     lab.run_until(10, |lab| lab.ends[1].sctp.stats().restarts == 1);
-    let before = lab.ends[1].received;
+    let before = lab.ends[1].user.received;
     lab.run(100);
-    assert_eq!(lab.ends[1].received, before + 600_000);
+    assert_eq!(lab.ends[1].user.received, before + 600_000);
     assert_eq!(lab.ends.each_ref().map(|end| end.sctp.failure()), [None; 2]);
     assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
 }
@@ -235,7 +235,7 @@ fn a_client_that_loses_its_state_goes_on() {
         assert!(lost <= 64 && (lost > 0) == (restarts > 0), "{lost} messages were under way");
         let (delivered, sent) = (server.messages_delivered, bytes / 1_000);
         assert!(delivered <= sent && delivered + lost >= sent, "{delivered} of {sent}");
-        assert_eq!(lab.ends[1].received, 1_000 * delivered);
+        assert_eq!(lab.ends[1].user.received, 1_000 * delivered);
     }
 }
 

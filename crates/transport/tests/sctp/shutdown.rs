@@ -1,9 +1,9 @@
 //! Ending an association (RFC 9260 section 9).
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, converse, said, standing, standing_with};
 use vazao_engine::{Duration, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Association, Control, Data, DataFlags, Failure, Packet, State};
 
 #[test]
@@ -50,11 +50,11 @@ fn whatever_is_lost_comes_again() {
 #[test]
 fn an_abort_ends_both_sides() {
     let mut lab = Lab::new(config(Some(1000), &[]), 1 << 20, vec![Weather::fair(50)], 3);
-    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.ends[1].sctp.abort();
     lab.run(100);
     assert_eq!(lab.sender().failure(), Some(Failure::Aborted));
-    assert!(lab.now.as_secs() < 10.0);
+    assert!(lab.paths.now.as_secs() < 10.0);
 }
 
 /// Section 9.2: who has received a SHUTDOWN sends what it was given before, and takes nothing more; nor does an association
@@ -92,7 +92,7 @@ fn nothing_is_taken_while_the_shutdown_ends() {
 fn a_dead_peer_is_given_up() {
     // Lost heartbeats would count too.
     let mut lab = Lab::new(config(Some(1000), &[("heartbeat", text("0 s"))]), 1 << 20, vec![Weather::fair(50)], 3);
-    lab.run_until(10, |lab| lab.ends[1].received > 100_000);
+    lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.lose = Box::new(|from, _, _| from == 1);
     lab.run(10_000);
     assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));

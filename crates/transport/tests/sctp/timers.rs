@@ -1,6 +1,6 @@
 //! T3-rtx and delayed acknowledgements (RFC 9260 sections 6.2, 6.3).
 
-use crate::lab::{Lab, Weather, at, config, text};
+use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use vazao_engine::Duration;
 use vazao_engine::registry::Raw;
 use vazao_transport::sctp::{Control, Packet};
@@ -15,7 +15,7 @@ fn the_first_packet_is_acknowledged_at_once_and_a_lone_one_late() {
             let given = [("semantics", text(semantics)), ("initial_window", text("6000 B"))];
             let mut lab = Lab::new(config(Some(1000), &given), 1000 * messages, vec![Weather::fair(50)], 3);
             lab.run_until(10, |lab| lab.sender().stats().sacks == sacks);
-            assert_eq!(lab.now, at(200 + 50 + expected + 50), "{semantics}, {messages} messages, SACK {sacks}");
+            assert_eq!(lab.paths.now, at(200 + 50 + expected + 50), "{semantics}, {messages} messages, SACK {sacks}");
         }
     }
 }
@@ -24,12 +24,12 @@ fn the_first_packet_is_acknowledged_at_once_and_a_lone_one_late() {
 #[test]
 fn the_first_packet_after_a_restart_is_acknowledged_at_once() {
     let mut lab = Lab::new(config(Some(1000), &[]), 1000, vec![Weather::fair(50)], 3);
-    lab.ends[0].closes = false;
+    lab.ends[0].user.application.stays = true;
     lab.run_until(10, |lab| lab.sender().stats().sacks == 1);
     lab.restart_client();
-    let from = lab.now + Duration::from_millis(200);
+    let from = lab.paths.now + Duration::from_millis(200);
     lab.run_until(10, |lab| lab.sender().stats().sacks == 1);
-    assert_eq!(lab.now, from + Duration::from_millis(100));
+    assert_eq!(lab.paths.now, from + Duration::from_millis(100));
     assert_eq!(lab.ends[1].sctp.stats().restarts, 1);
 }
 
@@ -39,7 +39,7 @@ fn the_first_acknowledgement_waits_where_it_is_told_to() {
     let given = [("delayed_first_sack", Raw::Flag(true))];
     let mut lab = Lab::new(config(Some(1000), &given), 1000, vec![Weather::fair(50)], 3);
     lab.run_until(10, |lab| lab.sender().stats().sacks == 1);
-    assert_eq!(lab.now, at(200 + 50 + 200 + 50));
+    assert_eq!(lab.paths.now, at(200 + 50 + 200 + 50));
 }
 
 /// Linux's T1-cookie begins with RTO.Initial, ours with what INIT has measured, and RTO.Min at least.
@@ -54,7 +54,7 @@ fn linux_waits_three_seconds_for_a_lost_cookie() {
             echo && !std::mem::replace(&mut lost, true)
         });
         lab.run_until(100, |lab| lab.sender().stats().established.is_some());
-        assert_eq!(lab.now, at(100 + wait + 100), "{semantics}");
+        assert_eq!(lab.paths.now, at(100 + wait + 100), "{semantics}");
     }
 }
 
@@ -72,8 +72,8 @@ fn the_timer_finds_what_no_gap_shows() {
             left -= u32::from(lost);
             lost
         });
-        lab.run_until(100, |lab| lab.ends[1].received == 4_000);
-        assert_eq!(lab.now, at(200 + 100 + expected + 50), "{losses} losses");
+        lab.run_until(100, |lab| lab.ends[1].user.received == 4_000);
+        assert_eq!(lab.paths.now, at(200 + 100 + expected + 50), "{losses} losses");
         assert_eq!(lab.sender().sum(|path| path.timeouts), u64::from(losses));
         assert_eq!(lab.sender().sum(|path| path.timeout_retransmissions), u64::from(losses));
         // E1: one segment, PMDCS; the threshold not below four.
@@ -90,6 +90,6 @@ fn rfc_4960_waits_three_seconds_for_what_was_never_measured() {
         let mut lost = false;
         lab.lose = Box::new(move |_, _, _| !std::mem::replace(&mut lost, true));
         lab.run_until(100, |lab| lab.sender().stats().established.is_some());
-        assert_eq!(lab.now, at(wait + 200), "{semantics}");
+        assert_eq!(lab.paths.now, at(wait + 200), "{semantics}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::config::plain;
 use crate::trace::Trace;
 use vazao_engine::{Duration, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tcp::{Config, Failure, State};
 
 /// Figure 12: this side first.

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Parameters};
-use vazao_transport::tcp::{
-    Bursting, Config, ControlFactory, Counting, Host, Pacing, Recovery, SackProfile, Validation,
-};
+use vazao_transport::ControlFactory;
+use vazao_transport::tcp::{Bursting, Config, Counting, Host, Pacing, Recovery, SackProfile, Validation};
 
 /// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {

@@ -1,20 +1,21 @@
 //! Every byte once and in order, whatever the network does.
 
 use crate::config::{control, plain};
-use crate::lab::{Application, Lab, Side, Weather};
+use crate::lab::{Application, Between, Lab, Side, Weather};
 use proptest::prelude::*;
 use vazao_engine::Duration;
 use vazao_transport::tcp::{Bursting, Config, Failure, Host, Pacing, Recovery, Validation};
 
 const CONTROLS: [&str; 6] = ["dctcp", "reno", "cubic", "vegas", "westwood", "highspeed"];
 
-fn weather() -> impl Strategy<Value = Weather> {
+fn between() -> impl Strategy<Value = Between> {
     let outage = (0u64..4_000, 1u64..3_000).prop_map(|(start, length)| start..start + length);
     let fates = (0u64..35, 0u64..25, 0u64..60);
     (any::<u64>(), 0u64..150, 0u64..120, fates, prop::collection::vec(outage, 0..3), 0u64..1_500).prop_map(
         |(seed, delay, jitter, (loss, duplication, marks), outages, calm_after)| {
             let jitter = jitter * (seed % 2);
-            Weather { seed, delay, jitter, loss, duplication, marks, outages, calm_after }
+            let weather = Weather { jitter, loss, duplication, marking: marks, outages, ..Weather::fair(delay) };
+            Between { weather, seed, calm_after }
         },
     )
 }
@@ -81,10 +82,10 @@ fn application() -> impl Strategy<Value = Application> {
     let sends = prop_oneof![Just(0u64), 1u64..3_000, 1u64..120_000];
     let reads = prop_oneof![3 => Just((u64::MAX, 0)), 1 => (200u64..5_000, 1u64..200)];
     (sends, reads, any::<bool>()).prop_map(|(sends, (reads, every), closes_second)| Application {
-        sends,
         reads,
         every,
         closes_second,
+        ..Application::sends(sends)
     })
 }
 
@@ -111,16 +112,16 @@ fn check(lab: &mut Lab) {
 }
 
 /// Fast Open, the client without a cookie.
-fn cold(client: Side, server: Side, weather: Weather) -> Lab {
-    Lab::with_fast_open(client, server, weather, false)
+fn cold(client: Side, server: Side, between: Between) -> Lab {
+    Lab::with_fast_open(client, server, between, false)
 }
 
 /// Fast Open, the client with one.
-fn warm(client: Side, server: Side, weather: Weather) -> Lab {
-    Lab::with_fast_open(client, server, weather, true)
+fn warm(client: Side, server: Side, between: Between) -> Lab {
+    Lab::with_fast_open(client, server, between, true)
 }
 
-type Opening = fn(Side, Side, Weather) -> Lab;
+type Opening = fn(Side, Side, Between) -> Lab;
 const OPENINGS: [Opening; 5] = [Lab::new, Lab::new, Lab::simultaneous, cold, warm];
 
 proptest! {
@@ -130,17 +131,17 @@ proptest! {
     fn every_byte_arrives_once_and_in_order(
         client in side(),
         mut server in side(),
-        weather in weather(),
+        between in between(),
         opening in prop::sample::select(&OPENINGS[..]),
     ) {
         // If both waited for the other to close, neither would.
         server.2.closes_second &= !client.2.closes_second;
-        let make = || opening(client.clone(), server.clone(), weather.clone());
+        let make = || opening(client.clone(), server.clone(), between.clone());
         let mut lab = make();
         check(&mut lab);
         let mut again = make();
         again.run();
-        prop_assert_eq!((lab.digest, lab.events, lab.now), (again.digest, again.events, again.now));
+        prop_assert_eq!((lab.digest, lab.paths.events, lab.paths.now), (again.digest, again.paths.events, again.paths.now));
     }
 }
 
@@ -158,7 +159,7 @@ fn sequence_numbers_wrap_and_the_stream_goes_on() {
     };
     let bytes = (4 << 30) + 123_456_789;
     let client = (config.clone(), u32::MAX - 5, Application::sends(bytes));
-    let mut lab = Lab::new(client, (config, 7, Application::sends(0)), Weather::fair(5));
+    let mut lab = Lab::new(client, (config, 7, Application::sends(0)), Between::fair(5));
     lab.run();
     lab.assert_complete();
     assert_eq!(lab.ends[0].tcp.stats().retransmissions, 0);

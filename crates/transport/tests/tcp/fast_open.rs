@@ -4,7 +4,7 @@ use crate::config::plain;
 use crate::trace::Trace;
 use std::sync::Arc;
 use vazao_engine::Duration;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tcp::{Config, Cookies, Failure, Host, State};
 
 fn cookies(warm: bool) -> Arc<Cookies> {

@@ -1,10 +1,10 @@
 //! The receiver's window: RFC 9293 section 3.8.6 as sender (zero windows, probes, silly windows) and as receiver.
 
 use crate::config::{control, plain};
-use crate::lab::{Application, Lab, Weather};
+use crate::lab::{Application, Between, Lab, Laboratory};
 use crate::trace::{IRS, Trace, numbers};
 use vazao_engine::{Duration, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tcp::{Config, Failure, Host, Recovery, State};
 
 const NOTHING: [&str; 0] = [];
@@ -358,13 +358,13 @@ fn a_slow_reader_is_obeyed() {
         let config = Config { receive_buffer: buffer, ..plain() };
         let reader = Application { reads: 1_000, every: 10, ..Application::sends(0) };
         let sender = (plain(), 5, Application::sends(500_000));
-        let mut lab = Lab::new(sender, (config, 6, reader), Weather::fair(10));
+        let mut lab = Lab::new(sender, (config, 6, reader), Between::fair(10));
         lab.run();
         lab.assert_complete();
         assert_eq!(lab.ends[0].tcp.stats().retransmissions, 0);
         assert_eq!(lab.ends[0].tcp.stats().probes, 0, "updates come before the timer does");
         // 500 reads of a kilobyte, 10 ms apart.
-        let seconds = (lab.now.as_nanos() as f64 / 1e9 * 10.0).round() / 10.0;
+        let seconds = (lab.paths.now.as_nanos() as f64 / 1e9 * 10.0).round() / 10.0;
         assert!((5.0..5.6).contains(&seconds), "{buffer:?}: {seconds} s");
     }
 }
@@ -377,13 +377,14 @@ fn the_buffer_grows_with_the_reader() {
     let receiver = |reads, every| {
         (Config { receive_buffer: None, ..plain() }, 6, Application { reads, every, ..Application::sends(0) })
     };
-    let mut slow = Lab::new(sender(), receiver(1_000, 1), Weather::fair(50));
-    let mut fast = Lab::new(sender(), receiver(u64::MAX, 0), Weather::fair(50));
+    let mut slow = Lab::new(sender(), receiver(1_000, 1), Between::fair(50));
+    let mut fast = Lab::new(sender(), receiver(u64::MAX, 0), Between::fair(50));
     let peak = |lab: &mut Lab| {
         let mut peak = 0;
-        while lab.step() {
+        lab.run_until(3_600, |lab| {
             peak = peak.max(lab.ends[0].tcp.flight());
-        }
+            lab.is_over()
+        });
         lab.assert_complete();
         peak
     };

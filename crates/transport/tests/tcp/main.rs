@@ -1,5 +1,7 @@
 //! The TCP machine against its RFCs, read as protocol traces, and against adversarial networks.
 
+#[path = "../shared/application.rs"]
+mod application;
 mod burst;
 mod closing;
 mod config;

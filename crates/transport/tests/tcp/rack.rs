@@ -4,7 +4,7 @@
 use crate::config::{control, plain};
 use crate::trace::Trace;
 use vazao_engine::Duration;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tcp::Recovery::Rack;
 use vazao_transport::tcp::{Config, Host};
 

@@ -2,7 +2,7 @@
 
 use crate::config::plain;
 use crate::trace::Trace;
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tcp::{Config, Host};
 
 const NOTHING: [&str; 0] = [];

@@ -7,7 +7,7 @@
 use crate::config::{control, plain};
 use std::sync::Arc;
 use vazao_engine::{Duration, Ecn, Time};
-use vazao_transport::Stream;
+use vazao_transport::ByteStream;
 use vazao_transport::tcp::{
     Config, Connection, Cookie, CookieOption, Cookies, Extra, Flags, Recovery, Segment, State, SynOptions,
 };

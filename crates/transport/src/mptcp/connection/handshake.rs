@@ -3,7 +3,7 @@
 use super::subflows::MOST_SUBFLOWS;
 use super::*;
 use crate::mptcp::keys::{Secret, address_hmac, truncate};
-use crate::mptcp::option::{Announced, Dss, Signal, reason};
+use crate::tcp::multipath::{Announced, Dss, Signal, reason};
 use crate::tcp::{Flags, Segment};
 
 impl Connection {

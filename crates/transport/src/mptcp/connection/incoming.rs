@@ -1,9 +1,10 @@
 //! Segments in: what their options say, then TCP, then what of the data is in order now.
 
 use super::*;
-use crate::mptcp::option::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
+use crate::common::stamp;
 use crate::mptcp::subflow::Mapped;
-use crate::tcp::{Extra, Flags, Segment, stamp, timestamp};
+use crate::tcp::multipath::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
+use crate::tcp::{Extra, Flags, Segment, timestamp};
 
 impl Connection {
     /// Handles a segment that has arrived for the connection.
@@ -174,7 +175,7 @@ impl Connection {
             self.on_unmapped(now, number, range);
         }
         if self.mode == Mode::Fallback && self.subflows[number].tcp.peer_closed() {
-            self.inbox.finish(self.inbox.nxt);
+            self.inbox.finish(self.inbox.nxt());
         }
         if self.config.receive_buffer.is_none() {
             let rtt = self.longest_loop();
@@ -186,7 +187,7 @@ impl Connection {
     /// plain TCP; any other is given up (RFC 8684 section 3.7).
     #[cold]
     fn on_unmapped(&mut self, now: Time, number: usize, range: Range<u64>) {
-        if number == 0 && self.subflows.len() == 1 && self.inbox.nxt == range.start - 1 {
+        if number == 0 && self.subflows.len() == 1 && self.inbox.nxt() == range.start - 1 {
             self.fall_back();
             self.inbox.insert(range.start - 1, range.end - 1);
         } else {

@@ -9,13 +9,13 @@ mod timers;
 use super::config::Config;
 use super::inbox::Inbox;
 use super::keys::Hash;
-use super::option::Tuple;
 use super::outbox::Outbox;
-use super::path::PathState;
 use super::path_manager::Way;
-use super::scheduler::Scheduler;
 use super::subflow::{Stage, Subflow};
-use crate::Stream;
+use crate::common::ByteStream;
+use crate::common::PathState;
+use crate::common::scheduler::PacketScheduler;
+use crate::tcp::multipath::Tuple;
 use crate::tcp::{self, Failure};
 use std::ops::Range;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ pub struct Connection {
     stirred: u64,
     roomy: u64,
     backups: bool,
-    scheduler: Box<dyn Scheduler>,
+    scheduler: Box<dyn PacketScheduler>,
     outbox: Outbox,
     inbox: Inbox,
     /// The subflow that keeps the receiver's window shut, and for which octet that was found.
@@ -312,7 +312,7 @@ impl Connection {
     }
 }
 
-impl Stream for Connection {
+impl ByteStream for Connection {
     fn write(&mut self, bytes: u64) -> u64 {
         if self.outbox.closing {
             return 0;

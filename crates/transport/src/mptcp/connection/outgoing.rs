@@ -1,10 +1,11 @@
 //! Segments out: which subflow takes what, and the options that say so.
 
 use super::*;
-use crate::mptcp::option::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
+use crate::common::scheduler::{Decision, Situation};
+use crate::common::stamp;
 use crate::mptcp::outbox::Piece;
-use crate::mptcp::scheduler::{Decision, Situation};
-use crate::tcp::{Extra, Flags, Segment, stamp};
+use crate::tcp::multipath::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
+use crate::tcp::{Extra, Flags, Segment};
 
 /// Bytes of a TCP header at most.
 const MOST_HEADER: u32 = 60;
@@ -314,64 +315,20 @@ impl Connection {
         }
     }
 
-    /// The options of a segment beyond the SYN.
+    /// Writes the options of a segment that has no SYN.
     fn describe(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
-        let (own, checksum) = (self.identity.key, self.checksum);
-        let reset = segment.flags.has(Flags::RST);
-        let is_first = !self.subflows[number].joins;
-        if reset {
-            multipath.signal = match self.peer_key {
-                Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),
-                _ => {
-                    let is_reason = |signal: &Signal| matches!(signal, Signal::Reset(_) | Signal::Fail(_));
-                    self.subflows[number].signals.pop_front().filter(is_reason)
-                }
-            };
+        if segment.flags.has(Flags::RST) {
+            multipath.signal = self.reset_reason(number);
             return;
         }
         if self.subflows[number].stage == Stage::Proving {
             multipath.signal = self.proof(number);
             return;
         }
-        // What was sent before acknowledgements took more room has none for it.
-        let fits = u64::from(segment.length) <= self.subflows[number].tcp.payload();
-        let ack = self.peer_key.map(|_| {
-            let next = self.first[1].wrapping_add(self.inbox.nxt);
-            if self.in_full && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
-        });
-        let mut dss = Dss { ack, map: None, fin: false };
-        if segment.length > 0 {
-            let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
-            let data = self.subflows[number].carried(octet).expect("what is sent was assigned");
-            segment.stamp = stamp(data);
-            if data + u64::from(segment.length) < self.outbox.end {
-                // A subflow is written to segment by segment: only the end of what the application wrote is pushed.
-                segment.flags = segment.flags.without(Flags::PSH);
-            }
-            let ends = self.outbox.closing && data + u64::from(segment.length) == self.outbox.end;
-            dss.fin = ends;
-            let length = segment.length + u16::from(ends);
-            let checksum = checksum.then(|| digest(segment.stamp));
-            dss.map = Some(Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length, checksum });
-        } else if std::mem::take(&mut self.subflows[number].fin_due) {
-            dss.fin = true;
-            let checksum = checksum.then_some(0);
-            dss.map = Some(Mapping { dsn: self.own_dsn(self.outbox.end), subflow: 0, length: 1, checksum });
-        }
-        if self.role == Role::Client && is_first && !self.confirmed {
-            // Both keys, until the server is heard to have them; with the first data they are its mapping too.
-            let opens = |map: Mapping| map.dsn == self.first[0] && map.subflow == 1;
-            let first = segment.length > 0 && dss.map.is_some_and(opens);
-            if segment.length == 0 && dss.map.is_none() || first {
-                let length = first.then(|| (segment.length, checksum.then(|| digest(segment.stamp))));
-                // There is no room to say that it is all.
-                self.subflows[number].fin_due |= dss.fin;
-                if dss.fin {
-                    self.subflows[number].tcp.acknowledge_now();
-                }
-                multipath.signal = Some(Signal::Capable { key: Some(own), peer: self.peer_key, length, checksum });
-                return;
-            }
+        let dss = self.data_signal(number, segment);
+        if let Some(keys) = self.keys_to_repeat(number, segment, &dss) {
+            multipath.signal = Some(keys);
+            return;
         }
         multipath.dss = Some(dss);
         if segment.length > 0 {
@@ -386,5 +343,70 @@ impl Connection {
                 self.subflows[number].tcp.acknowledge_now();
             }
         }
+    }
+
+    /// The option of a reset: MP_FASTCLOSE where the whole connection is reset, else why the subflow is.
+    fn reset_reason(&mut self, number: usize) -> Option<Signal> {
+        match self.peer_key {
+            Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),
+            _ => {
+                let is_reason = |signal: &Signal| matches!(signal, Signal::Reset(_) | Signal::Fail(_));
+                self.subflows[number].signals.pop_front().filter(is_reason)
+            }
+        }
+    }
+
+    /// The data sequence signal of a segment: what has arrived, which octets it carries, and whether they are the last.
+    #[inline]
+    fn data_signal(&mut self, number: usize, segment: &mut Segment) -> Dss {
+        // What was sent before acknowledgements took more room has none for it.
+        let fits = u64::from(segment.length) <= self.subflows[number].tcp.payload();
+        let ack = self.peer_key.map(|_| {
+            let next = self.first[1].wrapping_add(self.inbox.nxt());
+            if self.in_full && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
+        });
+        if segment.length > 0 {
+            let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
+            let data = self.subflows[number].carried(octet).expect("what is sent was assigned");
+            segment.stamp = stamp(data);
+            let end = data + u64::from(segment.length);
+            if end < self.outbox.end {
+                // A subflow is written to segment by segment: only the end of what the application wrote is pushed.
+                segment.flags = segment.flags.without(Flags::PSH);
+            }
+            let fin = self.outbox.closing && end == self.outbox.end;
+            let length = segment.length + u16::from(fin);
+            let checksum = self.checksum.then(|| digest(segment.stamp));
+            let map = Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length, checksum };
+            return Dss { ack, map: Some(map), fin };
+        }
+        if !std::mem::take(&mut self.subflows[number].fin_due) {
+            return Dss { ack, map: None, fin: false };
+        }
+        let checksum = self.checksum.then_some(0);
+        let map = Mapping { dsn: self.own_dsn(self.outbox.end), subflow: 0, length: 1, checksum };
+        Dss { ack, map: Some(map), fin: true }
+    }
+
+    /// Both keys, which a client repeats on its first subflow until the server is heard to have them (RFC 8684 section 3.1); with
+    /// the first data they are its mapping too.
+    #[inline]
+    fn keys_to_repeat(&mut self, number: usize, segment: &Segment, dss: &Dss) -> Option<Signal> {
+        if self.role != Role::Client || self.subflows[number].joins || self.confirmed {
+            return None;
+        }
+        let opens = |map: Mapping| map.dsn == self.first[0] && map.subflow == 1;
+        let first = segment.length > 0 && dss.map.is_some_and(opens);
+        if !first && (segment.length > 0 || dss.map.is_some()) {
+            return None;
+        }
+        // There is no room to say that it is all.
+        self.subflows[number].fin_due |= dss.fin;
+        if dss.fin {
+            self.subflows[number].tcp.acknowledge_now();
+        }
+        let checksum = self.checksum;
+        let length = first.then(|| (segment.length, checksum.then(|| digest(segment.stamp))));
+        Some(Signal::Capable { key: Some(self.identity.key), peer: self.peer_key, length, checksum })
     }
 }

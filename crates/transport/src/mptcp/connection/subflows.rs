@@ -1,9 +1,9 @@
 //! Which subflows there are: opening, joining, dying, taking their place.
 
 use super::*;
-use crate::mptcp::option::Signal;
 use crate::mptcp::outbox::Piece;
 use crate::tcp::State;
+use crate::tcp::multipath::Signal;
 
 /// How often a subflow that is refused is opened over the same way.
 const MOST_ATTEMPTS: usize = 4;

@@ -1,7 +1,7 @@
 //! Time: of the subflows, and of the connection itself.
 
 use super::*;
-use crate::mptcp::option::Signal;
+use crate::tcp::multipath::Signal;
 use vazao_engine::registry::Change;
 
 impl Connection {

@@ -1,7 +1,7 @@
 //! A connection as one stream of an application's: carried by one stream of ours, or dealt out to several.
 
 use super::*;
-use crate::Stream;
+use crate::common::ByteStream;
 use crate::quic::stream::{ALL, PACKET};
 
 /// What the streams that the client opens at first carry of an application that knows only one. Messages take turns among
@@ -67,7 +67,7 @@ impl Connection {
 
     /// How far the application has read a stream that carries.
     pub fn read_of(&self, carrier: u64) -> u64 {
-        self.streams.map[&(carrier << 2)].inc.read
+        self.streams.map[&(carrier << 2)].inc.order.read
     }
 
     /// The next message whose peer has read so far of a stream that carries, by its number.
@@ -114,7 +114,7 @@ impl Connection {
     }
 }
 
-impl Stream for Connection {
+impl ByteStream for Connection {
     fn begin_message(&mut self, bytes: u64) {
         if let Some(load) = self.datagrams.load() {
             return load.begin_message(bytes);

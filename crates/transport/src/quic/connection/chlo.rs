@@ -51,7 +51,7 @@ impl Connection {
         if progress.complete {
             return;
         }
-        let arrived = progress.crypto[0].inc.next;
+        let arrived = progress.crypto[0].inc.order.next;
         let whole = arrived >= progress.crypto[0].expected;
         let [reject, hello] = progress.flight;
         match self.role {

@@ -109,7 +109,7 @@ impl Connection {
             return self.advance_google(now);
         }
         let progress = &mut self.progress;
-        let arrived = |crypto: &Crypto| crypto.expected > 0 && crypto.inc.next >= crypto.expected;
+        let arrived = |crypto: &Crypto| crypto.expected > 0 && crypto.inc.order.next >= crypto.expected;
         let [hello, rest] = [arrived(&progress.crypto[0]), arrived(&progress.crypto[1])];
         match self.role {
             Role::Client => {

@@ -64,7 +64,7 @@ impl Connection {
         }
         if self.paths[path].acks[index].is_known(header.number) {
             self.stats.duplicates_received += 1;
-            return self.drop_packet(header.kind, header.number, Drop::Duplicate);
+            return self.drop_packet(header.kind, header.number, DropReason::Duplicate);
         }
         if early {
             self.heed_progress(path, header.kind);
@@ -104,7 +104,7 @@ impl Connection {
         if let (Kind::Initial(token), true) = (header.kind, server)
             && !self.admits(token)
         {
-            self.drop_packet(header.kind, header.number, Drop::NoToken);
+            self.drop_packet(header.kind, header.number, DropReason::NoToken);
             return false;
         }
         // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
@@ -120,7 +120,7 @@ impl Connection {
         if space == Space::Initial {
             self.say_confirmed();
         }
-        self.drop_packet(header.kind, header.number, Drop::NoKeys);
+        self.drop_packet(header.kind, header.number, DropReason::NoKeys);
         false
     }
 
@@ -159,9 +159,9 @@ impl Connection {
             Frame::Ack(ack) => self.on_ack(now, ack.path.map_or(0, usize::from), space, ack, ranges),
             Frame::Crypto { offset, length } => {
                 let crypto = &mut self.progress.crypto[space as usize];
-                let before = crypto.inc.next;
+                let before = crypto.inc.order.next;
                 crypto.inc.insert(*offset, offset + u64::from(*length), false);
-                if crypto.inc.next == before && self.role == Role::Server {
+                if crypto.inc.order.next == before && self.role == Role::Server {
                     // It has what we sent not all: our flight may be lost (RFC 9002 section 6.2.3).
                     self.paths[path].recovery.pto_count = 0;
                 }
@@ -196,7 +196,7 @@ impl Connection {
 
     /// Whether nothing is missing but acknowledgements, which a peer that closes in order need not send any more.
     fn is_nearly_settled(&self) -> bool {
-        self.streams.map.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.next))
+        self.streams.map.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.order.next))
     }
 
     #[inline]

@@ -19,12 +19,12 @@ mod timers;
 use super::acks::Acks;
 use super::config::Config;
 use super::ecn::Marking;
-use super::event::{Drop, Event, Phase};
+use super::event::{DropReason, Event, Phase};
 use super::frame::Frame;
 use super::packet::{Address, Kind, Space};
 use super::sent::SentPackets;
 use super::stream::{Stream as Flow, Window};
-use crate::{Bucket, RttEstimator};
+use crate::common::{Bucket, RttEstimator};
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
@@ -127,7 +127,7 @@ enum Life {
 }
 
 /// One end of a QUIC connection. An application opens [streams](Connection::open_stream), or takes it for a
-/// [`Stream`](crate::Stream) by itself.
+/// [`ByteStream`](crate::common::ByteStream) by itself.
 pub struct Connection {
     config: Arc<Config>,
     role: Role,
@@ -230,7 +230,7 @@ impl Connection {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.life != Life::Open
-            && (self.failure.is_some() || self.streams.map.values().all(|stream| stream.inc.is_read()))
+            && (self.failure.is_some() || self.streams.map.values().all(|stream| stream.inc.order.is_read()))
     }
     /// Gives back memory that a connection needs only while it is busy.
     pub fn shrink(&mut self) {
@@ -315,7 +315,7 @@ impl Connection {
     pub fn take_events(&mut self) -> Vec<Event> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
-    fn drop_packet(&mut self, kind: Kind, number: u64, reason: Drop) {
+    fn drop_packet(&mut self, kind: Kind, number: u64, reason: DropReason) {
         if let Some(events) = &mut self.events {
             events.push(Event::Dropped { kind, number, reason });
         }

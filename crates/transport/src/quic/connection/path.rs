@@ -2,7 +2,7 @@
 
 use super::multipath::Stage;
 use super::*;
-use crate::mptcp::PathState;
+use crate::common::PathState;
 use crate::quic::frame::StreamFrame;
 use crate::quic::identifiers::Identifiers;
 use crate::quic::packet::Address;

@@ -4,8 +4,8 @@
 use super::multipath::Stage;
 use super::outgoing::{LEAST_ROOM, Scope};
 use super::*;
-use crate::mptcp::PathState;
-use crate::mptcp::scheduler::{Decision, Scheduler, Situation, fastest};
+use crate::common::PathState;
+use crate::common::scheduler::{Decision, PacketScheduler, Situation, fastest};
 use crate::quic::frame::StreamFrame;
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
@@ -29,7 +29,7 @@ struct Part {
 
 /// How data is spread over paths.
 pub(super) struct Spread {
-    scheduler: Box<dyn Scheduler>,
+    scheduler: Box<dyn PacketScheduler>,
     /// The paths as schedulers see them.
     views: Vec<PathState>,
     /// What was sent first to last, from the oldest that is not acknowledged on.
@@ -41,7 +41,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    pub fn new(scheduler: Box<dyn Scheduler>) -> Spread {
+    pub fn new(scheduler: Box<dyn PacketScheduler>) -> Spread {
         Spread {
             scheduler,
             views: Vec::new(),

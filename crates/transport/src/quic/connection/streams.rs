@@ -110,7 +110,7 @@ impl Streams {
 }
 
 /// Streams of two ways.
-impl crate::Streams for Connection {
+impl crate::common::Streams for Connection {
     fn open_stream(&mut self) -> Option<u64> {
         Connection::open_stream(self, true)
     }
@@ -202,7 +202,7 @@ impl Connection {
     /// Takes what has arrived in order of a stream, at most `limit` bytes.
     pub fn read_stream(&mut self, id: u64, limit: u64) -> Option<Range<u64>> {
         let stream = self.streams.map.get_mut(&id)?;
-        let range = stream.inc.take(limit)?;
+        let range = stream.inc.order.take(limit)?;
         self.streams.data_read += range.end - range.start;
         self.retune(id);
         self.retire(id);
@@ -339,7 +339,7 @@ impl Connection {
         let (now, rtt) = (self.last_heard, self.longest_rtt());
         if let Some(stream) = self.streams.map.get_mut(&id)
             && stream.inc.fin.is_none()
-            && stream.window.on_read(now, stream.inc.read, rtt).is_some()
+            && stream.window.on_read(now, stream.inc.order.read, rtt).is_some()
             && !stream.tell
         {
             stream.tell = true;

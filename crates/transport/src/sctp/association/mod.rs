@@ -13,7 +13,7 @@ use super::path::Path;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::{PathStats, Stats};
-use crate::{RangeSet, RtoRule, RttEstimator, Stream};
+use crate::common::{ByteStream, RangeSet, RtoRule, RttEstimator};
 use outgoing::Replies;
 use std::fmt;
 use std::ops::Range;
@@ -421,7 +421,7 @@ impl Association {
 }
 
 /// Messages have boundaries and streams, which the settings tell; what is read counts their bytes, each once.
-impl Stream for Association {
+impl ByteStream for Association {
     fn write(&mut self, bytes: u64) -> u64 {
         if self.takes_data() { self.tx.write(self.clock, bytes) } else { 0 }
     }

@@ -43,9 +43,9 @@ pub(super) struct Sender {
     /// The first TSN on the wire.
     initial: u32,
     /// What gap reports have acknowledged, as TSNs.
-    gaps: crate::RangeSet,
+    gaps: crate::common::RangeSet,
     /// What the SACK that is looked at reports.
-    reported: crate::RangeSet,
+    reported: crate::common::RangeSet,
     /// Newly acknowledged TSNs of the SACK under way; kept for its room.
     scratch: Vec<(u64, u64)>,
     views: Vec<View>,
@@ -88,8 +88,8 @@ impl Sender {
             paths: (0..paths).map(|i| Path::new(config, i as u8, seed ^ i as u64)).collect(),
             records: Outstanding::default(),
             initial,
-            gaps: crate::RangeSet::default(),
-            reported: crate::RangeSet::default(),
+            gaps: crate::common::RangeSet::default(),
+            reported: crate::common::RangeSet::default(),
             scratch: Vec::new(),
             views: Vec::new(),
             siblings: Vec::new(),

@@ -2,7 +2,7 @@
 //! them. Steps A and C are the RFC's.
 
 use super::Sender;
-use crate::RangeSet;
+use crate::common::RangeSet;
 use crate::sctp::backlog::Fragment;
 use crate::sctp::chunk::{DataFlags, Packet, Skip, forward_bytes};
 use crate::sctp::notification::Notification;

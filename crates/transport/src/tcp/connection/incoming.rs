@@ -1,9 +1,10 @@
 //! Segments in: what each means in each state (RFC 9293 section 3.10.7).
 
 use super::*;
+use crate::common::stamp;
 use crate::tcp::ecn::{Echo, Marks};
 use crate::tcp::receiver::{Arrival, Arrived};
-use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES};
 use crate::tcp::sender::Acknowledgement;
 use vazao_engine::Ecn;
 

@@ -5,6 +5,7 @@ mod info;
 mod outgoing;
 mod subflow;
 
+use crate::common::{ByteStream, RtoRule, RttEstimator};
 use crate::tcp::config::{Config, Host};
 use crate::tcp::ecn::Echo;
 use crate::tcp::fast_open::{Cookies, FastOpen};
@@ -12,7 +13,6 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::TIMESTAMPS_BYTES;
 use crate::tcp::sender::Sender;
 use crate::tcp::stats::Stats;
-use crate::{RtoRule, RttEstimator, Stream};
 pub use info::CaState;
 use std::fmt;
 use std::ops::Range;
@@ -340,7 +340,7 @@ fn own_scale(config: &Config) -> u8 {
     (0..14).find(|&scale| largest >> scale <= 65_535).unwrap_or(14)
 }
 
-impl Stream for Connection {
+impl ByteStream for Connection {
     fn write(&mut self, bytes: u64) -> u64 {
         if self.tx.fin {
             return 0;

@@ -1,8 +1,9 @@
 //! Segments out: resets, SYNs, data, probes and acknowledgements.
 
 use super::*;
+use crate::common::stamp;
 use crate::tcp::fast_open::CookieOption;
-use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, SynOptions, TIMESTAMPS_BYTES, stamp};
+use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, SynOptions, TIMESTAMPS_BYTES};
 use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
 

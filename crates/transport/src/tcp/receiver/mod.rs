@@ -5,7 +5,7 @@ mod rfc;
 
 use super::config::{Config, Host};
 use super::segment::SackBlocks;
-use crate::RangeSet;
+use crate::common::RangeSet;
 use linux::LinuxReceiver;
 use rfc::RfcReceiver;
 use std::ops::Range;
@@ -233,11 +233,7 @@ impl Receiver {
         }
         if start <= self.nxt {
             let (had_holes, before) = (!self.ranges.is_empty(), self.beyond);
-            self.nxt = self.ranges.take_through(end).unwrap_or(end).max(end);
-            while let Some(further) = self.ranges.take_through(self.nxt) {
-                self.nxt = further;
-            }
-            self.ranges.remove_below(self.nxt);
+            self.nxt = self.ranges.take_through(end);
             self.beyond = if self.ranges.is_empty() { 0 } else { self.beyond.saturating_sub(self.nxt - end) };
             let reached = had_holes.then_some(Reached { before, after: self.beyond });
             self.note_in_order(now, arrived, reached, self.fin_reached());

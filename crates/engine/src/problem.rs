@@ -1,0 +1,46 @@
+//! What is wrong with something that a user wrote, as data: the sentence, and what was probably meant.
+
+use crate::units::nearest;
+use std::fmt;
+
+/// What is wrong with something that a user wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The sentence, with what would be accepted.
+    pub text: String,
+    /// What was probably meant instead.
+    pub suggestion: Option<String>,
+}
+
+impl From<String> for Problem {
+    fn from(text: String) -> Problem {
+        Problem { text, suggestion: None }
+    }
+}
+impl From<&str> for Problem {
+    fn from(text: &str) -> Problem {
+        text.to_owned().into()
+    }
+}
+impl From<Problem> for String {
+    fn from(problem: Problem) -> String {
+        problem.text
+    }
+}
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What is wrong with a name that is not among `known`.
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
+    let known: Vec<&str> = known.into_iter().collect();
+    let suggestion = nearest(name, known.iter().copied()).map(str::to_owned);
+    let text = match &suggestion {
+        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None if known.is_empty() => format!("unknown {what} {name:?}; none is accepted here"),
+        None => format!("unknown {what} {name:?}; known: {}", known.join(", ")),
+    };
+    Problem { text, suggestion }
+}

@@ -1,0 +1,299 @@
+//! Links: what each direction's rate, queue and wire are.
+
+use crate::document::files::Files;
+use crate::document::reader::{Item, Table, duration, value_json};
+use crate::document::{ScenarioError, Value};
+use crate::packs::tcp::strip;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value as Setting};
+use vazao_engine::{Bytes, Capacity, Duration, Rate};
+use vazao_network::impairment::{Build, Outage};
+use vazao_network::rate::{Opportunities, Schedule, Shape, Varying};
+use vazao_network::topology::Line;
+use vazao_network::{
+    Direction, IMPAIRMENTS, ImpairmentSpec, LOSS_MODELS, QUEUES, QueueSpec, RATES, SHAPERS, Variation,
+};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// The longest delay of a link: nothing on Earth, nor the way to Mars and back, is further.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// What a direction may have: what is its own, impairments by their names, and what a middlebox takes out.
+fn keys() -> impl Iterator<Item = &'static str> {
+    let own = ["rate", "shaper", "delay", "overhead", "queue", "loss"];
+    own.into_iter().chain(IMPAIRMENTS.iter().map(|entry| entry.name)).chain(["strip"])
+}
+
+pub(crate) fn read_line(item: Item, files: &Files) -> Result<Line> {
+    read_line_table(item.into_table()?, files)
+}
+
+/// The keys of a link hold for both directions; `forward` and `reverse` say what differs.
+pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
+    let (forward, reverse) = (table.take("forward"), table.take("reverse"));
+    let keys = Keys::take(&mut table);
+    let error = table.error("");
+    table.finish()?;
+    let direction = |item: Option<Item>| -> Result<Direction> {
+        let mut own = match item {
+            None => return keys.clone().read(&error, files),
+            Some(item) => item.into_table()?,
+        };
+        let special = Keys::take(&mut own);
+        own.finish()?;
+        special.over(&keys).read(&error, files)
+    };
+    Ok(Line { forward: direction(forward)?, reverse: direction(reverse)? })
+}
+
+/// The keys of one direction, not read yet.
+#[derive(Clone)]
+struct Keys(BTreeMap<&'static str, Item>);
+
+impl Keys {
+    fn take(table: &mut Table) -> Keys {
+        Keys(keys().filter_map(|key| Some((key, table.take(key)?))).collect())
+    }
+
+    fn over(self, general: &Keys) -> Keys {
+        let mut keys = general.0.clone();
+        keys.extend(self.0);
+        Keys(keys)
+    }
+
+    /// What `read` makes of a key, if that is there.
+    fn optional<T>(&mut self, key: &str, read: impl FnOnce(Item) -> Result<T>) -> Result<Option<T>> {
+        self.0.remove(key).map(read).transpose()
+    }
+
+    fn read(mut self, link: &ScenarioError, files: &Files) -> Result<Direction> {
+        let Some((rate, variation)) = self.optional("rate", |item| read_rate(item, files))? else {
+            let key = format!("{}.rate", link.key);
+            let problem = "is missing; write a rate such as \"10 Mbps\"".into();
+            return Err(ScenarioError { key, problem, ..link.clone() });
+        };
+        let delay = self.optional("delay", |item| duration(&item, Duration::ZERO, LONGEST))?;
+        let queue = self.optional("queue", read_queue)?;
+        let shaper = self.optional("shaper", read_shaper)?;
+        let overhead = self.optional("overhead", read_overhead)?;
+        let loss = self.optional("loss", read_loss)?;
+        Ok(Direction {
+            rate,
+            variation,
+            shaper,
+            delay: delay.unwrap_or(Duration::ZERO),
+            overhead: overhead.unwrap_or(0),
+            queue: queue.unwrap_or_else(|| QueueSpec::drop_tail(Capacity::Packets(1000))),
+            loss: loss.flatten(),
+            impairments: self.read_impairments()?,
+        })
+    }
+
+    fn read_impairments(&mut self) -> Result<ImpairmentSpec> {
+        let mut spec = ImpairmentSpec::default();
+        for entry in IMPAIRMENTS {
+            let Some(item) = self.0.remove(entry.name) else { continue };
+            if let Build::Outage = entry.build {
+                spec.outages = read_outages(item, entry.parameters)?;
+                continue;
+            }
+            let parameters = settings(item, entry.parameters)?;
+            // What never strikes is not there.
+            if parameters.get("probability").is_none_or(|p| *p != Setting::Number(0.0)) {
+                spec.random.push((entry, parameters));
+            }
+        }
+        spec.middlebox = self.optional("strip", read_strip)?.unwrap_or(0);
+        Ok(spec)
+    }
+}
+
+/// Parameters: a table of them, or the value of the first.
+fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
+    if matches!(item.node.value, Value::Table(_)) {
+        return item.into_table()?.parameters(known);
+    }
+    let given = BTreeMap::from([(known[0].name.to_owned(), item.node.value.raw())]);
+    Parameters::resolve(known, &given).map_err(|error| item.error(error.problem))
+}
+
+/// A rate; a list of rates with their times, or a table with that as `steps`; or a table with a trace.
+fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
+    match &item.node.value {
+        Value::List(_) => read_schedule(item, None),
+        Value::Table(_) => {
+            let whole = item.clone();
+            let mut table = item.into_table()?;
+            let (steps, trace) = (table.take("steps"), table.take("trace"));
+            match (steps, trace) {
+                (Some(steps), None) => {
+                    let repeat =
+                        table.take("repeat").map(|i| duration(&i, Duration::from_nanos(1), LONGEST)).transpose()?;
+                    table.finish()?;
+                    read_schedule(steps, repeat)
+                }
+                (None, Some(trace)) => {
+                    let seed = table.take("seed").map(|i| i.whole(Kind::Integer(0, 1 << 53))).transpose()?;
+                    table.finish()?;
+                    read_trace(&trace, seed.unwrap_or(1), files)
+                }
+                _ => Err(whole.error("is not a rate; write \"10 Mbps\", steps, or { trace = \"cellular\" }")),
+            }
+        }
+        _ => Ok((item.quantity("10 Mbps")?, Variation::Fixed)),
+    }
+}
+
+fn read_schedule(item: Item, repeat: Option<Duration>) -> Result<(Rate, Variation)> {
+    let mut steps: Vec<(u64, Rate)> = Vec::new();
+    for item in item.clone().into_list() {
+        let mut table = item.into_table()?;
+        let at_item = table.require("at", "a time such as \"20 s\"")?;
+        let at = duration(&at_item, Duration::ZERO, crate::document::reader::LONGEST)?.as_nanos();
+        let rate = table.require("rate", "a rate such as \"10 Mbps\"")?.quantity("10 Mbps")?;
+        table.finish()?;
+        match steps.last() {
+            None if at > 0 => return Err(at_item.error("is not \"0 s\"; the first rate must hold from the start")),
+            Some((before, _)) if at <= *before => return Err(at_item.error("is not later than the step before it")),
+            _ => steps.push((at, rate)),
+        }
+    }
+    let Some((last, _)) = steps.last() else {
+        return Err(item.error("is empty; write [{ at = \"0 s\", rate = \"10 Mbps\" }]"));
+    };
+    let repeat = repeat.map(Duration::as_nanos);
+    if repeat.is_some_and(|period| period <= *last) {
+        return Err(item.error("repeats before its last step; write a longer repeat"));
+    }
+    Ok((Schedule::mean(&steps, repeat), Variation::Schedule { steps, repeat }))
+}
+
+fn read_trace(item: &Item, seed: u64, files: &Files) -> Result<(Rate, Variation)> {
+    let name = item.text()?.to_owned();
+    let opportunities = if name == "cellular" {
+        Opportunities::cellular(seed)
+    } else {
+        let text = files.read(&name).map_err(|problem| item.error(format!("{name:?}: {problem}")))?;
+        Opportunities::parse(&text).map_err(|(line, problem)| item.error(format!("{name}:{line}: {problem}")))?
+    };
+    Ok((opportunities.mean(), Variation::Trace { name, opportunities }))
+}
+
+fn read_shaper(item: Item) -> Result<(&'static Entry<Shape>, Parameters)> {
+    let (entry, table) = item.with_kind(SHAPERS[0].name).entry("shaper", SHAPERS)?;
+    Ok((entry, table.parameters(entry.parameters)?))
+}
+
+fn read_overhead(item: Item) -> Result<u32> {
+    let bytes: Bytes = item.quantity("14 B")?;
+    if bytes.get() > 65_535 {
+        return Err(item.error(format!("{bytes} is too large; write at most \"65535 B\"")));
+    }
+    Ok(bytes.get() as u32)
+}
+
+fn read_outages(item: Item, known: &[Parameter]) -> Result<Vec<(Outage, Parameters)>> {
+    let read = |item: Item| {
+        let parameters = item.clone().into_table()?.parameters(known)?;
+        let outage = Outage::from(&parameters).map_err(|(key, problem)| item.error(format!("{key} {problem}")))?;
+        Ok((outage, parameters))
+    };
+    item.into_list().into_iter().map(read).collect()
+}
+
+/// One name or several.
+fn read_strip(item: Item) -> Result<u16> {
+    item.into_list().iter().try_fold(0, |all, item| {
+        let one = strip::stripping(item.text()?).map_err(|problem| item.error(problem))?;
+        Ok(all | one)
+    })
+}
+
+/// A limit is one of drop-tail; anything else is a queue's name, or a table with its kind.
+fn read_queue(item: Item) -> Result<QueueSpec> {
+    let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
+    if is_name || matches!(item.node.value, Value::Table(_)) {
+        let (entry, table) = item.entry("queue", QUEUES).map_err(|error| {
+            let problem = format!("{}; or a limit: write \"100 packets\"", error.problem);
+            ScenarioError { problem: if is_name { problem } else { error.problem }, ..error }
+        })?;
+        return Ok(QueueSpec { kind: entry.name, parameters: table.parameters(entry.parameters)? });
+    }
+    item.quantity("100 packets").map(QueueSpec::drop_tail)
+}
+
+fn read_loss(item: Item) -> Result<Option<(&'static str, Parameters)>> {
+    if let Value::Number(p) = item.node.value {
+        if !(0.0..=1.0).contains(&p) {
+            return Err(item.error(format!("{p} is not a probability; write a number from 0 to 1, or a loss model")));
+        }
+        let mut parameters = Parameters::default();
+        parameters.set("p", Setting::Number(p));
+        return Ok((p > 0.0).then_some(("bernoulli", parameters)));
+    }
+    let (entry, table) = item.entry("loss model", LOSS_MODELS)?;
+    Ok(Some((entry.name, table.parameters(entry.parameters)?)))
+}
+
+/// One direction, as it decides what a run does: keys that are not there leave no trace, so that new ones change nothing.
+pub(crate) fn direction_json(direction: &Direction) -> Json {
+    let loss = direction.loss.as_ref().map(|(kind, parameters)| kind_json(kind, parameters));
+    // A limit says all of drop-tail.
+    let queue = match &direction.queue {
+        queue if queue.is_drop_tail() => queue.limit().to_string().into(),
+        queue => Json::from(kind_json(queue.kind, &queue.parameters)),
+    };
+    let mut json = json!({
+        "rate": rate_json(direction),
+        "delay": direction.delay.to_string(),
+        "overhead": direction.overhead,
+        "queue": queue,
+        "loss": loss,
+    });
+    let ImpairmentSpec { random, outages, middlebox } = &direction.impairments;
+    if let Some((_, parameters)) = &direction.shaper {
+        json["shaper"] = parameters_json(parameters).into();
+    }
+    for (entry, parameters) in random {
+        json[entry.name] = parameters_json(parameters).into();
+    }
+    if !outages.is_empty() {
+        json["outages"] = outages.iter().map(|(_, parameters)| parameters_json(parameters)).collect();
+    }
+    if *middlebox != 0 {
+        json["strip"] = strip::stripped(*middlebox).map(|entry| entry.name).collect();
+    }
+    json
+}
+
+/// How a way of giving a rate is called.
+fn rate_name(way: Varying) -> &'static str {
+    RATES.iter().find(|entry| entry.build == way).map_or("", |entry| entry.name)
+}
+
+fn rate_json(direction: &Direction) -> Json {
+    match &direction.variation {
+        Variation::Fixed => direction.rate.to_string().into(),
+        Variation::Schedule { steps, repeat } => {
+            let steps: Vec<_> = steps.iter().map(|(at, rate)| json!([at, rate.as_bps()])).collect();
+            json!({ "kind": rate_name(Varying::Schedule), "steps": steps, "repeat": repeat })
+        }
+        Variation::Trace { name, opportunities } => {
+            let digest = format!("{:016x}", opportunities.digest());
+            json!({ "kind": rate_name(Varying::Trace), "trace": name, "digest": digest })
+        }
+    }
+}
+
+fn parameters_json(parameters: &Parameters) -> Map<String, Json> {
+    parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))).collect()
+}
+
+/// An entry of a registry with its parameters.
+fn kind_json(kind: &str, parameters: &Parameters) -> Map<String, Json> {
+    let mut map = parameters_json(parameters);
+    map.insert("kind".into(), kind.into());
+    map
+}

@@ -1,0 +1,161 @@
+//! The `transport` table of a flow: which protocol, whose implementation, with what settings.
+
+use crate::document::reader::{Item, value_json};
+use crate::document::{ScenarioError, Value};
+use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
+use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
+use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
+use crate::packs::TRANSPORTS;
+use crate::packs::library::quinn;
+use serde_json::{Map, Value as Json};
+use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
+use vazao_engine::registry::{Parameters, unknown};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// Reads a transport. `client_sends`: the side whose congestion control counts.
+pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
+    let whole = item.clone();
+    let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
+    let pack = entry.build.0;
+    for parameter in stack::PARAMETERS.iter().filter(|own| entry.parameters.iter().all(|known| known.name != own.name))
+    {
+        let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
+        table.error_at(parameter.name, problem).map_or(Ok(()), Err)?;
+    }
+    let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
+    if let Some(stack) = stacks.iter().find(|stack| !pack.stacks().contains(stack)) {
+        let possible: Vec<_> = pack.stacks().iter().map(|s| format!("stack = {:?}", s.name())).collect();
+        let (name, stack) = (entry.name, stack.name());
+        return Err(
+            whole.error(format!("there is no {name} with stack {stack:?} yet; write {}", possible.join(" or ")))
+        );
+    }
+    let sender = stacks[usize::from(!client_sends)];
+    let reading = Reading { whole: &whole, name: entry.name, stacks, schedulers: &extensions.schedulers };
+    pack.refuse(&table, &reading)?;
+    pack.expand(&mut table)?;
+    let control = match pack.controls() {
+        Controls::None => ControlSpec::bare("none"),
+        Controls::Own(name) => match table.take("cc") {
+            Some(cc) => read_control(cc, &extensions.controls)?,
+            None => ControlSpec::bare(name),
+        },
+        Controls::OfStack(name) => {
+            let cc = table.take("cc").unwrap_or_else(|| Item::named(name));
+            match sender {
+                Stack::Linux => read_linux_control(&cc)?,
+                Stack::Quinn if let Some(own) = quinn::read_control(&cc)? => own,
+                Stack::Quinn | Stack::Vazao => read_control(cc, &extensions.controls)?,
+            }
+        }
+    };
+    if sender == Stack::Quinn {
+        quinn::refuse_unheeded(&table, &control)?;
+    }
+    let named = pack.take(&mut table, &reading)?;
+    let slow_start = match pack.slow_start() {
+        (name, true) => {
+            let start = table.take("slow_start").unwrap_or_else(|| Item::named(name));
+            let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
+            (entry.name, parameters.parameters(entry.parameters)?)
+        }
+        (name, false) => (name, Parameters::default()),
+    };
+    let told = table.clone();
+    let parameters = table.parameters(entry.parameters)?;
+    if sender == Stack::Quinn {
+        quinn::check(&told, &control, &parameters)?;
+    }
+    let draft = Draft { stacks, parameters: &parameters };
+    if let Some(rule) = pack.rules().iter().find(|rule| (rule.breaks)(&draft)) {
+        return Err(whole.error(rule.problem));
+    }
+    let tls = pack.tls(&parameters).map_err(|problem| whole.error(problem))?;
+    if tls.is_some() && stacks.contains(&Stack::Linux) {
+        return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
+    }
+    let multipath = pack.settle(&reading, named, &parameters)?;
+    Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest })
+}
+
+fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<ControlSpec> {
+    if let Some(own) = ControlSpec::own(&item, plugins) {
+        return Ok(own);
+    }
+    let whole = item.clone();
+    let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
+        let named = |name: &str| whole.node.value == Value::Text(name.into());
+        if quinn::CONTROLS.iter().any(|name| named(name)) {
+            return whole.error("this one only quinn has; write stack = \"quinn\" beside it");
+        }
+        if LINUX_CONTROLS.iter().any(|(name, _)| named(name)) {
+            return whole.error("this one only the Linux kernel has; write stack = \"linux\" beside it");
+        }
+        error
+    })?;
+    let parameters = table.parameters(entry.parameters)?;
+    Ok(ControlSpec { parameters, ..ControlSpec::bare(entry.name) })
+}
+
+fn read_linux_control(item: &Item) -> Result<ControlSpec> {
+    // A table that says no more than its kind is as good as a name; levels of a study may be written so.
+    let item = match &item.node.value {
+        Value::Table(_) => {
+            let mut table = item.clone().into_table()?;
+            let kind = table.require("kind", "the name of a congestion control")?;
+            table.finish_with("is not known: parameters of the kernel's own controls are set by module = { … }")?;
+            kind
+        }
+        _ => item.clone(),
+    };
+    let name = item.text()?;
+    match LINUX_CONTROLS.iter().find(|(ours, _)| *ours == name) {
+        Some((ours, _)) => Ok(ControlSpec::bare(ours)),
+        None => Err(item.error(unknown("congestion control of Linux", name, LINUX_CONTROLS.iter().map(|c| c.0)))),
+    }
+}
+
+pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<String, Json> {
+    let mut map = Map::new();
+    map.insert("kind".into(), kind.into());
+    for (name, value) in parameters.iter().filter(|(name, _)| !skip.contains(name)) {
+        map.insert(name.into(), value_json(value));
+    }
+    map
+}
+
+fn chosen_json<F>(chosen: &Chosen<F>) -> Json {
+    let mut map = parameters_json(&chosen.name, &chosen.parameters, &[]);
+    if let Some(plugin) = &chosen.plugin {
+        map.insert("code".into(), plugin.fingerprint.as_str().into());
+    }
+    map.into()
+}
+
+pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
+    let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
+    let mut elsewhere = vec!["cc", "slow_start"];
+    match multipath {
+        Some(MultipathSpec { path_manager: Some(_), .. }) => elsewhere.extend(["scheduler", "path_manager"]),
+        _ => elsewhere.push("path_scheduler"),
+    }
+    elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
+    let mut transport = parameters_json(entry.name, parameters, &elsewhere);
+    transport.insert("cc".into(), chosen_json(control));
+    if let Some(MultipathSpec { scheduler, path_manager }) = multipath {
+        let key = if path_manager.is_some() { "scheduler" } else { "path_scheduler" };
+        transport.insert(key.into(), chosen_json(scheduler));
+        if let Some((manager, parameters)) = path_manager {
+            transport.insert("path_manager".into(), parameters_json(manager.name, parameters, &[]).into());
+        }
+    }
+    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
+    if spec.has_guest() {
+        transport.insert("guest".into(), guest_json(*stacks, guest));
+    }
+    if spec.has_library() {
+        transport.insert("stack".into(), Stack::Quinn.name().into());
+    }
+    transport.into()
+}

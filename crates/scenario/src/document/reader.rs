@@ -1,0 +1,215 @@
+//! Reading a document key by key: what is not asked for is not known, and every complaint names its key and line.
+
+use crate::document::{Node, ScenarioError, Value};
+use serde_json::{Value as Json, json};
+use std::str::FromStr;
+use vazao_engine::Duration;
+use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Problem};
+
+/// A value somewhere in the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    path: String,
+    pub node: Node,
+}
+
+/// A table of which keys are taken one by one.
+#[derive(Clone)]
+pub(crate) struct Table {
+    path: String,
+    line: Option<usize>,
+    entries: Vec<(String, Node)>,
+    known: Vec<&'static str>,
+}
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+impl Item {
+    pub fn root(node: Node) -> Item {
+        Item { path: String::new(), node }
+    }
+
+    /// A name that nobody typed: a default.
+    pub fn named(name: &str) -> Item {
+        Item::root(Value::Text(name.into()).into())
+    }
+
+    /// A table that does not say its kind is of this one.
+    pub fn with_kind(mut self, name: &str) -> Item {
+        if let Value::Table(entries) = &mut self.node.value
+            && !entries.iter().any(|(key, _)| key == "kind")
+        {
+            entries.push(("kind".into(), Value::Text(name.into()).into()));
+        }
+        self
+    }
+
+    pub fn error(&self, problem: impl Into<Problem>) -> ScenarioError {
+        ScenarioError::new(self.node.line, &self.path, problem).with_value(&self.node.value)
+    }
+
+    pub fn into_table(self) -> Result<Table> {
+        match self.node.value {
+            Value::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
+            ref other => Err(self.error(format!("{other} is not a table"))),
+        }
+    }
+
+    /// The elements of a list; a single value counts as a list of one.
+    pub fn into_list(self) -> Vec<Item> {
+        match self.node.value {
+            Value::List(items) => items
+                .into_iter()
+                .enumerate()
+                .map(|(i, node)| Item { path: format!("{}.{i}", self.path), node })
+                .collect(),
+            value => vec![Item { path: self.path, node: Node { line: self.node.line, value } }],
+        }
+    }
+
+    pub fn text(&self) -> Result<&str> {
+        match &self.node.value {
+            Value::Text(text) => Ok(text),
+            other => Err(self.error(format!("{other} is not a text"))),
+        }
+    }
+
+    /// A quantity written as a text.
+    pub fn quantity<T: FromStr<Err: ToString>>(&self, example: &str) -> Result<T> {
+        match &self.node.value {
+            Value::Text(text) => text.parse().map_err(|e: T::Err| self.error(e.to_string())),
+            Value::Number(x) => Err(self.error(format!("{x} has no unit; write it as in {example:?}"))),
+            other => Err(self.error(format!("{other} is not a quantity; write it as in {example:?}"))),
+        }
+    }
+
+    pub fn whole(&self, kind: Kind) -> Result<u64> {
+        let raw = self.node.value.raw();
+        match kind.read(&raw) {
+            Ok(registry::Value::Number(x)) => Ok(x as u64),
+            Ok(_) => Err(self.error(format!("{raw} is not {}", kind.expected()))),
+            Err(problem) => Err(self.error(problem)),
+        }
+    }
+
+    /// A registry entry: its name, or a table with `kind` and parameters.
+    pub fn entry<B>(self, what: &str, entries: &'static [Entry<B>]) -> Result<(&'static Entry<B>, Table)> {
+        if let Value::Text(name) = &self.node.value {
+            let entry = registry::find(what, entries, name).map_err(|problem| self.error(problem))?;
+            let table = Table { path: self.path, line: self.node.line, entries: Vec::new(), known: Vec::new() };
+            return Ok((entry, table));
+        }
+        if !matches!(self.node.value, Value::Table(_)) {
+            let value = &self.node.value;
+            return Err(self.error(format!(
+                "{value} is not accepted; write the name of a {what}, or a table with its kind and parameters"
+            )));
+        }
+        let mut table = self.into_table()?;
+        let kind = table.require("kind", &format!("the name of a {what}"))?;
+        let entry = registry::find(what, entries, kind.text()?).map_err(|problem| kind.error(problem))?;
+        Ok((entry, table))
+    }
+}
+
+impl Table {
+    fn child(&self, key: &str) -> String {
+        // What TOML wants in quotes is shown in quotes.
+        let is_bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        let key = if is_bare { key.to_owned() } else { format!("{key:?}") };
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
+    }
+
+    pub fn error(&self, problem: impl Into<Problem>) -> ScenarioError {
+        ScenarioError::new(self.line, &self.path, problem)
+    }
+
+    /// Takes `key` out, if it is there.
+    pub fn take(&mut self, key: &'static str) -> Option<Item> {
+        self.known.push(key);
+        let index = self.entries.iter().position(|(k, _)| k == key)?;
+        let (_, node) = self.entries.remove(index);
+        Some(Item { path: self.child(key), node })
+    }
+
+    /// Gives a key that is not there a value.
+    pub fn supply(&mut self, key: &str, node: Node) {
+        if !self.entries.iter().any(|(known, _)| known == key) {
+            self.entries.push((key.to_owned(), node));
+        }
+    }
+
+    /// Puts back what was taken, or stands in its place.
+    pub fn put_back(&mut self, key: &str, item: Item) {
+        self.entries.push((key.to_owned(), item.node));
+    }
+
+    pub fn require(&mut self, key: &'static str, expected: &str) -> Result<Item> {
+        self.take(key)
+            .ok_or_else(|| ScenarioError::new(self.line, self.child(key), format!("is missing; write {expected}")))
+    }
+
+    /// Refuses every key that was not taken.
+    pub fn finish(self) -> Result<()> {
+        match self.entries.first() {
+            None => Ok(()),
+            Some((key, _)) => {
+                let problem = registry::unknown("key", key, self.known.iter().copied());
+                Err(self.error_at(key, problem).expect("a key that is there"))
+            }
+        }
+    }
+
+    /// The same with the same words for each of them.
+    pub fn finish_with(self, problem: &str) -> Result<()> {
+        match self.entries.first() {
+            None => Ok(()),
+            Some((key, _)) => Err(self.error_at(key, problem).expect("a key that is there")),
+        }
+    }
+
+    /// What is wrong with a key that is there and was not taken.
+    pub fn error_at(&self, key: &str, problem: impl Into<Problem>) -> Option<ScenarioError> {
+        let (_, node) = self.entries.iter().find(|(k, _)| k == key)?;
+        let line = node.line.or(self.line);
+        Some(ScenarioError::new(line, self.child(key), problem).with_value(&node.value))
+    }
+
+    /// Reads what is left of the table as parameters.
+    pub fn parameters(mut self, known: &[Parameter]) -> Result<Parameters> {
+        let entries = std::mem::take(&mut self.entries);
+        let given = entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
+        Parameters::resolve(known, &given).map_err(|ParameterError { parameter, problem }| {
+            let text = problem.text.replacen("unknown parameter", "unknown key", 1);
+            let problem = Problem { text, ..problem };
+            let given = entries.iter().find(|(key, _)| *key == parameter).map(|(_, node)| node);
+            let line = given.map_or(self.line, |node| node.line);
+            let error = ScenarioError::new(line, self.child(&parameter), problem);
+            given.map_or(error.clone(), |node| error.with_value(&node.value))
+        })
+    }
+}
+
+/// The longest run and the latest start: a year.
+pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// A span of time within bounds.
+pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<Duration> {
+    let span: Duration = item.quantity("50 ms")?;
+    if (least..=most).contains(&span) {
+        Ok(span)
+    } else {
+        Err(item.error(format!("{span} is not {}", Kind::Duration(least, most).expected())))
+    }
+}
+
+/// A parameter's value as results keep it.
+pub(crate) fn value_json(value: &vazao_engine::registry::Value) -> Json {
+    use vazao_engine::registry::Value;
+    match value {
+        Value::Number(x) => json!(x),
+        Value::Flag(x) => json!(x),
+        Value::Integers(x) => json!(x),
+        other => json!(other.to_string()),
+    }
+}

@@ -1,0 +1,242 @@
+//! What a guest's kernel shows of its connections, as [samples](Sample) of them come.
+
+use super::Tuple;
+use crate::measures::measure::{Repair, SenderState};
+use std::net::SocketAddrV4;
+use vazao_engine::{Duration, Time};
+use vazao_guest_protocol::{Sample, TcpInfo};
+
+/// The state of a TCP connection, in bytes where the kernel counts segments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TcpState {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    srtt: Option<Duration>,
+    flight: u64,
+    sent: u64,
+    segments: u64,
+    repair: Repair,
+    /// Reductions of the slow-start threshold seen.
+    cuts: u64,
+    /// Expiries of the retransmission timer; kernels before 6.7 do not show them.
+    pub timeouts: Option<u64>,
+    /// For how long it had something to do, and for how long the receiver's window alone kept it from that.
+    pub busy: Option<Duration>,
+    pub rwnd_limited: Option<Duration>,
+    /// By how many segments the network is believed to reorder.
+    pub reordering: Option<u64>,
+}
+
+/// The kernel's value of a slow-start threshold that was never set.
+const INFINITE: u32 = 0x7fff_ffff;
+/// From this state on the kernel is repairing (`TCP_CA_CWR`, `TCP_CA_Recovery`, `TCP_CA_Loss`).
+const REPAIRING: u8 = 2;
+
+impl TcpState {
+    /// Takes a sample over.
+    pub fn update(&mut self, info: &TcpInfo) {
+        let bytes = |segments: u32| u64::from(segments) * u64::from(info.snd_mss);
+        let old = self.ssthresh;
+        self.cwnd = bytes(info.snd_cwnd);
+        self.ssthresh = (info.snd_ssthresh < INFINITE).then(|| bytes(info.snd_ssthresh));
+        self.srtt = srtt(info.rtt_us.into());
+        self.flight = bytes(info.unacked);
+        self.sent = info.bytes_sent.saturating_sub(info.bytes_retrans);
+        self.segments = info.segs_out.into();
+        self.repair = Repair { ca_state: info.ca_state, lost: info.lost.into(), sacked: info.sacked.into() };
+        if self.ssthresh.is_some() && self.ssthresh != old && old.is_none_or(|old| self.ssthresh < Some(old)) {
+            self.cuts += 1;
+        }
+        self.timeouts = info.total_rto.map(u64::from);
+        self.busy = Some(Duration::from_micros(info.busy_time_us));
+        self.rwnd_limited = Some(Duration::from_micros(info.rwnd_limited_us));
+        self.reordering = Some(info.reordering.into());
+    }
+}
+
+/// Returns a smoothed round-trip time, if one has been measured.
+fn srtt(us: u64) -> Option<Duration> {
+    (us > 0).then(|| Duration::from_micros(us))
+}
+
+impl SenderState for TcpState {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        self.ssthresh
+    }
+    fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
+    }
+    fn is_repairing(&self) -> bool {
+        self.repair.ca_state >= REPAIRING
+    }
+    fn repair(&self) -> Option<Repair> {
+        Some(self.repair)
+    }
+    fn cuts(&self) -> u64 {
+        self.cuts
+    }
+    fn segments(&self) -> u64 {
+        self.segments
+    }
+    fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        None
+    }
+    fn flight(&self) -> u64 {
+        self.flight
+    }
+    fn sent_bytes(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// The state of what goes by several paths: an SCTP association, or a Multipath TCP connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PathsInfo {
+    /// An association's DATA chunks sent again.
+    pub retransmissions: Option<u64>,
+    /// The paths: an association's primary one first, subflows in the order in which they were seen.
+    pub paths: Vec<PathInfo>,
+}
+
+/// A path of an association, or a subflow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathInfo {
+    /// A subflow's addresses, the sender's first.
+    pub ends: Option<[[u8; 4]; 2]>,
+    ports: [u16; 2],
+    pub srtt: Option<Duration>,
+    /// Expiries of a subflow's retransmission timer, where the kernel shows them.
+    pub timeouts: Option<u64>,
+    /// Its window, since when, and its integral over time since the first sample.
+    cwnd: u64,
+    since: Time,
+    first: Time,
+    area: f64,
+}
+
+impl PathInfo {
+    pub fn of((sender, own, receiver, peer): Tuple) -> PathInfo {
+        PathInfo { ends: Some([sender, receiver]), ports: [own, peer], ..PathInfo::default() }
+    }
+
+    pub fn tuple(&self) -> Option<Tuple> {
+        self.ends.map(|[sender, receiver]| (sender, self.ports[0], receiver, self.ports[1]))
+    }
+
+    /// Returns the time average of the window in bytes until `end`.
+    pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
+        let rest = self.cwnd as f64 * end.since(self.since.min(end)).as_secs();
+        let span = end.since(self.first.min(end)).as_secs();
+        (span > 0.0).then(|| (self.area + rest) / span)
+    }
+
+    fn new(now: Time) -> PathInfo {
+        PathInfo { since: now, first: now, ..PathInfo::default() }
+    }
+
+    fn update(&mut self, now: Time, cwnd: u64, srtt: Option<Duration>) {
+        self.area += self.cwnd as f64 * now.since(self.since).as_secs();
+        (self.cwnd, self.since, self.srtt) = (cwnd, now, srtt);
+    }
+}
+
+impl PathsInfo {
+    /// Takes a sample of the whole or of one path over. One of a plain TCP connection has no paths.
+    pub fn update(&mut self, now: Time, sample: &Sample) {
+        match sample {
+            Sample::Tcp(_) => {}
+            Sample::Association { retransmissions } => self.retransmissions = Some(*retransmissions),
+            Sample::Path { number, cwnd, srtt_us } => {
+                let number = usize::from(*number);
+                if self.paths.len() <= number {
+                    self.paths.resize(number + 1, PathInfo::new(now));
+                }
+                self.paths[number].update(now, *cwnd, srtt(*srtt_us));
+            }
+            Sample::Subflow { local, peer, info } => {
+                let path = self.subflow(now, [local, peer]);
+                path.update(now, u64::from(info.snd_cwnd) * u64::from(info.snd_mss), srtt(info.rtt_us.into()));
+                path.timeouts = info.total_rto.map(u64::from);
+            }
+        }
+    }
+
+    /// Returns the subflow between two sockets, the sender's first.
+    fn subflow(&mut self, now: Time, sockets: [&SocketAddrV4; 2]) -> &mut PathInfo {
+        let (ends, ports) = (sockets.map(|socket| socket.ip().octets()), sockets.map(|socket| socket.port()));
+        let known = self.paths.iter().position(|path| (path.ends, path.ports) == (Some(ends), ports));
+        let index = known.unwrap_or_else(|| {
+            self.paths.push(PathInfo { ends: Some(ends), ports, ..PathInfo::new(now) });
+            self.paths.len() - 1
+        });
+        &mut self.paths[index]
+    }
+
+    /// Returns the timeouts of all paths, where the kernel shows them.
+    pub fn timeouts(&self) -> Option<u64> {
+        let all: Option<Vec<_>> = self.paths.iter().map(|path| path.timeouts).collect();
+        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn the_state_is_in_bytes_and_a_cut_is_a_lower_threshold() {
+        let sample = TcpInfo {
+            snd_cwnd: 20,
+            snd_ssthresh: INFINITE,
+            snd_mss: 1000,
+            rtt_us: 50_000,
+            unacked: 7,
+            ca_state: 1,
+            sacked: 2,
+            lost: 1,
+            reordering: 5,
+            busy_time_us: 90_000,
+            rwnd_limited_us: 20_000,
+            ..TcpInfo::default()
+        };
+        let mut info = TcpState::default();
+        info.update(&sample);
+        assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
+        assert!(info.in_slow_start() && !info.is_repairing());
+        assert_eq!(info.repair(), Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
+        assert_eq!((info.busy, info.rwnd_limited), (Some(Duration::from_millis(90)), Some(Duration::from_millis(20))));
+        assert_eq!((info.reordering, info.timeouts), (Some(5), None));
+        assert_eq!(info.srtt(), Some(Duration::from_millis(50)));
+        for (snd_ssthresh, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {
+            info.update(&TcpInfo { snd_cwnd: 14, snd_ssthresh, snd_mss: 1000, ca_state: 3, ..TcpInfo::default() });
+            assert_eq!((info.cuts(), info.is_repairing()), (cuts, true), "threshold {snd_ssthresh}");
+        }
+    }
+
+    #[test]
+    fn a_subflow_is_known_by_its_ends() {
+        let socket = |host, port| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), port);
+        let sample = |port: u16| Sample::Subflow {
+            local: socket(1, port),
+            peer: socket(2, 5001),
+            info: TcpInfo { snd_cwnd: 10, snd_mss: 1000, total_rto: Some(2), ..TcpInfo::default() },
+        };
+        let mut info = PathsInfo::default();
+        info.update(Time::ZERO, &sample(1));
+        info.update(Time::ZERO, &sample(2));
+        // The first is gone.
+        info.update(Time::from_nanos(1_000_000_000), &sample(2));
+        let shown: Vec<_> = info.paths.iter().map(|path| (path.ports, path.timeouts)).collect();
+        assert_eq!(shown, [([1, 5001], Some(2)), ([2, 5001], Some(2))]);
+        assert_eq!((info.retransmissions, info.timeouts()), (None, Some(4)));
+        assert_eq!(info.paths[1].ends, Some([[10, 0, 0, 1], [10, 0, 0, 2]]));
+        assert_eq!(info.paths[1].cwnd_mean(Time::from_nanos(2_000_000_000)), Some(10_000.0));
+    }
+}

@@ -1,0 +1,133 @@
+//! What a guest's kernel and network are set to before any flow starts.
+
+use super::{End, kernel_control, path_manager};
+use crate::model::address::Addresses;
+use crate::model::transport::KernelProtocol;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use vazao_guest_protocol::{MptcpEndpoint, Role, Route, Setup};
+use vazao_network::{Graph, Routing};
+
+/// Settings of every guest: the buffers of a host with gigabytes of memory, whatever its own size; and no memory of past
+/// connections, so that flows do not depend on each other's ends.
+const SETTINGS: &[(&str, &str)] = &[
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv4.tcp_mem", "196608 262144 393216"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ("net.core.rmem_max", "67108864"),
+    ("net.core.wmem_max", "67108864"),
+    // In a topology, packets may come by another interface than answers leave by.
+    ("net.ipv4.conf.all.rp_filter", "0"),
+    ("net.ipv4.conf.default.rp_filter", "0"),
+];
+
+/// The kernel's initial window in segments, unless a route has another.
+const INITIAL_WINDOW: u64 = 10;
+
+/// Returns all settings of the guest at `node`, which plays `ends`.
+pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Setup> {
+    let mtu = ends.iter().map(mtu).min().unwrap_or(1500) as u32;
+    let interfaces = addresses.of(node).map(|index| {
+        let interface = &addresses.interfaces[index];
+        Setup::Interface { number: interface.number as u32, address: interface.address.into(), mtu }
+    });
+    let sysctls = sysctls(ends).into_iter().map(|(name, value)| Setup::Sysctl { name, value });
+    let modules = ends[0].flow.transport.guest.module.iter().cloned();
+    let modules = modules.map(|(name, value)| Setup::Module { name, value });
+    let routes = routes(graph, addresses, node, ends).into_iter().map(Setup::Route);
+    let path_manager = path_management(addresses, node, ends);
+    interfaces.chain(sysctls).chain(modules).chain(routes).chain(path_manager).collect()
+}
+
+/// Returns the size of a packet that a segment of `mss` bytes fills, with the options that each one has.
+fn mtu(end: &End<'_>) -> u64 {
+    let parameters = &end.flow.transport.parameters;
+    match end.flow.transport.kernel_protocol() {
+        Some(KernelProtocol::Tcp) => {
+            parameters.integer("mss") + 40 + if parameters.flag("timestamps") { 12 } else { 0 }
+        }
+        _ => 1500,
+    }
+}
+
+/// Returns the kernel's settings. Those of the flows come over those of every guest.
+fn sysctls(ends: &[End<'_>]) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, String> = SETTINGS.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect();
+    for end in ends {
+        let transport = &end.flow.transport;
+        if transport.kernel_protocol() == Some(KernelProtocol::Tcp) {
+            for (name, flag) in [("sack", "net.ipv4.tcp_sack"), ("timestamps", "net.ipv4.tcp_timestamps")] {
+                all.insert(flag.into(), u8::from(transport.parameters.flag(name)).to_string());
+            }
+        }
+        if transport.kernel_protocol() == Some(KernelProtocol::Sctp) && transport.parameters.flag("interleaving") {
+            all.insert("net.sctp.intl_enable".into(), "1".into());
+        }
+        if end.is_program() {
+            all.insert("net.ipv4.tcp_congestion_control".into(), kernel_control(end.flow).into());
+        }
+        all.extend(transport.guest.sysctl.iter().cloned());
+    }
+    all
+}
+
+/// Returns routes to the addresses of all peers, by the interfaces from which they can be reached.
+fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Route> {
+    let routing = Routing::new(graph);
+    let mut windows = BTreeMap::new();
+    for end in ends {
+        let window = windows.entry(addresses.interfaces[end.peer.interface].node).or_insert(INITIAL_WINDOW);
+        if end.flow.transport.kernel_protocol() == Some(KernelProtocol::Tcp) && !end.is_program() {
+            *window = end.flow.transport.parameters.integer("initial_window");
+        }
+    }
+    // The ways that the flows name come first: those are the ones that the main table has.
+    let named = ends.iter().map(|end| {
+        let window = windows[&addresses.interfaces[end.peer.interface].node];
+        (end.own.interface, end.peer.interface, window)
+    });
+    let place = |index: usize| addresses.interfaces[index].place();
+    let mut ways = Vec::new();
+    for (&peer, &window) in &windows {
+        for (from, to) in addresses.of(node).flat_map(|from| addresses.of(peer).map(move |to| (from, to))) {
+            if let Some((_, arrives)) = routing.way(place(from), place(to)) {
+                ways.push((arrives != addresses.interfaces[to].number, (from, to, window)));
+            }
+        }
+    }
+    // A way that ends at the interface with the address comes before one that ends at another of the host.
+    ways.sort_by_key(|(ends_elsewhere, _)| *ends_elsewhere);
+    let mut routes = Vec::new();
+    for (from, to, window) in named.chain(ways.into_iter().map(|(_, way)| way)) {
+        let (from, to) = (&addresses.interfaces[from], &addresses.interfaces[to]);
+        let route = Route {
+            destination: to.address.into(),
+            interface: from.number as u32,
+            source: from.address.into(),
+            initial_window: (window != INITIAL_WINDOW).then_some(window as u32),
+        };
+        if !routes.contains(&route) {
+            routes.push(route);
+        }
+    }
+    routes
+}
+
+/// Returns the addresses from which an MPTCP host opens subflows, or which it announces to its peer.
+fn path_management(addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Setup> {
+    let Some(end) = ends.iter().find(|end| end.flow.transport.kernel_protocol() == Some(KernelProtocol::Mptcp)) else {
+        return Vec::new();
+    };
+    let full = path_manager(end) == Some("full-mesh");
+    // Without endpoints, the client opens a subflow to each announced address, from the interface that its routes name.
+    let endpoint = match end.role {
+        Role::Server => Some(MptcpEndpoint::Announced),
+        Role::Client => full.then_some(MptcpEndpoint::FullMesh),
+    };
+    let used = addresses.of(node).filter(|&index| full || index != end.own.interface);
+    let address = |index: usize| Ipv4Addr::from(addresses.interfaces[index].address);
+    let endpoints =
+        used.filter_map(|index| Some(Setup::MptcpEndpoint { address: address(index), endpoint: endpoint? }));
+    [Setup::MptcpLimits { subflows: 8, addresses: 8 }].into_iter().chain(endpoints).collect()
+}

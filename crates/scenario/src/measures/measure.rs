@@ -1,0 +1,261 @@
+//! What is measured of a flow while it runs, beside what its endpoints count themselves.
+
+use vazao_engine::{Duration, Histogram, Time};
+
+/// What a flow's sender shows of its state, whatever its stack. Sizes in bytes.
+pub(crate) trait SenderState {
+    /// Congestion window.
+    fn cwnd(&self) -> u64;
+    /// Slow-start threshold, if it was ever set.
+    fn ssthresh(&self) -> Option<u64>;
+    /// Whether the window grows as in slow start.
+    fn in_slow_start(&self) -> bool;
+    /// Whether losses are being repaired.
+    fn is_repairing(&self) -> bool;
+    /// How often the window was cut: recoveries, timeouts and answers to marks.
+    fn cuts(&self) -> u64;
+    /// Segments sent.
+    fn segments(&self) -> u64;
+    /// Smoothed round-trip time.
+    fn srtt(&self) -> Option<Duration>;
+    /// The latest measurement of the round-trip time.
+    fn latest_rtt(&self) -> Option<Duration>;
+    /// What was sent and not cumulatively acknowledged.
+    fn flight(&self) -> u64;
+    /// How much of the stream was sent at least once.
+    fn sent_bytes(&self) -> u64;
+    /// What it does about losses; only TCP says.
+    fn repair(&self) -> Option<Repair> {
+        None
+    }
+    /// Over how many paths it sends.
+    fn paths(&self) -> usize {
+        1
+    }
+    /// One of them.
+    fn path(&self, _number: usize) -> PathState {
+        PathState {
+            cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            srtt: self.srtt(),
+            latest_rtt: self.latest_rtt(),
+            flight: self.flight(),
+            repair: self.repair(),
+        }
+    }
+}
+
+/// What a TCP does about losses, as `struct tcp_info` tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Repair {
+    /// `tcpi_ca_state`.
+    pub ca_state: u8,
+    /// Segments.
+    pub lost: u64,
+    pub sacked: u64,
+}
+
+/// What a sender shows of one of its paths, in the same units.
+#[allow(missing_docs)]
+pub(crate) struct PathState {
+    pub cwnd: u64,
+    pub ssthresh: Option<u64>,
+    pub srtt: Option<Duration>,
+    pub latest_rtt: Option<Duration>,
+    pub flight: u64,
+    pub repair: Option<Repair>,
+}
+
+/// Delays, losses and the phases of a flow's window.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowMeasure {
+    /// One-way delay of data packets.
+    pub owd: Histogram,
+    /// IP bytes that reached the receiver.
+    pub delivered_bytes: u64,
+    /// Interarrival jitter of data packets (RFC 3550 section 6.4.1), in nanoseconds.
+    jitter: f64,
+    last_transit: Option<Duration>,
+    /// The sender's packets that the network dropped.
+    pub lost: u64,
+    phase: Phase,
+    /// When the first slow start ended; `NEVER` until then.
+    pub slow_start_end: Time,
+    /// Packets sent until then, and how many of them were dropped.
+    pub slow_start_sent: u64,
+    pub slow_start_lost: u64,
+    /// The threshold with which the first slow start ended, in bytes.
+    pub first_ssthresh: Option<u64>,
+    /// The least window after the first slow start, in bytes.
+    pub cwnd_min: Option<u64>,
+    /// The path's bandwidth-delay product in bytes.
+    pub bdp: u64,
+    /// When the window was first as large as that, after the first slow start and the repair of its losses.
+    pub refilled: Option<Time>,
+    /// First window cut in congestion avoidance: when, and the window before it.
+    cut: Option<(Time, u64)>,
+    /// How long the window took to be as large again.
+    pub recovery: Option<Duration>,
+    last_cwnd: u64,
+    last_cuts: u64,
+    /// The window's integral over time, in byte-nanoseconds, up to `last_event`.
+    cwnd_area: f64,
+    first_event: Time,
+    last_event: Time,
+}
+
+/// How far the story of the window has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    SlowStart,
+    /// The losses of slow start are being repaired.
+    Repair,
+    Avoidance,
+    /// Everything there is to see has been seen.
+    Done,
+}
+
+impl FlowMeasure {
+    pub fn new(bdp: u64) -> Self {
+        FlowMeasure {
+            owd: Histogram::default(),
+            delivered_bytes: 0,
+            jitter: 0.0,
+            last_transit: None,
+            lost: 0,
+            phase: Phase::SlowStart,
+            slow_start_end: Time::NEVER,
+            slow_start_sent: 0,
+            slow_start_lost: 0,
+            first_ssthresh: None,
+            cwnd_min: None,
+            bdp,
+            refilled: None,
+            cut: None,
+            recovery: None,
+            last_cwnd: 0,
+            last_cuts: 0,
+            cwnd_area: 0.0,
+            first_event: Time::NEVER,
+            last_event: Time::ZERO,
+        }
+    }
+
+    /// A data packet of `size` IP bytes arrived, `transit` after it was sent.
+    #[inline]
+    pub fn on_data(&mut self, transit: Duration, size: u32) {
+        self.owd.record(transit);
+        self.delivered_bytes += u64::from(size);
+        if let Some(last) = self.last_transit {
+            self.jitter += (transit.abs_diff(last).as_nanos() as f64 - self.jitter) / 16.0;
+        }
+        self.last_transit = Some(transit);
+    }
+
+    /// Adds another connection's packets. What is told of one window's story is told no more.
+    pub fn join(&mut self, other: &FlowMeasure) {
+        let (delivered_bytes, lost) = (self.delivered_bytes + other.delivered_bytes, self.lost + other.lost);
+        let mut owd = std::mem::take(&mut self.owd);
+        owd.merge(&other.owd);
+        *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp) };
+    }
+
+    /// Interarrival jitter in seconds; `None` before two packets have arrived, or where they came by several connections.
+    pub fn jitter(&self) -> Option<f64> {
+        self.last_transit.filter(|_| self.owd.count() > 1).map(|_| self.jitter / 1e9)
+    }
+
+    /// One of the sender's packets, sent at `sent`, was dropped.
+    pub fn on_drop(&mut self, sent: Time) {
+        self.lost += 1;
+        if sent < self.slow_start_end {
+            self.slow_start_lost += 1;
+        }
+    }
+
+    /// The sender has handled an acknowledgement or a timeout.
+    #[inline]
+    pub fn on_sender_event(&mut self, now: Time, sender: &(impl SenderState + ?Sized)) {
+        let cwnd = sender.cwnd();
+        self.cwnd_area += self.last_cwnd as f64 * now.since(self.last_event).as_nanos() as f64;
+        self.first_event = self.first_event.min(now);
+        self.last_event = now;
+        if self.phase != Phase::SlowStart && self.cwnd_min.is_none_or(|least| cwnd < least) {
+            self.cwnd_min = Some(cwnd);
+        }
+        if self.phase != Phase::Done {
+            self.follow(now, cwnd, sender);
+        }
+        self.last_cwnd = cwnd;
+    }
+
+    /// The window's mean over time, from the sender's first event to `end`, in bytes; `None` when nothing happened.
+    pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
+        let span = end.since(self.first_event).as_nanos();
+        let tail = self.last_cwnd as f64 * end.since(self.last_event).as_nanos() as f64;
+        (span > 0).then(|| (self.cwnd_area + tail) / span as f64)
+    }
+
+    /// When the sender last handled something.
+    pub fn last_event(&self) -> Time {
+        self.last_event
+    }
+
+    fn follow(&mut self, now: Time, cwnd: u64, sender: &(impl SenderState + ?Sized)) {
+        let cuts = sender.cuts();
+        match self.phase {
+            Phase::SlowStart if cuts > 0 || !sender.in_slow_start() => {
+                self.slow_start_end = now;
+                self.slow_start_sent = sender.segments();
+                self.first_ssthresh = sender.ssthresh();
+                self.cwnd_min = Some(cwnd);
+                self.phase = Phase::Repair;
+            }
+            // Only what was acknowledged beyond the losses ends the repair: the timer or Tahoe may need slow start again.
+            Phase::Repair if !sender.is_repairing() && !sender.in_slow_start() => {
+                self.phase = Phase::Avoidance;
+            }
+            Phase::Avoidance => {
+                if self.refilled.is_none() && cwnd >= self.bdp {
+                    self.refilled = Some(now);
+                }
+                match self.cut {
+                    None if cuts > self.last_cuts => self.cut = Some((now, self.last_cwnd)),
+                    Some((since, before)) if cwnd >= before && !sender.is_repairing() => {
+                        self.recovery = Some(now.since(since));
+                    }
+                    _ => {}
+                }
+                if self.recovery.is_some() && self.refilled.is_some() {
+                    self.phase = Phase::Done;
+                }
+            }
+            _ => {}
+        }
+        self.last_cuts = cuts;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3550 section 6.4.1, by hand: transits of 10, 14, 14, 6 and 10 ms differ by 4, 0, 8 and 4 ms, so J is 4/16, then
+    /// 4/16 * 15/16, then that * 15/16 + 8/16, then that * 15/16 + 4/16.
+    #[test]
+    fn jitter_of_a_sequence_made_by_hand() {
+        let mut measure = FlowMeasure::new(0);
+        assert_eq!(measure.jitter(), None);
+        let mut seen = Vec::new();
+        for transit in [10, 14, 14, 6, 10] {
+            measure.on_data(Duration::from_millis(transit), 1500);
+            seen.push(measure.jitter().map(|j| j * 1e3));
+        }
+        let kept = 15.0 / 16.0;
+        let third = 0.25 * kept * kept + 0.5;
+        let expected = [None, Some(0.25), Some(0.25 * kept), Some(third), Some(third * kept + 0.25)];
+        for (got, want) in seen.iter().zip(expected) {
+            assert!((got.unwrap_or(-1.0) - want.unwrap_or(-1.0)).abs() < 1e-12, "{got:?}, not {want:?}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What is measured of flows, and tables of values.
+
+pub(crate) mod counts;
+pub(crate) mod measure;
+pub(crate) mod series;
+pub(crate) mod table;

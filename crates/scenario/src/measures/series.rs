@@ -1,0 +1,93 @@
+//! The measures that can be traced over time, each declared once.
+
+use super::measure::{PathState, SenderState};
+use vazao_application::Progress;
+use vazao_engine::Duration;
+
+/// A measure of a time series.
+pub struct Measure {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, and in what unit.
+    pub help: &'static str,
+    pub(crate) source: Source,
+}
+
+/// Where the values of a measure come from; `None`: there is none yet.
+pub(crate) enum Source {
+    /// The state of each path of a flow's sender.
+    Path(fn(&PathState) -> Option<f64>),
+    /// A flow's sender as a whole.
+    Sender(fn(&dyn SenderState) -> f64),
+    /// A page or a video of which more has come.
+    Visit(fn(&Progress) -> Option<f64>),
+    /// The queue of each direction of a link.
+    Queue,
+    /// What endpoints tell their applications.
+    Notices,
+}
+
+const fn measure(name: &'static str, source: Source, help: &'static str) -> Measure {
+    Measure { name, help, source }
+}
+
+/// All measures. Samples name them by their place here.
+pub const MEASURES: &[Measure] = &[
+    measure("cwnd", Source::Path(|path| Some(path.cwnd as f64)), "congestion window in bytes"),
+    measure("ssthresh", Source::Path(|path| path.ssthresh.map(|bytes| bytes as f64)), "slow-start threshold in bytes"),
+    measure("srtt", Source::Path(|path| path.srtt.map(Duration::as_secs)), "smoothed round-trip time in seconds"),
+    measure(
+        "rtt",
+        Source::Path(|path| path.latest_rtt.map(Duration::as_secs)),
+        "the latest measurement of the round-trip time in seconds",
+    ),
+    measure(
+        "flight",
+        Source::Path(|path| Some(path.flight as f64)),
+        "bytes that were sent and are not cumulatively acknowledged",
+    ),
+    measure(
+        "ca_state",
+        Source::Path(|path| path.repair.map(|repair| f64::from(repair.ca_state))),
+        "TCP's congestion state as Linux tells it (`tcpi_ca_state`), a number from 0 to 4",
+    ),
+    measure(
+        "lost",
+        Source::Path(|path| path.repair.map(|repair| repair.lost as f64)),
+        "segments of TCP that are presumed lost (`tcpi_lost`)",
+    ),
+    measure(
+        "sacked",
+        Source::Path(|path| path.repair.map(|repair| repair.sacked as f64)),
+        "segments of TCP that SACK blocks report (`tcpi_sacked`)",
+    ),
+    measure(
+        "sequence",
+        Source::Sender(|sender| sender.sent_bytes() as f64),
+        "bytes of payload that were sent at least once, over all paths together",
+    ),
+    measure(
+        "delivered",
+        // FIN takes a place in the flight that no byte has.
+        Source::Sender(|sender| sender.sent_bytes().saturating_sub(sender.flight()) as f64),
+        "bytes of payload that were acknowledged, over all paths together",
+    ),
+    measure(
+        "objects",
+        Source::Visit(|visit| Some(visit.objects as f64)),
+        "objects of a page or a video that have come",
+    ),
+    measure("buffer", Source::Visit(|visit| visit.buffer.map(Duration::as_secs)), "seconds of a video in its buffer"),
+    measure(
+        "bitrate",
+        Source::Visit(|visit| visit.bitrate.map(|rate| rate.as_bps() as f64)),
+        "rate of a video's latest segment in bit/s",
+    ),
+    measure("queue", Source::Queue, "bytes that wait in the queue of a link's direction"),
+    measure("notifications", Source::Notices, "what associations tell their applications; each is an event"),
+];
+
+/// The names of all measures.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    MEASURES.iter().map(|measure| measure.name)
+}

@@ -1,0 +1,56 @@
+//! How much memory a scenario takes, before it takes it.
+//!
+//! An estimate from above for transfers that fill their windows, which tests hold to measurements (`tests/python/test_memory.py`).
+//! What it lets pass may still grow with its queues, buffers and time series: that is watched by whoever runs it.
+
+use super::transport::TransportSpec;
+use std::cell::Cell;
+
+/// Bytes of a link in both directions, described and built.
+pub(crate) const LINK: u64 = 14_000;
+
+/// Bytes of a guest's process.
+pub(crate) const GUEST: u64 = 100_000_000;
+
+/// Bytes that may still be taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    most: u64,
+    taken: Cell<u64>,
+}
+
+impl Budget {
+    pub fn new(most: Option<u64>) -> Budget {
+        Budget { most: most.unwrap_or(u64::MAX), taken: Cell::new(0) }
+    }
+
+    /// Takes what `count` things of `bytes` each need.
+    ///
+    /// # Errors
+    /// That there is not so much, in words that begin with what the things are called.
+    pub fn take(&self, count: u64, what: &str, bytes: u64) -> Result<(), String> {
+        let wanted = count.saturating_mul(bytes);
+        let taken = self.taken.get().saturating_add(wanted);
+        if taken > self.most {
+            let (needed, most) = (in_words(taken), in_words(self.most));
+            return Err(format!(
+                "{count} {what} would bring the run to about {needed} of memory; it may take {most} here"
+            ));
+        }
+        self.taken.set(taken);
+        Ok(())
+    }
+}
+
+/// Bytes of a flow of this transport, both ends.
+pub(crate) fn of_flow(transport: &TransportSpec) -> u64 {
+    let library = if transport.has_library() { 160_000 } else { 0 };
+    transport.pack().memory(&transport.parameters) + library
+}
+
+fn in_words(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

@@ -1,0 +1,208 @@
+//! Whose implementation plays an end of a flow: ours, or a guest's.
+
+use crate::document::reader::{Item, Table, duration};
+use crate::document::{ScenarioError, Value};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use vazao_engine::Duration;
+use vazao_engine::registry::{Kind, Parameter, unknown};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// Whose implementation plays an end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// Ours.
+    Vazao,
+    /// The unmodified Linux kernel, as a guest in virtual time.
+    Linux,
+    /// quinn-proto, a production QUIC library, in virtual time.
+    Quinn,
+}
+
+impl Stack {
+    const ALL: [(&'static str, Stack); 3] = [("vazao", Stack::Vazao), ("linux", Stack::Linux), ("quinn", Stack::Quinn)];
+    const NAMES: [&'static str; 3] = ["vazao", "linux", "quinn"];
+
+    /// As a user types it.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, stack)| *stack == self).expect("every stack has a name").0
+    }
+}
+
+/// A kernel that has been built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The executable.
+    pub path: PathBuf,
+    /// Its release and the version of the package it was built from.
+    pub version: String,
+    /// Digest of its configuration.
+    pub config: String,
+    /// Digest of the executable.
+    pub digest: String,
+    /// Its timer frequency.
+    pub hz: u32,
+}
+
+/// Kernels that can be had, by the names that scenarios call them.
+pub type Kernels = BTreeMap<String, Kernel>;
+
+/// What the guests of a flow are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestSpec {
+    /// The kernel's name, and the kernel if it has been built.
+    pub kernel: (String, Option<Kernel>),
+    /// Kernel settings below `/proc/sys`, dots for slashes.
+    pub sysctl: Vec<(String, String)>,
+    /// Parameters of built-in modules, as in `tcp_cubic.hystart`.
+    pub module: Vec<(String, String)>,
+    /// How long a card may keep an arrived packet to itself, so that one interrupt serves several.
+    pub moderation: Duration,
+    /// Time between two samples of the state of a flow's socket.
+    pub sample: Duration,
+}
+
+/// Linux's congestion controls: our name, the kernel's. Linux's Westwood is what is called Westwood+ elsewhere.
+pub const LINUX_CONTROLS: &[(&str, &str)] = &[
+    ("reno", "reno"),
+    ("cubic", "cubic"),
+    ("bic", "bic"),
+    ("westwood-plus", "westwood"),
+    ("westwood", "westwood"),
+    ("htcp", "htcp"),
+    ("highspeed", "highspeed"),
+    ("hybla", "hybla"),
+    ("vegas", "vegas"),
+    ("nv", "nv"),
+    ("scalable", "scalable"),
+    ("tcp-lp", "lp"),
+    ("veno", "veno"),
+    ("yeah", "yeah"),
+    ("illinois", "illinois"),
+    ("dctcp", "dctcp"),
+    ("cdg", "cdg"),
+    ("bbr", "bbr"),
+];
+
+/// The keys of a transport that say whose implementation plays it.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "stack",
+        Kind::Choice(&Stack::NAMES),
+        "vazao",
+        "whose implementation; or one a side: { client = \"linux\", server = \"vazao\" }",
+    ),
+    Parameter::new("kernel", Kind::Text, "6.12", "the guests' kernel, as `vazao kernel list` names it"),
+    Parameter::new("sysctl", Kind::Text, "", "the guests' settings: a table such as { \"net.ipv4.tcp_sack\" = 0 }"),
+    Parameter::new("module", Kind::Text, "", "the guests' module parameters, such as { \"tcp_cubic.hystart\" = 0 }"),
+    Parameter::new(
+        "moderation",
+        Kind::Duration(Duration::ZERO, LONGEST_MODERATION),
+        "0 s",
+        "how long a guest's card may wait for more packets before it interrupts",
+    ),
+    Parameter::new(
+        "sample",
+        Kind::Duration(SHORTEST_SAMPLE, Duration::from_secs(3600)),
+        "10 ms",
+        "time between two looks at a guest's socket (TCP_INFO)",
+    ),
+];
+
+/// What a file below `/proc/sys` takes at a time, in bytes.
+const LONGEST_VALUE: usize = 4095;
+const LONGEST_MODERATION: Duration = Duration::from_millis(10);
+const SHORTEST_SAMPLE: Duration = Duration::from_micros(100);
+
+/// Takes the keys of [`PARAMETERS`] out of a transport's table: the stack of the client and the server, and what guests
+/// are told.
+pub(crate) fn read_stacks(table: &mut Table, kernels: &Kernels) -> Result<([Stack; 2], GuestSpec)> {
+    let stacks = match table.take("stack") {
+        None => [Stack::Vazao; 2],
+        Some(item) if matches!(item.node.value, Value::Table(_)) => {
+            let mut sides = item.into_table()?;
+            let mut side = |key| sides.take(key).map_or(Ok(Stack::Vazao), |item| read_stack(&item));
+            let stacks = [side("client")?, side("server")?];
+            sides.finish()?;
+            stacks
+        }
+        Some(item) => [read_stack(&item)?; 2],
+    };
+    let name = match table.take("kernel") {
+        Some(item) => item.text()?.to_owned(),
+        None => "6.12".into(),
+    };
+    let kernel = kernels.get(&name).cloned();
+    let sysctl = settings(table.take("sysctl"), "\"net.ipv4.tcp_sack\" = 0", "net.")?;
+    let module = settings(table.take("module"), "\"tcp_cubic.hystart\" = 0", "")?;
+    let moderation =
+        table.take("moderation").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST_MODERATION))?;
+    let sample = table
+        .take("sample")
+        .map_or(Ok(Duration::from_millis(10)), |i| duration(&i, SHORTEST_SAMPLE, Duration::from_secs(3600)))?;
+    Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample }))
+}
+
+fn read_stack(item: &Item) -> Result<Stack> {
+    let name = item.text()?;
+    let found = Stack::ALL.iter().find(|(known, _)| *known == name);
+    found.map(|(_, stack)| *stack).ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
+}
+
+/// A table of names and values. The names are of letters and digits, with dots between them; below `net.`, where an
+/// interface's name may have dots of its own, slashes too.
+fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(String, String)>> {
+    let Some(item) = item else { return Ok(Vec::new()) };
+    let whole = item.clone();
+    let Value::Table(entries) = item.node.value else {
+        return Err(whole.error(format!("{} is not a table; write {{ {example} }}", whole.node.value)));
+    };
+    let mut settings = Vec::new();
+    for (name, node) in entries {
+        let value = match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Number(x) => x.to_string(),
+            Value::Flag(x) => u8::from(*x).to_string(),
+            // A name with dots that was not quoted is a table in a table.
+            Value::Table(_) => return Err(whole.error(format!("{name} is a table; quote the name: {example}"))),
+            Value::List(_) => return Err(whole.error(format!("{name} is a list; write its values as one text"))),
+        };
+        let separators: &[char] = if prefix.is_empty() { &['.'] } else { &['.', '/'] };
+        let fine = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        let parts: Vec<&str> = name.split(separators).collect();
+        let count = if prefix.is_empty() { 2..=2 } else { 2..=9 };
+        if !name.starts_with(prefix) || !count.contains(&parts.len()) || !parts.into_iter().all(fine) {
+            return Err(whole.error(format!("{name:?} is not the name of a setting; write it as in {example}")));
+        }
+        if value.contains(|c: char| c.is_control() && c != '\t')
+            || value.trim().is_empty()
+            || value.len() > LONGEST_VALUE
+        {
+            return Err(whole.error(format!("{name}: {value:?} is not a value; write one line of text or a number")));
+        }
+        settings.push((name, value));
+    }
+    // Their order decides nothing.
+    settings.sort();
+    Ok(settings)
+}
+
+/// What guests are told, as results keep it.
+pub(crate) fn guest_json(stacks: [Stack; 2], guest: &GuestSpec) -> Json {
+    let table = |pairs: &[(String, String)]| -> Map<String, Json> {
+        pairs.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect()
+    };
+    let (name, kernel) = &guest.kernel;
+    json!({
+        "client": stacks[0].name(),
+        "server": stacks[1].name(),
+        "kernel": name,
+        "kernel_sha256": kernel.as_ref().map(|k| k.digest.as_str()),
+        "sysctl": table(&guest.sysctl),
+        "module": table(&guest.module),
+        "moderation": guest.moderation.to_string(),
+        "sample": guest.sample.to_string(),
+    })
+}

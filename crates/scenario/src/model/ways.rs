@@ -1,0 +1,51 @@
+//! The ways of flows that may use several interfaces of their hosts.
+
+use super::flow::{FlowSpec, Routes};
+use vazao_network::{Routing, Step};
+
+/// Paths of a flow at most.
+pub(crate) const MOST_PATHS: usize = 8;
+
+/// Pairs of interfaces that reach each other, each interface in one of them. The first is the flow's own route.
+pub(crate) fn paired_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = vec![flow.routes.clone()];
+    for way in ways_between(routing, flow) {
+        let ends = |routes: &Routes| [routes.out[0].0, last(&routes.out), routes.back[0].0, last(&routes.back)];
+        let [leaves, arrives, answers, returns] = ends(&way);
+        let is_pair = leaves == returns && arrives == answers;
+        let is_new = ways.iter().map(ends).all(|known| known[0] != leaves && known[1] != arrives);
+        if is_pair && is_new && ways.len() < MOST_PATHS {
+            ways.push(way);
+        }
+    }
+    ways
+}
+
+/// The ways from each interface of a flow's hosts to each of the other's.
+pub(crate) fn ways_between(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = Vec::new();
+    for client in interfaces(routing, &flow.client) {
+        for server in interfaces(routing, &flow.server) {
+            if let (Some((out, _)), Some((back, _))) = (routing.way(client, server), routing.way(server, client)) {
+                ways.push(Routes { out, back });
+            }
+        }
+    }
+    ways
+}
+
+/// A host's interfaces: its node and their numbers from 0.
+pub(crate) fn interfaces(routing: &Routing<'_>, address: &str) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let node = node_of(routing, address);
+    (0..routing.interfaces(node).len()).map(move |number| (node, number))
+}
+
+/// The node of an address.
+pub(crate) fn node_of(routing: &Routing<'_>, address: &str) -> usize {
+    routing.address(address).expect("an end was checked when the scenario was read").0
+}
+
+/// The link by which a route arrives.
+pub(crate) fn last(steps: &[Step]) -> usize {
+    steps.last().expect("a route has links").0
+}

@@ -1,0 +1,230 @@
+//! What a library logs of itself, completed by what its packets say: it logs neither their frames nor, of those that arrive,
+//! their sizes, without which nobody can draw them.
+
+use crate::packs::quic::json::{frame, ways};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use vazao_engine::Time;
+use vazao_transport::quic;
+use vazao_wire::pcapng::Direction;
+use vazao_wire::qlog;
+use vazao_wire::quic::{Frame, Keys, Kind, Protected, decode, read_frames};
+
+/// What begins a record (RFC 7464 section 2.2).
+const RECORD_SEPARATOR: u8 = 0x1e;
+
+/// One side's view of a connection whose packets it can read. Sides are 0 for the client and 1 for the server.
+pub(crate) struct Reader {
+    side: usize,
+    /// By who sends.
+    keys: BTreeMap<(usize, Kind), Keys>,
+    /// Those that each side had before it updated them.
+    before: [Option<Keys>; 2],
+    /// How long the identifiers are that each side has chosen.
+    identifiers: [usize; 2],
+    /// The packet numbers awaited next, by who sends and by space.
+    expected: [[u64; 3]; 2],
+    /// What is to be added to the records of packets that have crossed since the last records: those sent or those received, of
+    /// a type, with a number.
+    packets: BTreeMap<(bool, &'static str, u64), Value>,
+}
+
+impl Reader {
+    pub fn new(side: usize) -> Reader {
+        Reader {
+            side,
+            keys: BTreeMap::new(),
+            before: [None, None],
+            identifiers: [0; 2],
+            expected: [[0; 3]; 2],
+            packets: BTreeMap::new(),
+        }
+    }
+
+    /// Takes lines of a key log.
+    pub fn secrets(&mut self, lines: &str) {
+        for line in lines.lines() {
+            let mut words = line.split(' ');
+            let whose = match words.next() {
+                Some("CLIENT_EARLY_TRAFFIC_SECRET") => (0, Kind::ZeroRtt),
+                Some("CLIENT_HANDSHAKE_TRAFFIC_SECRET") => (0, Kind::Handshake),
+                Some("SERVER_HANDSHAKE_TRAFFIC_SECRET") => (1, Kind::Handshake),
+                Some("CLIENT_TRAFFIC_SECRET_0") => (0, Kind::OneRtt),
+                Some("SERVER_TRAFFIC_SECRET_0") => (1, Kind::OneRtt),
+                _ => continue,
+            };
+            if let Some(keys) = words.nth(1).and_then(bytes).and_then(|secret| Keys::of(&secret)) {
+                self.keys.insert(whose, keys);
+            }
+        }
+    }
+
+    /// A datagram has crossed.
+    pub fn datagram(&mut self, way: Direction, datagram: &[u8]) {
+        let from = if way == Direction::Outbound { self.side } else { 1 - self.side };
+        let mut rest = datagram;
+        while let Ok((packet, after)) = decode(rest, self.identifiers[1 - from]) {
+            let length = rest.len() - after.len();
+            rest = after;
+            if let Some((name, number, frames)) = self.read(from, &packet) {
+                let told = json!({
+                    "raw": { "length": length },
+                    "frames": frames,
+                    "is_coalesced": length < datagram.len(),
+                });
+                self.packets.insert((from == self.side, name, number), told);
+            }
+        }
+    }
+
+    /// Type, number and frames of a packet that can be opened.
+    fn read(&mut self, from: usize, packet: &Protected<'_>) -> Option<(&'static str, u64, Vec<Value>)> {
+        match packet.kind {
+            // What the client addresses from then on, its Initial packets are sealed by (RFC 9001 section 5.2).
+            None => self.begin(packet.source),
+            Some(Kind::Initial) if from == 0 && !self.keys.contains_key(&(0, Kind::Initial)) => {
+                self.begin(packet.destination);
+            }
+            _ => {}
+        }
+        let kind = packet.kind?;
+        if kind != Kind::OneRtt {
+            self.identifiers[from] = packet.source.len();
+        }
+        let (name, space) = match kind {
+            Kind::Initial => ("initial", 0),
+            Kind::Handshake => ("handshake", 1),
+            Kind::ZeroRtt => ("0RTT", 2),
+            Kind::OneRtt => ("1RTT", 2),
+        };
+        let (number, payload) = self.open(from, kind, packet, self.expected[from][space])?;
+        let expected = &mut self.expected[from][space];
+        *expected = (number + 1).max(*expected);
+        let mut frames = Vec::new();
+        read_frames(&payload, |frame| frames.push(tell(frame))).ok()?;
+        Some((name, number, frames))
+    }
+
+    /// Opens a packet by the keys that are its sender's, those before, or those that are next (RFC 9001 section 6).
+    fn open(&mut self, from: usize, kind: Kind, packet: &Protected<'_>, expected: u64) -> Option<(u64, Vec<u8>)> {
+        let keys = self.keys.get(&(from, kind))?;
+        if let Ok(opened) = packet.open(keys, 0, expected) {
+            return Some(opened);
+        }
+        if let Some(Ok(opened)) = self.before[from].as_ref().map(|keys| packet.open(keys, 0, expected)) {
+            return Some(opened);
+        }
+        let next = keys.updated();
+        let opened = packet.open(&next, 0, expected).ok()?;
+        self.before[from] = self.keys.insert((from, kind), next);
+        Some(opened)
+    }
+
+    fn begin(&mut self, destination: &[u8]) {
+        for (side, keys) in (0..).zip(Keys::initial(destination)) {
+            self.keys.insert((side, Kind::Initial), keys);
+        }
+    }
+
+    /// Appends what the library has logged at `now`, amended.
+    pub fn records(&mut self, now: Time, records: &[u8], out: &mut Vec<u8>) {
+        for record in records.split(|&byte| byte == RECORD_SEPARATOR).filter(|record| !record.is_empty()) {
+            let Ok(mut record) = serde_json::from_slice::<Value>(record) else { continue };
+            let (name, mut data) = (record["name"].take(), record["data"].take());
+            let name = name.as_str().unwrap_or_default();
+            match name {
+                "transport:packet_sent" | "transport:packet_received" => {
+                    self.complete(name == "transport:packet_sent", &mut data);
+                }
+                "recovery:metrics_updated" => amend(&mut data),
+                _ => {}
+            }
+            qlog::event(now.as_nanos(), name, data, out);
+        }
+        // What arrived and is in no record was not taken.
+        self.packets.clear();
+    }
+
+    /// Adds what a packet says to its record; its size belongs to what is raw.
+    fn complete(&mut self, sent: bool, data: &mut Value) {
+        let length = data["header"].as_object_mut().and_then(|header| header.remove("length"));
+        if let Some(length) = length {
+            data["raw"] = json!({ "length": length });
+        }
+        let (kind, number) = (data["header"]["packet_type"].as_str(), data["header"]["packet_number"].as_u64());
+        let of = |&(own, name, place): &(bool, &str, u64)| own == sent && Some(name) == kind && Some(place) == number;
+        if let Some(key) = self.packets.keys().find(|key| of(key)).copied()
+            && let Some(Value::Object(told)) = self.packets.remove(&key)
+        {
+            told.into_iter().for_each(|(field, value)| data[field] = value);
+        }
+    }
+}
+
+/// Round-trip times are logged in seconds, where the format counts milliseconds, and to the precision of a float; no threshold as
+/// a number that no window reaches.
+fn amend(metrics: &mut Value) {
+    let Some(metrics) = metrics.as_object_mut() else { return };
+    metrics.retain(|_, value| value.as_u64() != Some(u64::MAX));
+    for name in ["min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance"] {
+        if let Some(value) = metrics.get_mut(name) {
+            *value = ((value.as_f64().unwrap_or_default() * 1e6).round() / 1e3).into();
+        }
+    }
+}
+
+/// A frame in qlog's words.
+fn tell(read: &Frame<'_>) -> Value {
+    let simple = match *read {
+        Frame::StreamsBlocked { both_ways, count } => {
+            return json!({ "frame_type": "streams_blocked", "stream_type": ways(both_ways), "limit": count });
+        }
+        Frame::NewConnectionId { sequence, retire_prior_to, identifier, .. } => {
+            return frame(&quic::Frame::NewConnectionId(sequence, retire_prior_to), &[], |_| hexadecimal(identifier));
+        }
+        Frame::Ack { delay, ranges, ecn, .. } => {
+            let mut ack = quic::AckFrame::default();
+            (ack.delay, ack.ecn) = (delay, ecn);
+            return frame(&quic::Frame::Ack(ack), ranges, |_| String::new());
+        }
+        Frame::Padding(bytes) => quic::Frame::Padding(bytes as u16),
+        Frame::Ping => quic::Frame::Ping,
+        Frame::ResetStream { id, code, size } => quic::Frame::ResetStream { id, code, size },
+        Frame::StopSending { id, code } => quic::Frame::StopSending { id, code },
+        Frame::Crypto { offset, data } => quic::Frame::Crypto { offset, length: data.len() as u16 },
+        Frame::NewToken(token) => quic::Frame::NewToken(token.len() as u16),
+        Frame::Stream { id, offset, fin, data } => {
+            let length = data.len() as u16;
+            quic::Frame::Stream(quic::StreamFrame { id, offset, length, fin, stamp: 0 })
+        }
+        Frame::MaxData(limit) => quic::Frame::MaxData(limit),
+        Frame::MaxStreamData { id, limit } => quic::Frame::MaxStreamData(id, limit),
+        Frame::MaxStreams { both_ways, count } => quic::Frame::MaxStreams { both_ways, count },
+        Frame::DataBlocked(limit) => quic::Frame::DataBlocked(limit),
+        Frame::StreamDataBlocked { id, limit } => quic::Frame::StreamDataBlocked(id, limit),
+        Frame::RetireConnectionId(sequence) => quic::Frame::RetireConnectionId(sequence),
+        Frame::PathChallenge(data) => quic::Frame::PathChallenge(u64::from_be_bytes(data)),
+        Frame::PathResponse(data) => quic::Frame::PathResponse(u64::from_be_bytes(data)),
+        Frame::Close { code, application } => quic::Frame::Close { code, application },
+        Frame::HandshakeDone => quic::Frame::HandshakeDone,
+        Frame::Datagram(data) => quic::Frame::Datagram { length: data.len() as u16, number: 0 },
+        Frame::AckFrequency { sequence, threshold, max_delay_us, .. } => {
+            quic::Frame::AckFrequency(sequence, threshold, max_delay_us)
+        }
+        Frame::PathAbandon { .. }
+        | Frame::PathStatus { .. }
+        | Frame::PathNewConnectionId { .. }
+        | Frame::PathRetireConnectionId { .. }
+        | Frame::MaxPathId(_) => return json!({ "frame_type": "unknown" }),
+    };
+    frame(&simple, &[], |_| String::new())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pair = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    (0..digits.len()).step_by(2).map(pair).collect()
+}

@@ -1,0 +1,212 @@
+//! Connections that somebody else's library plays, as the world moves them.
+
+pub(crate) mod log;
+pub(crate) mod quinn;
+
+use super::IP_HEADER;
+use crate::endpoint::codec::{Codec, Logger, encode_datagram};
+use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
+use crate::measures::counts::{Counts, Tally};
+use crate::measures::measure::SenderState;
+use crate::model::scenario::Scenario;
+use crate::model::stack::Stack;
+use crate::packs::quic::bytes::Ends;
+use log::Reader;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use vazao_application::Application;
+use vazao_engine::{Duration, Stream, Time};
+use vazao_transport::library::{Datagram, Library, Plan, Report};
+use vazao_transport::udp::HEADER as UDP_HEADER;
+
+/// Makes both ends of a connection, the client's first, or says why there are none.
+pub type Connect<'a> = &'a dyn Fn(&Plan) -> Result<[Box<dyn Library>; 2], String>;
+
+/// The ends of a run's connections that are still to be put into its world, by flow.
+#[derive(Default)]
+pub(crate) struct Libraries(BTreeMap<usize, [Box<dyn Library>; 2]>);
+
+impl Libraries {
+    /// Makes those that a scenario asks for; whether they are to log what they do.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    pub fn new(scenario: &Scenario, connect: Option<Connect<'_>>, logs: bool) -> Result<Libraries, String> {
+        let mut all = BTreeMap::new();
+        for (number, flow) in scenario.flows.iter().enumerate() {
+            let spec = &flow.transport;
+            if !spec.has_library() {
+                continue;
+            }
+            let Some(connect) = connect else {
+                return Err(format!("flow {number}: this build of Vazão has no stack {:?}", Stack::Quinn.name()));
+            };
+            let own = !quinn::CONTROLS.contains(&spec.control.name.as_str());
+            let ends = connect(&Plan {
+                parameters: spec.parameters.clone(),
+                control: spec.control.name.clone(),
+                make: own.then(|| spec.control_factory()),
+                seed: Stream::new(scenario.seed, &format!("library/flow {number}")).bits(),
+                logs,
+            });
+            all.insert(number, ends.map_err(|problem| format!("flow {number}: {problem}"))?);
+        }
+        Ok(Libraries(all))
+    }
+
+    /// Takes both ends of a flow.
+    pub fn take(&mut self, flow: usize) -> [Box<dyn Endpoint>; 2] {
+        let ends = self.0.remove(&flow).expect("every flow's ends are made once and taken once");
+        ends.map(|end| -> Box<dyn Endpoint> { Box::new(end) })
+    }
+}
+
+impl Content for Datagram {
+    fn clear(&mut self) {
+        self.payload.clear();
+    }
+}
+
+impl Endpoint for Box<dyn Library> {
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Kept { content, .. } = *arrival.body else { return false };
+        let before = self.report().stream_frames;
+        (**self).handle(now, arrival.ecn, arrival.contents.get(content));
+        self.report().stream_frames > before
+    }
+    fn next_timeout(&self) -> Time {
+        (**self).next_timeout()
+    }
+    /// A client of its begins with the first call.
+    fn handle_timeout(&mut self, now: Time) -> bool {
+        (**self).handle_timeout(now);
+        true
+    }
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        self.set_clock(now);
+        application.drive(now, self);
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        self.set_clock(turn.now);
+        turn.on_streams(self)
+    }
+    fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        let (content, datagram) = contents.fresh::<Datagram>();
+        if !(**self).poll_transmit(now, datagram) {
+            datagram.clear();
+            contents.give_back::<Datagram>(content);
+            return None;
+        }
+        let body = Body::Kept { content, path: 0 };
+        let size = IP_HEADER + UDP_HEADER + datagram.payload.len() as u32;
+        Some(Departure { body, size, way: usize::from(datagram.address.way), ecn: datagram.ecn })
+    }
+    fn is_over(&self) -> bool {
+        (**self).is_over()
+    }
+    fn failure(&self) -> Option<String> {
+        (**self).failure().map(str::to_owned)
+    }
+    fn ready(&self) -> Option<Time> {
+        self.report().ready
+    }
+    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+        see(&self.report());
+    }
+    /// Retransmissions are packets declared lost: the content of each is sent again. How often its timer expired a library
+    /// does not say.
+    fn counts(&self, _end: Time) -> Counts<'_> {
+        let report = self.report();
+        Counts {
+            tally: Tally::default()
+                .with("packets_sent", report.datagrams)
+                .with("retransmissions", report.lost)
+                .with("recoveries", report.cuts),
+            rtt: Cow::Owned(self.rtt()),
+            srtt: report.srtt,
+            is_over: (**self).is_over(),
+        }
+    }
+    fn misplaced(&self) -> u64 {
+        self.report().misplaced
+    }
+    fn take_log(&mut self) -> Vec<u8> {
+        (**self).take_log()
+    }
+    fn take_secrets(&mut self) -> String {
+        (**self).take_secrets()
+    }
+}
+
+impl SenderState for Report {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        self.ssthresh
+    }
+    fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
+    }
+    fn is_repairing(&self) -> bool {
+        self.is_repairing
+    }
+    fn cuts(&self) -> u64 {
+        self.cuts
+    }
+    fn segments(&self) -> u64 {
+        self.datagrams
+    }
+    fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        self.latest_rtt
+    }
+    fn flight(&self) -> u64 {
+        self.flight
+    }
+    /// What it has not sent yet of what it was given it does not say.
+    fn sent_bytes(&self) -> u64 {
+        self.written
+    }
+}
+
+/// The datagrams of a library as bytes, which they are.
+pub(crate) struct Bytes(pub Ends);
+
+/// A crossing's datagram.
+fn datagram<'a>(crossing: &Crossing<'a>) -> Option<&'a Datagram> {
+    if let Body::Kept { content, .. } = *crossing.body { Some(crossing.contents.get(content)) } else { None }
+}
+
+impl Codec for Bytes {
+    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+        let Some(datagram) = datagram(crossing) else { return self.0.interfaces(0) };
+        encode_datagram(self.0.places(crossing, datagram.address), crossing.ecn, &datagram.payload, out);
+        self.0.interfaces(datagram.address.way)
+    }
+}
+
+/// What a library logs, completed by what its packets say: a reader for each side.
+pub(crate) struct Records([Reader; 2]);
+
+impl Records {
+    pub fn new() -> Records {
+        Records([0, 1].map(Reader::new))
+    }
+}
+
+impl Logger for Records {
+    fn cross(&mut self, crossing: &Crossing<'_>) {
+        if let Some(datagram) = datagram(crossing) {
+            self.0[crossing.at].datagram(crossing.direction, &datagram.payload);
+        }
+    }
+    fn secrets(&mut self, lines: &str) {
+        self.0.iter_mut().for_each(|reader| reader.secrets(lines));
+    }
+    fn records(&mut self, now: Time, side: usize, records: &[u8], out: &mut Vec<u8>) {
+        self.0[side].records(now, records, out);
+    }
+}

@@ -1,0 +1,113 @@
+//! What quinn, as the stack of a QUIC flow, can be told.
+
+use crate::document::reader::{Item, Table};
+use crate::document::{ScenarioError, Value as Given};
+use crate::model::plugin::ControlSpec;
+use crate::packs::refuse_own;
+use vazao_engine::registry::{Parameters, Value};
+use vazao_transport::quic;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// The congestion controls of quinn's own: BBR's first version, CUBIC and NewReno as it writes them.
+pub const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
+
+/// What of QUIC's parameters it can be told; the rest it decides itself.
+const PARAMETERS: &[&str] = &[
+    "cc",
+    "slow_start",
+    "handshake",
+    "certificate",
+    "datagram",
+    "initial_window",
+    "initial_ssthresh",
+    "abc_limit",
+    "initial_rtt",
+    "keep_alive",
+    "idle_timeout",
+    "stream_window",
+    "connection_window",
+    "send_buffer",
+    "changes",
+];
+
+/// What of these only our controls heed.
+const OF_OUR_CONTROLS: &[&str] = &["slow_start", "initial_ssthresh", "abc_limit"];
+
+/// The largest number that QUIC can write (RFC 9000 section 16).
+const LARGEST: f64 = ((1_u64 << 62) - 1) as f64;
+
+/// What it takes in a narrower range than our machine, in bytes or seconds, and that range in words.
+const RANGES: &[(&str, f64, f64, &str)] = &[
+    ("certificate", 409.0, 65_536.0, "409 B, with its own certificate and another, to 65536 B, TLS's longest message"),
+    ("stream_window", 0.0, LARGEST, "4.6 EB at most, the largest number that QUIC can write"),
+    ("connection_window", 0.0, LARGEST, "4.6 EB at most, the largest number that QUIC can write"),
+    (
+        "idle_timeout",
+        0.001,
+        f64::INFINITY,
+        "1 ms or more, as it tells its peer whole milliseconds, and none is for ever",
+    ),
+];
+
+/// What becomes of its client's address.
+const CHANGES: &[&str] = &["migrate", "rebind", "rebind_address"];
+
+/// Refuses what it decides itself.
+pub(crate) fn refuse_others(table: &Table) -> Result<()> {
+    refuse_own(table, quic::PARAMETERS, PARAMETERS, "quinn's own decision with stack = \"quinn\"; leave it out")
+}
+
+/// Refuses what a control of its own would not heed.
+pub(crate) fn refuse_unheeded(table: &Table, control: &ControlSpec) -> Result<()> {
+    if !CONTROLS.contains(&control.name.as_str()) {
+        return Ok(());
+    }
+    let whose = format!("for our controls, and cc is {:?}; leave it out", control.name);
+    let told: Vec<_> = PARAMETERS.iter().filter(|name| !OF_OUR_CONTROLS.contains(name)).copied().collect();
+    refuse_own(table, quic::PARAMETERS, &told, &whose)
+}
+
+/// Refuses values that it does not take, of what `table` gives.
+pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameters) -> Result<()> {
+    let refuse = |name: &str, problem: String| table.error_at(name, problem).map_or(Ok(()), Err);
+    if parameters.text("handshake").starts_with("gquic") {
+        let accepted = "quinn has no handshake of Google's; write 1-rtt, 0-rtt, 0-rtt-rejected or retry";
+        return refuse("handshake", accepted.into());
+    }
+    if CONTROLS.contains(&control.name.as_str()) && parameters.integer("initial_window") < 2 {
+        let problem =
+            format!("with a window of 1 {} never sends; write 2 or more (RFC 9002 section 7.2)", control.name);
+        return refuse("initial_window", problem);
+    }
+    if let Some(change) = parameters.schedule("changes").iter().find(|change| !CHANGES.contains(&change.what)) {
+        let problem = format!("quinn knows one path and no {}; write {}", change.what, CHANGES.join(", "));
+        return refuse("changes", problem);
+    }
+    for (name, least, most, range) in RANGES {
+        let Some(value) = parameters.get(name) else { continue };
+        let amount = match value {
+            Value::Size(bytes) => bytes.get() as f64,
+            Value::Duration(span) => span.as_secs(),
+            _ => continue,
+        };
+        if !(*least..=*most).contains(&amount) {
+            return refuse(name, format!("{value} is not what quinn can be told; write {range}"));
+        }
+    }
+    Ok(())
+}
+
+/// One of its own, if that is what is asked for: by its name, or by a table that says no more, as levels of a study may.
+pub(crate) fn read_control(item: &Item) -> Result<Option<ControlSpec>> {
+    let own = |value: &Given| CONTROLS.iter().find(|name| *value == Given::Text((**name).into()));
+    let Given::Table(entries) = &item.node.value else {
+        return Ok(own(&item.node.value).map(|name| ControlSpec::bare(name)));
+    };
+    let kind = entries.iter().find(|(key, _)| key == "kind");
+    let Some(name) = kind.and_then(|(_, node)| own(&node.value)) else { return Ok(None) };
+    let mut table = item.clone().into_table()?;
+    table.take("kind");
+    table.finish_with("is not known: quinn's own controls have no parameters but initial_window, beside cc")?;
+    Ok(Some(ControlSpec::bare(name)))
+}

@@ -1,0 +1,325 @@
+//! Multipath TCP as the world moves it: connections whose segments go by several ways.
+
+pub(crate) mod bytes;
+mod ways;
+
+use super::{
+    IP_HEADER, KERNEL, Means, initial, join, measured, refuse_own,
+    tcp::{SETTINGS, like, tally},
+};
+use crate::document::ScenarioError;
+use crate::document::reader::{Item, Table};
+use crate::endpoint::codec::Codec;
+use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known};
+use crate::measures::counts::{Counts, PathReport, Tally};
+use crate::measures::measure::{FlowMeasure, PathState, SenderState};
+use crate::model::address::Addresses;
+use crate::model::flow::FlowSpec;
+use crate::model::plugin::SchedulerSpec;
+use crate::model::scenario::Scenario;
+use crate::model::stack::{self, Stack};
+use crate::model::transport::{
+    self as model, KernelProtocol, Making, MultipathSpec, Named, PlannedWay, Protocol, Reading, Rule, Service,
+    TransportSpec,
+};
+use std::borrow::Cow;
+use std::sync::Arc;
+use vazao_application::{Application, Sides};
+use vazao_engine::registry::{Entry, Parameter, Parameters};
+use vazao_engine::{Duration, Histogram, Stream, Time};
+use vazao_network::Routing;
+use vazao_transport::mptcp::{self, Connection, PATH_MANAGERS, Subflow};
+use vazao_transport::tcp;
+
+/// One end of a Multipath TCP connection.
+pub(crate) struct Mptcp {
+    pub connection: Connection,
+    /// Packets of each subflow to this end that were dropped, by the subflow's ports.
+    lost: Vec<u64>,
+    windows: Means,
+}
+
+impl Mptcp {
+    pub fn new(connection: Connection) -> Mptcp {
+        Mptcp { connection, lost: Vec::new(), windows: Means::default() }
+    }
+
+    /// How many packets of a subflow to this end were dropped.
+    fn lost(&self, subflow: &Subflow) -> u64 {
+        self.lost.get(usize::from(subflow.tuple().port)).copied().unwrap_or(0)
+    }
+
+    /// The windows are as they are now.
+    fn watch(&mut self, now: Time) {
+        self.windows.watch(now, self.connection.subflows().iter().map(|subflow| subflow.tcp().cwnd()));
+    }
+
+    /// The sum of a count over its subflows.
+    fn sum(&self, count: impl Fn(&tcp::Stats) -> u64) -> u64 {
+        self.connection.subflows().iter().map(|subflow| count(subflow.tcp().stats())).sum()
+    }
+}
+
+impl Endpoint for Mptcp {
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Tcp(segment) = arrival.body else { return false };
+        self.watch(now);
+        self.connection.handle(now, segment, arrival.contents.extra(segment));
+        segment.length > 0
+    }
+    fn next_timeout(&self) -> Time {
+        self.connection.next_timeout()
+    }
+    fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_due = self.connection.next_timeout() <= now;
+        if is_due {
+            self.connection.handle_timeout(now);
+            self.watch(now);
+        }
+        is_due
+    }
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        application.drive(now, &mut self.connection);
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        turn.on(&mut self.connection)
+    }
+    fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        let mut segment = self.connection.poll_transmit(now, &mut contents.scratch)?;
+        let size = IP_HEADER + segment.header_bytes(&contents.scratch) + u32::from(segment.length);
+        let way = contents.scratch.multipath.map_or(0, |multipath| multipath.tuple.way);
+        segment.extra = contents.keep_scratch();
+        Some(Departure { body: Body::Tcp(segment), size, way: usize::from(way), ecn: segment.ecn })
+    }
+    fn is_over(&self) -> bool {
+        self.connection.is_over()
+    }
+    fn failure(&self) -> Option<String> {
+        self.connection.failure().map(|failure| failure.to_string())
+    }
+    fn ready(&self) -> Option<Time> {
+        self.connection.stats().established
+    }
+    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+        see(&self.connection);
+    }
+    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+        measure.on_sender_event(now, &self.connection);
+    }
+    /// Of all subflows together; what a subflow sends for another is not a retransmission of its own.
+    fn counts(&self, _end: Time) -> Counts<'_> {
+        let subflows = self.connection.subflows();
+        let mut rtt = Histogram::default();
+        subflows.iter().for_each(|subflow| rtt.merge(&subflow.tcp().stats().rtt));
+        let srtt = subflows.iter().map(|subflow| subflow.tcp().rtt().srtt()).filter(|_| rtt.count() > 0).min();
+        let stats = self.connection.stats();
+        let all = subflows.iter().map(|subflow| tally(subflow.tcp()));
+        Counts {
+            tally: Tally::sum(all)
+                .with("subflows_joined", stats.joined)
+                .with("subflows_died", stats.died)
+                .with("reinjected_bytes", stats.reinjected)
+                .with("repeated_bytes", stats.repeated)
+                .with("penalties", stats.penalties),
+            rtt: Cow::Owned(rtt),
+            srtt,
+            is_over: self.connection.is_over(),
+        }
+    }
+    fn arrivals(&self, dropped: u64) -> Tally {
+        let duplicates = self.sum(|stats| stats.duplicates_received);
+        Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
+    }
+    /// What a guest as receiver has not got is not known by subflow.
+    fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
+        let receiver = receiver.and_then(known::<Mptcp>);
+        let subflows = self.connection.subflows().iter().zip(self.windows.over(end.since(start)));
+        let report = |(subflow, cwnd_mean): (&Subflow, Option<f64>)| {
+            let stats = subflow.tcp().stats();
+            PathReport {
+                way: Some(usize::from(subflow.tuple().way)),
+                tally: Tally::default()
+                    .with("bytes", stats.bytes)
+                    .with("packets_sent", stats.segments)
+                    .and("packets_lost", receiver.map(|receiver| receiver.lost(subflow)))
+                    .with("retransmissions", stats.retransmissions)
+                    .with("fast_retransmissions", stats.fast_retransmissions)
+                    .with("timeout_retransmissions", stats.timeout_retransmissions)
+                    .with("timeouts", stats.timeouts)
+                    .and("srtt_s", measured(subflow.tcp().rtt().srtt()))
+                    .and("cwnd_mean_bytes", cwnd_mean),
+            }
+        };
+        Some(subflows.map(report).collect())
+    }
+    fn misplaced(&self) -> u64 {
+        self.connection.stats().misplaced + self.sum(|stats| stats.misplaced)
+    }
+    /// A segment without options of Multipath TCP is of the first subflow.
+    fn note_drop(&mut self, body: &Body, contents: &Contents) -> bool {
+        let Body::Tcp(segment) = body else { return false };
+        let multipath = contents.extra(segment).and_then(|extra| extra.multipath.as_ref());
+        let port = usize::from(multipath.map_or(0, |multipath| multipath.tuple.port));
+        self.lost.resize(self.lost.len().max(port + 1), 0);
+        self.lost[port] += 1;
+        false
+    }
+}
+
+/// Multipath TCP as scenarios name it.
+struct Pack;
+
+/// Multipath TCP and what its subflows are.
+const OWN: &[Parameter] = &join::<{ mptcp::PARAMETERS.len() + SETTINGS.len() }>(mptcp::PARAMETERS, SETTINGS);
+
+/// Its entry in the registry.
+pub(super) const ENTRY: Entry<Protocol> = Entry {
+    name: "mptcp",
+    aliases: &[],
+    title: "Multipath TCP",
+    source: "RFC 8684",
+    help: "one byte stream over several TCP subflows; TCP's parameters are those of each",
+    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    build: Protocol(&Pack),
+};
+
+const RULES: &[Rule] = &[
+    Rule {
+        breaks: |draft| draft.parameters.flag("fast_open"),
+        problem: "has fast_open, but Multipath TCP's subflows are opened without data; leave fast_open out",
+    },
+    Rule {
+        breaks: |draft| draft.stacks[0] == Stack::Linux && !draft.parameters.schedule("changes").is_empty(),
+        problem: "has changes, but a guest's interfaces stay as they are; leave changes out, or write \
+                  stack = { client = \"vazao\" }",
+    },
+];
+
+/// Linux's subflows follow one of two path managers.
+const LINUX_MANAGERS: [&str; 2] = ["single-mesh", "full-mesh"];
+
+impl model::Pack for Pack {
+    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+        if reading.stacks != [Stack::Linux; 2] {
+            return Ok(());
+        }
+        refuse_own(table, OWN, &["cc", "path_manager"], KERNEL)
+    }
+    fn expand(&self, table: &mut Table) -> Result<(), ScenarioError> {
+        like::apply(table)
+    }
+    fn take(&self, table: &mut Table, reading: &Reading<'_>) -> Result<Named, ScenarioError> {
+        let mut named = |key, default| table.take(key).unwrap_or_else(|| Item::named(default));
+        let (scheduler, manager) = (named("scheduler", "lowest-rtt"), named("path_manager", "single-mesh"));
+        let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
+        let whole = manager.clone();
+        let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
+        if reading.stacks.contains(&Stack::Linux) && !LINUX_MANAGERS.contains(&manager.name) {
+            return Err(whole.error("is not one of Linux's; with stack = \"linux\" write single-mesh or full-mesh"));
+        }
+        let path_manager = Some((manager, parameters.parameters(manager.parameters)?));
+        Ok(Named { multipath: Some(MultipathSpec { scheduler, path_manager }), ..Named::default() })
+    }
+    fn rules(&self) -> &'static [Rule] {
+        RULES
+    }
+    fn is_multipath(&self, _spec: &TransportSpec) -> bool {
+        true
+    }
+    fn service(&self, _parameters: &Parameters) -> Service {
+        Service { http: &["2", "1.1"], ..Service::default() }
+    }
+    fn memory(&self, _parameters: &Parameters) -> u64 {
+        64_000
+    }
+    fn load(&self, parameters: &Parameters) -> (f64, f64) {
+        (parameters.number("mss"), 1.0 / parameters.number("delayed_ack"))
+    }
+    fn leaves_by_several(&self, flow: &FlowSpec) -> bool {
+        !flow.transport.parameters.schedule("changes").is_empty()
+    }
+    fn misnamed(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+        ways::misnamed(routing, flow)
+    }
+    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
+        let planned = |(way, routes)| PlannedWay { routes, addresses: Some(way) };
+        Some(ways::subflow_ways(routing, flow).into_iter().map(planned).collect())
+    }
+    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+        let (scenario, addresses) = (making.scenario, making.addresses);
+        let flow = &scenario.flows[number];
+        let spec = &flow.transport;
+        let config = making.settings(spec, || config(spec));
+        let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
+        let sequences = initial(scenario, number);
+        [0, 1].map(|side| -> Box<dyn Endpoint> {
+            let mut keys = Stream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
+            let identity = mptcp::Identity {
+                ways: ways.clone(),
+                addresses: addresses.of_flow(number),
+                key: keys.bits(),
+                iss: sequences[side],
+            };
+            let open = if side == 0 { Connection::connect } else { Connection::listen };
+            Box::new(Mptcp::new(open(config.clone(), identity)))
+        })
+    }
+    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+        Ok(Box::new(bytes::Captured::new(addresses, number)))
+    }
+    fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
+        Some(Box::new(bytes::Spoken::new(addresses, number)))
+    }
+    fn kernel(&self) -> Option<KernelProtocol> {
+        Some(KernelProtocol::Mptcp)
+    }
+}
+
+fn config(spec: &Arc<TransportSpec>) -> mptcp::Config {
+    let multipath = spec.multipath.as_ref().expect("MPTCP has a scheduler and a path manager");
+    let (manager, parameters) = multipath.path_manager.clone().expect("MPTCP has a path manager");
+    let announces = !matches!(manager.name, "default" | "ndiffports" | "binder");
+    let tcp = tcp::Config::new(&spec.parameters, spec.control_factory());
+    let manager = (manager.build, parameters);
+    mptcp::Config::new(&spec.parameters, tcp, multipath.scheduler_factory(), manager, announces)
+}
+
+/// A connection's window is the sum of those of its open subflows; it is in slow start while its first is.
+impl SenderState for Connection {
+    fn cwnd(&self) -> u64 {
+        self.subflows().iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.tcp().cwnd()).sum()
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        SenderState::ssthresh(self.subflows()[0].tcp())
+    }
+    fn in_slow_start(&self) -> bool {
+        SenderState::in_slow_start(self.subflows()[0].tcp())
+    }
+    fn is_repairing(&self) -> bool {
+        self.subflows().iter().any(|subflow| subflow.tcp().is_repairing())
+    }
+    fn cuts(&self) -> u64 {
+        self.subflows().iter().map(|subflow| SenderState::cuts(subflow.tcp())).sum()
+    }
+    fn segments(&self) -> u64 {
+        self.subflows().iter().map(|subflow| subflow.tcp().stats().segments).sum()
+    }
+    fn srtt(&self) -> Option<Duration> {
+        SenderState::srtt(self.subflows()[0].tcp())
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        SenderState::latest_rtt(self.subflows()[0].tcp())
+    }
+    fn flight(&self) -> u64 {
+        self.outstanding()
+    }
+    fn sent_bytes(&self) -> u64 {
+        Connection::sent_bytes(self)
+    }
+    fn paths(&self) -> usize {
+        self.subflows().len()
+    }
+    fn path(&self, number: usize) -> PathState {
+        SenderState::path(self.subflows()[number].tcp(), 0)
+    }
+}

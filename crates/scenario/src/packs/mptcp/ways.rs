@@ -1,0 +1,76 @@
+//! The ways of subflows.
+
+use crate::model::flow::{FlowSpec, Routes};
+use crate::model::stack::Stack;
+use crate::model::ways::{interfaces, last, node_of};
+use vazao_engine::registry;
+use vazao_network::{NodeKind, Routing};
+use vazao_transport::mptcp::Way;
+
+/// Addresses of a host that Multipath TCP knows at most.
+const MOST_ADDRESSES: usize = 64;
+
+/// The pairs of addresses between which subflows can be, the flow's own first, and their routes. What comes back goes to the
+/// client's address, so that it comes by the interface from which the other way left.
+///
+/// A guest answers by the interface whose address it answers from, though: a single mesh to a guest has each of its addresses
+/// only where the way there leads to that interface, or all data that it sends would leave by the first.
+pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Way, Routes)> {
+    let (client, server) = (node_of(routing, &flow.client), node_of(routing, &flow.server));
+    let number = |node: usize, link: usize| {
+        routing.interfaces(node).iter().position(|&known| known == link).expect("a route ends at its host") as u8
+    };
+    let own =
+        Way { client: number(client, flow.routes.out[0].0), server: number(server, last(&flow.routes.out)), relay: 0 };
+    let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.is_managed_by("single-mesh"));
+    let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
+    let mut ways = vec![(own, flow.routes.clone())];
+    for from in interfaces(routing, &flow.client) {
+        for to in interfaces(routing, &flow.server) {
+            let way = Way { client: from.1 as u8, server: to.1 as u8, relay: 0 };
+            let is_apart = |&(_, arrives): &(_, usize)| way != own && (arrives == to.1 || !keeps_to_interfaces);
+            let Some((out, arrives)) = routing.way(from, to).filter(is_apart) else { continue };
+            if let Some((back, _)) = routing.way((server, arrives), from) {
+                ways.push((way, Routes { out, back }));
+            }
+        }
+    }
+    let ends = ((client, usize::from(own.client)), (server, usize::from(own.server)));
+    for (number, relay) in flow.transport.parameters.names("relays").iter().enumerate() {
+        let there = routing.way_through(ends.0, relay, ends.1);
+        let back = routing.way_through(ends.1, relay, ends.0);
+        if let (Some((out, _)), Some((back, _))) = (there, back) {
+            ways.push((Way { relay: number as u8 + 1, ..own }, Routes { out, back }));
+        }
+    }
+    ways
+}
+
+/// What of the interfaces and relays that a Multipath TCP flow names is not there.
+pub(super) fn misnamed(routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+    let multipath = flow.transport.multipath.as_ref()?;
+    let parameters = &flow.transport.parameters;
+    let relays = parameters.names("relays");
+    if let Some(unknown) = relays.iter().find(|relay| routing.router(relay).is_none()) {
+        let routers = routing.graph().nodes.iter().filter(|node| node.kind == NodeKind::Router);
+        let known = routers.map(|node| node.name.as_str());
+        return Some(format!("relays: {}", registry::unknown("router", unknown, known)));
+    }
+    if multipath.is_managed_by("binder") && relays.is_empty() {
+        return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
+    }
+    for host in [&flow.client, &flow.server] {
+        let count = routing.interfaces(node_of(routing, host)).len();
+        if count > MOST_ADDRESSES {
+            return Some(format!(
+                "{host} has {count} interfaces; over Multipath TCP a host has {MOST_ADDRESSES} at most"
+            ));
+        }
+    }
+    let count = routing.interfaces(node_of(routing, &flow.client)).len() as u64;
+    let changed = parameters.schedule("changes").iter().map(|change| change.which);
+    let (key, number) = (parameters.integers("backups").iter().map(|&number| ("backups", number)))
+        .chain(changed.map(|number| ("changes", number)))
+        .find(|&(_, number)| number > count)?;
+    Some(format!("{key}: {} has no interface {number}; it has {count}", flow.client))
+}

@@ -1,0 +1,358 @@
+//! Datagrams of our QUIC connections as bytes, for captures.
+
+use super::config;
+use crate::endpoint::codec::{Address, Codec, Logger, Place, encode_datagram};
+use crate::endpoint::{Body, Crossing};
+use crate::model::address::{Addresses, Socket};
+use crate::model::flow::FlowSpec;
+use crate::model::scenario::Scenario;
+use vazao_engine::{Duration, Ecn, Stream, Time};
+use vazao_transport::quic::{self, Datagram, Handshake, Messages};
+use vazao_wire::content;
+use vazao_wire::pcapng::Direction;
+use vazao_wire::quic::{Frame, Header, Kind, Session, Setup, encode, encode_retry, parameter};
+use vazao_wire::tls::{Resumption, Secret};
+
+/// The datagrams of a connection as bytes, for captures.
+pub(crate) struct Bytes {
+    pub ends: Ends,
+    sealer: Sealer,
+}
+
+impl Bytes {
+    pub fn new(scenario: &Scenario, addresses: &Addresses, number: usize) -> Bytes {
+        Bytes { ends: Ends::new(addresses, number), sealer: Sealer::new(scenario, number) }
+    }
+}
+
+impl Codec for Bytes {
+    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+        let Body::Kept { content, .. } = *crossing.body else { return self.ends.interfaces(0) };
+        let datagram: &Datagram = crossing.contents.get(content);
+        let places = self.ends.places(crossing, datagram.address);
+        if crossing.direction == Direction::Outbound {
+            self.sealer.on_send(crossing.at, datagram);
+        }
+        self.sealer.encode(crossing.from(), datagram, crossing.ecn, places, out);
+        if crossing.direction == Direction::Inbound {
+            self.sealer.on_receive(crossing.at, datagram);
+        }
+        self.ends.interfaces(datagram.address.way)
+    }
+
+    fn key_log(&self) -> String {
+        self.sealer.key_log()
+    }
+}
+
+/// The ends of a connection's ways.
+pub(crate) struct Ends {
+    sockets: [Socket; 2],
+    /// Interfaces and addresses of client and server at the ends of each way.
+    ways: Vec<[(usize, Address); 2]>,
+}
+
+impl Ends {
+    pub fn new(addresses: &Addresses, number: usize) -> Ends {
+        let end = |interface: usize| (interface, addresses.interfaces[interface].address);
+        let ways = addresses.paths[number].iter().map(|ends| ends.map(end)).collect();
+        Ends { sockets: addresses.sockets[number], ways }
+    }
+
+    /// The interfaces of client and server at the ends of a way.
+    pub fn interfaces(&self, way: u8) -> [usize; 2] {
+        self.ways[usize::from(way)].map(|(interface, _)| interface)
+    }
+
+    /// Whence and whither a datagram of a crossing goes, as seen there; `client`: the address that the client uses.
+    pub fn places(&self, crossing: &Crossing<'_>, client: quic::Address) -> [Place; 2] {
+        let ends = self.ways[usize::from(client.way)];
+        let mut places = [0, 1].map(|side| Place { address: ends[side].1, port: self.sockets[side].port });
+        if crossing.at == 1 {
+            // What a NAT makes of the client's address is another port, beyond it, or an address of those that carriers share
+            // among their clients (RFC 6598).
+            places[0].port = places[0].port.wrapping_add(client.number);
+            if client.host > 0 {
+                places[0].address[..2].copy_from_slice(&[100, 64 + (client.host - 1) % 64]);
+            }
+        }
+        [crossing.from(), 1 - crossing.from()].map(|side| places[side])
+    }
+}
+
+/// What our endpoints log is a log's records already.
+pub(crate) struct Records {
+    pub original: String,
+}
+
+impl Logger for Records {
+    fn group(&self) -> Option<String> {
+        Some(self.original.clone())
+    }
+    fn records(&mut self, _now: Time, _side: usize, records: &[u8], out: &mut Vec<u8>) {
+        out.extend(records);
+    }
+}
+
+/// What of a client's packets depends on what it had heard when it sent them.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealer {
+    session: Session,
+    retry: bool,
+    /// Whether the client knows the server's identifier, and its first packets of Initial, 0-RTT and Handshake, 1-RTT that
+    /// are addressed to it.
+    knows: bool,
+    known_from: [u64; 3],
+    /// Room for what frames carry.
+    data: Vec<u8>,
+}
+
+impl Sealer {
+    /// That of a flow.
+    pub fn new(scenario: &Scenario, number: usize) -> Sealer {
+        let flow = &scenario.flows[number];
+        let setup = setup(flow, secret(scenario.seed, number));
+        let session = Session::new(&setup);
+        debug_assert_eq!(
+            session.lengths(),
+            Messages::new(&settings(flow)).lengths(),
+            "what is counted is what is said"
+        );
+        Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
+    }
+
+    /// By what its packets can be decrypted.
+    pub fn key_log(&self) -> String {
+        self.session.handshake.key_log()
+    }
+
+    /// A side's connection identifier of a number, in hexadecimal.
+    pub fn identifier(&self, side: usize, sequence: u64) -> String {
+        hexadecimal(self.session.identifier(side, sequence))
+    }
+
+    /// What the client addresses first, in hexadecimal.
+    pub fn original(&self) -> String {
+        hexadecimal(self.session.original())
+    }
+
+    /// A side sends a datagram: to be told before it is encoded.
+    pub fn on_send(&mut self, side: usize, datagram: &Datagram) {
+        if side == 0 && self.knows {
+            for packet in &datagram.packets {
+                let from = &mut self.known_from[packet.kind.space() as usize];
+                *from = packet.number.min(*from);
+            }
+        }
+    }
+
+    /// A side has received a datagram: to be told after it was encoded. The server's identifier is that of its first Initial
+    /// packet, as none but those can be opened before (RFC 9000 section 7.2).
+    pub fn on_receive(&mut self, side: usize, datagram: &Datagram) {
+        self.knows |= side == 0 && datagram.packets.iter().any(|packet| matches!(packet.kind, quic::Kind::Initial(_)));
+    }
+
+    /// Appends the IP packet with a datagram from one side's place to the other's, marked as it is there.
+    pub fn encode(&mut self, from: usize, datagram: &Datagram, ecn: Ecn, places: [Place; 2], out: &mut Vec<u8>) {
+        let mut payload = Vec::with_capacity(datagram.bytes as usize);
+        for (packet, frames, ranges) in datagram.split() {
+            let identifier = named(datagram.path, datagram.identifier);
+            self.packet(from, (datagram.path, identifier), packet, frames, ranges, &mut payload);
+        }
+        debug_assert_eq!(payload.len(), datagram.bytes as usize, "as many bytes as were counted: {datagram:?}");
+        encode_datagram(places, ecn, &payload, out);
+    }
+
+    fn packet(
+        &mut self,
+        from: usize,
+        (path, identifier): (u8, u64),
+        packet: &quic::Header,
+        frames: &[quic::Frame],
+        ranges: &[(u64, u64)],
+        out: &mut Vec<u8>,
+    ) {
+        let session = &self.session;
+        let (kind, token) = match packet.kind {
+            quic::Kind::Initial(token) => (Kind::Initial, session.token(token.into())),
+            quic::Kind::ZeroRtt => (Kind::ZeroRtt, Vec::new()),
+            quic::Kind::Handshake => (Kind::Handshake, Vec::new()),
+            quic::Kind::OneRtt => (Kind::OneRtt, Vec::new()),
+            quic::Kind::Retry(token) => {
+                let (client, server) = (session.identifier(0, 0), session.retry_source());
+                return encode_retry(&session.original(), &client, &server, &session.token(token.into()), out);
+            }
+        };
+        let retried = self.retry && (from == 1 || !token.is_empty());
+        let is_known = from == 1 || packet.number >= self.known_from[packet.kind.space() as usize];
+        let destination = match (is_known, retried) {
+            (true, _) => session.identifier(1 - from, identifier),
+            (false, false) => session.original(),
+            (false, true) => session.retry_source(),
+        };
+        let source = session.identifier(from, 0);
+        let header = Header {
+            kind,
+            destination: &destination,
+            source: &source,
+            token: &token,
+            path: path.into(),
+            number: packet.number,
+            number_bytes: packet.number_bytes,
+        };
+        let write = |out: &mut Vec<u8>| {
+            frames.iter().for_each(|frame| put(frame, from, kind, ranges, session, &mut self.data, out));
+        };
+        encode(&header, session.keys(from, kind, retried), write, out);
+    }
+}
+
+/// Appends a frame of a packet; `data` is room for what it carries.
+fn put(
+    frame: &quic::Frame,
+    from: usize,
+    kind: Kind,
+    ranges: &[(u64, u64)],
+    session: &Session,
+    data: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    data.clear();
+    let frame = match *frame {
+        quic::Frame::Padding(bytes) => Frame::Padding(bytes.into()),
+        quic::Frame::Ping => Frame::Ping,
+        quic::Frame::Ack(ack) => Frame::Ack { path: ack.path.map(u64::from), delay: ack.delay, ranges, ecn: ack.ecn },
+        quic::Frame::Crypto { offset, length } => {
+            data.extend(session.crypto(from, kind).iter().skip(offset as usize).take(length.into()));
+            // Transport parameters that are all as large as can be make a message longer, or a byte shorter, than was counted.
+            data.resize(length.into(), 0);
+            Frame::Crypto { offset, data }
+        }
+        quic::Frame::Stream(stream) => {
+            data.resize(stream.length.into(), 0);
+            content::fill(stream.offset, data);
+            Frame::Stream { id: stream.id, offset: stream.offset, fin: stream.fin, data }
+        }
+        quic::Frame::ResetStream { id, code, size } => Frame::ResetStream { id, code, size },
+        quic::Frame::StopSending { id, code } => Frame::StopSending { id, code },
+        quic::Frame::MaxData(limit) => Frame::MaxData(limit),
+        quic::Frame::MaxStreamData(id, limit) => Frame::MaxStreamData { id, limit },
+        quic::Frame::MaxStreams { both_ways, count } => Frame::MaxStreams { both_ways, count },
+        quic::Frame::DataBlocked(limit) => Frame::DataBlocked(limit),
+        quic::Frame::StreamDataBlocked(id, limit) => Frame::StreamDataBlocked { id, limit },
+        quic::Frame::NewConnectionId(sequence, retire_prior_to) => {
+            data.extend(session.identifier(from, sequence));
+            let reset_token = session.reset_token(from, sequence);
+            Frame::NewConnectionId { sequence, retire_prior_to, identifier: data, reset_token }
+        }
+        quic::Frame::RetireConnectionId(sequence) => Frame::RetireConnectionId(sequence),
+        quic::Frame::PathChallenge(nonce) => Frame::PathChallenge(nonce.to_be_bytes()),
+        quic::Frame::PathResponse(nonce) => Frame::PathResponse(nonce.to_be_bytes()),
+        quic::Frame::NewToken(length) => {
+            data.extend(session.token(length.into()));
+            Frame::NewToken(data)
+        }
+        quic::Frame::Close { code, application } => Frame::Close { code, application },
+        quic::Frame::HandshakeDone => Frame::HandshakeDone,
+        quic::Frame::Datagram { length, number } => {
+            data.resize(length.into(), 0);
+            content::fill(number << 16, data);
+            Frame::Datagram(data)
+        }
+        quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
+            Frame::AckFrequency { sequence, threshold, max_delay_us, reordering: 1 }
+        }
+        quic::Frame::PathAbandon { path, code } => Frame::PathAbandon { path: path.into(), code },
+        quic::Frame::PathStatus { path, number, backup } => {
+            Frame::PathStatus { path: path.into(), sequence: number, backup }
+        }
+        quic::Frame::PathNewConnectionId { path, number: sequence } => {
+            data.extend(session.identifier(from, named(path, sequence)));
+            let reset_token = session.reset_token(from, named(path, sequence));
+            Frame::PathNewConnectionId {
+                path: path.into(),
+                sequence,
+                retire_prior_to: 0,
+                identifier: data,
+                reset_token,
+            }
+        }
+        quic::Frame::PathRetireConnectionId { path, number } => {
+            Frame::PathRetireConnectionId { path: path.into(), sequence: number }
+        }
+        quic::Frame::MaxPathId(path) => Frame::MaxPathId(path.into()),
+        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
+    };
+    frame.encode(out);
+}
+
+/// What stands for a path's identifier of a number among those of all paths, which are all different.
+pub(crate) fn named(path: u8, number: u64) -> u64 {
+    u64::from(path) << 32 | number
+}
+
+fn hexadecimal(identifier: [u8; 8]) -> String {
+    format!("{:016x}", u64::from_be_bytes(identifier))
+}
+
+/// What a flow's identifiers and keys are drawn from.
+fn secret(seed: u64, number: usize) -> Secret {
+    let mut stream = Stream::new(seed, &format!("keys/flow {number}"));
+    let mut secret = [0; 32];
+    secret.as_chunks_mut::<8>().0.iter_mut().for_each(|part| *part = stream.bits().to_be_bytes());
+    secret
+}
+
+/// The settings of a flow. A visit over HTTP/3 opens the streams that it wants, so that none are dealt out to.
+pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
+    let mut config = config(&flow.transport);
+    if flow.visit().is_some_and(|visit| visit.uses_streams()) {
+        config.streams = 0;
+    }
+    config
+}
+
+/// What a flow's handshake says.
+fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
+    /// Bytes of the ticket by which a connection is resumed, with which a ClientHello of ours has its size.
+    const TICKET: usize = 192;
+    let config = settings(flow);
+    let messages = Messages::new(&config);
+    let streams = config.max_streams.max(config.streams);
+    let milliseconds = |duration: Duration| duration.as_nanos() / 1_000_000;
+    let mut numbers = vec![
+        (parameter::MAX_IDLE_TIMEOUT, milliseconds(config.idle_timeout)),
+        (parameter::INITIAL_MAX_DATA, config.connection_window),
+        (parameter::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL, config.stream_window),
+        (parameter::INITIAL_MAX_STREAM_DATA_BIDI_REMOTE, config.stream_window),
+        (parameter::INITIAL_MAX_STREAM_DATA_UNI, config.stream_window),
+        (parameter::INITIAL_MAX_STREAMS_BIDI, streams),
+        (parameter::INITIAL_MAX_STREAMS_UNI, streams),
+        (parameter::ACTIVE_CONNECTION_ID_LIMIT, quic::ACTIVE_IDENTIFIERS as u64),
+        (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
+    ];
+    if config.unreliable {
+        // Of any size (RFC 9221 section 3).
+        numbers.push((parameter::MAX_DATAGRAM_FRAME_SIZE, 65_535));
+    }
+    if config.ack_frequency.is_some() {
+        numbers.push((parameter::MIN_ACK_DELAY, 1000));
+    }
+    if config.multipath.is_some() {
+        numbers.push((parameter::INITIAL_MAX_PATH_ID, quic::MAX_PATH_ID.into()));
+    }
+    let resumption = match config.handshake {
+        Handshake::Early => Resumption::Accepted(TICKET),
+        Handshake::Rejected => Resumption::Rejected(TICKET),
+        _ => Resumption::None,
+    };
+    Setup {
+        seed,
+        hello: messages.client_hello as usize,
+        extensions: messages.encrypted_extensions as usize,
+        certificate: messages.certificate as usize,
+        resumption,
+        retry: config.handshake == Handshake::Retry,
+        parameters: [numbers.clone(), numbers],
+    }
+}

@@ -1,0 +1,188 @@
+//! Packets, frames, settings and states in qlog's words.
+
+use super::bytes::named;
+use serde_json::{Map, Value, json};
+use vazao_engine::Duration;
+use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
+use vazao_wire::qlog::milliseconds;
+
+/// The packet type of a number in a space; `early`: 0-RTT.
+pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
+    match space {
+        Space::Initial => "initial",
+        Space::Handshake => "handshake",
+        Space::Data if early => "0RTT",
+        Space::Data => "1RTT",
+    }
+}
+
+/// A packet, but for its frames.
+pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
+    let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
+    let raw = json!({ "length": bytes });
+    let mut fields = match header.kind {
+        Kind::Retry(length) => {
+            return json!({ "header": { "packet_type": "retry" }, "retry_token": { "type": "retry", "length": length }, "raw": raw });
+        }
+        kind => {
+            json!({ "packet_type": space_name(kind.space(), kind == Kind::ZeroRtt), "packet_number": header.number })
+        }
+    };
+    if let Kind::Initial(length @ 1..) = header.kind {
+        // A Retry's or that of an earlier connection: the packet does not say.
+        fields["token"] = json!({ "length": length });
+    }
+    json!({ "header": fields, "raw": raw })
+}
+
+/// The type of streams of two ways, or of one.
+pub(crate) fn ways(both_ways: bool) -> &'static str {
+    if both_ways { "bidirectional" } else { "unidirectional" }
+}
+
+/// A frame of a packet with these ranges; `identifier` gives its sender's connection identifiers.
+pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
+    match *frame {
+        Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
+        Frame::Ping => json!({ "frame_type": "ping" }),
+        Frame::Ack(ack) => {
+            let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
+            let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
+            let mut fields =
+                json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
+            for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
+                fields[name] = count.into();
+            }
+            if let Some(path) = ack.path {
+                fields["path_id"] = path.into();
+            }
+            fields
+        }
+        Frame::Crypto { offset, length } => json!({ "frame_type": "crypto", "offset": offset, "length": length }),
+        Frame::Stream(stream) => {
+            let (id, offset, length) = (stream.id, stream.offset, stream.length);
+            let mut fields = json!({ "frame_type": "stream", "stream_id": id, "offset": offset, "length": length });
+            if stream.fin {
+                fields["fin"] = true.into();
+            }
+            fields
+        }
+        Frame::ResetStream { id, code, size } => {
+            json!({ "frame_type": "reset_stream", "stream_id": id, "error_code": code, "final_size": size })
+        }
+        Frame::StopSending { id, code } => json!({ "frame_type": "stop_sending", "stream_id": id, "error_code": code }),
+        Frame::MaxData(limit) => json!({ "frame_type": "max_data", "maximum": limit }),
+        Frame::MaxStreamData(id, limit) => {
+            json!({ "frame_type": "max_stream_data", "stream_id": id, "maximum": limit })
+        }
+        Frame::MaxStreams { both_ways, count } => {
+            json!({ "frame_type": "max_streams", "stream_type": ways(both_ways), "maximum": count })
+        }
+        Frame::DataBlocked(limit) => json!({ "frame_type": "data_blocked", "limit": limit }),
+        Frame::StreamDataBlocked(id, limit) => {
+            json!({ "frame_type": "stream_data_blocked", "stream_id": id, "limit": limit })
+        }
+        Frame::NewConnectionId(sequence, retire_prior_to) => json!({
+            "frame_type": "new_connection_id",
+            "sequence_number": sequence,
+            "retire_prior_to": retire_prior_to,
+            "connection_id": identifier(sequence),
+        }),
+        Frame::RetireConnectionId(sequence) => {
+            json!({ "frame_type": "retire_connection_id", "sequence_number": sequence })
+        }
+        Frame::PathChallenge(data) => json!({ "frame_type": "path_challenge", "data": format!("{data:016x}") }),
+        Frame::PathResponse(data) => json!({ "frame_type": "path_response", "data": format!("{data:016x}") }),
+        Frame::NewToken(length) => json!({ "frame_type": "new_token", "token": { "length": length } }),
+        Frame::Close { code, application } => {
+            let error_space = if application { "application" } else { "transport" };
+            json!({ "frame_type": "connection_close", "error_space": error_space, "error_code": code })
+        }
+        Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
+        Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
+        // Google's had other frame types.
+        Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
+        Frame::PathAbandon { path, code } => {
+            json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
+        }
+        Frame::PathStatus { path, number, backup } => {
+            let kind = if backup { "path_status_backup" } else { "path_status_available" };
+            json!({ "frame_type": kind, "path_id": path, "path_status_sequence_number": number })
+        }
+        Frame::PathNewConnectionId { path, number } => json!({
+            "frame_type": "path_new_connection_id",
+            "path_id": path,
+            "sequence_number": number,
+            "retire_prior_to": 0,
+            "connection_id": identifier(named(path, number)),
+        }),
+        Frame::PathRetireConnectionId { path, number } => {
+            json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": number })
+        }
+        Frame::MaxPathId(path) => json!({ "frame_type": "max_path_id", "maximum_path_id": path }),
+        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+    }
+}
+
+/// The transport parameters that a side offers, or that the other has offered it, which are the same.
+pub(crate) fn parameters(config: &Config, owner: &str) -> Value {
+    let mut fields = json!({
+        "owner": owner,
+        "max_idle_timeout": config.idle_timeout.as_nanos() / 1_000_000,
+        "max_ack_delay": config.max_ack_delay.as_nanos() / 1_000_000,
+        "initial_max_data": config.connection_window,
+        "initial_max_stream_data_bidi_local": config.stream_window,
+        "initial_max_stream_data_bidi_remote": config.stream_window,
+        "initial_max_stream_data_uni": config.stream_window,
+        "initial_max_streams_bidi": config.max_streams.max(config.streams),
+        "initial_max_streams_uni": config.max_streams.max(config.streams),
+    });
+    if config.unreliable {
+        fields["max_datagram_frame_size"] = 65_535.into();
+    }
+    fields
+}
+
+/// The constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
+pub(crate) fn recovery(config: &Config) -> Value {
+    let mut fields = json!({
+        "reordering_threshold": 3,
+        "timer_granularity": 1,
+        "initial_rtt": span(config.initial_rtt),
+        "max_datagram_size": config.datagram,
+        "minimum_congestion_window": 2 * config.datagram,
+    });
+    if config.rules == Rules::Rfc9002 {
+        fields["time_threshold"] = 1.125.into();
+        fields["persistent_congestion_threshold"] = 3.into();
+    }
+    fields
+}
+
+/// What loss detection and congestion control know.
+pub(crate) fn metrics(connection: &Connection) -> Map<String, Value> {
+    let mut metrics = Map::new();
+    let mut put = |name: &str, value: Value| metrics.insert(name.into(), value);
+    if connection.is_measured() {
+        let rtt = connection.rtt();
+        put("min_rtt", span(rtt.min()));
+        put("smoothed_rtt", span(rtt.srtt()));
+        put("latest_rtt", span(rtt.latest()));
+        put("rtt_variance", span(rtt.variation()));
+    }
+    put("pto_count", connection.pto_count().into());
+    put("congestion_window", connection.cwnd().into());
+    put("bytes_in_flight", connection.flight().into());
+    let ssthresh = connection.control().ssthresh();
+    if ssthresh < u64::MAX {
+        put("ssthresh", ssthresh.into());
+    }
+    if let Some(rate) = connection.control().pacing_rate() {
+        put("pacing_rate", rate.as_bps().into());
+    }
+    metrics
+}
+
+fn span(duration: Duration) -> Value {
+    milliseconds(duration.as_nanos()).into()
+}

@@ -1,0 +1,401 @@
+//! QUIC as the world moves it.
+
+pub(crate) mod bytes;
+pub(crate) mod json;
+pub(crate) mod log;
+mod ways;
+
+use super::library::{self, quinn};
+use super::{IP_HEADER, initial, join};
+use crate::document::ScenarioError;
+use crate::document::reader::{Item, Table};
+use crate::endpoint::codec::{Codec, Logger};
+use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
+use crate::measures::counts::{Counts, PathReport, Tally};
+use crate::measures::measure::{FlowMeasure, PathState, SenderState};
+use crate::model::address::Addresses;
+use crate::model::flow::FlowSpec;
+use crate::model::plugin::SchedulerSpec;
+use crate::model::scenario::Scenario;
+use crate::model::stack::{self, Stack};
+use crate::model::transport::{
+    self as model, Making, MultipathSpec, Named, PlannedWay, Protocol, Reading, Rule, Service, TransportSpec,
+};
+use log::View;
+use std::borrow::Cow;
+use std::sync::Arc;
+use vazao_application::{Application, Sides};
+use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::{Duration, Time};
+use vazao_network::Routing;
+use vazao_transport::quic::{self, Connection, Frame, PathView};
+use vazao_transport::udp::HEADER as UDP_HEADER;
+use vazao_wire::pcapng::Direction;
+
+/// One end of a QUIC connection.
+pub(crate) struct Quic {
+    pub connection: Connection,
+    /// What it logs of itself, if it does.
+    log: Option<Box<View>>,
+}
+
+impl Content for quic::Datagram {
+    fn clear(&mut self) {
+        quic::Datagram::clear(self);
+    }
+}
+
+/// Whether a frame brings data: parity does, as what is lost is made of it.
+fn is_data(frame: &Frame) -> bool {
+    matches!(frame, Frame::Stream(_) | Frame::Datagram { .. } | Frame::Parity(_))
+}
+
+impl Quic {
+    pub fn new(mut connection: Connection, log: Option<Box<View>>) -> Quic {
+        if log.is_some() {
+            connection.watch();
+        }
+        Quic { connection, log }
+    }
+}
+
+impl Endpoint for Quic {
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Kept { content, .. } = *arrival.body else { return false };
+        let datagram: &quic::Datagram = arrival.contents.get(content);
+        self.connection.handle(now, datagram, arrival.ecn);
+        if let Some(log) = &mut self.log {
+            log.datagram(now, Direction::Inbound, datagram, &mut self.connection);
+        }
+        datagram.frames.iter().any(is_data)
+    }
+    fn next_timeout(&self) -> Time {
+        self.connection.next_timeout()
+    }
+    fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_due = self.connection.next_timeout() <= now;
+        if is_due {
+            self.connection.handle_timeout(now);
+            if let Some(log) = &mut self.log {
+                log.timeout(now, &mut self.connection);
+            }
+        }
+        is_due
+    }
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        application.drive(now, &mut self.connection);
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        turn.on_streams(&mut self.connection)
+    }
+    fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        let (content, datagram) = contents.fresh::<quic::Datagram>();
+        if !self.connection.poll_transmit(now, datagram) {
+            contents.give_back::<quic::Datagram>(content);
+            return None;
+        }
+        if let Some(log) = &mut self.log {
+            log.datagram(now, Direction::Outbound, datagram, &mut self.connection);
+        }
+        let (size, way, ecn) = (IP_HEADER + UDP_HEADER + datagram.bytes, datagram.address.way, datagram.ecn);
+        Some(Departure { body: Body::Kept { content, path: 0 }, size, way: usize::from(way), ecn })
+    }
+    fn is_over(&self) -> bool {
+        self.connection.is_over()
+    }
+    fn failure(&self) -> Option<String> {
+        self.connection.failure().map(|failure| failure.to_string())
+    }
+    fn ready(&self) -> Option<Time> {
+        self.connection.stats().ready
+    }
+    fn shrink(&mut self) {
+        self.connection.shrink();
+    }
+    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+        see(&self.connection);
+    }
+    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+        measure.on_sender_event(now, &self.connection);
+    }
+    /// Retransmissions are packets with data that had been sent before; timeouts are the probe timer's.
+    fn counts(&self, _end: Time) -> Counts<'_> {
+        let sender = &self.connection;
+        let stats = sender.stats();
+        Counts {
+            tally: Tally::default()
+                .with("packets_sent", stats.datagrams)
+                .with("retransmissions", stats.retransmissions)
+                .with("timeouts", stats.probes)
+                .with("recoveries", stats.recoveries)
+                .with("mark_reductions", stats.mark_reductions)
+                .with("parity_packets", stats.parities)
+                .with("spurious_retransmissions", stats.spurious_losses),
+            rtt: Cow::Borrowed(&stats.rtt),
+            srtt: sender.is_measured().then(|| sender.rtt().srtt()),
+            is_over: sender.is_over(),
+        }
+    }
+    fn arrivals(&self, dropped: u64) -> Tally {
+        let stats = self.connection.stats();
+        Tally::default()
+            .with("packets_lost", dropped)
+            .with("duplicates", stats.duplicates_received)
+            .with("recovered_packets", stats.recovered)
+    }
+    fn paths(&self, _receiver: Option<&dyn Endpoint>, _start: Time, _end: Time) -> Option<Vec<PathReport>> {
+        let report = |path: PathView| PathReport {
+            way: Some(usize::from(path.way)),
+            tally: Tally::default()
+                .with("bytes", path.stats.bytes)
+                .with("packets_sent", path.stats.datagrams)
+                .with("retransmissions", path.stats.retransmissions)
+                .with("timeouts", path.stats.probes)
+                .and("srtt_s", path.srtt),
+        };
+        Some(self.connection.paths().map(report).collect())
+    }
+    fn delivered(&self) -> Option<u64> {
+        Some(self.connection.paths().map(|path| path.stats.bytes).sum())
+    }
+    fn misplaced(&self) -> u64 {
+        self.connection.stats().misplaced
+    }
+    fn is_reliable(&self) -> bool {
+        !self.connection.is_unreliable()
+    }
+    fn watch_messages(&mut self, _is_receiver: bool) {
+        self.connection.watch_messages();
+    }
+    /// Messages are known by their places where there is one stream, else by their numbers.
+    fn credit(&mut self, now: Time, _: &Application, peer: &mut dyn Endpoint, application: &mut Application) {
+        let receiver = &mut self.connection;
+        if !receiver.is_unreliable() && receiver.carriers() == 1 {
+            return application.deliver(now, receiver.read_of(0));
+        }
+        let Some(Quic { connection: sender, .. }) = known_mut(peer) else { return };
+        if receiver.is_unreliable() {
+            while let Some(datagram) = receiver.take_read_datagram() {
+                if let Some(message) = sender.settle_datagram(datagram) {
+                    application.deliver_message(now, message);
+                }
+            }
+            return;
+        }
+        for carrier in 0..receiver.carriers() {
+            let read = receiver.read_of(carrier);
+            while let Some(message) = sender.next_delivered(carrier, read) {
+                application.deliver_message(now, message);
+            }
+        }
+    }
+    fn take_log(&mut self) -> Vec<u8> {
+        self.log.as_mut().map(|log| log.take()).unwrap_or_default()
+    }
+}
+
+/// QUIC as scenarios name it.
+struct Pack;
+
+/// Its entry in the registry. Of what stacks are told only which it is: what else there is, is for Linux.
+pub(super) const ENTRY: Entry<Protocol> = Entry {
+    name: "quic",
+    aliases: &[],
+    title: "QUIC",
+    source: "RFC 9000, RFC 9001, RFC 9002",
+    help: "streams over UDP: handshake and encryption in one, losses found packet by packet",
+    parameters: &join::<{ quic::PARAMETERS.len() + 1 }>(quic::PARAMETERS, stack::PARAMETERS),
+    build: Protocol(&Pack),
+};
+
+const RULES: &[Rule] = &[Rule {
+    breaks: |draft| {
+        let with_token = ["1-rtt", "0-rtt", "0-rtt-rejected"].contains(&draft.parameters.text("handshake"));
+        draft.parameters.get("address_token").is_some() && !with_token
+    },
+    problem: "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected: retry is for clients without one, and Google's CHLO \
+              has its own",
+}];
+
+/// Whether a packet has parts of Google's QUIC that RFC 9000 does not know.
+fn is_googles(parameters: &Parameters) -> bool {
+    parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0
+}
+
+impl model::Pack for Pack {
+    fn stacks(&self) -> &'static [Stack] {
+        &[Stack::Vazao, Stack::Quinn]
+    }
+    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+        if !reading.stacks.contains(&Stack::Quinn) {
+            return Ok(());
+        }
+        if reading.stacks[0] != reading.stacks[1] {
+            return Err(reading.whole.error(
+                "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
+            ));
+        }
+        quinn::refuse_others(table)
+    }
+    fn take(&self, table: &mut Table, _reading: &Reading<'_>) -> Result<Named, ScenarioError> {
+        Ok(Named { path_scheduler: table.take("path_scheduler"), ..Named::default() })
+    }
+    fn rules(&self) -> &'static [Rule] {
+        RULES
+    }
+    fn settle(
+        &self,
+        reading: &Reading<'_>,
+        named: Named,
+        parameters: &Parameters,
+    ) -> Result<Option<MultipathSpec>, ScenarioError> {
+        let has_change = |wanted: &[&str]| {
+            parameters.schedule("changes").iter().map(|change| change.what).find(|what| wanted.contains(what))
+        };
+        let refuse = |problem: &str| Err(reading.whole.error(problem));
+        if !parameters.flag("multipath") {
+            if let Some(scheduler) = named.path_scheduler {
+                return Err(
+                    scheduler.error("spreads data over paths; write multipath = true beside it, or leave it out")
+                );
+            }
+            if !parameters.integers("backups").is_empty() {
+                return refuse("has backups, but one path; write multipath = true beside them, or leave them out");
+            }
+            return match has_change(&["remove", "add", "backup", "regular"]) {
+                Some(what) => refuse(&format!(
+                    "has {what:?} in changes, but one path; write multipath = true, or migrate or rebind"
+                )),
+                None => Ok(None),
+            };
+        }
+        if is_googles(parameters) {
+            return refuse("has multipath, but Google's QUIC has one path; leave multipath out, or gquic and fec");
+        }
+        if has_change(&["migrate"]).is_some() {
+            return refuse(
+                "has \"migrate\" in changes, but multipath uses all interfaces already; write remove or add, or leave \
+                 multipath out",
+            );
+        }
+        let scheduler = named.path_scheduler.unwrap_or_else(|| Item::named("lowest-rtt"));
+        let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
+        Ok(Some(MultipathSpec { scheduler, path_manager: None }))
+    }
+    fn is_multipath(&self, spec: &TransportSpec) -> bool {
+        spec.multipath.is_some()
+    }
+    fn service(&self, parameters: &Parameters) -> Service {
+        Service {
+            mixes: parameters.integer("streams") > 1,
+            is_unreliable: parameters.flag("unreliable"),
+            http: &["3"],
+            ..Service::default()
+        }
+    }
+    fn memory(&self, parameters: &Parameters) -> u64 {
+        32_000 + 1_300 * parameters.integer("streams")
+    }
+    fn load(&self, parameters: &Parameters) -> (f64, f64) {
+        (parameters.number("datagram"), 0.5)
+    }
+    fn leaves_by_several(&self, flow: &FlowSpec) -> bool {
+        let parameters = &flow.transport.parameters;
+        !parameters.schedule("changes").is_empty() || parameters.flag("multipath")
+    }
+    fn misnamed(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+        let count = ways::client_ways(routing, flow).len() as u64;
+        let parameters = &flow.transport.parameters;
+        let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
+        let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
+        let (key, which) = named.into_iter().find(|&(_, number)| number > count)?;
+        Some(format!("{key}: {} has no interface {which}; {count} of its lead to the server", flow.client))
+    }
+    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
+        Some(ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect())
+    }
+    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+        let (scenario, addresses) = (making.scenario, making.addresses);
+        let flow = &scenario.flows[number];
+        let config = making.settings(&flow.transport, || bytes::settings(flow));
+        let ways = ways::client_ways(making.routing, flow).len() as u8;
+        let seeds = initial(scenario, number);
+        [0, 1].map(|side| -> Box<dyn Endpoint> {
+            let open = if side == 0 { Connection::connect } else { Connection::listen };
+            let mut connection = open(config.clone(), u64::from(seeds[side]));
+            connection.use_ways(ways);
+            let log = making.logs.then(|| Box::new(View::new(scenario, addresses, (number, side))));
+            Box::new(Quic::new(connection, log))
+        })
+    }
+    fn codec(&self, scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+        let transport = &scenario.flows[number].transport;
+        if is_googles(&transport.parameters) {
+            return Err("Google's handshake and parity are not written to captures");
+        }
+        Ok(if transport.has_library() {
+            Box::new(library::Bytes(bytes::Ends::new(addresses, number)))
+        } else {
+            Box::new(bytes::Bytes::new(scenario, addresses, number))
+        })
+    }
+    fn logger(&self, scenario: &Scenario, number: usize) -> Option<Box<dyn Logger>> {
+        Some(if scenario.flows[number].transport.has_library() {
+            Box::new(library::Records::new())
+        } else {
+            Box::new(bytes::Records { original: bytes::Sealer::new(scenario, number).original() })
+        })
+    }
+}
+
+/// The settings of a connection.
+pub(crate) fn config(spec: &Arc<TransportSpec>) -> quic::Config {
+    let config = quic::Config::new(&spec.parameters, spec.control_factory());
+    match &spec.multipath {
+        Some(multipath) => {
+            config.over_paths(multipath.scheduler_factory(), spec.parameters.integers("backups").to_vec())
+        }
+        None => config,
+    }
+}
+
+impl SenderState for Connection {
+    fn cwnd(&self) -> u64 {
+        Connection::cwnd(self)
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        super::set(self.control().ssthresh())
+    }
+    fn in_slow_start(&self) -> bool {
+        self.control().in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        Connection::is_repairing(self)
+    }
+    fn cuts(&self) -> u64 {
+        self.stats().recoveries + self.stats().mark_reductions + self.stats().persistent_congestions
+    }
+    fn segments(&self) -> u64 {
+        self.stats().datagrams
+    }
+    fn srtt(&self) -> Option<Duration> {
+        self.is_measured().then(|| self.rtt().srtt())
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        self.is_measured().then(|| self.rtt().latest())
+    }
+    fn flight(&self) -> u64 {
+        Connection::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        Connection::sent_bytes(self)
+    }
+    fn paths(&self) -> usize {
+        Connection::paths(self).len()
+    }
+    fn path(&self, number: usize) -> PathState {
+        let path = Connection::paths(self).nth(number).expect("a path that was used");
+        let PathView { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = path;
+        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, repair: None }
+    }
+}

@@ -1,0 +1,26 @@
+//! The ways of connections whose clients leave by several interfaces.
+
+use crate::model::flow::{FlowSpec, Routes};
+use crate::model::ways::{MOST_PATHS, last, ways_between};
+use vazao_network::Routing;
+
+/// The ways of a QUIC connection: from each of the client's interfaces to the server's address that it knows, or to the first
+/// that it can reach from there; the flow's own first.
+pub(super) fn client_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
+    let mut ways = vec![flow.routes.clone()];
+    if !flow.transport.pack().leaves_by_several(flow) {
+        return ways;
+    }
+    let known = last(&flow.routes.out);
+    let mut others = ways_between(routing, flow);
+    others.sort_by_key(|way| last(&way.out) != known);
+    for way in others {
+        let leaves = way.out[0].0;
+        let is_new = ways.iter().all(|known| known.out[0].0 != leaves);
+        if last(&way.back) == leaves && is_new && ways.len() < MOST_PATHS {
+            ways.push(way);
+        }
+    }
+    ways.sort_by_key(|way| way.out[0].0 != flow.routes.out[0].0);
+    ways
+}

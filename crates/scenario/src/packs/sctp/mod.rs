@@ -1,0 +1,348 @@
+//! SCTP as the world moves it: associations whose packets go by several paths.
+
+pub(crate) mod bytes;
+mod read;
+
+use super::{IP_HEADER, KERNEL, Means, initial, join, measured, refuse_own, set};
+use crate::document::ScenarioError;
+use crate::document::reader::Table;
+use crate::endpoint::codec::Codec;
+use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
+use crate::measures::counts::{Counts, PathReport, Tally};
+use crate::measures::measure::{FlowMeasure, PathState, SenderState};
+use crate::model::address::Addresses;
+use crate::model::flow::{FlowSpec, Routes};
+use crate::model::scenario::Scenario;
+use crate::model::stack::{self, Stack};
+use crate::model::transport::{
+    self as model, Controls, KernelProtocol, Making, PlannedWay, Protocol, Reading, Rule, Service, TransportSpec,
+};
+use crate::model::ways::{paired_ways, ways_between};
+use std::borrow::Cow;
+use vazao_application::{Application, Sides};
+use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::{Duration, Ecn, Stream, Time};
+use vazao_network::Routing;
+use vazao_transport::sctp::{self, Association, Subject};
+
+/// One end of an association.
+pub(crate) struct Sctp {
+    pub association: Association,
+    /// Packets of each path to this end that were dropped.
+    lost: Vec<u64>,
+    windows: Means,
+}
+
+impl Content for sctp::Packet {
+    fn clear(&mut self) {
+        sctp::Packet::clear(self);
+    }
+}
+
+impl Sctp {
+    pub fn new(association: Association) -> Sctp {
+        Sctp { lost: vec![0; association.paths().len()], windows: Means::default(), association }
+    }
+
+    /// The windows are as they are now.
+    fn watch(&mut self, now: Time) {
+        self.windows.watch(now, self.association.paths().iter().map(|path| path.cwnd()));
+    }
+}
+
+impl Endpoint for Sctp {
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Kept { content, path } = *arrival.body else { return false };
+        let packet: &sctp::Packet = arrival.contents.get(content);
+        self.association.handle(now, usize::from(path), packet);
+        self.watch(now);
+        !packet.data.is_empty()
+    }
+    fn next_timeout(&self) -> Time {
+        self.association.next_timeout()
+    }
+    fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_due = self.association.next_timeout() <= now;
+        if is_due {
+            self.association.handle_timeout(now);
+            self.watch(now);
+        }
+        is_due
+    }
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        self.association.set_clock(now);
+        application.drive(now, &mut self.association);
+        while let Some(message) = self.association.next_settled() {
+            application.abandon_message(message);
+        }
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        turn.on(&mut self.association)
+    }
+    fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        let (content, packet) = contents.fresh::<sctp::Packet>();
+        let Some(path) = self.association.poll_transmit(now, packet) else {
+            packet.clear();
+            contents.give_back::<sctp::Packet>(content);
+            return None;
+        };
+        let body = Body::Kept { content, path: path as u8 };
+        Some(Departure { body, size: IP_HEADER + packet.bytes(), way: path, ecn: Ecn::NotEct })
+    }
+    fn is_over(&self) -> bool {
+        self.association.is_over()
+    }
+    fn failure(&self) -> Option<String> {
+        self.association.failure().map(|failure| failure.to_string())
+    }
+    fn ready(&self) -> Option<Time> {
+        self.association.stats().established
+    }
+    fn shrink(&mut self) {
+        self.association.shrink();
+    }
+    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+        see(&self.association);
+    }
+    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+        measure.on_sender_event(now, &self.association);
+    }
+    /// Retransmissions are chunks, of all paths together.
+    fn counts(&self, _end: Time) -> Counts<'_> {
+        let sender = &self.association;
+        let stats = sender.stats();
+        Counts {
+            tally: Tally::default()
+                .with("packets_sent", stats.packets)
+                .with("retransmissions", sender.sum(|path| path.retransmissions))
+                .with("fast_retransmissions", sender.sum(|path| path.fast_retransmissions))
+                .with("timeout_retransmissions", sender.sum(|path| path.timeout_retransmissions))
+                .with("timeouts", sender.sum(|path| path.timeouts))
+                .with("recoveries", sender.sum(|path| path.recoveries))
+                .with("spurious_retransmissions", stats.duplicate_reports)
+                .with("messages_abandoned", stats.messages_abandoned),
+            rtt: Cow::Borrowed(&stats.rtt),
+            srtt: sender.srtt(),
+            is_over: sender.is_over(),
+        }
+    }
+    fn arrivals(&self, dropped: u64) -> Tally {
+        let duplicates = self.association.stats().duplicates_received;
+        Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
+    }
+    fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
+        let receiver: &Sctp = known(receiver?)?;
+        let paths = self.association.paths().iter().zip(self.windows.over(end.since(start)));
+        let report = |(way, (path, cwnd_mean)): (usize, (&sctp::Path, Option<f64>))| {
+            let stats = path.stats();
+            PathReport {
+                way: Some(way),
+                tally: Tally::default()
+                    .with("bytes", stats.bytes)
+                    .with("packets_sent", stats.packets)
+                    .with("packets_lost", receiver.lost[way])
+                    .with("retransmissions", stats.retransmissions)
+                    .with("fast_retransmissions", stats.fast_retransmissions)
+                    .with("timeout_retransmissions", stats.timeout_retransmissions)
+                    .with("timeouts", stats.timeouts)
+                    .and("srtt_s", measured(path.rtt().srtt()))
+                    .and("cwnd_mean_bytes", cwnd_mean),
+            }
+        };
+        Some(paths.enumerate().map(report).collect())
+    }
+    fn misplaced(&self) -> u64 {
+        self.association.stats().misplaced
+    }
+    /// What an association has lost with its restart may be both.
+    fn accounts_for(&self, sender: &dyn Endpoint) -> Option<bool> {
+        let (sender, receiver) = (&known::<Sctp>(sender)?.association, &self.association);
+        let stats = sender.stats();
+        let all = stats.messages_sent + stats.abandoned_unsent;
+        if stats.reopened + receiver.stats().reopened > 0 {
+            return Some(receiver.stats().messages_delivered + stats.messages_abandoned >= all);
+        }
+        let mut either = sender.abandoned_messages()?.clone();
+        receiver.delivered_messages()?.iter().for_each(|(start, end)| either.insert(start, end, |_, _| {}));
+        let count: u64 = either.iter().map(|(start, end)| end - start).sum();
+        Some(count == all)
+    }
+    fn watch_messages(&mut self, is_receiver: bool) {
+        if is_receiver {
+            self.association.watch_messages();
+        }
+    }
+    fn watch_notices(&mut self) {
+        self.association.watch_notifications();
+    }
+    /// With several streams messages are not read in the order in which they were written.
+    fn credit(&mut self, now: Time, _: &Application, _: &mut dyn Endpoint, application: &mut Application) {
+        while let Some(message) = self.association.next_read() {
+            application.deliver_message(now, message);
+        }
+    }
+    fn notices(&mut self) -> Vec<Notice> {
+        let notice = |what: sctp::Notification| {
+            let Subject { path, number } = what.subject();
+            Notice { code: what.code(), path, number }
+        };
+        self.association.notifications().into_iter().map(notice).collect()
+    }
+    fn note_drop(&mut self, body: &Body, _contents: &Contents) -> bool {
+        if let Body::Kept { path, .. } = body {
+            self.lost[usize::from(*path)] += 1;
+        }
+        false
+    }
+}
+
+/// SCTP as scenarios name it.
+struct Pack;
+
+/// Its entry in the registry.
+pub(super) const ENTRY: Entry<Protocol> = Entry {
+    name: "sctp",
+    aliases: &[],
+    title: "Stream Control Transmission Protocol",
+    source: "RFC 9260",
+    help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
+           trace = [\"notifications\"] records what its applications are told (RFC 6458)",
+    parameters: &join::<{ sctp::PARAMETERS.len() + stack::PARAMETERS.len() }>(sctp::PARAMETERS, stack::PARAMETERS),
+    build: Protocol(&Pack),
+};
+
+const RULES: &[Rule] = &[Rule {
+    breaks: |draft| {
+        let is_mixed = draft.stacks[0] != draft.stacks[1];
+        is_mixed && (draft.parameters.integer("streams") > 1 || draft.parameters.flag("unordered"))
+    },
+    problem: "a guest reads one stream, in order; leave streams and unordered out, or stack",
+}];
+
+impl model::Pack for Pack {
+    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+        if reading.stacks != [Stack::Linux; 2] {
+            return Ok(());
+        }
+        refuse_own(table, sctp::PARAMETERS, &["multihomed", "interleaving"], KERNEL)
+    }
+    /// Its own is RFC 9260 section 7's, or the kernel's.
+    fn controls(&self) -> Controls {
+        Controls::Own("sctp")
+    }
+    fn slow_start(&self) -> (&'static str, bool) {
+        ("standard", false)
+    }
+    fn rules(&self) -> &'static [Rule] {
+        RULES
+    }
+    fn is_multipath(&self, _spec: &TransportSpec) -> bool {
+        true
+    }
+    fn service(&self, parameters: &Parameters) -> Service {
+        let is_partial = parameters.text("partial_reliability") != "none";
+        Service {
+            mixes: parameters.integer("streams") > 1 || parameters.flag("unordered"),
+            keeps_requests_apart: true,
+            http: &["2", "1.1"],
+            gives_up: if is_partial {
+                Some("partial_reliability gives up")
+            } else {
+                parameters.duration("restart").map(|_| "a restart loses")
+            },
+            ..Service::default()
+        }
+    }
+    fn memory(&self, parameters: &Parameters) -> u64 {
+        32_000 + 150 * parameters.integer("streams")
+    }
+    fn load(&self, _parameters: &Parameters) -> (f64, f64) {
+        (1448.0, 0.5)
+    }
+    /// RFC 9260 section 7.2.1: one segment for a SACK, and about as much at the start as RFC 3390 allows TCP.
+    fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
+        (1.0, parameters.size("initial_window").unwrap_or(3 * mss))
+    }
+    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
+        let is_multihomed = flow.transport.parameters.flag("multihomed");
+        let ways = if is_multihomed { paired_ways(routing, flow) } else { vec![flow.routes.clone()] };
+        Some(ways.into_iter().map(PlannedWay::from).collect())
+    }
+    fn every_way(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
+        ways_between(routing, flow)
+    }
+    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+        let (scenario, routing) = (making.scenario, making.routing);
+        let flow = &scenario.flows[number];
+        let spec = &flow.transport;
+        let config = making.settings(spec, || {
+            let control = (spec.control.name != "sctp").then(|| spec.control_factory());
+            sctp::Config::new(&spec.parameters, flow.application.1.size("message"), control)
+        });
+        let paths = self.ways(routing, flow).map_or(1, |ways| ways.len());
+        let tags = initial(scenario, number);
+        [0, 1].map(|side| -> Box<dyn Endpoint> {
+            let tsn = Stream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
+            let open = if side == 0 { Association::connect } else { Association::listen };
+            Box::new(Sctp::new(open(config.clone(), paths, tags[side], tsn)))
+        })
+    }
+    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+        Ok(Box::new(bytes::Bytes::new(addresses, number, false)))
+    }
+    fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
+        Some(Box::new(bytes::Bytes::new(addresses, number, true)))
+    }
+    fn kernel(&self) -> Option<KernelProtocol> {
+        Some(KernelProtocol::Sctp)
+    }
+}
+
+/// An association's window is the sum of those of its usable paths; it is in slow start while its primary path is.
+impl SenderState for Association {
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        Association::paths(self).iter().filter(|path| path.is_usable()).map(|path| path.cwnd()).sum()
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        set(Association::paths(self)[0].ssthresh())
+    }
+    fn in_slow_start(&self) -> bool {
+        Association::paths(self)[0].in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        (0..Association::paths(self).len()).any(|path| self.is_recovering(path))
+    }
+    fn cuts(&self) -> u64 {
+        self.sum(|path| path.recoveries + path.timeouts)
+    }
+    fn segments(&self) -> u64 {
+        self.stats().packets
+    }
+    fn srtt(&self) -> Option<Duration> {
+        measured(Association::paths(self)[0].rtt().srtt())
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        measured(Association::paths(self)[0].rtt().latest())
+    }
+    fn flight(&self) -> u64 {
+        Association::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        Association::sent_bytes(self)
+    }
+    fn paths(&self) -> usize {
+        Association::paths(self).len()
+    }
+    fn path(&self, number: usize) -> PathState {
+        let path = &Association::paths(self)[number];
+        PathState {
+            cwnd: path.cwnd(),
+            ssthresh: set(path.ssthresh()),
+            repair: None,
+            srtt: measured(path.rtt().srtt()),
+            latest_rtt: measured(path.rtt().latest()),
+            flight: path.flight(),
+        }
+    }
+}

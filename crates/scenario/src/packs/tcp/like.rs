@@ -1,0 +1,199 @@
+//! Whose TCP a flow's is like, in one word: the settings that make ours do as another implementation does by default. Whatever
+//! is written beside the word overrides it.
+
+use crate::document::reader::{Item, Table};
+use crate::document::{Node, ScenarioError, Value, parse};
+use vazao_congestion::CONGESTION_CONTROLS;
+use vazao_engine::registry::{Entry, Kind, Parameter, find};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// The key of a transport.
+pub(crate) const KEY: Parameter = Parameter::new(
+    "like",
+    Kind::Entry("personality"),
+    "",
+    "whose TCP it is like; every other key overrides what that word stands for",
+);
+
+/// An implementation's defaults.
+pub struct Personality {
+    /// Settings of a transport, as TOML.
+    settings: &'static str,
+    /// Whose rules its congestion controls follow, where implementations differ.
+    profile: &'static str,
+    /// Further settings that go with a congestion control.
+    controls: &'static [(&'static str, &'static str)],
+}
+
+/// ns-3's controls that count acknowledgements in every phase, or in slow start alone.
+const BY_ACKS: &str = "counting = 'acks'";
+const SLOW_START_BY_ACKS: &str = "abc_limit = 1";
+
+/// All personalities.
+pub const PERSONALITIES: &[Entry<Personality>] = &[
+    Entry {
+        name: "rfc",
+        aliases: &["ietf"],
+        title: "The RFCs' TCP",
+        source: "RFC 9293, RFC 5681, RFC 6298, RFC 6675, RFC 1122 section 4.2.3.2",
+        help: "host = \"rfc\", recovery = \"sack\", min_rto = \"1 s\", delayed_ack_timeout = \"200 ms\", quick_acks = 0, and the RFC's \
+               rules in controls whose implementations differ",
+        parameters: &[],
+        build: Personality {
+            settings: "host = 'rfc'\nrecovery = 'sack'\nmin_rto = '1 s'\ndelayed_ack_timeout = '200 ms'\nquick_acks = 0",
+            profile: "rfc",
+            controls: &[],
+        },
+    },
+    Entry {
+        name: "linux",
+        aliases: &[],
+        title: "Linux's TCP",
+        source: "Linux 6.12, net/ipv4, with HZ = 250",
+        help: "host = \"linux\", recovery = \"rack\", abc_limit = 1000, bursts = \"deferred\", tick = \"4 ms\", HyStart with cubic and \
+               cdg, and Linux's rules in controls whose implementations differ",
+        parameters: &[],
+        build: Personality {
+            settings: "host = 'linux'\nrecovery = 'rack'\nabc_limit = 1000\nbursts = 'deferred'\ntick = '4 ms'",
+            profile: "linux",
+            controls: &[
+                ("cubic", "slow_start = 'hystart'"),
+                (
+                    "cdg",
+                    "slow_start = { kind = 'hystart', low_window = 0, spacing = '3 ms', least_rise = '125 us', most_rise = '60 s' }",
+                ),
+            ],
+        },
+    },
+    Entry {
+        name: "ns3",
+        aliases: &["ns-3"],
+        title: "ns-3's TCP",
+        source: "ns-3.37, TcpSocketBase and its congestion controls",
+        help: "host = \"rfc\", recovery = \"sack\" with prr and ns-3's profile, mss = 536, buffers of 128 KiB, min_rto = \"1 s\", \
+               delayed_ack_timeout = \"200 ms\", quick_acks = 1, cwv = \"grow\", rtt = \"timestamps\", and ns-3's rules and counting in \
+               its controls",
+        parameters: &[],
+        build: Personality {
+            settings: "host = 'rfc'\nrecovery = 'sack'\nprr = true\nsack_profile = 'ns3'\nmss = 536\nreceive_buffer = '128 KiB'\n\
+                       send_buffer = '128 KiB'\nmin_rto = '1 s'\ndelayed_ack_timeout = '200 ms'\nquick_acks = 1\ncwv = 'grow'\n\
+                       rtt = 'timestamps'",
+            profile: "ns3",
+            controls: &[
+                ("reno", BY_ACKS),
+                ("htcp", BY_ACKS),
+                ("hybla", BY_ACKS),
+                ("tcp-lp", BY_ACKS),
+                ("veno", BY_ACKS),
+                ("westwood", BY_ACKS),
+                ("westwood-plus", BY_ACKS),
+                ("highspeed", SLOW_START_BY_ACKS),
+                ("illinois", SLOW_START_BY_ACKS),
+                ("vegas", SLOW_START_BY_ACKS),
+                ("bic", SLOW_START_BY_ACKS),
+                ("ledbat", SLOW_START_BY_ACKS),
+                ("scalable", SLOW_START_BY_ACKS),
+                ("yeah", SLOW_START_BY_ACKS),
+                ("bbr", "abc_limit = 1000"),
+                ("cubic", "abc_limit = 1000\nslow_start = { kind = 'hystart', profile = 'ns3' }"),
+            ],
+        },
+    },
+];
+
+/// Takes the word out of a transport's table, and puts what it stands for where nothing was written.
+pub(crate) fn apply(table: &mut Table) -> Result<()> {
+    let Some(item) = table.take(KEY.name) else { return Ok(()) };
+    let (entry, rest) = item.entry("personality", PERSONALITIES)?;
+    rest.finish()?;
+    let Personality { settings, profile, controls } = &entry.build;
+    let control = profiled(table.take("cc"), profile);
+    let name = kind(&control.node).unwrap_or_default();
+    let further = controls.iter().find(|(known, _)| *known == name).map_or("", |(_, settings)| settings);
+    table.put_back("cc", control);
+    for text in [further, settings] {
+        let Node { value: Value::Table(entries), .. } = parse(text)? else { continue };
+        entries.into_iter().for_each(|(key, node)| table.supply(&key, node));
+    }
+    Ok(())
+}
+
+/// What a congestion control, or one that is not written, is called.
+fn kind(control: &Node) -> Option<String> {
+    match &control.value {
+        Value::Text(name) => Some(name.clone()),
+        Value::Table(entries) => entries.iter().find(|(key, _)| key == "kind").and_then(|(_, node)| kind(node)),
+        _ => None,
+    }
+}
+
+/// A congestion control, CUBIC if none is written, with a profile if it has any and was given none.
+fn profiled(control: Option<Item>, profile: &str) -> Item {
+    let mut control = control.unwrap_or_else(|| Item::named("cubic"));
+    let Some(name) = kind(&control.node) else { return control };
+    // What is not one of ours is complained of where it is read.
+    let Ok(entry) = find("congestion control", CONGESTION_CONTROLS, &name) else { return control };
+    let known = entry.parameters.iter().find(|parameter| parameter.name == "profile");
+    let has = known.is_some_and(|known| matches!(known.kind, Kind::Choice(choices) if choices.contains(&profile)));
+    if !has {
+        return control;
+    }
+    let line = control.node.line;
+    if let Value::Text(_) = control.node.value {
+        let kind = Node { line, value: Value::Text(name) };
+        control.node.value = Value::Table(vec![("kind".into(), kind)]);
+    }
+    if let Value::Table(entries) = &mut control.node.value
+        && !entries.iter().any(|(key, _)| key == "profile")
+    {
+        entries.push(("profile".into(), Node { line, value: Value::Text(profile.into()) }));
+    }
+    control
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scenario::Scenario;
+
+    fn transport(text: &str) -> String {
+        let text = format!(
+            "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"1 Mbps\" }}\n[[flow]]\n\
+             app = {{ kind = \"upload\", size = \"1 kB\" }}\ntransport = {{ {text} }}\n"
+        );
+        Scenario::load(&text, "", Vec::new(), None).expect("a scenario").json()["transports"][0].to_string()
+    }
+
+    /// One word is as good as what it stands for, and what is written beside it goes before.
+    #[test]
+    fn a_word_stands_for_its_settings() {
+        let long = "kind = \"tcp\", host = \"linux\", recovery = \"rack\", abc_limit = 1000, bursts = \"deferred\", tick = \"4 ms\"";
+        let hystart = "slow_start = \"hystart\", cc = { kind = \"cubic\", profile = \"linux\" }";
+        assert_eq!(transport("kind = \"tcp\", like = \"linux\""), transport(&format!("{long}, {hystart}")));
+        assert_eq!(
+            transport("kind = \"tcp\", like = \"linux\", cc = \"reno\", abc_limit = 2, tick = \"1 ms\""),
+            transport(&format!(
+                "{}, cc = {{ kind = \"reno\", profile = \"linux\" }}",
+                long.replace("1000", "2").replace("4 ms", "1 ms")
+            ))
+        );
+        let kept = transport("kind = \"tcp\", like = \"linux\", cc = { kind = \"cubic\", profile = \"rfc9438\" }");
+        assert!(kept.contains("rfc9438") && kept.contains("hystart"), "{kept}");
+    }
+
+    /// Every word is understood with every congestion control, and its help says each of its settings.
+    #[test]
+    fn every_word_goes_with_every_control() {
+        for entry in PERSONALITIES {
+            for control in CONGESTION_CONTROLS {
+                transport(&format!("kind = \"tcp\", like = \"{}\", cc = \"{}\"", entry.name, control.name));
+            }
+            for line in entry.build.settings.lines() {
+                let key = line.split(' ').next().unwrap_or_default();
+                let key = key.strip_prefix("sack_").or(key.split_once("_buffer").map(|_| "buffers")).unwrap_or(key);
+                assert!(entry.help.contains(key), "{}: {key}", entry.name);
+            }
+        }
+    }
+}

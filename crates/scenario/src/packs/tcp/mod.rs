@@ -1,0 +1,273 @@
+//! TCP as the world moves it, with TLS over it or without.
+
+pub(crate) mod bytes;
+pub(crate) mod like;
+pub(crate) mod strip;
+
+use super::{IP_HEADER, KERNEL, initial, join, measured, refuse_own, set};
+use crate::document::ScenarioError;
+use crate::document::reader::Table;
+use crate::endpoint::codec::Codec;
+use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
+use crate::measures::counts::{Counts, Tally};
+use crate::measures::measure::{FlowMeasure, Repair, SenderState};
+use crate::model::address::Addresses;
+use crate::model::flow::FlowSpec;
+use crate::model::scenario::Scenario;
+use crate::model::stack::{self, Stack};
+use crate::model::transport::{
+    self as model, KernelProtocol, Making, MultipathSpec, Named, Protocol, Reading, Service,
+};
+use std::borrow::Cow;
+use std::sync::Arc;
+use vazao_application::{Application, Sides};
+use vazao_engine::registry::{Entry, Parameter, Parameters};
+use vazao_engine::{Duration, Stream, Time};
+use vazao_transport::tcp::{self, Config, Connection, Cookies};
+use vazao_transport::tls::{self, Session};
+
+/// One end of a TCP connection.
+pub(crate) struct Tcp {
+    pub connection: Connection,
+    pub tls: Option<Box<Session>>,
+}
+
+impl Endpoint for Tcp {
+    #[inline(always)]
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Tcp(segment) = arrival.body else { return false };
+        self.connection.handle(now, segment, arrival.contents.extra(segment));
+        segment.length > 0
+    }
+    #[inline]
+    fn next_timeout(&self) -> Time {
+        self.connection.next_timeout()
+    }
+    #[inline(always)]
+    fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_due = self.connection.next_timeout() <= now;
+        if is_due {
+            self.connection.handle_timeout(now);
+        }
+        is_due
+    }
+    #[inline]
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        match &mut self.tls {
+            None => application.drive(now, &mut self.connection),
+            Some(session) => drive_over_tls(now, &mut self.connection, session, application),
+        }
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        match &mut self.tls {
+            None => turn.on(&mut self.connection),
+            Some(session) => turn.on(&mut session.over(&mut self.connection)),
+        }
+    }
+    #[inline(always)]
+    fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        let mut segment = self.connection.poll_transmit(now, &mut contents.scratch)?;
+        let size = IP_HEADER + segment.header_bytes(&contents.scratch) + u32::from(segment.length);
+        if segment.has_extra {
+            segment.extra = contents.keep_scratch();
+        }
+        Some(Departure { body: Body::Tcp(segment), size, way: 0, ecn: segment.ecn })
+    }
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.connection.is_over()
+    }
+    fn failure(&self) -> Option<String> {
+        self.connection.failure().map(|failure| failure.to_string())
+    }
+    fn ready(&self) -> Option<Time> {
+        self.tls.as_ref().map_or(self.connection.stats().ready, |session| session.ready())
+    }
+    fn shrink(&mut self) {
+        self.connection.shrink();
+    }
+    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+        see(&self.connection);
+    }
+    #[inline(always)]
+    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+        measure.on_sender_event(now, &self.connection);
+    }
+    fn counts(&self, end: Time) -> Counts<'_> {
+        let sender = &self.connection;
+        let rtt = &sender.stats().rtt;
+        Counts {
+            tally: tally(sender)
+                .with("busy_s", sender.busy_time(end))
+                .with("rwnd_limited_s", sender.rwnd_limited(end))
+                .and("reordering", sender.reordering()),
+            rtt: Cow::Borrowed(rtt),
+            srtt: (rtt.count() > 0).then(|| sender.rtt().srtt()),
+            is_over: sender.is_over(),
+        }
+    }
+    fn arrivals(&self, dropped: u64) -> Tally {
+        let duplicates = self.connection.stats().duplicates_received;
+        Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
+    }
+    fn delivered(&self) -> Option<u64> {
+        Some(self.connection.acknowledged_bytes())
+    }
+    fn misplaced(&self) -> u64 {
+        self.connection.stats().misplaced
+    }
+}
+
+#[cold]
+fn drive_over_tls(now: Time, connection: &mut Connection, session: &mut Session, application: &mut Application) {
+    session.pump(now, connection);
+    application.drive(now, &mut session.over(connection));
+}
+
+/// What a sender of segments counts, whether they are all its connection's or a subflow's.
+pub(super) fn tally(sender: &Connection) -> Tally {
+    let stats = sender.stats();
+    Tally::default()
+        .with("packets_sent", stats.segments)
+        .with("retransmissions", stats.retransmissions)
+        .with("fast_retransmissions", stats.fast_retransmissions)
+        .with("timeout_retransmissions", stats.timeout_retransmissions)
+        .with("timeouts", stats.timeouts)
+        .with("recoveries", stats.recoveries)
+        .with("duplicate_acks", stats.duplicate_acks)
+        .with("spurious_retransmissions", stats.spurious_retransmissions)
+        .with("spurious_timeouts", stats.spurious_timeouts)
+        .with("mark_reductions", stats.mark_reductions)
+}
+
+/// TCP as scenarios name it.
+struct Pack;
+
+/// TCP's own settings, and the word that stands for several.
+pub(super) const SETTINGS: &[Parameter] = &join::<{ tcp::PARAMETERS.len() + 1 }>(tcp::PARAMETERS, &[like::KEY]);
+
+/// TCP and what may be over it.
+const OWN: &[Parameter] = &join::<{ SETTINGS.len() + tls::PARAMETERS.len() }>(SETTINGS, tls::PARAMETERS);
+
+/// Its entry in the registry.
+pub(super) const ENTRY: Entry<Protocol> = Entry {
+    name: "tcp",
+    aliases: &[],
+    title: "Transmission Control Protocol",
+    source: "RFC 9293",
+    help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
+    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    build: Protocol(&Pack),
+};
+
+/// What a guest can be told; the rest its kernel decides.
+const TOLD: &[&str] = &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
+
+impl model::Pack for Pack {
+    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+        if reading.stacks == [Stack::Linux; 2] { refuse_own(table, OWN, TOLD, KERNEL) } else { Ok(()) }
+    }
+    fn expand(&self, table: &mut Table) -> Result<(), ScenarioError> {
+        like::apply(table)
+    }
+    fn tls(&self, parameters: &Parameters) -> Result<Option<tls::Config>, &'static str> {
+        tls::Config::new(parameters)
+    }
+    fn settle(
+        &self,
+        reading: &Reading<'_>,
+        named: Named,
+        parameters: &Parameters,
+    ) -> Result<Option<MultipathSpec>, ScenarioError> {
+        let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
+        let mss = parameters.integer("mss");
+        if reading.stacks.contains(&Stack::Linux) && mss > most {
+            let problem = format!("mss {mss} does not fit a guest's card, an Ethernet one; write at most {most}");
+            return Err(reading.whole.error(problem));
+        }
+        Ok(named.multipath)
+    }
+    fn service(&self, _parameters: &Parameters) -> Service {
+        Service { http: &["2", "1.1"], ..Service::default() }
+    }
+    fn memory(&self, _parameters: &Parameters) -> u64 {
+        32_000
+    }
+    fn load(&self, parameters: &Parameters) -> (f64, f64) {
+        (parameters.number("mss"), 1.0 / parameters.number("delayed_ack"))
+    }
+    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+        let flow = &making.scenario.flows[number];
+        let spec = &flow.transport;
+        let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
+        let [client, server] = initial(making.scenario, number);
+        let mut connections = [Connection::connect(config.clone(), client), Connection::listen(config, server)];
+        if spec.parameters.flag("fast_open") {
+            let cookies = cookies(making, flow);
+            connections = connections.map(|connection| connection.with_fast_open(cookies.clone()));
+        }
+        let [first, second] = spec.tls.map_or([None, None], |config| Session::pair(config).map(|s| Some(Box::new(s))));
+        let [client, server] = connections;
+        [Box::new(Tcp { connection: client, tls: first }), Box::new(Tcp { connection: server, tls: second })]
+    }
+    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+        Ok(Box::new(bytes::Bytes::new(addresses, number)))
+    }
+    fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
+        Some(Box::new(bytes::Bytes::new(addresses, number)))
+    }
+    fn recovery(&self) -> Option<&'static str> {
+        Some("recovery")
+    }
+    fn kernel(&self) -> Option<KernelProtocol> {
+        Some(KernelProtocol::Tcp)
+    }
+}
+
+/// The Fast Open cookies of a flow's hosts. The first flow between two says whether the client has one already.
+fn cookies(making: &mut Making<'_>, flow: &FlowSpec) -> Arc<Cookies> {
+    let host = |address: &str| address.split('.').next().unwrap_or(address).to_owned();
+    let hosts = format!("cookie/{}/{}", host(&flow.client), host(&flow.server));
+    let mut stream = Stream::new(making.scenario.seed, &hosts);
+    let is_warm = flow.transport.parameters.text("cookie") == "cached";
+    making.between(hosts, || Cookies::new((1 + stream.below(u64::MAX - 1)).into(), is_warm))
+}
+
+impl SenderState for Connection {
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        Connection::cwnd(self)
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        set(self.control().ssthresh())
+    }
+    fn in_slow_start(&self) -> bool {
+        self.control().in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        Connection::is_repairing(self)
+    }
+    #[inline]
+    fn cuts(&self) -> u64 {
+        self.stats().recoveries + self.stats().timeouts + self.stats().mark_reductions
+    }
+    fn segments(&self) -> u64 {
+        self.stats().segments
+    }
+    fn srtt(&self) -> Option<Duration> {
+        measured(self.rtt().srtt())
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        measured(self.rtt().latest())
+    }
+    fn flight(&self) -> u64 {
+        Connection::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        Connection::sent_bytes(self)
+    }
+    fn repair(&self) -> Option<Repair> {
+        let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
+        Some(Repair { ca_state: self.ca_state() as u8, lost, sacked })
+    }
+}

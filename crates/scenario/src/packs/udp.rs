@@ -1,0 +1,178 @@
+//! UDP as the world moves it.
+
+use super::{IP_HEADER, join};
+use crate::document::ScenarioError;
+use crate::document::reader::Table;
+use crate::endpoint::codec::{Codec, encode_datagram};
+use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Turn};
+use crate::measures::counts::{Counts, Tally};
+use crate::measures::measure::SenderState;
+use crate::model::address::{Addresses, Socket};
+use crate::model::scenario::Scenario;
+use crate::model::stack;
+use crate::model::transport::{self as model, Controls, KernelProtocol, Making, Protocol, Reading, Service};
+use vazao_application::{Application, Sides};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::{Ecn, Histogram, Rate, Time};
+use vazao_transport::udp::{self, HEADER};
+use vazao_wire::content;
+
+impl Endpoint for udp::Endpoint {
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Udp(datagram) = arrival.body else { return false };
+        udp::Endpoint::handle(self, now, datagram);
+        true
+    }
+    fn next_timeout(&self) -> Time {
+        udp::Endpoint::next_timeout(self)
+    }
+    /// What is due is sent when it is asked for.
+    fn handle_timeout(&mut self, _now: Time) -> bool {
+        false
+    }
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        application.drive(now, self);
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        turn.on(self)
+    }
+    fn poll_transmit(&mut self, now: Time, _contents: &mut Contents) -> Option<Departure> {
+        let datagram = udp::Endpoint::poll_transmit(self, now)?;
+        let size = IP_HEADER + HEADER + u32::from(datagram.payload);
+        Some(Departure { body: Body::Udp(datagram), size, way: 0, ecn: Ecn::NotEct })
+    }
+    fn is_over(&self) -> bool {
+        udp::Endpoint::is_over(self)
+    }
+    fn with_state(&self, _see: &mut dyn FnMut(&dyn SenderState)) {}
+    /// A sender that hears nothing knows only what it sent.
+    fn counts(&self, _end: Time) -> Counts<'_> {
+        Counts { tally: Tally::default().with("packets_sent", self.sent()), is_over: true, ..Counts::default() }
+    }
+    fn arrivals(&self, _dropped: u64) -> Tally {
+        let stats = self.stats();
+        Tally::default()
+            .with("packets_lost", self.lost())
+            .with("duplicates", stats.duplicates)
+            .with("reordered", stats.reordered)
+    }
+    fn is_reliable(&self) -> bool {
+        false
+    }
+    fn latency(&self) -> Option<&Histogram> {
+        Some(&self.stats().latency)
+    }
+    /// Datagrams are their own messages, and their receiver knows when each was sent.
+    fn credit(&mut self, _: Time, _: &Application, _: &mut dyn Endpoint, _: &mut Application) {}
+    fn note_drop(&mut self, body: &Body, _contents: &Contents) -> bool {
+        if let Body::Udp(datagram) = body {
+            self.lose(datagram);
+        }
+        true
+    }
+    fn unannounced_end(&self) -> Option<u64> {
+        Some(self.sent())
+    }
+    fn expect(&mut self, packets: u64) {
+        udp::Endpoint::expect(self, packets);
+    }
+}
+
+/// UDP as scenarios name it.
+struct Pack;
+
+const OWN: &[Parameter] = &[
+    Parameter::new(
+        "rate",
+        Kind::Rate,
+        "",
+        "rate of an upload's payload: 1 Mbps unless given; others have their own pace",
+    ),
+    Parameter::new(
+        "payload",
+        Kind::Integer(16, 1472),
+        "1472",
+        "bytes of a datagram's payload at most: what fits one packet",
+    ),
+];
+
+/// Its entry in the registry.
+pub(super) const ENTRY: Entry<Protocol> = Entry {
+    name: "udp",
+    aliases: &[],
+    title: "User Datagram Protocol",
+    source: "RFC 768",
+    help: "datagrams without feedback: an upload at a constant rate, or messages as the application writes them",
+    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    build: Protocol(&Pack),
+};
+
+impl model::Pack for Pack {
+    fn refuse(&self, _table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+        if reading.stacks[0] == reading.stacks[1] {
+            return Ok(());
+        }
+        let name = reading.name;
+        Err(reading.whole.error(format!("has two stacks, but over {name} both sides have the same so far")))
+    }
+    fn controls(&self) -> Controls {
+        Controls::None
+    }
+    fn slow_start(&self) -> (&'static str, bool) {
+        ("none", false)
+    }
+    fn service(&self, _parameters: &Parameters) -> Service {
+        Service { is_datagrams: true, http: &["2", "1.1"], ..Service::default() }
+    }
+    fn memory(&self, _parameters: &Parameters) -> u64 {
+        16_000
+    }
+    fn load(&self, parameters: &Parameters) -> (f64, f64) {
+        (parameters.number("payload"), 0.0)
+    }
+    fn ends(&self, making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+        let parameters = &making.scenario.flows[number].transport.parameters;
+        let payload = parameters.integer("payload") as u16;
+        let rate = (!sides.is_paced()).then(|| rate(parameters));
+        [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(udp::Config { payload, rate })) })
+    }
+    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+        Ok(Box::new(Bytes::new(addresses, number)))
+    }
+    fn kernel(&self) -> Option<KernelProtocol> {
+        Some(KernelProtocol::Udp)
+    }
+}
+
+/// The rate of an upload: iperf's, unless another is given.
+pub(crate) fn rate(parameters: &Parameters) -> Rate {
+    match parameters.get("rate") {
+        Some(Value::Rate(rate)) => *rate,
+        _ => Rate::from_bps(1_000_000),
+    }
+}
+
+/// The datagrams of a flow as bytes: each has its number and the time at which it was sent, as far as there is room, and then
+/// the content of a stream from its start.
+pub(crate) struct Bytes([Socket; 2]);
+
+impl Bytes {
+    pub fn new(addresses: &Addresses, number: usize) -> Bytes {
+        Bytes(addresses.sockets[number])
+    }
+}
+
+impl Codec for Bytes {
+    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+        let from = crossing.from();
+        if let Body::Udp(datagram) = crossing.body {
+            let mut payload = vec![0; usize::from(datagram.payload)];
+            let head = [u64::from(datagram.sequence), datagram.sent.as_nanos()].map(u64::to_be_bytes).concat();
+            let (room, rest) = payload.split_at_mut(head.len().min(usize::from(datagram.payload)));
+            room.copy_from_slice(&head[..room.len()]);
+            content::fill(0, rest);
+            encode_datagram([from, 1 - from].map(|side| self.0[side].place()), Ecn::NotEct, &payload, out);
+        }
+        self.0.map(|socket| socket.interface)
+    }
+}

@@ -1,0 +1,200 @@
+//! Time series of a run.
+
+use crate::endpoint::{Body, EndId, Notice};
+use crate::measures::measure::SenderState;
+use crate::measures::series::{MEASURES, Measure, Source};
+use crate::model::scenario::TraceSpec;
+use crate::record::samples::Sample;
+use vazao_application::Progress;
+use vazao_engine::{Duration, Time};
+use vazao_network::Network;
+
+/// How often queues are looked at when no interval is asked for.
+const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Records what a [`TraceSpec`] asks for: a value when it has changed; with an interval, the least and the greatest of
+/// each, so that a sawtooth shorter than the interval still shows its height.
+pub(crate) struct Trace {
+    /// What is to be recorded of senders, by its number among the measures.
+    of_senders: Vec<(u32, &'static Measure)>,
+    of_visits: Vec<(u32, &'static Measure)>,
+    of_queues: Option<u32>,
+    notices: Option<u32>,
+    every: Duration,
+    flows: Vec<FlowTrace>,
+    queues: Vec<u64>,
+    pub samples: Vec<Sample>,
+}
+
+/// What is known of a flow's measures.
+#[derive(Clone, Debug)]
+struct FlowTrace {
+    /// When it was last looked at.
+    seen: Time,
+    /// When the interval under way ends.
+    end: Time,
+    /// Of each path, a series for each measure of senders that is wanted.
+    series: Vec<Vec<Series>>,
+}
+
+/// One measure of one flow. Values that do not exist yet are NaN.
+#[derive(Clone, Copy, Debug)]
+struct Series {
+    /// What was recorded last, and when.
+    recorded: (Time, f64),
+    /// The least and the greatest value of the interval under way, and the latest.
+    low: (Time, f64),
+    high: (Time, f64),
+    latest: f64,
+}
+
+impl Series {
+    const EMPTY: Series = {
+        let nothing = (Time::ZERO, f64::NAN);
+        Series { recorded: nothing, low: nothing, high: nothing, latest: f64::NAN }
+    };
+
+    #[inline]
+    fn see(&mut self, now: Time, value: f64) {
+        self.latest = value;
+        if self.low.1.is_nan() || value < self.low.1 {
+            self.low = (now, value);
+        }
+        if self.high.1.is_nan() || value > self.high.1 {
+            self.high = (now, value);
+        }
+    }
+
+    /// Ends the interval: what there is to record of it.
+    fn close(&mut self, mut record: impl FnMut(Time, f64)) {
+        let (first, second) = if self.low.0 <= self.high.0 { (self.low, self.high) } else { (self.high, self.low) };
+        for (time, value) in [first, second] {
+            if !value.is_nan() && value != self.recorded.1 {
+                self.recorded = (time, value);
+                record(time, value);
+            }
+        }
+        self.low.1 = f64::NAN;
+        self.high.1 = f64::NAN;
+    }
+}
+
+impl Trace {
+    pub fn new(spec: &TraceSpec, flows: usize, links: usize) -> Trace {
+        let all = (0..).zip(MEASURES).filter(|(_, measure)| spec.measures.contains(&measure.name));
+        let of = |kind: fn(&Source) -> bool| all.clone().filter(move |(_, measure)| kind(&measure.source));
+        let fresh = FlowTrace { seen: Time::ZERO, end: Time::ZERO, series: Vec::new() };
+        Trace {
+            of_senders: of(|source| matches!(source, Source::Path(_) | Source::Sender(_))).collect(),
+            of_visits: of(|source| matches!(source, Source::Visit(_))).collect(),
+            of_queues: of(|source| matches!(source, Source::Queue)).map(|(number, _)| number).next(),
+            notices: of(|source| matches!(source, Source::Notices)).map(|(number, _)| number).next(),
+            every: spec.every.unwrap_or(Duration::ZERO),
+            flows: vec![fresh; flows],
+            queues: vec![u64::MAX; 2 * links],
+            samples: Vec::new(),
+        }
+    }
+
+    /// How often queues are to be looked at, if at all.
+    pub fn queue_interval(&self) -> Option<Duration> {
+        self.of_queues.map(|_| if self.every > Duration::ZERO { self.every } else { QUEUE_INTERVAL })
+    }
+
+    pub fn on_sender(&mut self, now: Time, number: u32, sender: &dyn SenderState) {
+        if self.every > Duration::ZERO && now >= self.flows[number as usize].end {
+            self.close(number);
+            self.flows[number as usize].end = now + self.every;
+        }
+        let flow = &mut self.flows[number as usize];
+        flow.seen = now;
+        flow.series.resize(sender.paths(), vec![Series::EMPTY; self.of_senders.len()]);
+        for (path, all) in flow.series.iter_mut().enumerate() {
+            let state = sender.path(path);
+            for (series, (_, measure)) in all.iter_mut().zip(&self.of_senders) {
+                match measure.source {
+                    Source::Path(value) => series.see(now, value(&state).unwrap_or(f64::NAN)),
+                    // Of all paths together.
+                    Source::Sender(value) if path == 0 => series.see(now, value(sender)),
+                    _ => {}
+                }
+            }
+        }
+        if self.every == Duration::ZERO {
+            self.close(number);
+        }
+    }
+
+    /// Records a flow's interval.
+    fn close(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        for (path, series) in flow.series.iter_mut().enumerate() {
+            for (series, &(measure, _)) in series.iter_mut().zip(&self.of_senders) {
+                let samples = &mut self.samples;
+                series.close(|time, value| {
+                    let path = path as u8;
+                    samples.push(Sample { time, measure, source: number, path, value, event: None });
+                });
+            }
+        }
+    }
+
+    /// The run is over: the last value still holds when its flow was last seen.
+    pub fn finish(&mut self) {
+        for number in 0..self.flows.len() as u32 {
+            self.close(number);
+            let FlowTrace { seen, series, .. } = &self.flows[number as usize];
+            for (path, series) in series.iter().enumerate() {
+                for (series, &(measure, _)) in series.iter().zip(&self.of_senders) {
+                    let (recorded, value) = (series.recorded, series.latest);
+                    if !value.is_nan() && (recorded.0 < *seen || recorded.1 != value) {
+                        let path = path as u8;
+                        self.samples.push(Sample { time: *seen, measure, source: number, path, value, event: None });
+                    }
+                }
+            }
+        }
+    }
+
+    /// An end of a flow is told of something.
+    pub fn on_notice(&mut self, now: Time, (flow, side): EndId, notice: Notice) {
+        if let Some(measure) = self.notices {
+            self.samples.push(Sample {
+                time: now,
+                measure,
+                source: flow as u32,
+                path: notice.path,
+                value: f64::from(notice.number),
+                event: Some((side as u8, notice.code)),
+            });
+        }
+    }
+
+    /// More of a page or a video has come whole.
+    pub fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
+        for &(measure, what) in &self.of_visits {
+            if let Source::Visit(value) = what.source
+                && let Some(value) = value(&progress)
+            {
+                let source = flow as u32;
+                self.samples.push(Sample { time: now, measure, source, path: 0, value, event: None });
+            }
+        }
+    }
+
+    /// Records the queues that have changed. Says whether anything waits in one.
+    pub fn on_links(&mut self, now: Time, network: &mut Network<Body>) -> bool {
+        let Some(measure) = self.of_queues else { return false };
+        let mut is_any_waiting = false;
+        for (link, old) in self.queues.iter_mut().enumerate() {
+            let bytes = network.queue_bytes(link as u32, now);
+            is_any_waiting |= bytes > 0;
+            if bytes != *old {
+                *old = bytes;
+                let (source, value) = (link as u32, bytes as f64);
+                self.samples.push(Sample { time: now, measure, source, path: 0, value, event: None });
+            }
+        }
+        is_any_waiting
+    }
+}

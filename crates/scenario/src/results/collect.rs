@@ -1,0 +1,125 @@
+//! From a world that has run to tables.
+
+use super::visits::{accounts, whole};
+use crate::measures::table::Table;
+use crate::model::flow::{link_id, way};
+use crate::model::scenario::Scenario;
+use crate::model::stack::Kernel;
+use crate::record::samples::{Legend, Sample};
+use crate::results::account::Account;
+use crate::results::columns::{FlowRow, LinkRow, PathRow, RunRow};
+use crate::results::path_table::path_rows;
+use crate::world::probe::Probe;
+use crate::world::{End, World};
+use vazao_network::Routing;
+
+/// The tables of one run, keyed by `run_id`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// One row: the run as a whole.
+    pub runs: Table,
+    /// One row a flow.
+    pub flows: Table,
+    /// One row a path of a flow.
+    pub paths: Table,
+    /// One row a direction of a link.
+    pub links: Table,
+    /// One row a sample of a time series, but for those that went elsewhere while the run went on ([`Options`](crate::Options)).
+    pub samples: Table,
+    /// Turns samples that went elsewhere into rows.
+    pub legend: Legend,
+}
+
+/// What was measured, as tables.
+pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
+    let links: Vec<_> = scenario
+        .graph
+        .links
+        .iter()
+        .enumerate()
+        .flat_map(|(i, link)| [(i, true, &link.name), (i, false, &link.name)])
+        .map(|(i, forward, name)| (name.as_str(), way(forward), world.network.report(link_id((i, forward)), world.now)))
+        .collect();
+    let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
+    let world = &*world;
+    let rows = scenario.rows();
+    let parts: Vec<_> = rows.iter().map(|row| accounts(world, scenario, row)).collect();
+    let wholes: Vec<_> = rows.iter().zip(&parts).map(|(row, parts)| whole(world, row, parts)).collect();
+    let starts = rows.iter().map(|row| world.flows[row.start].start);
+    let shares: Vec<f64> = starts.zip(&wholes).map(|(start, whole)| whole.share(start, world.now)).collect();
+    let routing = Routing::new(&scenario.graph);
+    let mut paths = Vec::new();
+    // Where each flow of the world stands in results: as a flow, and its first path there.
+    let mut places = vec![(0, 0); scenario.flows.len()];
+    for (row, parts) in parts.iter().enumerate() {
+        let before = paths.len();
+        for (flow, account) in parts {
+            places[*flow] = (row, paths.len() - before);
+            paths.extend(path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &routing, account, world));
+        }
+    }
+    let legend = Legend::new(id, scenario, places);
+    let runs = RunRow {
+        id,
+        seed: scenario.seed,
+        jain: jain(&shares),
+        utilisation,
+        end: world.now,
+        events: world.events,
+        hops: world.network.hops(),
+        kernels: kernels(scenario),
+    };
+    Outcome {
+        runs: runs.table(),
+        flows: FlowRow::table(
+            rows.iter()
+                .zip(&wholes)
+                .enumerate()
+                .map(|(number, (row, account))| flow_row(id, number, row.start, scenario, account, world)),
+        ),
+        paths: PathRow::table(paths.into_iter()),
+        links: LinkRow::table(links.iter().map(|(link, direction, report)| LinkRow { id, link, direction, report })),
+        samples: legend.rows(samples),
+        legend,
+    }
+}
+
+fn flow_row<'a, P>(
+    id: &'a str,
+    number: usize,
+    first: usize,
+    scenario: &'a Scenario,
+    account: &'a Account<'a>,
+    world: &World<P>,
+) -> FlowRow<'a> {
+    let flow = &world.flows[first];
+    FlowRow {
+        id,
+        number,
+        spec: &scenario.flows[first],
+        account,
+        start: flow.start,
+        is_ours: matches!(flow.sender(), End::Machine(_)),
+        printed: world.guests.printed(first).map_or([None, None], |printed| printed.map(Some)),
+    }
+}
+
+/// The kernels of its guests, each once, in the order of the flows.
+fn kernels(scenario: &Scenario) -> Vec<&Kernel> {
+    let mut kernels: Vec<&Kernel> = Vec::new();
+    for transport in scenario.flows.iter().map(|flow| &flow.transport).filter(|transport| transport.has_guest()) {
+        if let Some(kernel) = &transport.guest.kernel.1
+            && !kernels.contains(&kernel)
+        {
+            kernels.push(kernel);
+        }
+    }
+    kernels
+}
+
+/// Jain's fairness index of flows' rates: 1 when all are equal, 1/n when one has everything.
+pub fn jain(rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|r| r * r).sum();
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+}

@@ -1,0 +1,69 @@
+//! The columns of `runs`.
+
+use super::{Column, Rows, row};
+use crate::measures::table::{Cell, Table, table};
+use crate::model::stack::Kernel;
+use vazao_engine::Time;
+
+/// The table of runs.
+pub enum Runs {}
+
+impl Rows for Runs {
+    type Row<'a> = RunRow<'a>;
+}
+
+/// What a row of `runs` is made from.
+pub struct RunRow<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) seed: u64,
+    pub(crate) jain: Option<f64>,
+    pub(crate) utilisation: f64,
+    pub(crate) end: Time,
+    pub(crate) events: u64,
+    pub(crate) hops: u64,
+    pub(crate) kernels: Vec<&'a Kernel>,
+}
+
+impl RunRow<'_> {
+    fn kernels(&self, what: fn(&Kernel) -> &str) -> Cell {
+        let names: Vec<_> = self.kernels.iter().map(|kernel| what(kernel)).collect();
+        (!names.is_empty()).then(|| names.join(" + ")).into()
+    }
+
+    fn hz(&self) -> Option<u64> {
+        let first = self.kernels.first()?;
+        self.kernels.iter().all(|other| other.hz == first.hz).then_some(first.hz.into())
+    }
+
+    pub(crate) fn table(&self) -> Table {
+        table([row(RUNS, self, &[])])
+    }
+}
+
+/// One row a run.
+pub const RUNS: &[Column<Runs>] = &[
+    Column::found(
+        "run_id",
+        |run| run.id.into(),
+        "16 hexadecimal digits: a hash of the resolved scenario, its seed included, and the engine's version",
+    ),
+    Column::found("seed", |run| run.seed.into(), "the run's seed"),
+    Column::found(
+        "jain",
+        |run| run.jain.into(),
+        "Jain's fairness index of the flows' rates: 1 when equal, 1/n when one has all. A flow that completed counts with its \
+         goodput, any other with what it got over all the time it had",
+    ),
+    Column::found("utilisation", |run| run.utilisation.into(), "of the busiest direction of a link (see links)"),
+    Column::found("sim_s", |run| run.end.as_secs().into(), "simulated time at the end of the run"),
+    Column::found("events", |run| run.events.into(), "events handled, those of watching (queue samples) not counted"),
+    Column::found("packet_hops", |run| run.hops.into(), "times a packet crossed a link"),
+    Column::found(
+        "kernel",
+        |run| run.kernels(|kernel| &kernel.version),
+        "the version of the guests' Linux; NULL without guests, as the next three",
+    ),
+    Column::found("kernel_config", |run| run.kernels(|kernel| &kernel.config), "digest of its configuration fragment"),
+    Column::found("kernel_sha256", |run| run.kernels(|kernel| &kernel.digest), "digest of its executable"),
+    Column::found("kernel_hz", |run| run.hz().into(), "its timer ticks a second"),
+];

@@ -1,0 +1,56 @@
+//! What visits came to: all connections of one together are one row of results.
+
+use super::account::Account;
+use super::columns::combine;
+use crate::model::scenario::Scenario;
+use crate::world::World;
+use std::ops::Range;
+
+impl Scenario {
+    /// The flows that are one row of results each: all connections of a visit together, every other flow alone.
+    pub fn rows(&self) -> Vec<Range<usize>> {
+        let starts = (0..self.flows.len()).filter(|&flow| self.flows[flow].part == 0);
+        let ends = starts.clone().skip(1).chain([self.flows.len()]);
+        starts.zip(ends).map(|(start, end)| start..end).collect()
+    }
+}
+
+/// What the flows of a row came to, each for itself: of a visit, those of its connections that were opened.
+pub(crate) fn accounts<'a, P>(
+    world: &'a World<P>,
+    scenario: &Scenario,
+    row: &Range<usize>,
+) -> Vec<(usize, Account<'a>)> {
+    let visit = world.visit_of(row.start);
+    let opened = row.clone().filter(|flow| visit.is_none_or(|visit| visit.is_open(flow - row.start)));
+    opened.map(|flow| (flow, Account::of(world, flow, &scenario.flows[flow].sides()))).collect()
+}
+
+/// What a row came to as a whole.
+pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(usize, Account<'a>)]) -> Account<'a> {
+    let mut whole = parts[0].1.clone();
+    let Some(visit) = world.visit_of(row.start) else { return whole };
+    parts[1..].iter().for_each(|(_, part)| whole.join(part));
+    whole.connections = Some(parts.len() as u64);
+    whole.app_bytes = visit.delivered();
+    (whole.first_byte, whole.last_byte) = (visit.first_byte(), visit.last_byte());
+    whole.messages = Some(visit.latency());
+    whole.viewing = visit.viewing(world.now);
+    whole.completed = (!visit.is_endless()).then(|| visit.is_complete());
+    let failures = || parts.iter().find_map(|(_, part)| part.failure.clone());
+    whole.failure = if whole.completed == Some(true) { None } else { failures() };
+    whole.intact = Some(visit.is_intact() && parts.iter().all(|(_, part)| part.intact == Some(true)));
+    whole
+}
+
+impl Account<'_> {
+    /// Adds what another connection of the same visit came to.
+    fn join(&mut self, other: &Account<'_>) {
+        self.measure.to_mut().join(&other.measure);
+        self.sender.tally.join(&other.sender.tally, combine);
+        self.arrivals.join(&other.arrivals, combine);
+        self.sender.rtt.to_mut().merge(&other.sender.rtt);
+        self.sender.srtt = None;
+        self.sender.is_over &= other.sender.is_over;
+    }
+}

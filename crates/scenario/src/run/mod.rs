@@ -1,0 +1,200 @@
+//! Running a scenario: its world is built, its guests are started, and what happens is recorded.
+
+pub(crate) mod build;
+pub(crate) mod estimate;
+#[cfg(test)]
+mod tests;
+
+use crate::endpoint::{Body, Crossing, EndId, Notice};
+use crate::guests::plan::HostPlan;
+use crate::measures::measure::SenderState;
+use crate::model::scenario::Scenario;
+use crate::packs::library::{Connect, Libraries};
+use crate::record::capture::{Capture, Output};
+use crate::record::log::Log;
+use crate::record::samples::Sample;
+use crate::record::trace::Trace;
+use crate::results::collect::{Outcome, collect};
+use crate::world::probe::{Probe, Silent};
+use crate::world::{Stopped, World};
+use build::{Planned, build};
+use sha2::{Digest, Sha256};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use vazao_application::Progress;
+use vazao_engine::Time;
+use vazao_network::{Host, Network};
+use vazao_wire::pcapng::Direction;
+
+/// The version of the engine with a digest of what it is built from: sources, dependencies, features. It is part of every
+/// result's identity.
+pub const ENGINE_VERSION: &str = env!("VAZAO_ENGINE_VERSION");
+
+impl Scenario {
+    /// The identity of its run: a digest of the resolved scenario, seed included, and the engine's version; 16 hex digits.
+    pub fn run_id(&self) -> String {
+        let mut digest = Sha256::new();
+        digest.update(self.json().to_string());
+        digest.update(ENGINE_VERSION);
+        digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Starts a guest: the machine that plays it, or why there is none.
+pub type Start<'a> = &'a dyn Fn(&HostPlan) -> Result<Box<dyn Host>, String>;
+
+/// Takes records of samples, in their order, off a run's hands.
+pub type Spill<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), String>;
+
+/// A run holds about so many samples at most, where there is who takes them.
+const HELD: usize = 1 << 16;
+
+/// What a run is given beside its scenario.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// The run's identity, for who knows it already: finding it takes as long as a short run.
+    pub id: Option<&'a str>,
+    /// Where every packet at a host interface goes as pcapng bytes.
+    pub capture: Option<Output<'a>>,
+    /// Where qlog of QUIC connections goes: the file's name, without what says that it is qlog, and what to append.
+    pub qlog: Option<Output<'a>>,
+    /// Where samples go as [records](Sample::to_record) while the run goes on, those but the last; without it all are held.
+    pub samples: Option<Spill<'a>>,
+    /// Starts guests; without it there are none to be had.
+    pub start: Option<Start<'a>>,
+    /// Makes the ends that a library plays; without it there are none to be had.
+    pub connect: Option<Connect<'a>>,
+    /// Where the time of the run, in nanoseconds, is told while it goes on.
+    pub clock: Option<&'a AtomicU64>,
+}
+
+/// Runs a scenario.
+///
+/// # Errors
+/// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
+pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
+    let Options { id, capture, qlog, samples, start, connect, clock } = options;
+    let unwatched = AtomicU64::default();
+    let clock = clock.unwrap_or(&unwatched);
+    let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
+    let log = qlog.map(|output| (Log::new(scenario), output));
+    if log.as_ref().is_some_and(|(log, _)| log.is_empty()) {
+        let problem = "there is nothing to log for --qlog: no flow is a QUIC connection";
+        return Err(Stopped::NotRun(problem.to_owned()));
+    }
+    let (captures, logs) = (capture.is_some(), log.is_some());
+    let planned = Planned::new(scenario, captures || logs).map_err(Stopped::NotRun)?;
+    let capture = match capture {
+        Some(output) => Some((Capture::new(scenario, &planned.addresses).map_err(Stopped::NotRun)?, output)),
+        None => None,
+    };
+    let libraries = Libraries::new(scenario, connect, logs).map_err(Stopped::NotRun)?;
+    if scenario.trace.measures.is_empty() && !captures && !logs {
+        let mut world = build(scenario, &planned, libraries, Silent, false);
+        add_guests(&mut world, &planned, start, stop)?;
+        world.run(scenario.until, stop, clock)?;
+        return Ok(collect(&id, scenario, &mut world, &[]));
+    }
+    let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
+    let interval = trace.queue_interval();
+    let mut world = build(scenario, &planned, libraries, Recorder { trace, capture, log, spill: samples }, logs);
+    add_guests(&mut world, &planned, start, stop)?;
+    if let Some(interval) = interval {
+        world.sample_links(interval);
+    }
+    world.run(scenario.until, stop, clock)?;
+    world.probe.flush(true).map_err(Stopped::Probe)?;
+    world.probe.trace.finish();
+    let samples = std::mem::take(&mut world.probe.trace.samples);
+    Ok(collect(&id, scenario, &mut world, &samples))
+}
+
+/// Starts the guests one after the other, each until it first sleeps.
+fn add_guests<P: Probe>(
+    world: &mut World<P>,
+    planned: &Planned,
+    start: Option<Start<'_>>,
+    stop: &AtomicBool,
+) -> Result<(), Stopped> {
+    for guest in &planned.guests {
+        let Some(start) = start else {
+            return Err(Stopped::NotRun(format!("host {:?}: this build of Vazão has no guests", guest.host.name)));
+        };
+        let machine = start(&guest.host).map_err(|problem| {
+            // That a guest cannot be started is this machine's doing, or its kernel's: no result of the scenario.
+            if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::NotRun(problem) }
+        })?;
+        world.add_guest(guest, machine);
+    }
+    Ok(())
+}
+
+/// Time series, captures and logs.
+struct Recorder<'a> {
+    trace: Trace,
+    capture: Option<(Capture, Output<'a>)>,
+    log: Option<(Log, Output<'a>)>,
+    spill: Option<Spill<'a>>,
+}
+
+impl Recorder<'_> {
+    fn flush(&mut self, all: bool) -> Result<(), String> {
+        self.capture.as_mut().map_or(Ok(()), |(capture, output)| capture.flush(all, *output))?;
+        self.log.as_mut().map_or(Ok(()), |(log, output)| log.flush(all, *output))
+    }
+
+    fn spill(&mut self) -> Result<(), String> {
+        let Some(spill) = &mut self.spill else { return Ok(()) };
+        if self.trace.samples.len() < HELD {
+            return Ok(());
+        }
+        let records: Vec<u8> = self.trace.samples.drain(..).flat_map(Sample::to_record).collect();
+        spill(&records)
+    }
+}
+
+impl Probe for Recorder<'_> {
+    const ON: bool = true;
+
+    fn on_packet(&mut self, now: Time, flow: usize, crossing: &Crossing<'_>) {
+        if let Some((capture, _)) = &mut self.capture {
+            capture.cross(now, flow, crossing);
+        }
+        if let Some((log, _)) = &mut self.log {
+            log.cross(flow, crossing);
+        }
+    }
+    fn on_log(&mut self, now: Time, end: EndId, records: &[u8]) {
+        if let Some((log, _)) = &mut self.log {
+            log.records(now, end, records);
+        }
+    }
+    fn on_secrets(&mut self, flow: usize, lines: &str) {
+        if let Some((capture, _)) = &mut self.capture {
+            capture.secrets(flow, lines);
+        }
+        if let Some((log, _)) = &mut self.log {
+            log.secrets(flow, lines);
+        }
+    }
+    fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {
+        if let Some((capture, _)) = &mut self.capture {
+            capture.bytes(now, interface, direction, packet);
+        }
+    }
+    fn on_sender(&mut self, now: Time, flow: u32, sender: &dyn SenderState) {
+        self.trace.on_sender(now, flow, sender);
+    }
+    fn on_notice(&mut self, now: Time, end: EndId, notice: Notice) {
+        self.trace.on_notice(now, end, notice);
+    }
+    fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
+        self.trace.on_progress(now, flow, progress);
+    }
+    fn on_links(&mut self, now: Time, network: &mut Network<Body>) -> bool {
+        self.trace.on_links(now, network)
+    }
+    fn check(&mut self) -> Result<(), String> {
+        self.spill()?;
+        self.flush(false)
+    }
+}

@@ -1,0 +1,46 @@
+//! What becomes of packets that are dropped.
+
+use crate::endpoint::Body;
+use crate::world::World;
+use crate::world::probe::Probe;
+use vazao_network::{Cause, Packet, PacketId};
+
+impl<P: Probe> World<P> {
+    /// Forgets a packet that was dropped, and those that were dropped with it.
+    #[cold]
+    pub fn discard(&mut self, id: PacketId, cause: Cause) {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let packet = self.network.take(id);
+            self.drop(&packet, cause);
+            next = self.network.next_dropped();
+        }
+    }
+
+    fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
+        if let Body::Bytes(frame) = packet.body {
+            return self.drop_frame(packet, frame, cause);
+        }
+        let index = packet.to as usize;
+        let end = &mut self.ends[index];
+        let may_act = end.machine.note_drop(&packet.body, &self.contents);
+        self.contents.discard(&packet.body);
+        // A packet to the receiver is one of the sender's.
+        if !end.sends {
+            self.flows[end.flow as usize].measure.on_drop(packet.sent);
+        }
+        self.probe.on_drop(self.now, cause);
+        if may_act {
+            self.service(index);
+        }
+    }
+
+    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: Cause) {
+        let Some((flow, from_sender)) = self.guests.drop_frame(frame) else { return };
+        if from_sender {
+            self.flows[flow].measure.on_drop(packet.sent);
+            self.close_unheard(flow);
+        }
+        self.probe.on_drop(self.now, cause);
+    }
+}

@@ -1,0 +1,98 @@
+//! The one place that knows which protocol the inner loop is made for: TCP's machine lies in place, all others are reached
+//! through a pointer.
+
+use crate::endpoint::{Arrival, Endpoint};
+use crate::measures::measure::FlowMeasure;
+use crate::packs::tcp::Tcp;
+use std::any::Any;
+use std::ops::{Deref, DerefMut};
+use vazao_application::Application;
+use vazao_engine::Time;
+
+/// An endpoint where the world keeps it.
+// In place: a machine is made once a flow and looked at in every event.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Machine {
+    Tcp(Tcp),
+    Other(Box<dyn Endpoint>),
+}
+
+impl From<Box<dyn Endpoint>> for Machine {
+    fn from(endpoint: Box<dyn Endpoint>) -> Machine {
+        if !(&*endpoint as &dyn Any).is::<Tcp>() {
+            return Machine::Other(endpoint);
+        }
+        let tcp: Box<dyn Any> = endpoint;
+        Machine::Tcp(*tcp.downcast().expect("its type was asked for"))
+    }
+}
+
+impl Machine {
+    #[inline(always)]
+    pub fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        match self {
+            Machine::Tcp(tcp) => tcp.handle(now, arrival),
+            Machine::Other(end) => end.handle(now, arrival),
+        }
+    }
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        match self {
+            Machine::Tcp(tcp) => tcp.next_timeout(),
+            Machine::Other(end) => end.next_timeout(),
+        }
+    }
+    #[inline(always)]
+    pub fn handle_timeout(&mut self, now: Time) -> bool {
+        match self {
+            Machine::Tcp(tcp) => tcp.handle_timeout(now),
+            Machine::Other(end) => end.handle_timeout(now),
+        }
+    }
+    #[inline]
+    pub fn drive(&mut self, now: Time, application: &mut Application) {
+        match self {
+            Machine::Tcp(tcp) => tcp.drive(now, application),
+            Machine::Other(end) => end.drive(now, application),
+        }
+    }
+    /// The machine that lies in place, if this is one.
+    #[inline(always)]
+    pub fn in_place(&mut self) -> Option<&mut Tcp> {
+        if let Machine::Tcp(tcp) = self { Some(tcp) } else { None }
+    }
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        match self {
+            Machine::Tcp(tcp) => tcp.is_over(),
+            Machine::Other(end) => end.is_over(),
+        }
+    }
+    #[inline(always)]
+    pub fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+        match self {
+            Machine::Tcp(tcp) => tcp.observe(now, measure),
+            Machine::Other(end) => end.observe(now, measure),
+        }
+    }
+}
+
+impl Deref for Machine {
+    type Target = dyn Endpoint;
+
+    fn deref(&self) -> &dyn Endpoint {
+        match self {
+            Machine::Tcp(tcp) => tcp,
+            Machine::Other(end) => &**end,
+        }
+    }
+}
+
+impl DerefMut for Machine {
+    fn deref_mut(&mut self) -> &mut dyn Endpoint {
+        match self {
+            Machine::Tcp(tcp) => tcp,
+            Machine::Other(end) => &mut **end,
+        }
+    }
+}

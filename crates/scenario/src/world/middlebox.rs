@@ -1,0 +1,59 @@
+//! Middleboxes: what takes options and bits out of the packets that pass it, or alters their payload, of our segments and of
+//! guests' bytes alike.
+//!
+//! The packet keeps its size: where an option was there are NOPs, as Linux's packet filter leaves them (iptables'
+//! TCPOPTSTRIP).
+
+use super::World;
+use super::probe::Probe;
+use crate::endpoint::Body;
+use crate::packs::tcp::strip::{ECN, Strip, stripped};
+use vazao_network::impairment::ALTER;
+use vazao_network::{Ecn, PacketId};
+use vazao_transport::tcp::Extra;
+use vazao_wire::{ipv4, tcp};
+
+impl<P: Probe> World<P> {
+    /// A packet has come to a middlebox, and goes on.
+    #[cold]
+    pub fn inspect(&mut self, id: PacketId, middlebox: u16) {
+        let alters = middlebox & ALTER != 0;
+        let strips = || stripped(middlebox).map(|entry| &entry.build);
+        let packet = self.network.packet_mut(id);
+        if strips().any(|strip| strip.ecn) {
+            packet.set_ecn(Ecn::NotEct);
+        }
+        match &mut packet.body {
+            Body::Tcp(segment) => {
+                let mut extra = self.contents.take_extra(segment).unwrap_or_default();
+                strips().for_each(|strip| (strip.from)(segment, &mut extra));
+                if alters && segment.length > 0 {
+                    segment.stamp ^= 1;
+                }
+                segment.has_extra = extra != Extra::default();
+                if segment.has_extra {
+                    segment.extra = self.contents.insert_extra(extra);
+                }
+            }
+            Body::Bytes(frame) => change_bytes(self.guests.frame_mut(*frame), strips(), alters),
+            // None has TCP's options, or lets its payload be altered unnoticed.
+            Body::Udp(_) | Body::Kept { .. } => {}
+        }
+        let fate = self.network.pass(self.now, id, &mut self.scheduler);
+        self.handle_fate(fate);
+    }
+}
+
+/// The codepoint is not changed here: an IP header gets its own when it arrives.
+fn change_bytes(packet: &mut [u8], strips: impl Iterator<Item = &'static Strip>, alters: bool) {
+    let Ok((ip, inside)) = ipv4::decode(packet) else { return };
+    if ip.protocol == tcp::PROTOCOL {
+        for strip in strips {
+            let flags = if strip.ecn { ECN } else { tcp::Flags::default() };
+            tcp::strip(&mut packet[inside.clone()], strip.kinds, flags);
+        }
+        if alters {
+            tcp::alter(&mut packet[inside]);
+        }
+    }
+}

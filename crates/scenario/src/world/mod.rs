@@ -1,0 +1,480 @@
+//! A run: endpoints on a network, moved from event to event.
+
+pub(crate) mod drops;
+pub(crate) mod guests;
+pub(crate) mod machine;
+pub(crate) mod middlebox;
+pub(crate) mod probe;
+pub(crate) mod sampler;
+pub(crate) mod visits;
+
+use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpoint};
+use crate::guests::Guests;
+use crate::measures::measure::FlowMeasure;
+use crate::world::probe::Probe;
+use crate::world::sampler::Sampler;
+use crate::world::visits::Visited;
+use machine::Machine;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use vazao_application::Application;
+use vazao_engine::{Scheduler, Slot, Time, Wheel};
+use vazao_network::{Fate, Network, Outgoing, Packet, PacketId, RouteId};
+use vazao_wire::pcapng::Direction;
+
+/// One end of a flow that is ours: the machine that plays it, its application, and where its packets go.
+pub(crate) struct FlowEnd {
+    pub machine: Machine,
+    pub application: Application,
+    pub route: RouteId,
+    /// The routes of all its ways, if there are several.
+    pub ways: Vec<RouteId>,
+    pub peer: Peer,
+    pub flow: u32,
+    /// 0: client, 1: server.
+    pub side: u8,
+    /// Whether the measured data leaves here.
+    pub sends: bool,
+    /// Whether its events concern more than its own application: see [`World::tell_others`].
+    concerns_others: bool,
+    over: bool,
+    pub slot: Slot,
+    /// What the slot is set to: no later than the end's next deadline, so a deadline that moves away costs nothing.
+    pub due: Time,
+}
+
+/// The other end of a flow, as the world finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// One of ours, by its index.
+    Own(u32),
+    /// A guest.
+    Guest,
+}
+
+impl FlowEnd {
+    /// Which end of which flow it is.
+    pub fn id(&self) -> EndId {
+        (self.flow as usize, usize::from(self.side))
+    }
+}
+
+/// Who plays one end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// One of our machines: its index among the ends.
+    Machine(u32),
+    /// A guest: its index.
+    Guest(u32),
+}
+
+/// One end of a flow as it is added: our machine, or the guest that plays it.
+pub(crate) enum Side {
+    Machine(Box<dyn Endpoint>, Application, RouteId),
+    Guest(u32),
+}
+
+/// A flow: its two ends and what is measured of it.
+pub(crate) struct Flow {
+    pub start: Time,
+    /// The client, which opens the connection, and the server.
+    pub ends: [End; 2],
+    /// Whether the client sends the measured data.
+    pub client_sends: bool,
+    pub measure: FlowMeasure,
+    /// Which ends are done.
+    over: [bool; 2],
+    ended: bool,
+}
+
+impl Flow {
+    /// Whether it is over, for its results at least.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+    /// Whether it is not over and `end`, which plays one of its ends, is not done.
+    pub fn waits_for(&self, end: End) -> bool {
+        !self.ended && (0..2).any(|side| self.ends[side] == end && !self.over[side])
+    }
+    /// Whether an end is done.
+    pub fn is_over(&self, side: usize) -> bool {
+        self.over[side]
+    }
+    /// The end that sends the measured data, and the one that it goes to.
+    pub fn sender(&self) -> End {
+        self.ends[usize::from(!self.client_sends)]
+    }
+    pub fn receiver(&self) -> End {
+        self.ends[usize::from(self.client_sends)]
+    }
+}
+
+/// Why a run stopped before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Someone asked for it.
+    Cancelled,
+    /// The probe could not keep what it recorded.
+    Probe(String),
+    /// What it needs is not there; nothing was run.
+    NotRun(String),
+    /// A guest failed.
+    Guest(String),
+}
+
+/// Everything a run is made of.
+pub(crate) struct World<P> {
+    pub network: Network<Body>,
+    pub scheduler: Wheel,
+    pub ends: Vec<FlowEnd>,
+    pub flows: Vec<Flow>,
+    pub probe: P,
+    pub now: Time,
+    pub events: u64,
+    /// When the run ends at the latest.
+    pub end: Time,
+    pub contents: Contents,
+    pub visits: Vec<Visited>,
+    /// How many flows are open, or will be without being called.
+    pub open: usize,
+    pub sampler: Option<Sampler>,
+    pub guests: Guests,
+}
+
+/// How many events pass between two looks at the request to stop.
+const STOP_CHECK: u64 = 1 << 14;
+
+impl<P: Probe> World<P> {
+    pub fn new(network: Network<Body>, scheduler: Wheel, probe: P) -> Self {
+        World {
+            network,
+            scheduler,
+            ends: Vec::new(),
+            flows: Vec::new(),
+            probe,
+            now: Time::ZERO,
+            events: 0,
+            end: Time::NEVER,
+            contents: Contents::default(),
+            visits: Vec::new(),
+            open: 0,
+            sampler: None,
+            guests: Guests::default(),
+        }
+    }
+
+    /// Adds a flow that opens at `start`, or when it is called if that is never, between its client's side and its server's.
+    /// Add all flows before the guests.
+    pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], measure: FlowMeasure) {
+        let number = self.flows.len() as u32;
+        let first = self.ends.len() as u32;
+        let both = sides.iter().all(|side| matches!(side, Side::Machine(..)));
+        let paced =
+            |side: &Side| matches!(side, Side::Machine(_, Application::Source(source), ..) if source.is_paced());
+        let delivers = both && sides.iter().any(paced);
+        let mut index = 0;
+        let ends = sides.map(|side| {
+            let is_client = index == 0;
+            index += 1;
+            let (mut machine, application, route) = match side {
+                Side::Guest(guest) => return End::Guest(guest),
+                Side::Machine(machine, application, route) => (Machine::from(machine), application, route),
+            };
+            let is_receiver = is_client != client_sends;
+            if delivers {
+                machine.watch_messages(is_receiver);
+            }
+            if P::ON {
+                machine.watch_notices();
+            }
+            let slot = self.scheduler.add_slot();
+            if is_client && start < Time::NEVER {
+                self.scheduler.set(slot, start);
+            }
+            let concerns_others = delivers && is_receiver || matches!(application, Application::Visit(_));
+            self.ends.push(FlowEnd {
+                machine,
+                application,
+                route,
+                ways: Vec::new(),
+                peer: if both { Peer::Own(first + u32::from(is_client)) } else { Peer::Guest },
+                flow: number,
+                side: u8::from(!is_client),
+                sends: !is_receiver,
+                concerns_others,
+                over: false,
+                slot,
+                due: if is_client { start } else { Time::NEVER },
+            });
+            End::Machine(self.ends.len() as u32 - 1)
+        });
+        self.flows.push(Flow { start, ends, client_sends, measure, over: [false; 2], ended: false });
+        self.open += usize::from(start < Time::NEVER);
+    }
+
+    /// Runs until every flow is over, or until `until`; then it is the last event's time, or `until`. `clock` has it on the way.
+    #[inline(never)]
+    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &AtomicU64) -> Result<(), Stopped> {
+        let end = until.unwrap_or(Time::NEVER);
+        self.end = end;
+        let network_slots = self.network.slots();
+        while self.open > 0 {
+            let next = self.scheduler.pop();
+            if P::ON {
+                let last = until.unwrap_or(self.now);
+                self.sample_until(next.map_or(last, |(time, _)| time.min(end)), stop)?;
+            }
+            let Some((time, slot)) = next else { break };
+            if time > end {
+                break;
+            }
+            self.now = time;
+            self.events += 1;
+            if self.events.is_multiple_of(STOP_CHECK) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Stopped::Cancelled);
+                }
+                clock.store(time.as_nanos(), Ordering::Relaxed);
+                self.probe.check().map_err(Stopped::Probe)?;
+            }
+            if slot < network_slots {
+                self.advance(slot);
+            } else {
+                self.wake((slot - network_slots) as usize);
+            }
+        }
+        if let Some(problem) = self.guests.failure.take() {
+            return Err(if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::Guest(problem) });
+        }
+        if let (Some(until), true) = (until, self.open > 0) {
+            self.now = until;
+        }
+        self.probe.check().map_err(Stopped::Probe)
+    }
+
+    /// Ends the run: nothing more can happen.
+    pub fn fail(&mut self, problem: String) {
+        self.guests.failure.get_or_insert(problem);
+        self.open = 0;
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, slot: Slot) {
+        let fate = self.network.advance(self.now, slot, &mut self.scheduler);
+        if fate != Fate::Moving {
+            self.handle_fate(fate);
+        }
+    }
+
+    /// Handles a packet that left the network or meets something on its way: delivered, dropped, duplicated or inspected.
+    pub fn handle_fate(&mut self, fate: Fate) {
+        match fate {
+            Fate::Moving => {}
+            Fate::Doubled(id) => self.double(id),
+            Fate::Inspected(id, middlebox) => self.inspect(id, middlebox),
+            Fate::Delivered(id) => {
+                let mut packet = self.network.take(id);
+                if let Body::Bytes(frame) = packet.body {
+                    return self.deliver_bytes(&packet, frame);
+                }
+                packet.body.set_ecn(packet.ecn());
+                self.deliver(packet.to as usize, &packet);
+            }
+            Fate::Dropped(id, cause) => self.discard(id, cause),
+        }
+    }
+
+    /// A wire has made two packets of one: what the second carries is the first's, but its own.
+    #[cold]
+    fn double(&mut self, id: PacketId) {
+        let body = match self.network.packet(id).body {
+            Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
+            body => self.contents.copy(&body),
+        };
+        let copy = self.network.double(id, body);
+        for id in [id, copy] {
+            let fate = self.network.pass(self.now, id, &mut self.scheduler);
+            self.handle_fate(fate);
+        }
+    }
+
+    /// Hands a packet to one of our machines.
+    #[inline(always)]
+    fn deliver(&mut self, index: usize, packet: &Packet<Body>) {
+        self.accept(index, packet, &packet.body);
+        if P::ON {
+            let end = &self.ends[index];
+            let (flow, at) = end.id();
+            let (direction, ecn) = (Direction::Inbound, packet.ecn());
+            let crossing = Crossing { at, direction, ecn, body: &packet.body, contents: &self.contents };
+            self.probe.on_packet(self.now, flow, &crossing);
+        }
+        self.contents.discard(&packet.body);
+        self.service(index);
+    }
+
+    /// Lets one of our machines handle what a packet carries, or what was read of it.
+    #[inline(always)]
+    pub fn accept(&mut self, index: usize, packet: &Packet<Body>, body: &Body) {
+        let end = &mut self.ends[index];
+        let flow = &mut self.flows[end.flow as usize];
+        let arrival = Arrival { body, ecn: packet.ecn(), contents: &self.contents };
+        let brings_data = end.machine.handle(self.now, arrival);
+        if end.sends {
+            end.machine.observe(self.now, &mut flow.measure);
+        } else if brings_data {
+            flow.measure.on_data(self.now.since(packet.sent), packet.size);
+        }
+    }
+
+    #[inline]
+    fn wake(&mut self, index: usize) {
+        let Some(end) = self.ends.get_mut(index) else {
+            return self.wake_guest(index - self.ends.len());
+        };
+        end.due = Time::NEVER;
+        if end.machine.handle_timeout(self.now) && end.sends {
+            end.machine.observe(self.now, &mut self.flows[end.flow as usize].measure);
+        }
+        self.service(index);
+    }
+
+    /// Lets an end's application act, sends what it has to send, and sets its alarm.
+    #[inline(never)]
+    pub fn service(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        end.machine.drive(self.now, &mut end.application);
+        if end.concerns_others {
+            self.tell_others(index);
+        }
+        self.transmit(index);
+        if P::ON {
+            self.show(index);
+        }
+        let end = &mut self.ends[index];
+        let mut due = end.machine.next_timeout();
+        if end.machine.is_over() {
+            if !end.over {
+                end.over = true;
+                self.end(index);
+            }
+        } else {
+            due = due.min(end.application.next_wake());
+        }
+        let end = &mut self.ends[index];
+        if due < end.due {
+            // An alarm for the past is one for now.
+            end.due = due.max(self.now);
+            self.scheduler.set(end.slot, end.due);
+        }
+    }
+
+    /// Shows the probe what a machine tells its application, and the state of a sender.
+    fn show(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        for notice in end.machine.notices() {
+            self.probe.on_notice(self.now, end.id(), notice);
+        }
+        if end.sends {
+            end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
+        }
+    }
+
+    /// Does what concerns more than one end: a visit's next step, or the credit for what was read.
+    #[cold]
+    fn tell_others(&mut self, index: usize) {
+        let end = &self.ends[index];
+        if let Application::Visit(visit) = end.application {
+            return self.drive_visit(index, visit);
+        }
+        let Peer::Own(peer) = end.peer else { return };
+        let [own, peer] = self.ends.get_disjoint_mut([index, peer as usize]).expect("the two ends of a flow are two");
+        own.machine.credit(self.now, &own.application, &mut *peer.machine, &mut peer.application);
+    }
+
+    /// Sends everything that an end may send now.
+    #[inline(always)]
+    pub fn transmit(&mut self, index: usize) {
+        if P::ON {
+            self.tell_secrets(index);
+        }
+        while let Some(tcp) = self.ends[index].machine.in_place() {
+            let Some(departure) = tcp.poll_transmit(self.now, &mut self.contents) else { return };
+            self.depart(index, &departure);
+        }
+        while let Some(departure) = self.ends[index].machine.poll_transmit(self.now, &mut self.contents) {
+            self.depart(index, &departure);
+        }
+        if P::ON {
+            self.tell_log(index);
+        }
+    }
+
+    /// Puts a packet of one of our machines onto its way.
+    #[inline(always)]
+    fn depart(&mut self, index: usize, departure: &Departure) {
+        let end = &self.ends[index];
+        let Departure { body, size, way, ecn } = *departure;
+        let route = end.ways.get(way).copied().unwrap_or(end.route);
+        let Peer::Own(to) = end.peer else { return self.send_to_guest(index, departure, route) };
+        if P::ON {
+            let (flow, at) = end.id();
+            let crossing = Crossing { at, direction: Direction::Outbound, ecn, body: &body, contents: &self.contents };
+            self.probe.on_packet(self.now, flow, &crossing);
+        }
+        self.send(Outgoing { route, to, size, ecn, body });
+    }
+
+    fn tell_secrets(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        let lines = end.machine.take_secrets();
+        if !lines.is_empty() {
+            self.probe.on_secrets(end.flow as usize, &lines);
+        }
+    }
+
+    fn tell_log(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        let records = end.machine.take_log();
+        self.probe.on_log(self.now, end.id(), &records);
+    }
+
+    /// Puts a packet onto its way.
+    #[inline(always)]
+    pub fn send(&mut self, packet: Outgoing<Body>) {
+        let fate = self.network.send(self.now, packet, &mut self.scheduler);
+        if let Fate::Dropped(id, cause) = fate {
+            self.discard(id, cause);
+        }
+    }
+
+    /// One of our machines is done.
+    #[cold]
+    fn end(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        end.machine.shrink();
+        let (flow, side) = end.id();
+        let failed = end.machine.failure().is_some();
+        self.close(flow, side, failed);
+        let end = &self.ends[index];
+        if let (Application::Visit(visit), true) = (&end.application, failed) {
+            return self.fail_visit(*visit);
+        }
+        if let (true, Some(packets), Peer::Own(peer)) = (end.sends, end.machine.unannounced_end(), end.peer) {
+            self.ends[peer as usize].machine.expect(packets);
+            self.service(peer as usize);
+        }
+    }
+
+    /// One end of a flow is done.
+    #[cold]
+    pub fn close(&mut self, flow: usize, side: usize, failed: bool) {
+        let flow = &mut self.flows[flow];
+        flow.over[side] = true;
+        // A peer of a failed connection may never hear of it, or may not have been reached at all.
+        if !flow.ended && (failed || flow.over == [true; 2]) {
+            flow.ended = true;
+            // A run that failed has no open flows any more.
+            self.open = self.open.saturating_sub(1);
+        }
+    }
+}

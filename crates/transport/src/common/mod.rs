@@ -1,0 +1,25 @@
+//! What several protocols share; knows none of them.
+
+mod bucket;
+mod control;
+mod delivery_rate;
+mod pacer;
+mod path;
+mod ranges;
+mod reassembly;
+mod rtt;
+pub mod scheduler;
+mod stamp;
+mod stream;
+
+pub use bucket::Bucket;
+pub use control::ControlFactory;
+pub use delivery_rate::{DeliveryRate, PacketState};
+pub use pacer::{Pacer, Spread};
+pub use path::PathState;
+pub use ranges::RangeSet;
+pub use reassembly::Reassembly;
+pub use rtt::{RtoRule, RttEstimator};
+pub use scheduler::{Decision, PacketScheduler, SCHEDULERS, SchedulerFactory, Situation};
+pub use stamp::stamp;
+pub use stream::{ByteStream, Streams};

@@ -1,0 +1,168 @@
+//! Sets of disjoint ranges of sequence space: what arrived out of order, what was selectively acknowledged.
+
+/// Disjoint half-open ranges in ascending order; touching ranges are merged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet(Vec<(u64, u64)>);
+
+impl RangeSet {
+    /// Gives back memory that the ranges do not need.
+    pub fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+    /// Adds `start..end` and reports each part of it that was not in the set before, in ascending order. The cost grows
+    /// with what is new, not with what is stored (but for one binary search).
+    #[inline]
+    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+        // The common cases: the range continues the last one, or is the only one.
+        let from = match self.0.last_mut() {
+            Some(last) if last.0 <= start && start <= last.1 && last.1 < end => std::mem::replace(&mut last.1, end),
+            None if start < end => {
+                self.0.push((start, end));
+                start
+            }
+            _ => return self.insert_anywhere(start, end, &mut new),
+        };
+        new(from, end);
+    }
+
+    #[inline(never)]
+    fn insert_anywhere(&mut self, start: u64, end: u64, new: &mut dyn FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        let first = match self.0.last() {
+            None => 0,
+            Some(&(_, last_end)) if start > last_end => self.0.len(),
+            Some(&(last_start, _)) if start >= last_start => self.0.len() - 1,
+            _ => self.0.partition_point(|&(_, e)| e < start),
+        };
+        let mut after = first;
+        let (mut low, mut high, mut cursor) = (start, end, start);
+        while let Some(&(s, e)) = self.0.get(after).filter(|&&(s, _)| s <= end) {
+            if cursor < s {
+                new(cursor, s);
+            }
+            cursor = cursor.max(e);
+            low = low.min(s);
+            high = high.max(e);
+            after += 1;
+        }
+        if cursor < end {
+            new(cursor, end);
+        }
+        match after - first {
+            0 => self.0.insert(first, (low, high)),
+            n => {
+                self.0[first] = (low, high);
+                if n > 1 {
+                    self.0.drain(first + 1..after);
+                }
+            }
+        }
+    }
+
+    /// Removes everything below `limit`.
+    #[inline]
+    pub fn remove_below(&mut self, limit: u64) {
+        if self.end() <= limit {
+            self.0.clear();
+        } else if self.0.first().is_some_and(|&(start, _)| start < limit) {
+            self.cut_below(limit);
+        }
+    }
+
+    #[inline(never)]
+    fn cut_below(&mut self, limit: u64) {
+        let gone = self.0.partition_point(|&(_, end)| end <= limit);
+        self.0.drain(..gone);
+        if let Some(first) = self.0.first_mut() {
+            first.0 = first.0.max(limit);
+        }
+    }
+
+    /// Removes what lies below `at` or continues it; returns how far that reaches, `at` at least.
+    #[inline]
+    pub fn take_through(&mut self, at: u64) -> u64 {
+        if self.0.first().is_some_and(|&(start, _)| start <= at) { self.join(at) } else { at }
+    }
+
+    #[inline(never)]
+    fn join(&mut self, mut at: u64) -> u64 {
+        let mut joined = 0;
+        while let Some(&(_, end)) = self.0.get(joined).filter(|&&(start, _)| start <= at) {
+            at = at.max(end);
+            joined += 1;
+        }
+        self.0.drain(..joined);
+        at
+    }
+
+    /// Whether all of `start..end` is in the set.
+    pub fn contains(&self, start: u64, end: u64) -> bool {
+        self.range_at(start).is_some_and(|(_, e)| e >= end)
+    }
+
+    /// The range that holds `at`.
+    pub fn range_at(&self, at: u64) -> Option<(u64, u64)> {
+        self.first_beyond(at).filter(|&(start, _)| start <= at)
+    }
+
+    /// The first range that reaches beyond `at`.
+    pub fn first_beyond(&self, at: u64) -> Option<(u64, u64)> {
+        self.0.get(self.0.partition_point(|&(_, end)| end <= at)).copied()
+    }
+
+    /// All ranges in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The end of the highest range, zero when empty.
+    pub fn end(&self) -> u64 {
+        self.0.last().map_or(0, |r| r.1)
+    }
+
+    /// How many ranges there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_of_numbers(inserts in prop::collection::vec((0u64..60, 1u64..12), 0..40), limit in 0u64..70) {
+            let (mut set, mut model) = (RangeSet::default(), std::collections::BTreeSet::new());
+            for (start, length) in inserts {
+                let mut new = Vec::new();
+                set.insert(start, start + length, |a, b| new.extend(a..b));
+                let expected: Vec<_> = (start..start + length).filter(|x| !model.contains(x)).collect();
+                prop_assert_eq!(new, expected);
+                model.extend(start..start + length);
+            }
+            for x in 0..75 {
+                prop_assert_eq!(set.contains(x, x + 1), model.contains(&x));
+            }
+            prop_assert_eq!(set.end(), model.last().map_or(0, |x| x + 1));
+            set.remove_below(limit);
+            let left: Vec<_> = set.iter().flat_map(|(a, b)| a..b).collect();
+            prop_assert_eq!(left, model.iter().copied().filter(|&x| x >= limit).collect::<Vec<_>>());
+            // Merged: no two ranges touch.
+            prop_assert!(set.0.windows(2).all(|w| w[0].1 < w[1].0));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Blocking estimation.
+
+use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait};
+use vazao_engine::Time;
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+
+/// Blocking estimation-based scheduling, BLEST (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016): the path with the least
+/// round-trip time; but a slower one is used only if the window that remains once its data is under way lets the fastest send all
+/// it can until that is acknowledged. Otherwise nothing leaves until the fastest path has room.
+///
+/// The estimate is scaled by lambda, which grows by delta_bad in each round-trip time of the slow path in which the receiver's
+/// window was full, and falls by delta_good in each other. The constants are those of the authors' Linux implementation.
+pub struct Blest {
+    lambda: f64,
+    range: [f64; 2],
+    delta: [f64; 2],
+    blocked: bool,
+    due: Time,
+}
+
+pub(super) const ENTRY: Entry<Build> = Entry {
+    name: "blest",
+    aliases: &[],
+    title: "Blocking estimation",
+    source: "Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016",
+    help: "lowest round-trip time; a slower subflow is left out where it would keep the fastest waiting for the receiver's window",
+    parameters: &[
+        Parameter::new("lambda", Kind::Number(0.1, 10.0), "1.2", "what the estimate is multiplied by, at first"),
+        Parameter::new("min_lambda", Kind::Number(0.1, 10.0), "1", "the same, at least"),
+        Parameter::new("max_lambda", Kind::Number(0.1, 10.0), "1.3", "the same, at most"),
+        Parameter::new("delta_good", Kind::Number(0.0, 1.0), "0.01", "by how much it falls without blocking"),
+        Parameter::new("delta_bad", Kind::Number(0.0, 1.0), "0.04", "by how much it grows after blocking"),
+    ],
+    build: |p| Box::new(Blest::from(p)),
+};
+
+impl Blest {
+    fn from(p: &Parameters) -> Blest {
+        Blest {
+            lambda: p.number("lambda"),
+            range: [p.number("min_lambda"), p.number("max_lambda")],
+            delta: [p.number("delta_good"), p.number("delta_bad")],
+            blocked: false,
+            due: Time::ZERO,
+        }
+    }
+
+    fn adapt(&mut self, now: Time, slow: &PathState) {
+        if now < self.due {
+            return;
+        }
+        if self.due > Time::ZERO {
+            let step = if self.blocked { self.delta[1] } else { -self.delta[0] };
+            self.lambda = (self.lambda + step).min(self.range[1]).max(self.range[0]);
+        }
+        (self.blocked, self.due) = (false, now + slow.srtt);
+    }
+}
+
+/// Bytes that the fast path can send in a round-trip time of the slow one, its window growing by a segment in each of its own:
+/// mss (w + (n - 1) / 2) n, with n the number of its round-trip times.
+fn sendable(fast: &PathState, slow: &PathState) -> f64 {
+    let rounds = slow.srtt.as_secs() / fast.srtt.as_secs();
+    (fast.cwnd as f64 + fast.mss as f64 * (rounds - 1.0) / 2.0) * rounds
+}
+
+impl PacketScheduler for Blest {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision {
+        self.blocked |= situation.blocker.is_some();
+        send_or_wait(situation.paths, |slow, fast| {
+            self.adapt(situation.now, slow);
+            let space = situation.buffer as f64 - (slow.flight + slow.queued + slow.mss) as f64;
+            self.lambda * sendable(fast, slow) > space
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! Constraint-based proactive scheduling.
+
+use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait};
+use vazao_engine::registry::Entry;
+
+/// Constraint-based proactive scheduling (Oh, Lee, *Constraint-based proactive scheduling for MPTCP in wireless networks*,
+/// Computer Networks 91, 2015): the fastest path is filled first, and a slower one is used only where the receiver can hold what
+/// will arrive out of order for it. Two strategies say when that is.
+pub enum ConstraintProactive {
+    /// The receiver's window has room for what the fastest path will send until the slower one's segment arrives.
+    Radical,
+    /// The fastest path is beyond slow start, and at most half the receiver's window is outstanding.
+    Conservative,
+}
+
+pub(super) const RADICAL: Entry<Build> = Entry {
+    name: "cp-radical",
+    aliases: &[],
+    title: "Constraint-based proactive, radical",
+    source: "Oh, Lee, Computer Networks 91, 2015",
+    help: "the fastest subflow; a slower one if the receiver's window has room for what overtakes it",
+    parameters: &[],
+    build: |_| Box::new(ConstraintProactive::Radical),
+};
+
+pub(super) const CONSERVATIVE: Entry<Build> = Entry {
+    name: "cp-conservative",
+    aliases: &[],
+    title: "Constraint-based proactive, conservative",
+    source: "Oh, Lee, Computer Networks 91, 2015",
+    help: "the fastest subflow; a slower one if that is beyond slow start and half the receiver's window is free",
+    parameters: &[],
+    build: |_| Box::new(ConstraintProactive::Conservative),
+};
+
+impl ConstraintProactive {
+    fn admits(&self, situation: &Situation<'_>, fast: &PathState, slow: &PathState) -> bool {
+        match self {
+            ConstraintProactive::Radical => situation.window as f64 > overtaking(fast, slow),
+            ConstraintProactive::Conservative => !fast.slow_start && 2 * situation.outstanding <= situation.buffer,
+        }
+    }
+}
+
+/// Bytes that are out of order for a segment by the slow path: what the fast one delivers while it is under way, taking the ways
+/// there and back to be alike.
+fn overtaking(fast: &PathState, slow: &PathState) -> f64 {
+    let later = (slow.srtt.as_secs() - fast.srtt.as_secs()) / 2.0;
+    if later > 0.0 { fast.rate() * later } else { 0.0 }
+}
+
+impl PacketScheduler for ConstraintProactive {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision {
+        send_or_wait(situation.paths, |slow, fast| !self.admits(situation, fast, slow))
+    }
+}

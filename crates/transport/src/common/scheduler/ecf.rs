@@ -1,0 +1,47 @@
+//! Earliest completion first.
+
+use super::{Build, Decision, PacketScheduler, Situation, send_or_wait};
+use vazao_engine::registry::{Entry, Kind, Parameter};
+
+/// Earliest completion first, ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, algorithm 1): the path with the least round-trip
+/// time; but if that is full, all that waits may be complete sooner by waiting for it than by using a slower one too.
+///
+/// With k bytes waiting, the fast path needs n = 1 + k / w_f round-trip times. It is waited for if n srtt_f < (1 + beta)(srtt_s +
+/// delta), and k / w_s srtt_s >= 2 srtt_f + delta, where delta is the larger of the deviations; beta counts once it is waited
+/// for, so that a decision is not taken back at once.
+pub struct EarliestCompletionFirst {
+    beta: f64,
+    waiting: bool,
+}
+
+pub(super) const ENTRY: Entry<Build> = Entry {
+    name: "ecf",
+    aliases: &["earliest-completion-first"],
+    title: "Earliest completion first",
+    source: "Lim, Nahum, Towsley, Gibbens, CoNEXT 2017",
+    help: "lowest round-trip time; a slower subflow is left out where all that waits is complete sooner without it",
+    parameters: &[Parameter::new(
+        "beta",
+        Kind::Number(0.0, 10.0),
+        "0.25",
+        "hysteresis: how much longer waiting may take",
+    )],
+    build: |p| Box::new(EarliestCompletionFirst { beta: p.number("beta"), waiting: false }),
+};
+
+impl PacketScheduler for EarliestCompletionFirst {
+    fn decide(&mut self, situation: &Situation<'_>) -> Decision {
+        send_or_wait(situation.paths, |slow, fast| {
+            let delta = slow.rttvar.max(fast.rttvar).as_secs();
+            let (srtt_s, srtt_f) = (slow.srtt.as_secs(), fast.srtt.as_secs());
+            let hysteresis = if self.waiting { 1.0 + self.beta } else { 1.0 };
+            if srtt_f + fast.time_for(situation.waiting) >= hysteresis * (srtt_s + delta) {
+                self.waiting = false;
+                return false;
+            }
+            let waits = slow.time_for(situation.waiting) >= 2.0 * srtt_f + delta;
+            self.waiting |= waits;
+            waits
+        })
+    }
+}

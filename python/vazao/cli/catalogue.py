@@ -1,0 +1,58 @@
+"""`vazao list`, `explain` and `new`: what there is, and a file to start from."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.text import Text
+
+from vazao.cli.options import say
+from vazao.cli.terminal import out, table
+from vazao.errors import ScenarioError
+from vazao.files import explained
+from vazao.study import catalogue
+
+
+def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without it, everything.")] = None) -> None:
+    """List congestion controls, queues, loss models, applications, topologies, studies, scenarios."""
+    entries = catalogue.of_kind(kind) if kind else list(catalogue.entries())
+    for each in dict.fromkeys(entry.kind for entry in entries):
+        rows = [(entry.name, entry.title, entry.source) for entry in entries if entry.kind == each]
+        out.print(table(pl.DataFrame(rows, schema=["name", "title", "source"], orient="row"), title=each))
+        out.print()
+
+
+def explain(
+    name: Annotated[str, typer.Argument(help="An algorithm, a transport, a topology, a study, a scenario.")],
+) -> None:
+    """Say what it is, where it comes from, and its parameters with defaults."""
+    for entry in catalogue.named(name):
+        also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""
+        out.print(Text.assemble((entry.name, "bold"), f"{also}: {entry.kind}"))
+        out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}")
+        rows = [(p.name, "required" if p.required else p.default or "–", p.expected, p.help) for p in entry.parameters]
+        if rows:
+            columns = ["parameter", "default", "accepted", "meaning"]
+            out.print(table(pl.DataFrame(rows, schema=columns, orient="row")))
+        out.print()
+
+
+def new(name: Annotated[str, typer.Argument(help="The scenario's name; NAME.toml is written.")]) -> None:
+    """Write a commented starter scenario."""
+    stem = name.removesuffix(".toml")
+    if not re.fullmatch(r"[\w-][\w.-]*", Path(stem).name):
+        raise ScenarioError(f"{name!r} is not a name; write letters, digits, - and _, as in my-scenario")
+    path = Path(f"{stem}.toml")
+    text = (resources.files("vazao.cli") / "starter.toml").read_text(encoding="utf-8")
+    title = json.dumps(path.stem, ensure_ascii=False)
+    with explained(path):
+        if path.exists():
+            raise ScenarioError(f"{path}: exists already; choose another name")
+        path.write_text(text.replace('"starter"', title, 1), encoding="utf-8")
+    say(f"{path}: run it with: vazao run {path}")

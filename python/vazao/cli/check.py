@@ -1,0 +1,74 @@
+"""`vazao check`: what a file would run, and how long it would take."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+
+from vazao import _core
+from vazao.cli import programs
+from vazao.cli.options import Changes, Seed, change, say
+from vazao.results import measured, rehearse
+from vazao.scenario import kernels_of, lacking, load
+from vazao.study import Size, find, is_study, parse_study, plan, read_text
+from vazao.units import duration, quantity
+
+
+def check(
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.")],
+    changes: Changes = None,
+    seed: Seed = None,
+) -> None:
+    """Validate without running; say what would be run and how long it would take."""
+    path = find(name)
+    text = read_text(path)
+    overrides = [change(one) for one in changes or []]
+    cores = os.cpu_count() or 1
+    if not is_study(text):
+        scenario = load(text, file=str(path), overrides=overrides, seed=seed)
+        say(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
+        for line in _guests([scenario]):
+            say(f"    {line}")
+        if runs := programs.of([scenario]):
+            say(programs.told(str(path), runs))
+        return
+    study = parse_study(text, str(path)).changed(overrides, seed)
+    rehearse(study)
+    sizes: tuple[Size, ...] = ("quick", "full")
+    for size in sizes:
+        planned = plan(study, size)
+        estimate = _estimate(planned.runnable, cores)
+        say(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
+        for part in study.parts:
+            count = sum(run.part == part.name for run in planned.runs)
+            factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
+            say(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
+        for line in _guests([run.scenario for run in planned.runs]):
+            say(f"    {line}")
+    if runs := programs.of_study(study, text, overrides):
+        say(programs.told(str(path), runs))
+    say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
+
+
+def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
+    """What is needed of guests and whether it is there, by kernel."""
+    needed = Counter((kernel, lacking(scenario)) for scenario in scenarios for kernel in kernels_of(scenario).items())
+    for ((name, digest), reason), count in needed.items():
+        runs = f"{count} run{'' if count == 1 else 's'} with Linux guests"
+        left = "is" if count == 1 else "are"
+        if digest:
+            yield f"{runs}: kernel {name} is there (sha256 {digest[:12]})"
+        else:
+            yield f"{runs} cannot be run here and {left} left out: {reason}"
+
+
+def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:
+    """What runs take, at the pace of this machine."""
+    hops = sum(scenario.work()[0] for scenario in scenarios)
+    seconds = measured(scenarios).total(scenarios, cores)
+    known = " at least (nobody knows what programs do)" if any(scenario.work()[3] for scenario in scenarios) else ""
+    return f"{quantity(hops, 'packet-hops')}, {duration(seconds)}{known}"

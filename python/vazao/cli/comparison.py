@@ -1,0 +1,247 @@
+"""`vazao compare`: differences, windows as sparklines, the packets at which traces part."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from vazao import compare as comparing
+from vazao.cli import programs
+from vazao.cli.options import Allow, Changes, Seed, change
+from vazao.cli.terminal import out
+from vazao.compare import MEASURES, Comparison, Parting, windows
+from vazao.errors import RunError, ScenarioError
+from vazao.scenario import load
+from vazao.study import is_study, read_text
+from vazao.units import cell, heading, quantity
+
+MOST_FLOWS = 8
+"""How many flows are shown."""
+
+NAMES = {"completion_s": "completion", "handshake_s": "handshake", "rtt_p50_s": "median RTT"}
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def compare(
+    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.")],
+    changes: Changes = None,
+    seed: Seed = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Figures and captures (default: results/compare-NAME).")
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, metavar="MS", help="Milliseconds by which times of equal packets may differ.")
+    ] = 1.0,
+    allow: Allow = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The comparison as one JSON object, nothing else.")] = False,
+) -> None:
+    """Run a scenario on every stack that can play it (ours, the Linux kernel) and show where they part."""
+    path = Path(name)
+    text = read_text(path)
+    if is_study(text):
+        raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
+    out_directory = directory or Path("results") / f"compare-{path.stem}"
+    overrides = [change(one) for one in changes or []]
+    if not allow:
+        programs.ask(str(path), programs.of([load(text, file=str(path), overrides=overrides, seed=seed)]))
+    made = comparing.compare(
+        text, file=str(path), overrides=overrides, seed=seed, out=out_directory, tolerance_s=tolerance / 1e3
+    )
+    files = made.draw(out_directory)
+    if as_json:
+        print(json.dumps({"files": [str(file) for file in files], **made.as_json()}, allow_nan=False))
+    else:
+        show(made, str(path))
+        out.print(f"\nfigures and captures: {out_directory}", soft_wrap=True)
+    if missing := [f"{trial.name}: {trial.problem}" for trial in made.trials if trial.problem]:
+        raise RunError("; ".join(missing))
+
+
+def show(made: Comparison, name: str) -> None:
+    """Everything there is to say about a comparison."""
+    out.print(Text(name, style="bold"))
+    for trial in made.trials:
+        kernel = _kernel(trial.result.runs) if trial.result else ""
+        told = f"run {trial.result.scenario.run_id}{kernel}" if trial.result else trial.problem
+        out.print(Text.assemble("  ", (f"{trial.name:<6}", "bold"), f" {told}"))
+        for note in trial.notes:
+            out.print(Text(f"         {note}", style="dim"))
+    flows = next(iter(made.results.values())).flows
+    for row in flows.head(MOST_FLOWS).iter_rows(named=True):
+        _show_flow(made, row)
+    if flows.height > MOST_FLOWS:
+        out.print(f"\n … and {flows.height - MOST_FLOWS} more flows; --json has them all")
+    if made.partings:
+        out.print(Text(f"\n{_explanation(made)}", style="dim"))
+
+
+def _kernel(runs: pl.DataFrame) -> str:
+    row = runs.row(0, named=True)
+    return f", kernel {row['kernel']}, HZ {row['kernel_hz']}" if row.get("kernel") else ""
+
+
+def _explanation(made: Comparison) -> str:
+    return (
+        "Traces are compared at the sender's interface: the n-th packet sent with the n-th sent, the n-th received "
+        "with the n-th received. Two packets are the same if flags (but PSH), sequence and acknowledgement numbers, "
+        "counted from the connection's first, and length are equal and times differ by "
+        f"{quantity(made.tolerance_s, 's')} at most."
+    )
+
+
+def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
+    """A flow's differences, its windows, and where its traces part."""
+    flow = row["flow"]
+    control = "" if row["cc"] in (None, "none") else f" {row['cc']}"
+    title = f"flow {flow}: {row['client']} → {row['server']}, {row['app']} over {row['transport']}{control}"
+    out.print()
+    out.print(Text(title, style="bold"))
+    if made.played(flow):
+        out.print(_differences(made, flow))
+    if lines := list(_sparklines(made, flow)):
+        out.print(Text("\n  congestion window"))
+        for line in lines:
+            out.print(line)
+    found = [parted for parted in made.partings if parted.flow == flow]
+    for parted in found:
+        _show_parting(*parted.runs, parted.packets, "the traces")
+        if parted.data.first != parted.packets.first:
+            _show_parting(*parted.runs, parted.data, "of the packets with data alone, the traces")
+    for name in [name for name in made.results if name not in made.played(flow)]:
+        out.print(f"\n  {name} does not play it")
+    if not found and len(made.played(flow)) > 1:
+        out.print("\n  its packets cannot be told apart in captures: no traces to compare")
+
+
+def _differences(made: Comparison, flow: int) -> Table:
+    """A line for each measure: every run's value, and how far it is from the yardstick's."""
+    rows = made.differences.filter(pl.col("flow") == flow)
+    *others, yardstick = made.played(flow)
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("")
+    for name in (*others, yardstick):
+        table.add_column(name, justify="right")
+    for name in others:
+        table.add_column(f"{name} against {yardstick}", justify="right")
+    for measure in MEASURES:
+        of = {row["run"]: row for row in rows.filter(pl.col("measure") == measure).iter_rows(named=True)}
+        values = [_value(measure, row["value"]) for row in of.values()]
+        table.add_row(f"  {NAMES.get(measure, heading(measure))}", *values, *(_difference(of[name]) for name in others))
+    return table
+
+
+def _value(measure: str, value: float | None) -> str:
+    counted = value is not None and not measure.endswith(("_s", "_bps"))
+    return cell(measure, int(value) if counted and value is not None else value)
+
+
+def _difference(row: dict[str, Any]) -> str:
+    """Relative where a ratio says something, else as a number."""
+    difference, relative = row["difference"], row["relative"]
+    if difference is None:
+        return "–"
+    if difference == 0:
+        return "none"
+    if row["measure"].endswith(("_s", "_bps")) and relative is not None:
+        return "< 0.01 %" if abs(relative) < 1e-4 else f"{relative:+.2%}".replace("%", " %")
+    return f"{difference:+.4g}" if relative is None else f"{difference:+.0f}"
+
+
+def _sparklines(made: Comparison, flow: int) -> list[Text]:
+    """The windows as bars of one scale in time and height, the highest value of each stretch of time."""
+    frame = windows(made.results).filter(pl.col("flow") == flow)
+    names = frame["run"].unique(maintain_order=True).to_list()
+    if not names:
+        return []
+    label = max(map(len, names)) + 4
+    width = min(out.width, 120) - label - 12
+    end, top = frame["time_s"].max(), frame["value"].max()
+    if not isinstance(end, float) or not isinstance(top, float) or end <= 0 or top <= 0 or width < 10:
+        return []
+    lines = []
+    for name in names:
+        steps = frame.filter(pl.col("run") == name).select("time_s", "value").rows()
+        peaks = _peaks(steps, end, width)
+        bars = "".join(" " if peak is None else BARS[min(int(peak / top * 8), 7)] for peak in peaks)
+        highest = max(value for _, value in steps)
+        lines.append(Text(f"  {name:<{label - 2}}{bars} ≤ {quantity(highest, 'B')}"))
+    lines.append(Text(f"{'':<{label}}0 s{quantity(end, 's'):>{width - 3}}", style="dim"))
+    return lines
+
+
+def _peaks(steps: list[tuple[float, float]], end: float, width: int) -> list[float | None]:
+    """The highest value in each of `width` equal stretches of the time to `end`; None where there is none."""
+    peaks: list[float | None] = [None] * width
+    for (start, value), (until, _) in zip(steps, [*steps[1:], steps[-1]], strict=True):
+        first, last = (min(int(time / end * width), width - 1) for time in (start, until))
+        for place in range(first, last + 1):
+            peaks[place] = max(value, peaks[place] or 0.0)
+    return peaks
+
+
+def _show_parting(one: str, other: str, found: Parting, traces: str) -> None:
+    """Where two traces part, with the packets around."""
+    ours, theirs = (cell("packets", count) for count in found.packets)
+    if found.identical:
+        out.print(f"\n  {traces} of {one} and {other} are identical: {ours} packets")
+        return
+    packet = found.first[0] or found.first[1] or {}
+    if found.differs == ("missing",):
+        shorter = one if found.first[0] is None else other
+        what = f"which {shorter} does not have any more"
+    else:
+        what = f"by {' and '.join(found.differs)}"
+        if found.differs == ("time",) and found.first[0] and found.first[1]:
+            what += f", {quantity(abs(found.first[0]['time_s'] - found.first[1]['time_s']), 's')}"
+    after = f"{cell('packets', found.same)} packet{'' if found.same == 1 else 's'}"
+    place = f"packet {found.place} {packet.get('direction')}"
+    out.print(f"\n  {traces} part after {after}, at {place}, {what} ({one} {ours} packets, {other} {theirs})")
+    out.print(_packets(one, other, found))
+
+
+def _packets(one: str, other: str, found: Parting) -> Table:
+    """The packets around the parting: those that are the same with both times, the others with their own."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name, justify in (
+        ("", "left"), (one, "right"), (other, "right"), ("", "left"), ("flags", "left"),
+        ("sequence", "right"), ("length", "right"), ("ack", "right"),
+    ):  # fmt: skip
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    later = [(packet, side) for side, rest in enumerate(found.after) for packet in rest]
+    sacked = any(packet["sack"] for packet in [*(p for pair in found.before for p in pair), *(p for p, _ in later)])
+    if sacked:
+        table.add_column("SACK", overflow="fold")
+    for ours, theirs in found.before:
+        table.add_row(" ", _time(ours), _time(theirs), *_fields(ours, sacked), style="dim")
+    for packet, side in sorted(later, key=lambda each: each[0]["time_s"]):
+        mark = "▸" if packet == found.first[side] else " "
+        times = [_time(packet) if side == place else "" for place in (0, 1)]
+        table.add_row(f" {mark}", *times, *_fields(packet, sacked))
+    return table
+
+
+def _time(packet: dict[str, Any]) -> str:
+    return f"{packet['time_s']:.6f}"
+
+
+def _fields(packet: dict[str, Any], sacked: bool) -> list[str]:
+    """Direction, flags, numbers."""
+    numbers = ["–" if packet[name] is None else str(packet[name]) for name in ("sequence", "length", "acknowledgment")]
+    flags = packet["flags"] or packet.get("protocol") or ""
+    return [packet["direction"], flags, *numbers, *([_sack(packet)] if sacked else [])]
+
+
+def _sack(packet: dict[str, Any]) -> str:
+    """The blocks with numbers counted from the connection's first."""
+    base = packet["base"] or 0
+
+    def relative(block: str) -> str:
+        return "-".join(str((int(edge) - base) % 2**32) for edge in block.split("-"))
+
+    return " ".join(relative(block) for block in (packet["sack"] or "").split())

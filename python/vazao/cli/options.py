@@ -1,0 +1,46 @@
+"""What several commands take, and how they read and write it."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from vazao.cli import terminal
+from vazao.errors import ScenarioError
+
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
+]
+Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
+Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
+
+
+def change(text: str) -> tuple[str, Any]:
+    """KEY=VALUE with a value of TOML, or else a text: `network.pairs=3`, `network.bottleneck.rate=10 Mbps`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ScenarioError(f"--set {text!r}: write KEY=VALUE, as in --set 'network.bottleneck.rate=10 Mbps'")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value
+    return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list | dict) else value
+
+
+def say(text: str) -> None:
+    """Print a line that may hold what a file says."""
+    print(terminal.clean(text))
+
+
+def rows_of(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON, which has no number for "none"."""
+
+    def plain(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return [{name: plain(value) for name, value in row.items()} for row in frame.to_dicts()]

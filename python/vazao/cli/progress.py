@@ -1,0 +1,191 @@
+"""Progress of long work: a moving bar in a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Self
+
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.text import Text
+
+from vazao.cli import terminal
+from vazao.units import duration, quantity
+
+PLAIN_SECONDS = 5.0
+"""How often progress is told where there is no terminal to draw in."""
+
+
+class _Rate(ProgressColumn):
+    """Runs per second and the time that is left."""
+
+    def render(self, task: Task) -> Text:
+        elapsed = task.elapsed or 0.0
+        return Text(_pace(task.fields["ended"], task.completed, elapsed), style="cyan")
+
+
+def _pace(ended: int, work: float, elapsed: float) -> str:
+    """The rate, and what is left: runs differ in length, so that goes by the share of the work that is done."""
+    if not ended or not work or not elapsed:
+        return "…"
+    return f"{ended / elapsed:.3g} runs/s, {duration(elapsed * (1 - work) / work)} left"
+
+
+class Bar:
+    """Progress as a moving bar; see `results.Progress`."""
+
+    def start(self, total: int, done: int) -> None:
+        """Draw the bar, unless there is nothing to run."""
+        counted = TextColumn("{task.fields[ended]}/{task.fields[runs]}")
+        columns = (SpinnerColumn(), TextColumn("runs"), BarColumn(), counted, _Rate())
+        self._progress = Progress(*columns, console=terminal.err, transient=True)
+        # Stored runs are told apart: the rate is of those that run now.
+        self._task = self._progress.add_task("runs", total=1.0, ended=0, runs=total - done)
+        self._ended = 0
+        if total > done:
+            self._progress.start()
+
+    def advance(self, runs: int, work: float) -> None:
+        """Move the bar."""
+        self._ended += runs
+        self._progress.update(self._task, completed=work, ended=self._ended)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()
+
+
+class Lines:
+    """Progress as a line now and then, for logs and pipes; see `results.Progress`."""
+
+    def start(self, total: int, done: int) -> None:
+        """Say how much there is to do."""
+        self._total, self._stored, self._ended = total, done, 0
+        self._began = self._told = time.monotonic()
+        if total > done:
+            terminal.err.print(f"{total - done} of {total} runs to do" + (f", {done} stored" if done else ""))
+
+    def advance(self, runs: int, work: float) -> None:
+        """Say how far it is, every few seconds."""
+        self._ended += runs
+        now = time.monotonic()
+        if now - self._told >= PLAIN_SECONDS:
+            self._told = now
+            pace = _pace(self._ended, work, now - self._began)
+            terminal.err.print(f"{self._stored + self._ended}/{self._total} runs, {pace}")
+
+    def close(self) -> None:
+        """Say how it ended."""
+        if self._ended:
+            took = time.monotonic() - self._began
+            terminal.err.print(
+                f"{self._stored + self._ended}/{self._total} runs, {self._ended / max(took, 1e-9):.3g} runs/s"
+            )
+
+
+PATIENCE_SECONDS = 1.0
+"""A single run that takes no longer shows no progress."""
+
+
+class Clock:
+    """How far a single run is, as a moving line; nothing where there is no terminal to draw in."""
+
+    def __init__(self, until_s: float | None) -> None:
+        """`until_s`: when the run ends at the latest."""
+        self._until = until_s
+        self._began = time.monotonic()
+        self._progress = Progress(
+            SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), console=terminal.err, transient=True
+        )
+        self._task = self._progress.add_task("", total=until_s)
+        self._shown = False
+
+    def __call__(self, now_s: float) -> None:
+        """So many seconds are simulated."""
+        elapsed = time.monotonic() - self._began
+        if terminal.err.is_terminal and elapsed > PATIENCE_SECONDS:
+            self._shown = True
+            self._progress.start()
+            self._progress.update(self._task, completed=now_s, description=self._told(now_s, elapsed))
+
+    def _told(self, now_s: float, elapsed: float) -> str:
+        told = f"{quantity(now_s, 's')} simulated"
+        if self._until is None:
+            return told
+        left = f", {duration(elapsed * (self._until - now_s) / now_s)} left" if now_s else ""
+        return f"{told} of {quantity(self._until, 's')} at most{left}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._progress.stop()
+
+
+def progress() -> Bar | Lines:
+    """What suits standard error: a bar in a terminal, lines elsewhere."""
+    return Bar() if terminal.err.is_terminal else Lines()
+
+
+PLAIN_STEP_SECONDS = 15.0
+"""How often the progress of a build is told where there is no terminal to draw in."""
+
+TRUSTED = 0.1
+"""The part of a step after which its pace says more than what such a step usually takes."""
+
+
+class Steps:
+    """Progress through named steps: a moving bar in a terminal, lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+
+    def plan(self, usual: Mapping[str, float]) -> None:
+        """Take up the steps in their order, each with the seconds that it usually takes."""
+        self._usual = dict(usual)
+        self._names = list(usual)
+        if terminal.err.is_terminal:
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[left]}"),
+            )
+            self._bar = Progress(*columns, console=terminal.err, transient=True)
+            self._task = self._bar.add_task("", total=1.0, left="")
+            self._bar.start()
+
+    def begin(self, name: str) -> None:
+        """Go on to a step."""
+        self._name = name
+        self._began = time.monotonic()
+        self._told = -PLAIN_STEP_SECONDS
+        self.at(0.0)
+
+    def at(self, part: float, note: str = "") -> None:
+        """Tell how much of the step is done, from 0 to 1."""
+        number = self._names.index(self._name)
+        text = f"{number + 1}/{len(self._names)} {self._name}" + (f": {note}" if note else "")
+        part = min(part, 1.0)
+        left = f"about {duration(self._left(number, part))} left"
+        now = time.monotonic()
+        if self._bar:
+            total = sum(self._usual.values())
+            before = sum(self._usual[name] for name in self._names[:number])
+            done = (before + part * self._usual[self._name]) / total
+            self._bar.update(self._task, description=text, completed=done, left=left)
+        elif now - self._told >= PLAIN_STEP_SECONDS:
+            self._told = now
+            terminal.err.print(f"{text}, {left}")
+
+    def _left(self, number: int, part: float) -> float:
+        later = sum(self._usual[name] for name in self._names[number + 1 :])
+        if part < TRUSTED:
+            return later + self._usual[self._name] * (1 - part)
+        return later + (time.monotonic() - self._began) * (1 - part) / part
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar:
+            self._bar.stop()

@@ -1,0 +1,158 @@
+"""What is shown of results: a run's summary, the ledger of findings, a study's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+import polars as pl
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from vazao.cli.terminal import out, table
+from vazao.study import Ruling
+
+_VERDICTS = {"reproduced": "green", "differs": "yellow", "not testable here": "dim"}
+
+_COUNTED = {"reproduced": "reproduced", "differs": "differ", "not testable here": "not testable here"}
+
+_PROSE = 100
+"""The longest line of the ledger's texts, however wide the terminal."""
+
+MOST_ROWS = 24
+"""How many flows or links of a run are shown."""
+
+_CC = pl.when(pl.col("cc") == "none").then(pl.lit("")).otherwise(pl.format(" {}", "cc"))
+_STACK = pl.when(pl.col("stack") == "vazao").then(pl.lit("")).otherwise(pl.format(" · {}", "stack"))
+
+FLOWS = [
+    pl.col("flow"),
+    pl.format("{}{}{}", "transport", _CC, _STACK).alias("transport"),
+    pl.format("{} → {}", "client", "server").alias("hosts"),
+    pl.col("app_bytes").alias("data_bytes"),
+    pl.col("completion_s").alias("time_s"),
+    pl.col("goodput_bps"),
+    pl.col("packets_sent").alias("sent"),
+    pl.col("packets_lost").alias("lost"),
+    pl.col("timeouts"),
+    pl.col("rtt_mean_s").alias("RTT_s"),
+]
+LINKS = [
+    pl.format("{} {}", "link", "direction").alias("link"),
+    pl.col("utilisation"),
+    pl.col("packets"),
+    pl.col("bytes").alias("data_bytes"),
+    pl.col("drops_queue").alias("dropped"),
+    pl.col("drops_loss").alias("lost"),
+    pl.col("queue_delay_mean_s").alias("queueing_s"),
+]
+RUN = [
+    pl.col("jain", "utilisation"),
+    pl.col("sim_s").alias("simulated_s"),
+    pl.col("packet_hops"),
+    pl.col("wall_s").alias("took_s"),
+]
+KERNEL = pl.format("Linux {}, {} Hz", "kernel", "kernel_hz").alias("guests")
+
+
+def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
+    """A single run's summary: flows, links, the run."""
+    out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
+    for each, columns in ("flows", FLOWS), ("links", LINKS):
+        rows = tables[each].select(columns)
+        out.print(_narrowed(rows.head(MOST_ROWS), f"\n{each}"))
+        if rows.height > MOST_ROWS:
+            out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
+    for flow, problem in problems(tables["flows"]):
+        out.print(f" flow {flow}: {problem}")
+    _show_output(tables["flows"])
+    columns = [*RUN, KERNEL] if tables["runs"]["kernel"].is_not_null().any() else RUN
+    out.print(table(tables["runs"].select(columns), title="\nrun"))
+
+
+def problems(flows: pl.DataFrame) -> list[tuple[int, str]]:
+    """The flows that failed or had not done what they were to do when the run ended, each with what is to be said."""
+    unfinished = pl.lit("had not completed when the run ended")
+    told = flows.select("flow", problem=pl.coalesce("failure", pl.when(~pl.col("completed")).then(unfinished)))
+    return [(flow, problem) for flow, problem in told.drop_nulls().iter_rows()]
+
+
+MOST_LINES = 30
+"""Lines of a program's output that are shown; a row has all of it."""
+
+
+def _show_output(flows: pl.DataFrame) -> None:
+    """What the clients' programs printed, and the servers' where they failed."""
+    for row in flows.filter(pl.col("client_output").is_not_null()).iter_rows(named=True):
+        sides = ["client", "server"] if row["failure"] else ["client"]
+        for side in sides:
+            lines = row[f"{side}_output"].rstrip().splitlines()
+            left_out = f", the last {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
+            out.print(f"\nflow {row['flow']}, what the {side} printed{left_out}")
+            for line in lines[-MOST_LINES:]:
+                out.print(f" {line}", highlight=False, soft_wrap=True)
+
+
+SPARE = ["sent", "packets", "RTT_s", "hosts"]
+"""Columns that a narrow terminal does without, the first to go first."""
+
+
+def _narrowed(rows: pl.DataFrame, title: str) -> Table:
+    """A table without as many of the spare columns as do not fit."""
+    made = table(rows, title=title)
+    for name in SPARE:
+        # Measured without the terminal's own limit.
+        if Measurement.get(out, out.options.update(max_width=1000), made).maximum <= out.width:
+            break
+        if name in rows.columns:
+            rows = rows.drop(name)
+            made = table(rows, title=title)
+    return made
+
+
+def show_findings(results: Sequence[Ruling], *, explained: bool = False) -> None:
+    """The ledger, and how it came out; `explained`: with what explains each claim that was not reproduced."""
+    out.print(Text("findings", style="bold"))
+    levels = max((len(result.level or "") for result in results), default=0)
+    for _, claimed in groupby(results, key=lambda result: result.id):
+        claim = list(claimed)
+        out.print()
+        out.print(Text(claim[0].claim, style="bold"))
+        rows = Table.grid(padding=(0, 2, 0, 0))
+        rows.add_column(min_width=max(levels, len("reported")) + 2, no_wrap=True)
+        rows.add_column(overflow="fold", max_width=_PROSE)
+        if claim[0].reported:
+            rows.add_row(Text("  reported", style="dim"), Text(claim[0].reported, style="dim"))
+        explanations = _explanations(claim) if explained else [""] * len(claim)
+        for result, why in zip(claim, explanations, strict=True):
+            measured = f": {result.measured}" if result.measured else ""
+            verdict = Text.assemble((result.verdict, _VERDICTS[result.verdict]), measured)
+            rows.add_row(Text(f"  {result.level or 'measured'}"), verdict)
+            if why:
+                rows.add_row("", Text(why, style="dim"))
+        out.print(rows)
+    counts = [f"{sum(r.verdict == verdict for r in results)} {word}" for verdict, word in _COUNTED.items()]
+    out.print(f"\n{len(results)} findings: {', '.join(counts)}")
+
+
+def _explanations(claim: Sequence[Ruling]) -> list[str]:
+    """What explains each verdict of a claim but those that need no explaining; one that several share, at the last."""
+    texts = ["" if result.verdict == "reproduced" else result.explanation for result in claim]
+    return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
+
+
+def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
+    """A study's own tables, each under its title."""
+    for title, rows in tables:
+        out.print(table(rows, title=f"\n{title}"))
+
+
+def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
+    """Of every part, the mean utilisation and fairness of each combination, over its replications."""
+    for part, names in factors.items():
+        rows = runs.filter(pl.col("part") == part)
+        measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]
+        grouped = rows.group_by(list(names), maintain_order=True).agg(measures) if names else rows.select(measures)
+        if rows.height:
+            out.print(table(grouped, title=f"\n{part}"))

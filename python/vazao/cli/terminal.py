@@ -1,0 +1,91 @@
+"""The terminal: consoles that obey no text, and tables with units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from vazao.units import cell, heading
+
+_UNSEEN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_UNSEEN |= {code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Letters that steer a terminal or turn the direction of its text round, as they are shown instead."""
+
+
+def clean(text: str) -> str:
+    """A text that a terminal shows and does not obey: what a file says may be a stranger's."""
+    return text.translate(_UNSEEN)
+
+
+class Cleaned(Console):
+    """A console whose texts are shown as they are: no markup, no escape sequences but its own."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of anything, in which only the console's own are control codes."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(clean(segment.text), segment.style)
+
+
+out = Cleaned()
+if not out.is_terminal:
+    # A pipe or a file has no edge at which a table would have to be cut.
+    out.width = 200
+err = Cleaned(stderr=True, soft_wrap=True)
+
+
+def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
+    """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored.
+
+    Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words.
+    """
+    names = {name: name if raw else heading(name) for name in frame.columns}
+    cells = {name: [_raw(value) if raw else cell(name, value) for value in frame[name]] for name in frame.columns}
+    wide = sum(max(map(len, [names[name], *cells[name]])) + 2 for name in cells) > out.width
+    if wide and not raw and frame.height > 1:
+        same = [name for name in cells if len(set(cells[name])) == 1]
+        title = " · ".join([title, *(f"{names[name]} {cells.pop(name)[0]}" for name in same)])
+    made = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+    )
+    made.collapse_padding = wide
+    for name in cells:
+        numeric = frame.schema[name].is_numeric()
+        words = max(map(len, " ".join([names[name], *([] if numeric else cells[name])]).split() or [""]))
+        least = max([words, *(map(len, cells[name]) if numeric else ())])
+        justify: JustifyMethod = "right" if numeric else "left"
+        whole = least == max(map(len, [names[name], *cells[name]]))
+        made.add_column(Text(names[name]), overflow="fold", justify=justify, min_width=least, no_wrap=wide and whole)
+    for row in zip(*cells.values(), strict=True):
+        made.add_row(*map(Text, row))
+    return made
+
+
+def records(frame: pl.DataFrame) -> str:
+    """Rows that are too wide for the terminal, one value a line."""
+    width = max((len(name) for name in frame.columns), default=0)
+    rows = frame.iter_rows(named=True)
+    blocks = ["\n".join(f"{name:<{width}}  {_raw(value)}" for name, value in row.items()) for row in rows]
+    return "\n\n".join(blocks) or f"no rows; columns: {', '.join(frame.columns)}"
+
+
+def fits(frame: pl.DataFrame) -> bool:
+    """Whether a table of these rows is no wider than the terminal."""
+    widths = [max([len(name), *(len(_raw(value)) for value in frame[name])]) for name in frame.columns]
+    return sum(widths) + 2 * len(widths) <= out.width
+
+
+def _raw(value: Any) -> str:
+    return "NULL" if value is None else str(value)

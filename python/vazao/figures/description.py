@@ -1,0 +1,487 @@
+"""One figure as one Vega-Lite description.
+
+A figure is a set of layers over prepared rows (`rows.py`), perhaps split into panels. Three
+*faces* of the same description differ only in what a reader can do: a still drawing for files, an
+Altair chart with its own clickable legend, and the page's chart, whose legend is the page's own.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from vazao.figures.rows import Rows
+from vazao.figures.theme import DASHES, ROUND, SHAPES, Theme
+from vazao.study import Figure
+from vazao.units import Unit, title_of, unit_of
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+Spec = dict[str, Any]
+
+HOVER_ROWS = 480
+"""Most rows that answer to the pointer; more would make the page heavy without being hit more often."""
+
+
+class Face(Enum):
+    """Where a figure is shown."""
+
+    STILL = "a file or a printed page"
+    CHART = "a notebook"
+    PAGE = "the report"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Everything the layers of one figure share."""
+
+    figure: Figure
+    rows: Rows
+    theme: Theme
+    face: Face
+    colors: Sequence[str] = ()
+    """All labels the study ever colours in this column, in order: a label's colour is its place here."""
+    orders: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Order of the labels of a column that is text."""
+
+    @property
+    def x_is_number(self) -> bool:
+        """Whether x has a number's axis, unless the kind of figure wants categories."""
+        return self.rows.frame.schema[self.figure.x].is_numeric()
+
+    @property
+    def x_is_category(self) -> bool:
+        """Bars and boxes stand beside each other whatever their x is."""
+        return not self.x_is_number or self.figure.kind in ("bar", "box")
+
+    def present(self, column: str) -> list[str]:
+        """The labels of a column that occur in this figure, in the study's order."""
+        found = self.rows.frame[column].unique(maintain_order=True).to_list()
+        known = [label for label in self.orders.get(column, ()) if label in found]
+        return known + [label for label in found if label not in known]
+
+    def unit(self, axis: str) -> Unit:
+        """The unit of `x` or `y`."""
+        return unit_of(getattr(self.figure, axis), getattr(self.figure, f"{axis}_unit"))
+
+    def title(self, axis: str) -> str:
+        """The title of `x` or `y`, without its unit."""
+        return getattr(self.figure, f"{axis}_title") or title_of(getattr(self.figure, axis))
+
+
+def describe(plot: Plot, title: bool = False) -> Spec:
+    """The Vega-Lite description, its data named `rows` and not included."""
+    figure = plot.figure
+    layers, params = lifted(LAYERS[figure.kind](plot))
+    unit = {"layer": layers, **size(plot)}
+    spec: Spec = {
+        "$schema": SCHEMA,
+        "description": alt_text(plot),
+        "data": {"name": "rows"},
+        "transform": tooltip_texts(plot),
+        "config": plot.theme.config(),
+    }
+    if title:
+        spec["title"] = figure.title
+    if plot.face is Face.PAGE:
+        params.append({"name": "picked", "value": None})
+    if params:
+        spec["params"] = params
+    if figure.facet is None:
+        return spec | unit
+    panels = {"field": figure.facet, "type": "nominal", "sort": plot.present(figure.facet), "title": None}
+    return spec | {"facet": panels, "columns": panel_columns(plot), "spec": unit}
+
+
+def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
+    """Layers with names, and their parameters with the names of the layers they listen to: as Altair wants them."""
+    named: list[Spec] = [{"name": f"layer_{i}", **layer} for i, layer in enumerate(layers)]
+    params = [param | {"views": [layer["name"]]} for layer in named for param in layer.pop("params", [])]
+    return named, params
+
+
+def size(plot: Plot) -> Spec:
+    """Width and height of a panel, in points; the page stretches the width to what it has."""
+    if plot.figure.facet is None:
+        return {"width": 580, "height": 300}
+    return {"width": {1: 580, 2: 290}.get(panel_columns(plot), 200), "height": 210}
+
+
+def panel_columns(plot: Plot) -> int:
+    """Panels side by side."""
+    panels = len(plot.present(plot.figure.facet)) if plot.figure.facet else 1
+    return min(plot.figure.columns or (3 if panels == 3 else 2), panels)
+
+
+def alt_text(plot: Plot) -> str:
+    """The figure in words, for who cannot see it."""
+    figure = plot.figure
+    kind = {"band": "Line chart with bands", "area": "Line chart with bands"}.get(
+        figure.kind, f"{figure.kind.capitalize()} chart"
+    )
+    text = f"{figure.title.rstrip('.')}. {kind} of {plot.title('y')} against {plot.title('x')}"
+    if figure.color:
+        text += (
+            f", one series for each {series_title(plot, figure.color).lower()}: {', '.join(plot.present(figure.color))}"
+        )
+    if figure.facet:
+        text += (
+            f"; one panel for each {series_title(plot, figure.facet).lower()}: {', '.join(plot.present(figure.facet))}"
+        )
+    if figure.error == "ci95":
+        text += "; means with 95 % confidence intervals"
+    return text + "."
+
+
+def tooltip_texts(plot: Plot) -> list[Spec]:
+    """Columns that hold what a tooltip says, written with units."""
+    figure = plot.figure
+    texts: list[Spec] = []
+    if plot.x_is_number:
+        x = plot.unit("x").expression(f"datum[{figure.x!r}]")
+        texts.append({"calculate": x, "as": "x_text"})
+    unit = plot.unit("y")
+    y = unit.expression(f"datum[{figure.y!r}]")
+    if plot.rows.interval and "high" in plot.rows.frame.columns:
+        y, low, high = (unit.expression(value, 3) for value in (f"datum[{figure.y!r}]", "datum.low", "datum.high"))
+        y = f"{y} + (datum.high > datum.low ? '  [' + {low} + ' – ' + {high} + ']' : '')"
+    return [*texts, {"calculate": y, "as": "y_text"}]
+
+
+def tooltip(plot: Plot) -> list[Spec]:
+    """The tooltip's lines: series, panel, x, y, number of replications."""
+    figure = plot.figure
+    # Without a format Vega-Lite 6.4 looks for a text in the wrong place under a `nearest` selection.
+    text = {"type": "nominal", "format": ""}
+    series = [
+        {"field": column, "title": series_title(plot, column), **text}
+        for column in dict.fromkeys([figure.color, figure.facet])
+        if column and column != figure.x
+    ]
+    x = "x_text" if plot.x_is_number else figure.x
+    lines = [
+        {"field": x, "title": plot.title("x"), **text},
+        {"field": "y_text", "title": plot.title("y") + (" (median)" if figure.kind == "box" else ""), **text},
+    ]
+    if "n" in plot.rows.frame.columns:
+        counted = "Values" if figure.kind == "box" else "Replications"
+        lines.append({"field": "n", "type": "quantitative", "format": "d", "title": counted})
+    return series + lines
+
+
+def series_title(plot: Plot, column: str) -> str:
+    """What the colours or the panels are called."""
+    stated = {plot.figure.facet: plot.figure.facet_title, plot.figure.color: plot.figure.color_title}
+    return stated.get(column) or title_of(column)
+
+
+# Channels
+
+
+def x_channel(plot: Plot) -> Spec:
+    """Position along x: a number's axis, or categories in the study's order."""
+    figure = plot.figure
+    if not plot.x_is_category:
+        return {"field": figure.x, **number_axis(plot, "x", plot.rows.frame[figure.x].to_list())}
+    if plot.x_is_number:
+        order: list[Any] = sorted(plot.rows.frame[figure.x].unique().to_list())
+        text = lines = plot.unit("x").expression("datum.value", 3)
+        longest = 8
+    else:
+        order = plot.present(figure.x)
+        broken = in_lines(order, size(plot)["width"])
+        text, lines = "datum.label", f"{json.dumps(broken, ensure_ascii=False)}[datum.label]"
+        longest = max((len(line) for label in broken.values() for line in label), default=1)
+    width = "width" if figure.facet is None else "child_width"
+    tight = f"{width} < {len(order) * (LETTER * longest + 6):.0f}"
+    axis = {
+        "ticks": False, "labelOverlap": False,
+        "labelExpr": f"{tight} ? {text} : {lines}",
+        "labelAngle": {"expr": f"{tight} ? -40 : 0"},
+        "labelAlign": {"expr": f"{tight} ? 'right' : 'center'"},
+        "labelBaseline": {"expr": f"{tight} ? 'middle' : 'top'"},
+    }  # fmt: skip
+    return {"field": figure.x, "type": "ordinal", "sort": order, "title": plot.title("x"), "axis": axis}
+
+
+def in_lines(labels: Sequence[str], width: float) -> dict[str, list[str]]:
+    """Each category's label in lines that stand beside the others in two thirds of `width`: a page may have less.
+
+    No line is shorter than the longest word, and a number keeps its unit.
+    """
+    kept = {label: re.sub(r"(?<=\d) (?=\S{1,6}(\s|$))", "\xa0", label) for label in labels}
+    words = max((len(word) for label in kept.values() for word in re.split(rf"{HYPHEN}| ", label)), default=1)
+    room = max(words, int((width * 2 / 3 / max(len(labels), 1) - 6) / LETTER))
+    return {label: lines_of(text, room) for label, text in kept.items()}
+
+
+def lines_of(text: str, room: int) -> list[str]:
+    """A text in lines of so many letters at most, broken at blanks and after hyphens."""
+    lines = [""]
+    for word in re.split(rf"{HYPHEN}|(?<= )", text):
+        if lines[-1] and len((lines[-1] + word).rstrip(" ")) > room:
+            lines.append("")
+        lines[-1] += word
+    return [line.strip(" ") for line in lines]
+
+
+HYPHEN = r"(?<=\w\w-)"
+"""Behind a hyphen that a line may end with: not that of 1-RTT."""
+
+LETTER = 6.2
+"""Width of a letter of a label, in points: categories too wide to stand side by side are slanted."""
+
+
+def y_channel(plot: Plot, column: str | None = None) -> Spec:
+    """Position along y."""
+    frame = plot.rows.frame
+    values = [v for c in (plot.figure.y, "low", "high") if c in frame.columns for v in frame[c].to_list()]
+    return {"field": column or plot.figure.y, **number_axis(plot, "y", [v for v in values if v is not None])}
+
+
+def number_axis(plot: Plot, axis: str, values: list[float]) -> Spec:
+    """Type, scale and axis of a numeric channel."""
+    kind = getattr(plot.figure, f"{axis}_scale") or "linear"
+    title, label = plot.unit(axis).axis(plot.title(axis), values, kind)
+    scale: Spec = {"type": kind}
+    labels: Spec = {"labelExpr": label}
+    positive = [v for v in values if v > 0]
+    if kind == "log" and positive:
+        ticks = log_ticks(min(positive), max(positive))
+        labels |= {"values": ticks, "tickCount": 2 * len(ticks)}  # else Vega drops some
+        # An interval may reach below zero, where a logarithm cannot follow: it ends at the edge.
+        scale |= {"nice": False, "clamp": True, "padding": 14 if axis == "x" else 12}
+        scale |= {"domain": [min(positive), max(positive)]}
+    elif axis == "x":
+        scale |= {"zero": False, "nice": False, "padding": 10 if plot.figure.kind in ("point", "line") else 2}
+    elif plot.unit(axis).symbol == "%" and max(values, default=1.0) <= 1.0:
+        scale |= {"domainMax": 1.0} if max(values, default=1.0) > 0.6 else {}
+    return {"type": "quantitative", "title": title, "scale": scale, "axis": labels}
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a logarithmic axis: the powers of ten inside it, and some multiples of them where these are few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in (1,), (1, 3), (1, 2, 5), range(1, 10):
+        ticks = [float(f"{step}e{power}") for power in powers for step in steps]
+        inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+        if len(inside) >= 3:
+            return inside
+    return inside or [low]
+
+
+def series_scale(plot: Plot, values: Sequence[Any]) -> Spec:
+    """A scale from the labels that occur to the values at their places in the whole study."""
+    labels = plot.present(plot.figure.color or "")
+    places = {label: place for place, label in enumerate(plot.colors)}
+    return {
+        "domain": labels,
+        "range": [values[places.get(label, i) % len(values)] for i, label in enumerate(labels)],
+    }
+
+
+def color_channel(plot: Plot) -> Spec:
+    """Colour by series, or the first colour for everything."""
+    if not plot.figure.color:
+        return {"value": plot.theme.palette[0]}
+    legend: Spec | None = None
+    if plot.face is not Face.PAGE and plot.figure.color != plot.figure.x:
+        letters = sum(len(label) + 6 for label in plot.present(plot.figure.color))
+        legend = {"symbolOpacity": 1, "orient": "top" if letters < 90 else "right"}
+        if plot.figure.kind != "step" and marked(plot):
+            legend["symbolStrokeWidth"] = 0  # else the line's dashes would gnaw at its mark
+    scale = series_scale(plot, plot.theme.palette)
+    return {"field": plot.figure.color, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def shape_channel(plot: Plot) -> Spec:
+    """Shape repeats colour."""
+    if not plot.figure.color:
+        return {"value": SHAPES[0]}
+    scale = series_scale(plot, SHAPES)
+    return {**color_channel(plot), "scale": scale}
+
+
+def dash_channel(plot: Plot) -> Spec:
+    """Lines of the palette's second round are dashed."""
+    if not plot.figure.color or len(plot.colors) <= ROUND:
+        return {"value": [1, 0]}
+    return {**color_channel(plot), "scale": series_scale(plot, DASHES), "legend": None}
+
+
+def legend(plot: Plot) -> list[Spec]:
+    """The series for a legend drawn elsewhere: label, colour, shape (None: a bare line), dash."""
+    color = plot.figure.color
+    if not color or color == plot.figure.x:
+        return []
+    colors, shapes = series_scale(plot, plot.theme.palette), series_scale(plot, SHAPES)["range"]
+    dashes = series_scale(plot, DASHES)["range"]
+    kind = plot.figure.kind
+    if kind in ("bar", "box"):
+        shapes = ["square"] * len(shapes)
+    elif kind == "step" or (kind != "point" and not marked(plot)):
+        shapes = [None] * len(shapes)
+    return [
+        {"label": label, "color": c, "shape": shape, "dash": " ".join(map(str, dash)) if dash[1] else "none"}
+        for label, c, shape, dash in zip(colors["domain"], colors["range"], shapes, dashes, strict=True)
+    ]
+
+
+def marked(plot: Plot) -> bool:
+    """Whether a line's points are marked: when they are few."""
+    return plot.rows.frame.height <= HOVER_ROWS // 2
+
+
+def opacity_channel(plot: Plot, full: float = 1.0, faint: float = 0.1) -> Spec:
+    """Series that the reader did not pick step back."""
+    column = plot.figure.color
+    if not column or plot.face is Face.STILL:
+        return {"value": full}
+    test: Spec = {"param": "picked"}
+    if plot.face is Face.PAGE:
+        test = {"test": f"picked === null || datum[{column!r}] === picked"}
+    return {"condition": {**test, "value": full}, "value": faint}
+
+
+def offset_channel(plot: Plot) -> Spec:
+    """Series of one category stand side by side."""
+    color = plot.figure.color
+    if not (color and plot.x_is_category and color != plot.figure.x):
+        return {}
+    return {"xOffset": {"field": color, "type": "nominal", "sort": plot.present(color)}}
+
+
+def legend_pick(plot: Plot) -> list[Spec]:
+    """The parameter that a click in the chart's own legend sets."""
+    if plot.face is not Face.CHART or not plot.figure.color:
+        return []
+    select = {"type": "point", "fields": [plot.figure.color]}
+    return [{"name": "picked", "select": select, "bind": "legend"}]
+
+
+# Layers
+
+
+def base(plot: Plot) -> Spec:
+    """The channels every layer of every kind has."""
+    return {"x": x_channel(plot), "y": y_channel(plot), "color": color_channel(plot)}
+
+
+def intervals(plot: Plot) -> list[Spec]:
+    """Vertical rules from low to high, where there is a spread to show."""
+    if not plot.rows.interval:
+        return []
+    encoding = {
+        **base(plot), **offset_channel(plot), "y": y_channel(plot, "low"), "y2": {"field": "high"},
+        "opacity": opacity_channel(plot, 0.8),
+    }  # fmt: skip
+    if plot.figure.kind == "bar":
+        encoding["color"] = {"value": plot.theme.ink}
+    spread = {"filter": "datum.high > datum.low"}
+    return [{"transform": [spread], "mark": {"type": "rule", "strokeWidth": 1.4, "clip": True}, "encoding": encoding}]
+
+
+def line(plot: Plot, interpolate: str = "linear") -> list[Spec]:
+    """One line a series, marked points where they are few, intervals as rules."""
+    dense = plot.rows.frame.height > CROWD
+    encoding = {**base(plot), "opacity": opacity_channel(plot), "strokeDash": dash_channel(plot)}
+    detail = [c for c in ("run_id", "replication") if c in plot.rows.frame.columns]
+    if detail:
+        encoding["detail"] = [{"field": c, "type": "nominal"} for c in detail]
+    mark = {"type": "line", "strokeWidth": 1.3 if dense else 2, "interpolate": interpolate, "clip": True}
+    lines = {"mark": mark, "encoding": encoding, "params": legend_pick(plot)}
+    return [
+        *intervals(plot),
+        lines,
+        *(points(plot) if marked(plot) and plot.figure.kind != "step" else []),
+        *hover(plot),
+    ]
+
+
+CROWD = 1500  # rows beyond which lines are drawn thinner
+
+
+def points(plot: Plot) -> list[Spec]:
+    """The marks of a line's points."""
+    encoding = {**base(plot), "shape": shape_channel(plot), "opacity": opacity_channel(plot)}
+    mark = {"type": "point", "filled": True, "size": 46, "clip": True}
+    return [{"mark": mark, "encoding": encoding}]
+
+
+def hover(plot: Plot) -> list[Spec]:
+    """Points that show themselves, with a tooltip, when the pointer is nearest to them."""
+    if plot.face is Face.STILL:
+        return []
+    near = {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}
+    shown = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
+    layer = {
+        "mark": {"type": "point", "filled": True, "size": 110, "stroke": plot.theme.paper, "strokeWidth": 1.5},
+        "params": [{"name": "near", "select": near}],
+        "encoding": {**base(plot), "opacity": shown, "tooltip": tooltip(plot)},
+    }
+    if plot.rows.frame.height > HOVER_ROWS:
+        layer["transform"] = [{"sample": HOVER_ROWS}]
+    return [layer]
+
+
+def step(plot: Plot) -> list[Spec]:
+    """Lines that hold their value until the next one."""
+    return line(plot, "step-after")
+
+
+def band(plot: Plot) -> list[Spec]:
+    """Lines with the interval as a band around them."""
+    if not plot.rows.interval:
+        return line(plot)
+    encoding = {
+        **base(plot), "y": y_channel(plot, "low"), "y2": {"field": "high"},
+        "opacity": opacity_channel(plot, 0.18, 0.03),
+    }  # fmt: skip
+    shade = {"mark": {"type": "area", "clip": True}, "encoding": encoding}
+    return [shade, *(layer for layer in line(plot) if layer["mark"]["type"] != "rule")]
+
+
+def bar(plot: Plot) -> list[Spec]:
+    """Bars side by side, intervals as rules."""
+    encoding = {
+        **base(plot), **offset_channel(plot), "opacity": opacity_channel(plot), "tooltip": tooltip(plot),
+    }  # fmt: skip
+    mark = {"type": "bar", "cornerRadiusEnd": 1.5}
+    return [{"mark": mark, "encoding": encoding, "params": legend_pick(plot)}, *intervals(plot)]
+
+
+def point(plot: Plot) -> list[Spec]:
+    """Points, intervals as rules."""
+    encoding = {
+        **base(plot), **offset_channel(plot), "shape": shape_channel(plot),
+        "opacity": opacity_channel(plot, 0.9), "tooltip": tooltip(plot),
+    }  # fmt: skip
+    size = 70 if plot.rows.frame.height <= HOVER_ROWS // 2 else 22
+    mark = {"type": "point", "filled": True, "size": size, "clip": True}
+    return [*intervals(plot), {"mark": mark, "encoding": encoding, "params": legend_pick(plot)}]
+
+
+def box(plot: Plot) -> list[Spec]:
+    """Quartiles as a box, whiskers, the median as a white line."""
+    shared = {**base(plot), **offset_channel(plot), "tooltip": tooltip(plot)}
+    q1 = {**shared, "y": y_channel(plot, "q1"), "y2": {"field": "q3"}, "opacity": opacity_channel(plot)}
+    median = {**shared, "y": y_channel(plot, "median"), "y2": {"field": "median"}}
+    width = {"width": {"band": 0.7}}
+    layers = [
+        *intervals(plot),
+        {"mark": {"type": "bar", **width}, "encoding": q1, "params": legend_pick(plot)},
+        {"mark": {"type": "bar", **width, "stroke": plot.theme.paper, "strokeWidth": 2}, "encoding": median},
+    ]
+    if plot.rows.outliers.height:
+        far = {**base(plot), **offset_channel(plot), "y": y_channel(plot, "outlier")}
+        mark = {"type": "point", "size": 16, "strokeWidth": 1}
+        layers.append({"data": {"name": "outliers"}, "mark": mark, "encoding": far})
+    return layers
+
+
+LAYERS: dict[str, Callable[[Plot], list[Spec]]] = {
+    "line": line, "step": step, "bar": bar, "point": point, "box": box, "band": band, "area": band,
+}  # fmt: skip
+"""Kind of figure to what draws it."""

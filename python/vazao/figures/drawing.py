@@ -1,0 +1,99 @@
+"""A figure with its rows, and its faces: interactive, still, as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from vazao.errors import StudyError
+from vazao.figures.description import Face, Plot, Spec, describe, legend
+from vazao.figures.rows import Rows
+from vazao.figures.theme import FONTS, PAPER, Theme
+from vazao.study import Figure
+
+VEGA_LITE = "6.4"
+"""The version that draws, here and in the page."""
+
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its rows: everything its faces need, queried once."""
+
+    plot: Plot
+
+    @property
+    def figure(self) -> Figure:
+        """The study's description of the figure."""
+        return self.plot.figure
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn."""
+        return self.plot.rows
+
+    def spec(self, face: Face, theme: Theme = PAPER, title: bool = False) -> Spec:
+        """The Vega-Lite description, without data."""
+        return describe(replace(self.plot, face=face, theme=theme), title)
+
+    def with_data(self, spec: Spec) -> Spec:
+        """The description with its rows inside."""
+        return spec | {"datasets": self.datasets()}
+
+    def datasets(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows by the names that the description uses."""
+        tables = {"rows": self.rows.frame}
+        if self.rows.outliers.height:
+            tables["outliers"] = self.rows.outliers
+        return {name: table.to_dicts() for name, table in tables.items()}
+
+    def svg(self, theme: Theme = PAPER) -> str:
+        """The still drawing."""
+        _register_fonts()
+        spec = self.with_data(self.spec(Face.STILL, theme))
+        try:
+            drawn = str(vl_convert.vegalite_to_svg(spec, VEGA_LITE))
+        except (ValueError, RuntimeError) as error:
+            raise StudyError(f"figure {self.figure.id}: cannot be drawn: {str(error).partition(chr(10))[0]}") from None
+        return _own_ids(drawn, self.figure.id)
+
+    def legend(self, theme: Theme = PAPER) -> list[Spec]:
+        """Label, colour, shape and dash of each series; no shape where lines have no marks."""
+        return legend(replace(self.plot, theme=theme))
+
+    def chart(self) -> AnyChart:
+        """The interactive Altair chart."""
+        _register_fonts()
+        spec = self.with_data(self.spec(Face.CHART, title=True))
+        made: AnyChart = alt.Chart.from_dict(spec)
+        return made
+
+
+def files(one: Drawing) -> dict[str, bytes]:
+    """A figure in all formats, by suffix. PDF and PNG are made from the SVG, so they cannot differ."""
+    svg = one.svg()
+    described = one.with_data(one.spec(Face.CHART, title=True))
+    return {
+        "svg": svg.encode(),
+        "pdf": bytes(vl_convert.svg_to_pdf(svg)),
+        "png": bytes(vl_convert.svg_to_png(svg, scale=2)),
+        "json": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
+    }
+
+
+def _own_ids(svg: str, figure: str) -> str:
+    """Ids that are the figure's own, so that drawings share a page, and count from zero, so that bytes repeat."""
+    ids = {name: f"{figure}-{i}" for i, name in enumerate(re.findall(r' id="([^"]+)"', svg))}
+    return re.sub(r'(?<= id=")[^"]+|(?<=url\(#)[^)]+', lambda found: ids.get(found[0], found[0]), svg)
+
+
+@cache
+def _register_fonts() -> None:
+    vl_convert.register_font_directory(str(FONTS))

@@ -1,0 +1,91 @@
+"""The figures of a study, drawn from its stored results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from vazao.errors import StudyError, did_you_mean
+from vazao.figures.description import Face, Plot
+from vazao.figures.drawing import AnyChart, Drawing, files
+from vazao.figures.rows import UNDRAWN, prepare
+from vazao.figures.theme import PAPER
+from vazao.files import make_folder, write_atomically
+from vazao.study import Asked, Figure, Study
+
+
+def drawing(study: Study, asked: Asked, figure: Figure) -> Drawing:
+    """Query a figure's rows and find its labels' order and colours.
+
+    Raises `StudyError` when the query fails or does not give what the figure names.
+    """
+    figure = figure.model_copy(update=dict(_texts(figure)))
+    rows = prepare(figure, asked)
+    orders: dict[str, Sequence[str]] = {c: labels(study, asked, c) for c in (figure.x, figure.color, figure.facet) if c}
+    colors = orders.get(figure.color or "", [])
+    return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders))
+
+
+def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
+    """What a figure says in words, without letters that no drawing has."""
+    for name in ("title", "caption", "x_title", "y_title", "color_title", "facet_title", "x_unit", "y_unit"):
+        if text := getattr(figure, name):
+            # Vega-Lite takes a backslash in the title of an axis for the beginning of an escape.
+            yield name, re.sub(UNDRAWN, " ", text).replace("\\", "\N{SET MINUS}")
+
+
+def drawings(study: Study, asked: Asked) -> Iterator[Drawing]:
+    """Every figure of the study."""
+    return (drawing(study, asked, figure) for figure in study.figures)
+
+
+def chart(study: Study, asked: Asked, figure_id: str) -> AnyChart:
+    """The figure with this id as an Altair chart: hover shows values, a click in the legend picks a series.
+
+    Raises `StudyError` when the study has no such figure or it cannot be drawn.
+    """
+    for figure in study.figures:
+        if figure.id == figure_id:
+            return drawing(study, asked, figure).chart()
+    hint = did_you_mean(figure_id, (figure.id for figure in study.figures))
+    raise StudyError(f"the study has no figure {figure_id!r}{hint}")
+
+
+def render(study: Study, asked: Asked, out_dir: Path) -> dict[str, Path]:
+    """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path.
+
+    A figure without a row has no files.
+    """
+    folder = Path(out_dir) / "figures"
+    make_folder(folder)
+    written: dict[str, Path] = {}
+    every = [one for one in drawings(study, asked) if not one.rows.frame.is_empty()]
+    # Drawing pixels is most of the work, and done outside the interpreter's lock.
+    with ThreadPoolExecutor() as pool:
+        for one, formats in zip(every, pool.map(files, every), strict=True):
+            for suffix, content in formats.items():
+                path = folder / f"{one.figure.id}.{suffix}"
+                write_atomically(path, content)
+                written[path.name] = path
+    return written
+
+
+def labels(study: Study, asked: Asked, column: str) -> list[str]:
+    """Every label a column has in the study, in order; a label's place gives its colour in every figure.
+
+    A factor's labels are its levels as written; any other column's are what figures that colour by it show, in the
+    order of a factor that has them all, if there is one.
+    """
+    if levels := [str(label) for label in study.labels(column)]:
+        return levels
+    known: dict[str, None] = {}
+    for figure in study.figures:
+        if figure.color == column:
+            known |= dict.fromkeys(prepare(figure, asked).frame[column].unique(maintain_order=True))
+    for factor in dict.fromkeys(factor.name for part in study.parts for factor in part.factors):
+        levels = [str(label) for label in study.labels(factor)]
+        if known and known.keys() <= set(levels):
+            return [label for label in levels if label in known]
+    return list(known)

@@ -1,0 +1,78 @@
+"""The page as one HTML file: its template, style, typefaces and scripts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
+from vazao.files import write_atomically
+from vazao.report.page import context, inline
+from vazao.results import Store
+from vazao.study import Ruling, Study
+
+HERE = Path(__file__).parent
+
+FACES = (
+    ("Inter", 400, "normal", FONTS / "Inter-Regular.ttf"),
+    ("Inter", 600, "normal", FONTS / "Inter-SemiBold.ttf"),
+    ("Newsreader", 400, "normal", HERE / "fonts/Newsreader-Regular.woff2"),
+    ("Newsreader", 400, "italic", HERE / "fonts/Newsreader-Italic.woff2"),
+    ("Newsreader", 500, "normal", HERE / "fonts/Newsreader-Medium.woff2"),
+)
+"""Family, weight, style and file of each typeface in the page."""
+
+
+def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path) -> Path:
+    """Write `out_dir/report.html` and return its path.
+
+    Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
+    """
+    path = Path(out_dir) / "report.html"
+    write_atomically(path, html(study, store, findings).encode())
+    return path
+
+
+def html(study: Study, store: Store, findings: Sequence[Ruling]) -> str:
+    """The page."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["inline"] = inline
+    page = environment.get_template("report.html.j2")
+    glue = (HERE / "glue.js").read_text(encoding="utf-8")
+    parts = context(study, store, findings)
+    return page.render(parts, style=_style(), bundle=_bundle(), glue=Markup(glue))
+
+
+def _style() -> Markup:
+    """Typefaces, the palette for light and dark, the style sheet."""
+    faces = "".join(
+        f"@font-face{{font-family:{family};font-weight:{weight};font-style:{style};src:url({_data(file)})}}\n"
+        for family, weight, style, file in FACES
+    )
+    dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK_PALETTE)}}}}}\n"
+    sheet = (HERE / "style.css").read_text(encoding="utf-8")
+    return Markup(f"{faces}:root{{{_variables(PALETTE)}}}\n{dark}{sheet}")
+
+
+def _variables(palette: Sequence[str]) -> str:
+    return "".join(f"--c{i}:{color};" for i, color in enumerate(palette))
+
+
+def _data(file: Path) -> str:
+    content = base64.b64encode(file.read_bytes()).decode()
+    return f"data:font/{file.suffix[1:]};base64,{content}"
+
+
+@cache
+def _bundle() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
+    return Markup(script.replace("</script", "<\\/script"))

@@ -1,0 +1,211 @@
+"""Campaigns: run what is missing of a study, keep every finished run, and answer from the stored rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from vazao import figures
+from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.results import inputs
+from vazao.results.manifest import check_usable, read_manifest
+from vazao.results.rehearsal import rehearse
+from vazao.results.running import Progress, Silent, order, run_missing
+from vazao.results.store import STUDY, Store
+from vazao.results.version import versions
+from vazao.results.writer import writing
+from vazao.statistics import two_level_effects
+from vazao.study import Plan, Size, design_columns, find, findings, parse_as, plan, read_text
+from vazao.study import Study as Described
+
+if TYPE_CHECKING:
+    from altair import Chart, FacetChart, LayerChart
+
+
+class Study(Described):
+    """A published evaluation, ready to be run again: what its file says (template, designs, figures, findings)."""
+
+    def run(self, *, size: Size = "quick", jobs: int | None = None, out: str | Path | None = None) -> Campaign:
+        """Run what is missing of the study (all cores unless `jobs` says otherwise) and evaluate its findings.
+
+        Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again.
+        """
+        return run_study(self, size=size, jobs=jobs, out=out)
+
+
+def load_study(name: str | Path) -> Study:
+    """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`."""
+    path = find(str(name))
+    return parse_as(Study, read_text(path), str(path))
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A study's stored results."""
+
+    study: Study
+    directory: Path
+    started: int = 0
+    """How many runs this call simulated; 0 when all were stored."""
+
+    @cached_property
+    def store(self) -> Store:
+        """The results directory, for SQL."""
+        return Store(self.directory)
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: part, factors, replication, seed, fairness, utilisation."""
+        return self.store.read("runs")
+
+    @property
+    def not_run(self) -> pl.DataFrame:
+        """One row per planned run that could not be run here: the design's columns, and the `reason`."""
+        return self.store.not_run
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow and run: times in seconds, rates in bits per second, sizes in bytes."""
+        return self.store.read("flows")
+
+    @property
+    def paths(self) -> pl.DataFrame:
+        """One row per path of a flow and run."""
+        return self.store.read("paths")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row per link, direction and run."""
+        return self.store.read("links")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """Time series that the study records."""
+        return self.store.read("samples")
+
+    @cached_property
+    def findings(self) -> list[findings.Ruling]:
+        """The ledger: every claim with its verdict."""
+        return findings.evaluate(self.study, self.store, self.not_run)
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """Ask the tables runs, flows, paths, links and samples anything (DuckDB)."""
+        return self.store.query(query)
+
+    def table(self, table_id: str) -> pl.DataFrame:
+        """The rows of one of the study's tables."""
+        tables = {table.id: table for table in self.study.tables}
+        if table_id not in tables:
+            raise StudyError(f"{table_id!r} is not a table of {self.study.name}{did_you_mean(table_id, tables)}")
+        return self.store.query(tables[table_id].sql)
+
+    def figure(self, figure_id: str) -> Chart | LayerChart | FacetChart:
+        """A figure of the study as an interactive Altair chart."""
+        return figures.chart(self.study, self.store, figure_id)
+
+    def effects(self, part: str, response: str) -> pl.DataFrame:
+        """Main effects and interactions of a two-level part on a column of `runs`; see `two_level_effects`."""
+        columns = design_columns(self.study)
+        levels = {
+            factor.name: [str(label) if columns[factor.name] == pl.String() else label for label in factor.labels]
+            for factor in self.study.part(part).factors
+        }
+        factors = {name: (low, high) for name, (low, high) in levels.items()}
+        return two_level_effects(self.runs.filter(pl.col("part") == part), factors, response)
+
+    def failures(self) -> list[tuple[str, str]]:
+        """The runs that failed: run_id and what went wrong."""
+        failed = self.store.query("SELECT DISTINCT run_id, failure FROM runs WHERE failure IS NOT NULL ORDER BY run_id")
+        return [(run_id, failure) for run_id, failure in failed.iter_rows()]
+
+
+def default_directory(name: str) -> Path:
+    """Where results go when nobody says otherwise."""
+    return Path("results") / name
+
+
+def run_study(
+    study: Study,
+    *,
+    size: Size | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
+
+    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
+    and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
+    run by the next call that has it. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot
+    be used; after Ctrl-C the finished runs are stored.
+    """
+    rehearse(study)
+    directory = Path(out) if out is not None else default_directory(study.name)
+    begun = read_manifest(directory) or {}
+    study = study.with_inputs(inputs.kept(directory, begun))
+    planned = plan(study, size or begun.get("size", "quick"))
+    manifest = manifest_of(planned)
+    if there := check_usable(directory, manifest):
+        # A kernel that made rows stays theirs, although it may be gone.
+        kernels = manifest["kernels"] | {name: sha for name, sha in there.get("kernels", {}).items() if sha}
+        digests = there.get("inputs", {}) | manifest["inputs"]
+        noted = {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
+        # A quick study asked of a directory that was begun as full is a part of what belongs there.
+        manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
+    with writing(directory, manifest, study.text) as writer:
+        inputs.keep(directory, planned.inputs)
+        started = run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
+    campaign = Campaign(study, directory, started)
+    findings.write(campaign.findings, directory)
+    return campaign
+
+
+def open_campaign(directory: str | Path) -> Campaign:
+    """The stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`."""
+    directory = Path(directory)
+    store = Store(directory)
+    if store.manifest["kind"] != "study":
+        raise ResultsError(f"{directory}: holds the results of a scenario, not of a study")
+    path = directory / STUDY
+    study = parse_as(Study, read_text(path), str(path))
+    study = study.changed(store.manifest["overrides"], store.manifest["seed"])
+    return Campaign(study.with_inputs(inputs.kept(directory, store.manifest)), directory)
+
+
+def manifest_of(planned: Plan) -> dict[str, Any]:
+    """What the directory of a plan's results says about them. It names no date: the same study, the same bytes."""
+    study = planned.study
+    parts = []
+    for part in study.parts:
+        runs = [run for run in planned.runs if run.part == part.name]
+        replications = getattr(part.replications, planned.size)
+        parts.append(
+            {
+                "name": part.name,
+                "design": part.design,
+                "combinations": len(runs) // replications,
+                "replications": replications,
+                "runs": len(runs),
+            }
+        )
+    return {
+        "kind": "study",
+        "name": study.name,
+        "title": study.title,
+        "design_sha256": study.design_hash,
+        "size": planned.size,
+        "seed": study.seed,
+        "overrides": [list(override) for override in study.overrides],
+        "runs": len(planned.runs),
+        "parts": parts,
+        "order": order(planned),
+        "versions": versions(),
+        "kernels": planned.kernels,
+        "inputs": inputs.digests(planned.inputs),
+        "not_run": {},
+    }

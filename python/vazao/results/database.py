@@ -1,0 +1,188 @@
+"""SQL over stored rows: DuckDB tables in a canonical order, with the statistics a finding needs as functions."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling
+
+from vazao import statistics
+from vazao.errors import ResultsError
+from vazao.results import dynamics
+from vazao.results.statement import check
+
+_Numbers = list[float | None] | None
+
+MACROS = """
+CREATE MACRO ci95(x) AS t_quantile(count(x) - 1) * stddev_samp(x) / sqrt(count(x));
+CREATE MACRO low95(x) AS coalesce(avg(x) - ci95(x), avg(x));
+CREATE MACRO high95(x) AS coalesce(avg(x) + ci95(x), avg(x));
+"""
+"""`ci95(x)`: half-width of the mean's 95 % t-interval, NULL for one value; `low95`, `high95`: its ends, for one value
+the value itself. Plain functions beside them, over lists (`list(x) FILTER (…)`): `welch_p(a, b)`, `welch_low95(a, b)`,
+`welch_high95(a, b)`: Welch's test of a difference of means and the ends of its interval; `jain(shares)`."""
+
+
+def _t_quantile(df: int | None) -> float | None:
+    return statistics.t_quantile(df) if df else None
+
+
+def _of_welch(name: str) -> Callable[[_Numbers, _Numbers], float | None]:
+    def function(a: _Numbers, b: _Numbers) -> float | None:
+        test = statistics.welch(_known(a), _known(b))
+        return float(getattr(test, name)) if test else None
+
+    return function
+
+
+def _jain(shares: _Numbers) -> float | None:
+    return statistics.jain(_known(shares)) if _known(shares) else None
+
+
+def _known(values: _Numbers) -> list[float]:
+    """A column's values without its NULLs, as SQL's own aggregates take it."""
+    return [value for value in values or () if value is not None]
+
+
+_FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
+    "t_quantile": (_t_quantile, ["BIGINT"]),
+    "welch_p": (_of_welch("p"), ["DOUBLE[]", "DOUBLE[]"]),
+    "welch_low95": (_of_welch("low"), ["DOUBLE[]", "DOUBLE[]"]),
+    "welch_high95": (_of_welch("high"), ["DOUBLE[]", "DOUBLE[]"]),
+    "jain": (_jain, ["DOUBLE[]"]),
+}
+
+
+_SEALED: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "python_enable_replacements": False,
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "temp_directory": "",
+}
+
+
+def connect(files: Iterable[Path] = (), *, gigabytes: float | None = None) -> duckdb.DuckDBPyConnection:
+    """An empty database in memory with the functions above, from which nothing but `files` can be reached.
+
+    One thread: the sum of floating-point numbers depends on their order, and a finding must not change its last digit
+    with the machine. It is sealed before it has read anything: a name or a query that comes with results is a
+    stranger's.
+    """
+    connection = duckdb.connect(":memory:", config=_SEALED)
+    for name, (function, parameters) in _FUNCTIONS.items():
+        connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
+    connection.sql(MACROS)
+    if gigabytes:
+        connection.sql(f"SET memory_limit = '{gigabytes * 1000:.0f} MB'")
+    connection.sql(f"SET allowed_paths = [{_texts(files)}]")
+    connection.sql("SET enable_external_access = false")
+    connection.sql("SET lock_configuration = true")
+    return connection
+
+
+def quoted(name: str) -> str:
+    """A name as SQL, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _texts(values: Iterable[object]) -> str:
+    """A list's items as SQL texts."""
+    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values)
+
+
+def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
+    """The functions of `dynamics.py`, once the tables are there that they read."""
+    connection.sql(dynamics.MACROS)
+
+
+def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> None:
+    """Give a query a name, by which later ones select from it. Raises `ResultsError`."""
+    with _told():
+        check(connection, sql)
+        connection.sql(f"CREATE VIEW {quoted(name)} AS {sql}")
+
+
+def add_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Make rows a table."""
+    connection.register("rows_to_add", rows)
+    connection.sql(f"CREATE TABLE {quoted(name)} AS SELECT * FROM rows_to_add")
+    connection.unregister("rows_to_add")
+
+
+def add_table(
+    connection: duckdb.DuckDBPyConnection, name: str, files: list[Path], order: list[str], *, lazily: bool = False
+) -> None:
+    """Make the rows of Parquet `files` a table (or a view) sorted by `order`, then as each run wrote them.
+
+    A run's rows are together in one file, so the order does not depend on which runs shared a file.
+    """
+    columns = ", ".join(map(quoted, [*order, "file_row_number"]))
+    rows = f"read_parquet([{_texts(files)}], union_by_name = true, file_row_number = true)"
+    select = f"SELECT * EXCLUDE (file_row_number) FROM {rows} ORDER BY {columns}"
+    with _told():
+        connection.sql(f"CREATE {'VIEW' if lazily else 'TABLE'} {quoted(name)} AS {select}")
+
+
+def query(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None
+) -> pl.DataFrame:
+    """The rows of a query; of `parameters`, those that it names as `$name` are bound. Raises `ResultsError`."""
+    return frame(answer(connection, sql, parameters))
+
+
+def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
+    """The rows of a query before they are data frames' own."""
+    with _told(), warnings.catch_warnings(action="ignore"):
+        named = check(connection, sql)
+        bound = {name: value for name, value in (parameters or {}).items() if name in named}
+        return connection.sql(sql, params=bound or None).to_arrow_table()
+
+
+def frame(rows: pa.Table) -> pl.DataFrame:
+    """Rows as a data frame with numbers, texts and times that every reader of it knows."""
+    rows = rows.rename_columns(_unique(rows.column_names))
+    try:
+        return _plain(pl.DataFrame(rows))
+    except (pl.exceptions.PolarsError, pa.ArrowException, ImportError, ValueError, TypeError):
+        kinds = ", ".join(f"{field.name}: {field.type}" for field in rows.schema)
+        raise ResultsError(f"the query gives a kind of value that no table here holds; CAST it ({kinds})") from None
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn the database's error into one clear `ResultsError`."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise ResultsError(re.sub(r"\n{2,}", "\n", str(error)).strip()) from None
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names that a join gives twice, told apart as `name_1`, `name_2`, …"""
+    counts: dict[str, int] = {}
+    unique = []
+    for name in names:
+        counts[name] = counts.get(name, -1) + 1
+        unique.append(f"{name}_{counts[name]}" if counts[name] else name)
+    return unique
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Exact decimals as ordinary numbers: SQL's `sum` of integers and its literals like 1.5 come as decimals."""
+    casts: list[pl.Expr] = []
+    for name, kind in frame.schema.items():
+        if isinstance(kind, pl.Decimal):
+            whole = (
+                kind.scale == 0 and frame[name].cast(pl.Int64, strict=False).null_count() == frame[name].null_count()
+            )
+            casts.append(pl.col(name).cast(pl.Int64 if whole else pl.Float64))
+    return frame.with_columns(casts)

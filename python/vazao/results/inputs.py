@@ -1,0 +1,46 @@
+"""Copies of the files that scenarios name, kept with the results that were made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vazao.errors import ResultsError
+from vazao.files import explained, make_folder, owned, write_atomically
+from vazao.scenario import Input
+
+INPUTS = "inputs"
+"""The folder of a results directory that has them, each under the SHA-256 of what it holds."""
+
+
+def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
+    """What a manifest says of them."""
+    return {name: inputs[name].digest for name in sorted(inputs)}
+
+
+def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
+    """Keep copies in a results directory. Raises `ResultsError` for one that has changed since it was read."""
+    for each in inputs.values():
+        copy = directory / INPUTS / each.digest
+        make_folder(copy.parent)
+        if owned(copy):
+            continue
+        with explained(each.path, "read"):
+            content = each.path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != each.digest:
+            raise ResultsError(f"{each.path}: changed while it was read; run again when it is whole")
+        write_atomically(copy, content)
+
+
+def kept(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
+    """The copies that a results directory has, by the names that its scenarios call them.
+
+    A manifest may be a stranger's: it leads to nothing but copies. Raises `ResultsError` for one that is no file.
+    """
+    named = {name: sha for name, sha in manifest.get("inputs", {}).items() if re.fullmatch(r"[0-9a-f]{64}", sha)}
+    if not named or not owned(directory / INPUTS, folder=True):
+        return {}
+    return {name: copy for name, sha in named.items() if owned(copy := directory / INPUTS / sha)}

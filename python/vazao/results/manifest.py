@@ -1,0 +1,127 @@
+"""The manifest of a results directory: whose results it holds, and what may be added to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vazao.errors import ResultsError
+from vazao.files import explained, owned, read_file
+from vazao.results import parts
+from vazao.results.parts import TABLES
+
+MANIFEST = "manifest.json"
+
+IDENTITY = {
+    "kind": "kind",
+    "name": "study or scenario",
+    "design_sha256": "design",
+    "seed": "seed",
+    "overrides": "set of --set changes",
+    "versions.engine": "version of the engine",
+}
+"""What the manifests of results that may stand in one directory agree in, and what a message calls it."""
+
+DIGESTS = {"inputs": "input", "kernels": "kernel"}
+"""What else they agree in as far as both have it, by names: files by their digests."""
+
+
+class Manifest(BaseModel):
+    """What a manifest of this version says, as far as anything here reads it."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    kind: Literal["study", "scenario"]
+    name: str
+    design_sha256: str = ""
+    order: list[str]
+    versions: dict[str, str]
+    title: str = ""
+    size: Literal["quick", "full"] = "quick"
+    seed: int = 1
+    overrides: list[tuple[str, Any] | list[Any]] = []
+    runs: int = 0
+    parts: list[dict[str, str | int]] = []
+    kernels: dict[str, str | None] = {}
+    inputs: dict[str, str] = {}
+    not_run: dict[str, int] = {}
+
+
+def read_manifest(directory: Path) -> dict[str, Any] | None:
+    """The manifest, None where there is none. Raises `ResultsError` when it cannot be understood."""
+    path = directory / MANIFEST
+    if not owned(path):
+        return None
+    with explained(path, "read"):
+        content = read_file(path)
+    try:
+        manifest = json.loads(content)
+        Manifest.model_validate(manifest)
+    except (ValidationError, ValueError, RecursionError) as error:
+        problems = error.errors() if isinstance(error, ValidationError) else []
+        key = (
+            f" (its key {'.'.join(map(str, problems[0]['loc']))!r} is none)" if problems and problems[0]["loc"] else ""
+        )
+        raise ResultsError(f"{path}: is not a manifest that this version understands{key}") from None
+    return dict(manifest)
+
+
+def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The manifest that `directory` has, None when it is new or empty.
+
+    Raises `ResultsError` when it holds other files, or results that differ in any key of `IDENTITY`.
+    """
+    with explained(directory, "read"):
+        if directory.exists() and not directory.is_dir():
+            raise ResultsError(f"{directory}: is a file; choose another --out")
+        names = {path.name for path in directory.iterdir()} if directory.exists() else set()
+    there = read_manifest(directory)
+    if there is None:
+        # What a process killed in its first moments leaves is a lock, a temporary file, empty folders.
+        if "runs" in names and parts.batches(directory):
+            raise ResultsError(f"{directory}: holds results whose {MANIFEST} is lost; choose another --out")
+        if any(not name.startswith(".") for name in names - set(TABLES)):
+            raise ResultsError(f"{directory}: holds other files and no results; choose another --out")
+        return None
+    if difference := _difference(there, manifest):
+        raise ResultsError(f"{directory}: holds results of another {difference}; choose another --out")
+    return there
+
+
+def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """What keeps two manifests' results apart, in words."""
+    # What has a name comes first: a scenario's design differs too when a file of its does.
+    for key, what in DIGESTS.items():
+        for name, digest in now.get(key, {}).items():
+            old = there.get(key, {}).get(name)
+            if old and digest and old != digest:
+                return f"{what} {name} (sha256 {old[:12]} there, {digest[:12]} now)"
+    for key, what in IDENTITY.items():
+        old, new = _entry(there, key), _entry(now, key)
+        if old != new:
+            return f"{what} ({str(old)[:40]} there, {str(new)[:40]} now)"
+    return None
+
+
+def _entry(manifest: Mapping[str, Any], dotted: str) -> Any:
+    value: Any = manifest
+    for key in dotted.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def origin_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a part says of the results that it belongs to: what of a manifest keeps results apart."""
+    whole = {name.partition(".")[0] for name in (*IDENTITY, *DIGESTS)}
+    return {key: manifest[key] for key in sorted(whole) if key in manifest}
+
+
+def check_origin(path: Path, origin: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Refuse a batch that was made for another directory's results. Raises `ResultsError`."""
+    if origin and (difference := _difference(origin, manifest)):
+        problem = f"is of another {difference.replace(' there', ' in it').replace(' now', ' here')}"
+        raise ResultsError(f"{path}: {problem}; remove it, and those of its name in the folders beside it")

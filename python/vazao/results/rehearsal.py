@@ -1,0 +1,76 @@
+"""A study's questions asked of empty tables, before anything is simulated: what is no answer then is none later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from vazao import _core
+from vazao.errors import ResultsError, StudyError
+from vazao.figures import query
+from vazao.results import database
+from vazao.results.enclosure import Enclosure, Limits
+from vazao.results.pace import SMALLEST
+from vazao.results.parts import TABLES
+from vazao.results.result import table
+from vazao.study import Study, design_columns, findings
+
+LIMITS = Limits(seconds=60, gigabytes=1)
+"""What a question to tables without rows may take."""
+
+
+def rehearse(study: Study) -> None:
+    """Ask every finding, table and figure of a study once, of tables that have all columns and no rows.
+
+    Raises `StudyError` for a query that fails, a finding without `holds`, a text or figure that names no column.
+    """
+    stage = Stage(study)
+    findings.evaluate(study, stage)
+    for summary in study.tables:
+        try:
+            stage.query(summary.sql)
+        except ResultsError as error:
+            raise StudyError(f"{study.file}: table {summary.id!r}: {error}") from None
+    for figure in study.figures:
+        query(figure, stage)
+
+
+class Stage:
+    """Where a study's queries find the tables that its runs will fill."""
+
+    def __init__(self, study: Study) -> None:
+        """Raises `StudyError` for a view that cannot be."""
+        columns = {name: rows.to_arrow() for name, rows in _columns(study).items()}
+        try:
+            self._database = Enclosure(lambda: _empty(study, columns), LIMITS)
+        except ResultsError as error:
+            raise StudyError(f"{study.file}: {error}") from None
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        """The answer of empty tables. Raises `ResultsError`."""
+        return self._database.query(sql, parameters)
+
+
+def _columns(study: Study) -> dict[str, pl.DataFrame]:
+    """Every table with its columns and no rows."""
+    outcome = _core.run(_core.load(SMALLEST))
+    tables = {name: table(outcome, name).clear() for name in TABLES if name != "scenarios"}
+    tables["scenarios"] = pl.DataFrame(schema={"run_id": pl.String(), "scenario": pl.String()})
+    runs = tables["runs"].with_columns(pl.lit(None, pl.String()).alias("failure"))
+    return tables | {"runs": runs.hstack(pl.DataFrame(schema=design_columns(study)))}
+
+
+def _empty(study: Study, columns: Mapping[str, pa.Table]) -> duckdb.DuckDBPyConnection:
+    connection = database.connect()
+    for name, rows in columns.items():
+        database.add_rows(connection, name, rows)
+    database.add_dynamics(connection)
+    for view in study.views:
+        try:
+            database.add_view(connection, view.name, view.sql)
+        except ResultsError as error:
+            raise ResultsError(f"view {view.name!r}: {error}") from None
+    return connection

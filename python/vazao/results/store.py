@@ -1,0 +1,151 @@
+"""A results directory, open for reading: a manifest, rows, and questions to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from pydantic import TypeAdapter, ValidationError
+
+from vazao.errors import ResultsError
+from vazao.files import owned
+from vazao.results import database, parts
+from vazao.results.enclosure import Enclosure, Limits
+from vazao.results.manifest import MANIFEST, check_origin, read_manifest
+from vazao.results.parts import TABLES
+from vazao.study import Source, View, read_text
+
+STUDY = "study.toml"
+NOT_RUN = "not_run.parquet"
+"""Planned runs that could not be run here: the columns of the design, and the `reason`."""
+
+LIMITS = Limits(seconds=600, gigabytes=8)
+"""What a question to stored results may take."""
+
+_SAMPLES = pl.Schema(
+    {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
+    | {"direction": pl.String, "measure": pl.String, "value": pl.Float64, "side": pl.String, "event": pl.String}
+)
+
+
+class Store:
+    """A results directory, open for reading."""
+
+    def __init__(self, directory: str | Path) -> None:
+        """Open `directory`. Raises `ResultsError` when it holds no results."""
+        self.directory = Path(directory)
+        if not self.directory.is_dir():
+            raise ResultsError(f"{directory}: no such directory")
+        manifest = read_manifest(self.directory)
+        if manifest is None:
+            lost = "its results have lost their" if parts.batches(self.directory) else "it has no"
+            raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
+        self.manifest: dict[str, Any] = manifest
+        """What was run: study, hash of its file, size, seed, parts with their counts, versions."""
+        self._database: tuple[list[str], Enclosure] | None = None
+
+    def batches(self) -> list[str]:
+        """The names of the committed batches, in the order of their commitment."""
+        return parts.batches(self.directory)
+
+    def files(self, table: str) -> list[Path]:
+        """The Parquet files that hold a table's committed rows."""
+        owned(self.directory / table, folder=True)
+        return [file for batch in self.batches() if owned(file := parts.part(self.directory, table, batch))]
+
+    def read(self, table: str) -> pl.DataFrame:
+        """All rows of a table in their canonical order; no rows and no columns when there is nothing yet."""
+        if table != "samples" and not self.files(table):
+            return pl.DataFrame()
+        return self.query(f"SELECT * FROM {database.quoted(table)}")
+
+    @property
+    def not_run(self) -> pl.DataFrame:
+        """The planned runs that could not be run: the columns of the design, and the `reason`."""
+        return self.query("SELECT * FROM not_run")
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        """Ask the tables runs, flows, paths, links, samples, scenarios, not_run anything. Raises `ResultsError`."""
+        return self._asked().query(sql, parameters)
+
+    def _asked(self) -> Enclosure:
+        """The tables as of now: loaded again when a batch has come since, or the last question was too much."""
+        now = [*self.batches(), str((self.directory / NOT_RUN).stat().st_mtime_ns if self._not_run() else "")]
+        if self._database and self._database[0] == now and self._database[1].alive:
+            return self._database[1]
+        if self._database:
+            self._database[1].close()
+        views, samples = _views(self.directory), _SAMPLES.to_frame().to_arrow()
+        files = {table: [file.absolute() for file in self.files(table)] for table in TABLES}
+        files["not_run"] = [file.absolute() for file in self._not_run()]
+        enclosed = Enclosure(lambda: self._load(files, views, samples), LIMITS)
+        self._database = now, enclosed
+        return enclosed
+
+    def _not_run(self) -> list[Path]:
+        return [file for file in [self.directory / NOT_RUN] if owned(file)]
+
+    def _load(self, files: Mapping[str, list[Path]], views: list[View], samples: pa.Table) -> DuckDBPyConnection:
+        """The tables in a database; of the child process, which must not use what threads of its parent may hold."""
+        for batch in self.batches():
+            said = parts.read(self.directory, batch)
+            check_origin(parts.part(self.directory, "runs", batch), said.origin, self.manifest)
+            parts.verify(self.directory, batch, said)
+        connection = database.connect(file for table in files for file in files[table])
+        for table in TABLES:
+            if files[table]:
+                # Samples may be many and are often not asked for: they stay on disk.
+                database.add_table(connection, table, files[table], self._order(table), lazily=table == "samples")
+        if files["runs"]:
+            _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
+        if gaps := parts.gaps(self.batches()):
+            lost = parts.part(self.directory, "runs", gaps[0])
+            raise ResultsError(f"{lost}: is lost; `vazao run` with this directory simulates its runs again")
+        if not files["samples"]:
+            database.add_rows(connection, "samples", samples)
+        if files["not_run"]:
+            database.add_table(connection, "not_run", files["not_run"], [])
+        else:
+            connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
+        if files["flows"]:
+            database.add_dynamics(connection)
+            for view in views:
+                try:
+                    database.add_view(connection, view.name, view.sql)
+                except ResultsError as error:
+                    raise ResultsError(f"{self.directory / STUDY}: view {view.name!r}: {error}") from None
+        return connection
+
+    def _order(self, table: str) -> list[str]:
+        return [*self.manifest["order"], "run_id"] if table == "runs" else ["run_id"]
+
+
+def _views(directory: Path) -> list[View]:
+    """The views of the study that a directory holds results of."""
+    path = directory / STUDY
+    if not owned(path):
+        return []
+    views = Source(str(path), read_text(path)).document.get("view", [])
+    try:
+        return TypeAdapter(list[View]).validate_python(views)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise ResultsError(
+            f"{path}: view {where}: is not a view of this version: a `name` of small letters, "
+            "digits and _, and its `sql`"
+        ) from None
+
+
+def _check_once(directory: Path, connection: DuckDBPyConnection, key: list[str]) -> None:
+    """Refuse rows of runs that are there twice: parts that were copied. Raises `ResultsError`."""
+    there = connection.table("runs").columns
+    names = ", ".join(database.quoted(name) for name in dict.fromkeys(key) if name in there)
+    counted = f"SELECT (SELECT count(*) FROM runs), count(*) FROM (SELECT DISTINCT {names} FROM runs)"
+    (rows, distinct), *_ = connection.sql(counted).fetchall()
+    if rows > distinct:
+        problem = f"{rows - distinct} of {rows} rows are there twice"
+        raise ResultsError(f"{directory / 'runs'}: {problem}; remove the parts that were copied, from all folders")

@@ -1,0 +1,16 @@
+"""What made a result: the engine, Vazão, Python."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from vazao import _core
+
+try:
+    __version__ = version("vazao")
+except PackageNotFoundError:  # A checkout that was not installed.
+    __version__ = "0+unknown"
+
+
+def versions() -> dict[str, str]:
+    """What made a result. Only the engine's version decides what a run gives."""
+    return {"engine": _core.ENGINE_VERSION, "vazao": __version__, "python": platform.python_version()}

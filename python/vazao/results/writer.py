@@ -1,0 +1,73 @@
+"""A results directory held for writing: batches of rows are committed to it one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from vazao import _core
+from vazao.files import locked, make_directory, make_folder, owned, write_atomically, write_json
+from vazao.results import parts
+from vazao.results.manifest import MANIFEST, check_origin, check_usable, origin_of, read_manifest
+from vazao.results.parts import TABLES
+from vazao.results.store import NOT_RUN, STUDY
+
+
+class Writer:
+    """A results directory held for writing; made by `writing`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        manifest = read_manifest(directory) or {}
+        self._origin = origin_of(manifest)
+        known = parts.batches(directory)
+        for batch in known:
+            check_origin(parts.part(directory, "runs", batch), parts.read(directory, batch).origin, manifest)
+        self._next = 1 + max((int(batch) for batch in known), default=0)
+        for batch in parts.gaps(known):
+            # Its runs are lost and will be simulated again; an empty batch stands for them.
+            empty = pl.read_parquet(parts.part(directory, "runs", known[-1]), n_rows=0)
+            parts.write(directory, batch, {"runs": empty}, self._origin)
+
+    def commit(self, tables: Mapping[str, pl.DataFrame], samples: Sequence[_core.Table] = ()) -> None:
+        """Add a batch of finished runs, with the `samples` of each: all its rows become visible at once, or none."""
+        parts.write(self.directory, f"{self._next:06}", tables, self._origin, samples)
+        self._next += 1
+
+    def note_not_run(self, rows: pl.DataFrame) -> None:
+        """Say which planned runs could not be run: the columns of the design, and the `reason`."""
+        path = self.directory / NOT_RUN
+        if rows.height or path.exists():
+            write_atomically(path, parts.as_parquet(rows))
+        manifest = read_manifest(self.directory) or {}
+        counts = dict(rows.group_by("reason").len().sort("reason").iter_rows())
+        if manifest.get("not_run") != counts:
+            write_json(self.directory / MANIFEST, manifest | {"not_run": counts})
+
+
+@contextmanager
+def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None = None) -> Iterator[Writer]:
+    """Hold `directory` for the results that `manifest` describes, creating it or going on with what it holds.
+
+    Raises `ResultsError` when the directory cannot be written, another process writes there, or it holds anything
+    else (`check_usable`).
+    """
+    check_usable(directory, manifest)
+    make_directory(directory)
+    with locked(directory):
+        check_usable(directory, manifest)
+        for table in TABLES:
+            make_folder(directory / table)
+        for name in (MANIFEST, STUDY, NOT_RUN):
+            owned(directory / name)
+        parts.sweep(directory)
+        if read_manifest(directory) != manifest:
+            write_json(directory / MANIFEST, manifest)
+        writer = Writer(directory)
+        if study_text is not None:
+            write_atomically(directory / STUDY, study_text.encode())
+        yield writer

@@ -1,0 +1,425 @@
+"""Scenarios in Python: the same tables as in TOML, made by functions.
+
+Quantities are strings with a unit, as in TOML: `"10 Mbps"`, `"50 ms"`, `"1 MB"`, `"1 bdp"`. A keyword that a function
+does not list is a key of the TOML table of that name (`vazao explain tcp` lists them). Everything is checked when the
+scenario is run, with the same messages that a TOML file gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from vazao.scenario.congestion import CongestionControl
+from vazao.scenario.scheduling import Scheduler
+
+
+class Table(dict[str, Any]):
+    """A scenario's table. It is a dictionary, so that anything a scenario can say can be said."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lower()}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
+
+
+class Network(Table):
+    """A topology with its links."""
+
+
+class Link(Table):
+    """A link, or one direction of it."""
+
+
+class App(Table):
+    """What a flow transfers."""
+
+
+class Transport(Table):
+    """The protocol a flow uses, and its settings."""
+
+
+class Flow(Table):
+    """A client, a server, an application and a transport."""
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def link(
+    rate: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    delay: str | None = None,
+    *,
+    queue: str | Mapping[str, Any] | None = None,
+    loss: float | str | Mapping[str, Any] | None = None,
+    jitter: str | Mapping[str, Any] | None = None,
+    reorder: float | Mapping[str, Any] | None = None,
+    duplicate: float | None = None,
+    corrupt: float | None = None,
+    alter: float | None = None,
+    outages: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    strip: str | Sequence[str] | None = None,
+    shaper: Mapping[str, Any] | None = None,
+    overhead: str | None = None,
+    forward: Mapping[str, Any] | None = None,
+    reverse: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Link:
+    """A link of `rate` (of IP packets) and one-way `delay`, with its queue and what its wire does in each direction.
+
+    `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`. `queue` is a limit or a
+    queue's name or table (`vazao list queues`), `loss` a probability or a loss model, `jitter` a time or a table,
+    `reorder`, `duplicate`, `corrupt` and `alter` are probabilities, `outages` have `at` or `every`, and `for`; `strip`
+    names what a middlebox takes out (`vazao list strippable-options`), and `alter` says how often one alters payload.
+    `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
+    """
+    wire = _given(loss=loss, jitter=jitter, reorder=reorder, duplicate=duplicate, corrupt=corrupt, outages=outages)
+    taken = _given(alter=alter, strip=strip if strip is None or isinstance(strip, str) else list(strip))
+    sender = _given(rate=rate, delay=delay, queue=queue, shaper=shaper, overhead=overhead)
+    return Link(sender | wire | taken | _given(forward=forward, reverse=reverse) | more)
+
+
+UNLIMITED = link("100 Gbps", "0 s")
+"""An access link beside which any bottleneck is one."""
+
+
+def point_to_point(link: Link, **more: Any) -> Network:
+    """Hosts `a` and `b`, joined by one link; forward is from a to b."""
+    return Network(topology="point-to-point", link=link, **more)
+
+
+def path(*links: Link, **more: Any) -> Network:
+    """Hosts `a` and `b` joined by one link after the other, with routers R1, R2, … between them."""
+    return Network(topology="path", link=list(links), **more)
+
+
+def dumbbell(*, bottleneck: Link, access: Link | Sequence[Link] = UNLIMITED, pairs: int = 1, **more: Any) -> Network:
+    """Hosts left1, left2, … and right1, right2, … on either side of one bottleneck; forward is left to right.
+
+    `access` is the link of every host, or a list of one for each pair; by default it limits nothing.
+    """
+    return Network(topology="dumbbell", pairs=pairs, access=_plain(access), bottleneck=bottleneck, **more)
+
+
+def parking_lot(*, bottleneck: Link, access: Link = UNLIMITED, hops: int = 3, **more: Any) -> Network:
+    """Hosts `a` and `b` over a chain of `hops` equal bottlenecks, and a pair of hosts across each of them."""
+    return Network(topology="parking-lot", hops=hops, access=access, bottleneck=bottleneck, **more)
+
+
+def multipath(*paths: Link, **more: Any) -> Network:
+    """Multihomed hosts `a` and `b`, joined by one disjoint path for each link; forward is from a to b."""
+    return Network(topology="multipath", path=list(paths), **more)
+
+
+def custom(hosts: Sequence[str], links: Mapping[tuple[str, str], Link], *, routers: Sequence[str] = ()) -> Network:
+    """Any graph: `links` maps a pair of names, from and to, to the link between them. Routes are the shortest."""
+    ends = [Link({"from": start, "to": end} | line) for (start, end), line in links.items()]
+    return Network(topology="custom", hosts=list(hosts), routers=list(routers), link=ends)
+
+
+def _plain(links: Link | Sequence[Link]) -> Link | list[Link]:
+    return links if isinstance(links, Link) else list(links)
+
+
+Spread = str | Mapping[str, Any] | Sequence[Sequence[Any]]
+"""A time or a size that may be random: `"10 ms"`, `"exponential 10 ms"`, `"web-search"`, a table such as
+`{"kind": "uniform", "min": "100 B", "max": "1 kB"}`, or, of sizes, points `[["1 kB", 0.5], ["1 MB", 1]]`."""
+
+
+def upload(size: str | None = None, *, duration: str | None = None, read_rate: str | None = None, **more: Any) -> App:
+    """The client sends `size` bytes, or for `duration`, to the server; with neither, until the run ends.
+
+    `read_rate` is how fast the server's application reads (`"4 Mbps"`); by default at once.
+    """
+    return App(_given(kind="upload", size=size, duration=duration, read_rate=read_rate) | more)
+
+
+def download(
+    size: str | None = None,
+    *,
+    duration: str | None = None,
+    read_rate: str | None = None,
+    request: str | None = None,
+    **more: Any,
+) -> App:
+    """The server sends `size` bytes, or for `duration`, to the client; with neither, until the run ends.
+
+    With a `request` (`"200 B"`) the client asks for them first; without, the server sends once the connection stands.
+    """
+    return App(_given(kind="download", size=size, duration=duration, read_rate=read_rate, request=request) | more)
+
+
+def cbr(
+    rate: str | None = None,
+    *,
+    message: str | None = None,
+    size: str | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client writes messages of `message` bytes (`"1000 B"`) at a constant `rate` (`"1 Mbps"`).
+
+    It ends after `size` bytes or `duration`; with neither, with the run.
+    """
+    return App(_given(kind="cbr", rate=rate, message=message, size=size, duration=duration) | more)
+
+
+def on_off(
+    rate: str | None = None,
+    *,
+    on: Spread | None = None,
+    off: Spread | None = None,
+    message: str | None = None,
+    size: str | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client writes at `rate` during on times and nothing during off times, `"exponential 1 s"` both by default.
+
+    Heavy tails are `on="pareto 1 s"`, or `{"kind": "pareto", "mean": "1 s", "shape": 1.2}`.
+    """
+    return App(_given(kind="on-off", rate=rate, on=on, off=off, message=message, size=size, duration=duration) | more)
+
+
+def packet_generator(
+    idt: Spread | None = None,
+    ps: Spread | None = None,
+    *,
+    count: int | None = None,
+    size: str | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """A packet generator as D-ITG is: inter-departure times (`"1 ms"`) and packet sizes (`"512 B"`), both random.
+
+    Over UDP each packet is a datagram. It ends after `count` packets, `size` bytes or `duration`.
+    """
+    return App(_given(kind="packets", idt=idt, ps=ps, count=count, size=size, duration=duration) | more)
+
+
+def messages(
+    message: str | None = None,
+    interval: str | None = None,
+    *,
+    count: int | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client writes a message of `message` bytes (`"1000 B"`) every `interval` (`"100 ms"`), `count` of them.
+
+    The columns `message_latency_…_s` of the flows say how long each took until all of it was read.
+    """
+    return App(_given(kind="messages", message=message, interval=interval, count=count, duration=duration) | more)
+
+
+def requests(
+    count: int | None = None,
+    *,
+    request: Spread | None = None,
+    response: Spread | None = None,
+    think: Spread | None = None,
+    pipeline: int | None = None,
+    duration: str | None = None,
+    **more: Any,
+) -> App:
+    """The client asks `count` times, or for `duration`; the server answers each `request` (`"200 B"`) by a `response`.
+
+    A response is `"10 kB"` by default; after it the client thinks (`"0 s"`) and asks again. `pipeline` requests (1) may
+    wait for their responses at a time. The columns `message_latency_…_s` are from a request to all of its response.
+    """
+    return App(
+        _given(
+            kind="requests",
+            count=count,
+            request=request,
+            response=response,
+            think=think,
+            pipeline=pipeline,
+            duration=duration,
+        )
+        | more
+    )
+
+
+def page(
+    objects: int | None = None,
+    size: Spread | None = None,
+    *,
+    root: str | None = None,
+    http: Literal["1.1", "2", "3"] | None = None,
+    connections: int | None = None,
+    pipeline: int | None = None,
+    priority: Literal["fair", "order"] | None = None,
+    turn: str | None = None,
+    **more: Any,
+) -> App:
+    """The client loads a page of `objects` (100) of `size` bytes each (`"20 kB"`), all known at once or by a `root`.
+
+    A `root` document (`"30 kB"`) comes before what it names. `http` is the transport's by default; HTTP/1.1 opens up to
+    `connections` (6) with `pipeline` (1) requests on each, HTTP/2 and 3 serve all objects fairly,
+    `turn` (`"16384 B"`) after turn, or in `order`.
+    `completion_s` is the page load time, `message_latency_…_s` are from the start to the last byte of each object.
+    """
+    carried = _given(http=http, connections=connections, pipeline=pipeline, priority=priority, turn=turn)
+    return App(_given(kind="page", objects=objects, size=size, root=root) | carried | more)
+
+
+def video(
+    duration: str | None = None,
+    *,
+    ladder: Sequence[str] | None = None,
+    segment: str | None = None,
+    adaptation: str | Mapping[str, Any] | None = None,
+    startup: str | None = None,
+    buffer: str | None = None,
+    **more: Any,
+) -> App:
+    """The client plays a video of `duration` (`"5 min"`), fetched in segments (`"4 s"`) at a rate of the `ladder` each.
+
+    `adaptation` chooses the rate (`"bba-0"` by the buffer, `"rate-based"`; `vazao list adaptations`). It plays once
+    `startup` (`"8 s"`) is there; `buffer` (`"240 s"`) is the most it holds. See `startup_s`, `stalls`, `stalled_s`,
+    `bitrate_mean_bps` and `bitrate_switches` of the flows.
+    """
+    rates = None if ladder is None else list(ladder)
+    chosen = _given(ladder=rates, segment=segment, adaptation=adaptation, startup=startup, buffer=buffer)
+    return App(_given(kind="video", duration=duration) | chosen | more)
+
+
+def arrivals(
+    interval: Spread | None = None,
+    sizes: Spread | None = None,
+    *,
+    count: int | None = None,
+    duration: str | None = None,
+    direction: Literal["upload", "download"] | None = None,
+    **more: Any,
+) -> App:
+    """Short flows that begin `interval` apart (`"exponential 100 ms"`: a Poisson process), each of a random size.
+
+    `sizes` is `"web-search"` by default. Each flow is a connection, and a row, of its own. At most `count` come,
+    for `duration`, or until the run ends.
+    """
+    return App(
+        _given(kind="arrivals", interval=interval, sizes=sizes, count=count, duration=duration, direction=direction)
+        | more
+    )
+
+
+def command(client: str, server: str, *, measured: Literal["upload", "download"] | None = None, **more: Any) -> App:
+    """Programs of the host, run in Linux guests by a shell; `{server}` and `{client}` in them are addresses.
+
+    `measured` is the way of the data that counts. Both sides need `stack="linux"`.
+    """
+    return App(_given(kind="command", client=client, server=server, measured=measured) | more)
+
+
+Control = str | Mapping[str, Any] | type[CongestionControl]
+"""A congestion control: a name, a table with `kind` and parameters, or a class of your own."""
+
+
+def tcp(cc: Control | None = None, **more: Any) -> Transport:
+    """TCP with a congestion control (`"cubic"` by default) and any of its settings: `recovery`, `mss`, …
+
+    `cc` is a name, a table with `kind` and parameters, or a class of your own (see `CongestionControl`).
+    """
+    return Transport(_given(kind="tcp", cc=cc) | more)
+
+
+def mptcp(
+    cc: Control | None = None,
+    scheduler: str | Mapping[str, Any] | type[Scheduler] | None = None,
+    path_manager: str | Mapping[str, Any] | None = None,
+    *,
+    receive_buffer: str | None = None,
+    send_buffer: str | None = None,
+    backups: Sequence[int] | None = None,
+    reestablish: str | None = None,
+    **more: Any,
+) -> Transport:
+    """Multipath TCP: one byte stream over several TCP subflows, each with `cc` (`"cubic"`; coupled ones: `"lia"`, …).
+
+    `scheduler` (`"lowest-rtt"`) chooses the subflow of each segment: a name (`vazao list schedulers`), a table with
+    `kind` and parameters, or a class of your own (see `Scheduler`). `path_manager` (`"single-mesh"`) says which
+    subflows there are. Buffers are the connection's (`"6 MB"`, or `"auto"`); `backups` are the client's interfaces,
+    from 1, that are used only while no other can be; with `reestablish` (`"1 s"`) a subflow that died is opened again.
+    TCP's settings are those of each subflow.
+    """
+    chosen = _given(cc=cc, scheduler=scheduler, path_manager=path_manager)
+    buffers = _given(receive_buffer=receive_buffer, send_buffer=send_buffer)
+    subflows = _given(backups=None if backups is None else list(backups), reestablish=reestablish)
+    return Transport({"kind": "mptcp"} | chosen | buffers | subflows | more)
+
+
+def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Transport:
+    """UDP: an upload in datagrams of `payload` bytes (1472) at a constant `rate` of payload (`"1 Mbps"`).
+
+    Applications with a pace of their own (`cbr`, `on_off`, `packet_generator`, `messages`) leave the rate out: each
+    message is a datagram, or as many as it needs.
+    """
+    return Transport(_given(kind="udp", rate=rate, payload=payload) | more)
+
+
+def sctp(
+    cc: Control | None = None,
+    *,
+    cmt: bool | None = None,
+    streams: int | None = None,
+    multihomed: bool | None = None,
+    receive_buffer: str | None = None,
+    send_buffer: str | None = None,
+    **more: Any,
+) -> Transport:
+    """SCTP with any of its settings: `cwnd_growth`, `fast_recovery`, `retransmission`, `scheduler` (of streams), …
+
+    `cc` is the congestion control of each path, by default SCTP's own (RFC 9260). `multihomed` (True) uses every
+    interface of both hosts, one path after the other fails, or with `cmt` all at once; messages take turns among
+    `streams` (1).
+    """
+    chosen = _given(cc=cc, cmt=cmt, streams=streams, multihomed=multihomed)
+    return Transport({"kind": "sctp"} | chosen | _given(receive_buffer=receive_buffer, send_buffer=send_buffer) | more)
+
+
+def quic(
+    cc: Control | None = None,
+    *,
+    handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"]
+    | None = None,
+    **more: Any,
+) -> Transport:
+    """QUIC with a congestion control (`"cubic"` by default) and any of its settings: `datagram`, `pacing`, `ecn`, …
+
+    `handshake` says how many round trips pass before the client's data: one, none (`"0-rtt"`: the two have met), or two
+    (`"retry"`: the client is to prove its address first). With `"0-rtt-rejected"` the server has forgotten the
+    client; `"gquic-1-rtt"`, `"gquic-2-rtt"` (which negotiates the version first) and `"gquic-0-rtt"` are Google's
+    before TLS.
+    """
+    return Transport(_given(kind="quic", cc=cc, handshake=handshake) | more)
+
+
+def flow(
+    app: App,
+    transport: Transport | None = None,
+    *,
+    client: str | None = None,
+    server: str | None = None,
+    start: str | None = None,
+    **more: Any,
+) -> Flow:
+    """What `client`, which opens the connection, and `server` exchange from `start` on.
+
+    Hosts default to the i-th pair for the i-th flow, the start to 0 s, the transport to TCP.
+    """
+    return Flow(_given(client=client, server=server, start=start, app=app, transport=transport) | more)
+
+
+def document(
+    network: Network,
+    flows: Sequence[Flow],
+    *,
+    seed: int = 1,
+    until: str | None = None,
+    name: str = "python",
+    **more: Any,
+) -> dict[str, Any]:
+    """The whole scenario as the dictionary that its TOML file would be."""
+    tables = {"name": name, "seed": seed, "network": network, "flow": list(flows)}
+    return tables | _given(until=until) | more

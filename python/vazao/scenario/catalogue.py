@@ -1,0 +1,65 @@
+"""What can be named in a scenario, from the engine's registry, and the scenarios that come with Vazão."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vazao import _core
+from vazao.scenario.presets import built_in_scenarios
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A setting of an algorithm: its default as a user would type it, and what is accepted."""
+
+    name: str
+    default: str
+    expected: str
+    help: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An algorithm: its names, the RFC or paper it comes from, one line of help, its parameters."""
+
+    kind: str
+    name: str
+    aliases: tuple[str, ...]
+    title: str
+    source: str
+    help: str
+    parameters: tuple[Parameter, ...]
+
+
+@cache
+def registry() -> tuple[Entry, ...]:
+    """Every algorithm, transport, application and topology that the engine has."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
+    return tuple(_entry(kind, entry) for kind, listed in found.items() for entry in listed)
+
+
+@cache
+def presets() -> tuple[Entry, ...]:
+    """Every scenario that comes with Vazão."""
+    return tuple(_preset(name, path) for name, path in built_in_scenarios().items())
+
+
+def _entry(kind: str, entry: dict[str, Any]) -> Entry:
+    parameters = tuple(Parameter(**parameter) for parameter in entry["parameters"])
+    return Entry(
+        kind, entry["name"], tuple(entry["aliases"]), entry["title"], entry["source"], entry["help"], parameters
+    )
+
+
+def _preset(name: str, path: Path) -> Entry:
+    """What the comments at the head of a scenario say of it: what it is, and after `source:` whose."""
+    text = path.read_text(encoding="utf-8")
+    comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
+    about, _, source = " ".join(comments).partition(". source: ")
+    return Entry("scenario", name, (), tomllib.loads(text)["name"].capitalize(), source, about, ())

@@ -1,0 +1,136 @@
+"""Algorithms of a user's own in a scenario: classes become names, known by a digest of their code."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from vazao.errors import ScenarioError
+from vazao.scenario.congestion import CongestionControl
+from vazao.scenario.scheduling import Scheduler
+
+BASES: Mapping[str, type] = {"cc": CongestionControl, "scheduler": Scheduler, "path_scheduler": Scheduler}
+"""The keys of a transport that take a class, and what it is a subclass of."""
+
+Own = tuple[str, str, type, str]
+"""What a class stands for, its name, itself, a digest of its code."""
+
+
+@dataclass
+class Plugins:
+    """The classes that a scenario uses, by key and name."""
+
+    classes: dict[str, dict[str, type]] = field(default_factory=lambda: {key: {} for key in BASES})
+
+    def named(self, flow: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The flow with its transport's classes by name. Raises `ScenarioError` for one that is none of ours."""
+        transport = flow.get("transport")
+        if not isinstance(transport, Mapping):
+            return flow
+        names = {key: self._name(key, transport[key]) for key in BASES if isinstance(transport.get(key), type)}
+        return {**flow, "transport": {**transport, **names}} if names else flow
+
+    def _name(self, key: str, own: type) -> str:
+        if not issubclass(own, BASES[key]):
+            raise ScenarioError(f"{key}: {own.__name__} is not a subclass of vazao.{BASES[key].__name__}")
+        if self.classes[key].setdefault(own.__name__, own) is not own:
+            raise ScenarioError(f"{key}: two different classes are called {own.__name__}; rename one")
+        return own.__name__
+
+    def all(self) -> list[Own]:
+        """Every class, as the engine takes them."""
+        return [
+            (key, name, own, fingerprint(own)) for key, named in self.classes.items() for name, own in named.items()
+        ]
+
+
+def fingerprint(algorithm: type) -> str:
+    """A digest of a class's code: another code is another run.
+
+    It covers the classes that it builds on, and the functions, classes and plain values that it uses, of its module and
+    of modules that are imported from beside it; not what installed packages hold. Code whose source cannot be read
+    (typed at a prompt, say) is known by its compiled form.
+    """
+    digest = hashlib.sha256()
+    _class(algorithm, digest, set())
+    return digest.hexdigest()[:16]
+
+
+def _class(algorithm: type, digest: hashlib._Hash, seen: set[int]) -> None:
+    seen.add(id(algorithm))
+    for base in algorithm.__mro__[:-1]:
+        _source(base, digest)
+        for name, member in sorted(vars(base).items()):
+            if name == "__module__":  # Where a class stands is no part of what it does.
+                continue
+            digest.update(name.encode())
+            _value(member, digest, seen)
+
+
+def _is_own(module: ModuleType | None) -> bool:
+    """Whether a module is the user's: not the language's, not an installed package."""
+    file = getattr(module, "__file__", None)
+    typed = module is not None and module.__name__ == "__main__"
+    return typed if file is None else not any(Path(file).is_relative_to(place) for place in _INSTALLED)
+
+
+_INSTALLED = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {
+    Path(__file__).parents[1]
+}
+
+
+def _source(thing: object, digest: hashlib._Hash) -> None:
+    with contextlib.suppress(OSError, TypeError):
+        digest.update(inspect.getsource(thing).encode())  # type: ignore[arg-type]
+
+
+def _value(value: object, digest: hashlib._Hash, seen: set[int]) -> None:
+    """Feed what a class or module holds: a function by its code and what that names, a plain value by its text."""
+    if isinstance(value, FunctionType):
+        if id(value) not in seen:
+            seen.add(id(value))
+            _source(value, digest)
+            _code(value.__code__, value.__globals__, digest, seen)
+            for cell in value.__closure__ or ():
+                _value(cell.cell_contents, digest, seen)
+    elif isinstance(value, staticmethod | classmethod):
+        _value(value.__func__, digest, seen)
+    elif isinstance(value, property):
+        _value(value.fget, digest, seen)
+    elif isinstance(value, type):
+        if id(value) not in seen and _is_own(sys.modules.get(value.__module__)):
+            _class(value, digest, seen)
+    elif isinstance(value, list | dict | set) and all(isinstance(each, _PLAIN) for each in _inside(value)):
+        digest.update(repr(sorted(value) if isinstance(value, set) else value).encode())
+    elif isinstance(value, bool | int | float | str | bytes | tuple | frozenset | None):
+        digest.update(repr(value).encode())
+
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+def _inside(value: list[object] | dict[object, object] | set[object]) -> list[object]:
+    return [*value, *value.values()] if isinstance(value, dict) else list(value)
+
+
+def _code(code: CodeType, names: dict[str, object], digest: hashlib._Hash, seen: set[int]) -> None:
+    digest.update(code.co_code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _code(constant, names, digest, seen)
+        else:
+            digest.update(repr(constant).encode())
+    for name in code.co_names:
+        digest.update(name.encode())
+        _value(names.get(name), digest, seen)
+    for module in [value for name in code.co_names if isinstance(value := names.get(name), ModuleType)]:
+        for name in code.co_names if _is_own(module) else ():
+            _value(vars(module).get(name), digest, seen)

@@ -1,0 +1,56 @@
+"""Everything that has a name: what a scenario can say, the studies and scenarios that come with Vazão."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from vazao.errors import ScenarioError, did_you_mean
+from vazao.scenario import Entry, presets, registry
+from vazao.study.load import built_in_studies, parse_study
+from vazao.study.source import read_text
+
+STUDIES = "study"
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Everything in the registry, every built-in study and every built-in scenario."""
+    return (*registry(), *(_study(*named) for named in built_in_studies().items()), *presets())
+
+
+def _study(name: str, path: Path) -> Entry:
+    study = parse_study(read_text(path), str(path))
+    return Entry(STUDIES, name, (), study.title, study.source, study.question, ())
+
+
+def kinds() -> list[str]:
+    """What can be listed: "congestion control", "queue", …, "study"."""
+    return list(dict.fromkeys(entry.kind for entry in entries()))
+
+
+def of_kind(name: str) -> list[Entry]:
+    """The entries of a kind: "queue", "queues", "congestion-controls", also by its last word: "schedulers".
+
+    Raises `ScenarioError` for an unknown one.
+    """
+    short = {spelling.split()[-1]: kind for kind in kinds() for spelling in (_plural(kind), kind)}
+    whole = {spelling: kind for kind in kinds() for spelling in (_plural(kind), kind)}
+    kind = (short | whole).get(name.lower().replace("-", " ").replace("_", " "))
+    if kind is None:
+        known = [_plural(kind).replace(" ", "-") for kind in kinds()]
+        raise ScenarioError(f"{name!r} is nothing that can be listed{did_you_mean(name, known)}")
+    return [entry for entry in entries() if entry.kind == kind]
+
+
+def named(name: str) -> list[Entry]:
+    """Every entry of that name or alias, of whatever kind. Raises `ScenarioError` for an unknown one."""
+    found = [entry for entry in entries() if name.lower() in (entry.name, *entry.aliases)]
+    if not found:
+        known = {known for entry in entries() for known in (entry.name, *entry.aliases)}
+        raise ScenarioError(f"nothing is called {name!r}{did_you_mean(name, known)}")
+    return found
+
+
+def _plural(kind: str) -> str:
+    return kind[:-1] + "ies" if kind.endswith("y") else kind if kind.endswith("s") else kind + "s"

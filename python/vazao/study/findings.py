@@ -1,0 +1,201 @@
+"""The ledger: every claim of a study, decided by a query over stored rows. Nobody types a verdict."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from vazao.errors import ResultsError, StudyError
+from vazao.files import explained, read_file, write_json
+from vazao.study.model import Finding, Label, Study
+
+FINDINGS = "findings.json"
+
+Verdict = Literal["reproduced", "differs", "not testable here"]
+
+NO_ROW = "The stored runs cannot decide it: the query gives no row."
+
+
+class Asked(Protocol):
+    """Tables that can be asked."""
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        """The rows of a query. Raises `ResultsError`."""
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A claim with its verdict; `level` is the level of the factor `per`, when it is decided for each."""
+
+    id: str
+    claim: str
+    reported: str
+    per: str | None
+    level: str | None
+    verdict: Verdict
+    measured: str
+    explanation: str
+
+
+def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) -> list[Ruling]:
+    """Decide every finding, in the file's order and for each level of its `per` factor.
+
+    `not_run` are planned runs that could not be run, with the `reason`: what needs one of them cannot be tested.
+    Raises `StudyError` naming the finding whose query or text is wrong.
+    """
+    return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run)]
+
+
+def write(results: list[Ruling], directory: Path) -> Path:
+    """Store the ledger as findings.json."""
+    path = directory / FINDINGS
+    write_json(path, [asdict(result) for result in results])
+    return path
+
+
+def read(directory: Path) -> list[Ruling]:
+    """The stored ledger. Raises `ResultsError` when there is none."""
+    path = directory / FINDINGS
+    with explained(path, "read"):
+        text = read_file(path)
+    try:
+        return TypeAdapter(list[Ruling]).validate_json(text, strict=True)
+    except ValueError:
+        raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
+
+
+def _evaluate(finding: Finding, study: Study, store: Asked, not_run: pl.DataFrame | None) -> list[Ruling]:
+    if finding.per is None:
+        return [_decide(finding, study, store, not_run, None, {})]
+    labels = study.labels(finding.per)
+    return [_decide(finding, study, store, not_run, str(label), {finding.per: label}) for label in labels]
+
+
+def _decide(
+    finding: Finding,
+    study: Study,
+    store: Asked,
+    not_run: pl.DataFrame | None,
+    level: str | None,
+    parameters: dict[str, Label],
+) -> Ruling:
+    where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
+    claim = (finding.id, finding.claim, finding.reported, finding.per, level)
+    if finding.sql is None:
+        return Ruling(*claim, "not testable here", "", finding.not_testable or "")
+    if not_run is not None and (lost := _lost(finding, finding.sql, study, not_run, parameters)).height:
+        missing = f"It needs runs that are missing: {told_not_run(reasons(lost))}."
+        return Ruling(*claim, "not testable here", "", missing)
+    try:
+        rows = store.query(finding.sql, parameters)
+    except ResultsError as error:
+        raise StudyError(f"{where}: {error}") from None
+    _check_columns(finding, rows.columns, where)
+    if rows.height == 0:
+        return Ruling(*claim, "not testable here", "", NO_ROW)
+    if rows.height > 1:
+        raise StudyError(f"{where}: the query gives {rows.height} rows; a finding is decided by one")
+    row = rows.row(0, named=True)
+    verdict = _verdict(row, where)
+    texts = [finding.explanation, finding.if_reproduced if verdict == "reproduced" else ""]
+    texts.append(finding.if_differs if verdict == "differs" else "")
+    explanation = " ".join(_fill(text, row, where) for text in texts if text)
+    return Ruling(*claim, verdict, _measured(finding, row, where), explanation)
+
+
+def _lost(
+    finding: Finding, sql: str, study: Study, not_run: pl.DataFrame, parameters: dict[str, Label]
+) -> pl.DataFrame:
+    """What a finding needs of the runs that could not be run: those of the parts that its query names.
+
+    Of these `per` and `needs` choose; of a part without such a factor it needs all.
+    """
+    lost = not_run.filter(pl.col("part").is_in(study.named_parts(sql)))
+    if lost.is_empty():
+        return lost
+    for factor, labels in (finding.needs | {name: [label] for name, label in parameters.items()}).items():
+        if factor not in lost.columns:
+            continue
+        values = labels if lost.schema[factor].is_numeric() else [str(label) for label in labels]
+        lost = lost.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))
+    return lost
+
+
+def reasons(not_run: pl.DataFrame) -> dict[str, int]:
+    """Why planned runs could not be run, and how many for each reason."""
+    return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
+
+
+def told_not_run(counts: Mapping[str, int]) -> str:
+    """How many planned runs were not run, and why, in words."""
+    return "; ".join(
+        f"{count} planned {'run was' if count == 1 else 'runs were'} not run: {reason}"
+        for reason, count in counts.items()
+    )
+
+
+def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
+    """Whether the query gives what the verdict and the texts name, however many rows it has."""
+    if "holds" not in columns:
+        raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(columns)})")
+    for text in (finding.measured, finding.explanation, finding.if_reproduced, finding.if_differs):
+        if text:
+            _fill(text, dict.fromkeys(columns), where)
+
+
+def _verdict(row: dict[str, Any], where: str) -> Verdict:
+    match row["holds"]:
+        case bool(holds):
+            return "reproduced" if holds else "differs"
+        case None:
+            return "not testable here"
+        case other:
+            raise StudyError(f"{where}: `holds` is {other!r}; it must be true, false or NULL")
+
+
+def _measured(finding: Finding, row: dict[str, Any], where: str) -> str:
+    if finding.measured is not None:
+        return _fill(finding.measured, row, where)
+    value = row.get("measured")
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class _Missing:
+    """NULL in a text: a dash, however it was to be formatted."""
+
+    def __format__(self, spec: str) -> str:
+        return "–"
+
+
+class _Formatter(string.Formatter):
+    """Format strings over a row's columns: no attributes, no indices, no endless width, NULL as a dash."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if re.search(r"\d{3}", format_spec):
+            raise ValueError(f"{format_spec!r} is wider than any text here")
+        return str(super().format_field(value, format_spec))
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:  # noqa: ARG002
+        if field_name not in kwargs:
+            raise KeyError(field_name)
+        value = kwargs[field_name]
+        return (_Missing() if value is None else value), field_name
+
+
+def _fill(text: str, row: dict[str, Any], where: str) -> str:
+    try:
+        return _Formatter().vformat(text, (), row)
+    except KeyError as error:
+        known = ", ".join(row)
+        raise StudyError(f"{where}: {error} in {text!r} is no column of its query (columns: {known})") from None
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise StudyError(f"{where}: {text!r} cannot be filled in: {error}") from None

@@ -1,0 +1,186 @@
+"""Quantities with units: reading what users write (`"10 Mbps"`), and writing what columns hold (`9.57 Mbit/s`).
+
+A column names its unit by its suffix: `_s` seconds, `_bps` bits per second, `_bytes` bytes, `_packets` packets.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+_UNITS: dict[str, dict[str, str]] = {
+    "bps": {"bps": "1", "kbps": "1e3", "Mbps": "1e6", "Gbps": "1e9", "Tbps": "1e12"}
+    | {"bit/s": "1", "kbit/s": "1e3", "Mbit/s": "1e6", "Gbit/s": "1e9", "Tbit/s": "1e12"},
+    "s": {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ms": "1e-3", "s": "1", "min": "60", "h": "3600"},
+    "bytes": {"B": "1", "kB": "1e3", "MB": "1e6", "GB": "1e9", "TB": "1e12"}
+    | {"KiB": str(2**10), "MiB": str(2**20), "GiB": str(2**30), "TiB": str(2**40)},
+    "packets": {"packet": "1", "packets": "1"},
+    "bdp": {"bdp": "1"},
+}
+_SCALES = {unit: (suffix, Decimal(scale)) for suffix, units in _UNITS.items() for unit, scale in units.items()}
+_QUANTITY = re.compile(r"\s*([+-]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµμ/]+)\s*")
+
+PREFIXES = {12: "T", 9: "G", 6: "M", 3: "k", 0: "", -3: "m", -6: "µ", -9: "n"}
+"""SI prefix of each power of ten, the largest first."""
+
+SUFFIXES = {"_bps": "bit/s", "_bytes": "B", "_packets": "packets", "_s": "s"}
+"""Unit of a column with this suffix."""
+
+SCALED = {"bit/s", "B", "s"}
+"""Units that take SI prefixes."""
+
+SPELLINGS = {"bps": "bit/s", "bytes": "B", "seconds": "s", "percent": "%", "ratio": "", "1": ""}
+"""What a study may write for a unit, beside the unit's own symbol."""
+
+PERCENT_COLUMNS = {"utilisation", "loss_rate", "slow_start_loss", "sent_again"}
+"""Ratios that everybody reads as a percentage."""
+
+FRACTIONS = PERCENT_COLUMNS | {"jain", "share"}
+"""Columns whose values lie between 0 and 1, whatever the spread of a few of them would allow."""
+
+
+def parse(text: str) -> tuple[str, float] | None:
+    """The column suffix (`bps`, `s`, `bytes`, `packets`, `bdp`) and the number in that unit; None if not a quantity.
+
+    Decimal arithmetic, so that `"25 ms"` is the float nearest to 0.025.
+    """
+    if not (found := _QUANTITY.fullmatch(text)) or found[2] not in _SCALES:
+        return None
+    suffix, scale = _SCALES[found[2]]
+    try:
+        return suffix, float(Decimal(found[1].replace("_", "")) * scale)
+    except InvalidOperation:
+        return None
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with a prefixed unit and four digits: `9.57 Mbit/s`, `25 ms`."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g} {unit}"
+    if unit == "s" and abs(value) >= 1:
+        return f"{value:.4g} s" if abs(value) < 1e4 else f"{value:.0f} s"
+    exponent = _exponent(value, near=0.99995)  # four digits round what is nearer up
+    return f"{value / 10.0**exponent:.4g} {PREFIXES[exponent]}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time in words: `3 s`, `2 min 5 s`, `1 h 10 min`."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def cell(column: str, value: Any) -> str:
+    """A value of a table as people read it, by its column's unit."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    if suffix := _scaled_suffix(column):
+        return quantity(float(value), SUFFIXES[suffix])
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.4g}"
+
+
+def heading(column: str) -> str:
+    """A column's name without the unit that every cell shows."""
+    return column.removesuffix(_scaled_suffix(column)).replace("_", " ")
+
+
+def title_of(column: str) -> str:
+    """A readable title for a column without one: `queue_delay_mean_s` is "Queue delay mean"."""
+    suffix = next((s for s in SUFFIXES if column.endswith(s)), "")
+    words = column.removesuffix(suffix).replace("_", " ").replace("-", " ").strip() or column
+    return words[0].upper() + words[1:]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of measure: `bit/s`, `B`, `s`, `%` (of a ratio), any counted noun, or nothing.
+
+    A figure needs one rule twice: in Python for its texts, and as a Vega expression for its axes and tooltips.
+    """
+
+    symbol: str
+
+    def text(self, value: float | None, digits: int = 4) -> str:
+        """The value with its unit: `1.5 Mbit/s`, `25 ms`, `98.2 %`, `12 packets`."""
+        if value is None or not math.isfinite(value):
+            return "–"
+        if self.symbol == "%":
+            return f"{_plain(value * 100, digits)} %"
+        exponent = self._exponent(value)
+        number = _plain(value / 10.0**exponent, digits)
+        return f"{number} {PREFIXES[exponent]}{self.symbol}".rstrip()
+
+    def expression(self, value: str, digits: int = 4) -> str:
+        """The Vega expression that writes what `text` writes."""
+        plain = f"format({value}, ',.{digits}~r')"
+        if self.symbol == "%":
+            return f"format({value} * 100, ',.{digits}~r') + ' %'"
+        if self.symbol == "":
+            return plain
+        if self.symbol not in SCALED:
+            return f"{plain} + {json.dumps(f' {self.symbol}')}"
+        prefixed = f"replace(format({value}, '.{digits}~s'), regexp('([a-zA-Zµ]?)$'), ' $1{self.symbol}')"
+        if self.symbol == "s":  # nobody says kiloseconds
+            return f"(abs({value}) >= 1 ? {plain} + ' s' : {prefixed})"
+        return prefixed
+
+    def axis(self, title: str, values: Sequence[float], scale: str) -> tuple[str, str]:
+        """Title and label expression of an axis over these values.
+
+        A linear axis names its unit once, in the title, with the prefix of the largest value; a
+        logarithmic one spans prefixes, so there each label carries its own.
+        """
+        if self.symbol in SCALED and scale == "log":
+            return title, self.expression("datum.value", 3)
+        if self.symbol == "%":
+            return title, "format(datum.value * 100, ',.6~r') + ' %'"
+        exponent = self._exponent(max((abs(v) for v in values if math.isfinite(v)), default=0.0))
+        symbol = PREFIXES[exponent] + self.symbol
+        label = f"format(datum.value / {10.0**exponent!r}, ',.6~r')"
+        return (f"{title} ({symbol})" if symbol else title), label
+
+    def _exponent(self, value: float) -> int:
+        if self.symbol not in SCALED or value == 0:
+            return 0
+        return _exponent(value, most=0 if self.symbol == "s" else max(PREFIXES))
+
+
+def unit_of(column: str, stated: str | None = None) -> Unit:
+    """The unit of a column: the stated one, else the one its name's suffix says, else none."""
+    if stated is not None:
+        return Unit(SPELLINGS.get(stated, stated))
+    if column in PERCENT_COLUMNS:
+        return Unit("%")
+    return Unit(next((unit for suffix, unit in SUFFIXES.items() if column.endswith(suffix)), ""))
+
+
+def _exponent(value: float, most: int = max(PREFIXES), near: float = 1 - 2e-9) -> int:
+    """The power of ten, `most` at most, whose prefix a number takes that is so near to it from below, or above."""
+    return next((power for power in PREFIXES if power <= most and near * 10.0**power <= abs(value)), min(PREFIXES))
+
+
+def _scaled_suffix(column: str) -> str:
+    """The suffix of a column whose cells carry a prefixed unit; empty for any other."""
+    return next((suffix for suffix, unit in SUFFIXES.items() if unit in SCALED and column.endswith(suffix)), "")
+
+
+def _plain(value: float, digits: int) -> str:
+    """A number with so many significant digits, thousands separated, no exponent, no idle zeros."""
+    if value == 0:
+        return "0"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    rounded = round(value, digits - 1 - math.floor(math.log10(abs(value))))
+    written = f"{rounded:,.{decimals}f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
