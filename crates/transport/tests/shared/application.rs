@@ -32,6 +32,8 @@ impl Application {
 pub struct User {
     pub application: Application,
     next_read: Time,
+    /// Whether there may be something to read by then.
+    expects: bool,
     written: u64,
     pub received: u64,
     closed: bool,
@@ -39,7 +41,7 @@ pub struct User {
 
 impl User {
     pub fn new(application: Application) -> User {
-        User { application, next_read: Time::ZERO, written: 0, received: 0, closed: false }
+        User { application, next_read: Time::ZERO, expects: true, written: 0, received: 0, closed: false }
     }
 
     /// It reads so many bytes each 5 ms from now on, or whatever arrives.
@@ -62,7 +64,8 @@ impl User {
     }
 
     fn read(&mut self, now: Time, stream: &mut impl ByteStream) {
-        if now < self.next_read {
+        self.expects = now < self.next_read;
+        if self.expects {
             return;
         }
         let all = self.application.every == 0;
@@ -72,6 +75,7 @@ impl User {
         while let Some(range) = stream.read_at_most(self.application.reads) {
             assert_eq!(range.start, self.received, "every byte once and in order");
             self.received = range.end;
+            self.expects = true;
             if !all {
                 break;
             }
@@ -85,8 +89,9 @@ impl User {
         self.act(now, stream);
     }
 
-    /// When it reads next, if it does so by the clock and is not `done`.
+    /// When it reads next, if it does so by the clock and is not `done`: once it has found nothing, not before something
+    /// has happened.
     pub fn next_read(&self, done: bool) -> Time {
-        if self.application.every > 0 && !done { self.next_read } else { Time::NEVER }
+        if self.application.every > 0 && self.expects && !done { self.next_read } else { Time::NEVER }
     }
 }
