@@ -47,6 +47,7 @@ SCENARIO_ROOMS = (
 TRANSPORTS: dict[str, set[str]] = {
     "common": set(),
     "udp": {"common"},
+    "dccp": {"common"},
     "tls": {"common"},
     "sctp": {"common"},
     "tcp": {"common"},

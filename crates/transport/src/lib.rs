@@ -5,6 +5,7 @@
 //! Nothing here knows a simulator or a file. What several protocols share is in [`common`], which knows none of them.
 
 pub mod common;
+pub mod dccp;
 pub mod library;
 pub mod mptcp;
 pub mod quic;

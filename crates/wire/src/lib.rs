@@ -21,6 +21,7 @@
 
 pub mod checksum;
 pub mod content;
+pub mod dccp;
 pub mod ipv4;
 pub mod mptcp;
 pub mod pcapng;

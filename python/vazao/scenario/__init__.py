@@ -10,6 +10,7 @@ from vazao.scenario.build import (
     cbr,
     command,
     custom,
+    dccp,
     document,
     download,
     dumbbell,
@@ -44,7 +45,7 @@ from vazao.scenario.scheduling import Copy, Decision, PathState, Repeat, Schedul
 __all__ = [
     "App", "CongestionControl", "Copy", "Decision", "Entry", "Flow", "Input", "Link", "Network", "Parameter",
     "PathState", "Plugins", "Repeat", "Scheduler", "Send", "Situation", "Transport", "arrivals", "built_in",
-    "built_in_scenarios", "cbr", "command", "custom", "document", "download", "dumbbell", "fingerprint", "flow",
+    "built_in_scenarios", "cbr", "command", "custom", "dccp", "document", "download", "dumbbell", "fingerprint", "flow",
     "inputs_of", "kernels_of", "lacking", "link", "load", "messages", "mptcp", "multipath", "on_off",
     "packet_generator", "page", "parking_lot", "path", "point_to_point", "presets", "quic", "registry", "requests",
     "sctp", "tcp", "udp", "upload", "video",

@@ -358,6 +358,22 @@ def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Tra
     return Transport(_given(kind="udp", rate=rate, payload=payload) | more)
 
 
+def dccp(
+    cc: Control | None = None,
+    *,
+    payload: int | None = None,
+    ack_ratio: int | None = None,
+    ecn: bool | None = None,
+    **more: Any,
+) -> Transport:
+    """DCCP: datagrams of `payload` bytes (1448) that are never sent again, at the pace of a congestion control.
+
+    `cc` is `"reno"` unless another is given, CCID 2's TCP-like congestion control (RFC 4341). The receiver acknowledges
+    every `ack_ratio` (2) packets; with `ecn` queues may mark them.
+    """
+    return Transport(_given(kind="dccp", cc=cc, payload=payload, ack_ratio=ack_ratio, ecn=ecn) | more)
+
+
 def sctp(
     cc: Control | None = None,
     *,

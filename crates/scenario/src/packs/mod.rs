@@ -1,5 +1,6 @@
 //! Transport protocols, one a folder or a page: whatever is known of one protocol is there.
 
+mod dccp;
 pub(crate) mod library;
 pub(crate) mod mptcp;
 pub(crate) mod quic;
@@ -18,7 +19,8 @@ use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Duration, Time};
 
 /// All transports.
-pub const TRANSPORTS: &[Entry<Protocol>] = &[tcp::ENTRY, udp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
+pub const TRANSPORTS: &[Entry<Protocol>] =
+    &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
 
 /// Two lists of parameters as one.
 const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {

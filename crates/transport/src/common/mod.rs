@@ -2,6 +2,7 @@
 
 mod bucket;
 mod control;
+pub mod datagrams;
 mod delivery_rate;
 mod pacer;
 mod path;

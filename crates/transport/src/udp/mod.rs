@@ -1,34 +1,14 @@
 //! UDP (RFC 768) as a machine, with what a measuring tool such as iperf adds to it: numbered, time-stamped datagrams,
 //! and a receiver that counts what became of them.
 
-mod receiver;
-mod sender;
-
-pub use receiver::Stats;
-
 use crate::common::ByteStream;
-use receiver::Receiver;
-use sender::Sender;
+pub use crate::common::datagrams::{Datagram, Stats};
+use crate::common::datagrams::{Receiver, Sender};
 use std::ops::Range;
 use vazao_engine::{Rate, Time};
 
 /// Bytes of the UDP header.
 pub const HEADER: u32 = 8;
-
-/// What one datagram carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Datagram {
-    /// When it was sent.
-    pub sent: Time,
-    /// Its number among those of its flow, from 0.
-    pub sequence: u32,
-    /// The number of the message that it is a part of.
-    pub message: u32,
-    /// How many datagrams that message has.
-    pub parts: u16,
-    /// Bytes of payload.
-    pub payload: u16,
-}
 
 /// How an endpoint sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +35,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An end of a flow that has sent and received nothing.
     pub fn new(config: Config) -> Endpoint {
-        Endpoint { sender: Sender::new(config), receiver: Receiver::default(), closed: false }
+        Endpoint { sender: Sender::new(config.payload, config.rate), receiver: Receiver::default(), closed: false }
     }
 
     /// The next datagram that is to leave at `now`; call again until there is none.
@@ -64,7 +44,7 @@ impl Endpoint {
     }
     /// A datagram arrives.
     pub fn handle(&mut self, now: Time, datagram: &Datagram) {
-        self.receiver.take(now, datagram);
+        self.receiver.handle(now, datagram);
     }
     /// When the next datagram is due.
     pub fn next_timeout(&self) -> Time {

@@ -1,12 +1,15 @@
 //! The sending half: messages cut into datagrams, or bytes at a constant rate.
 
-use super::{Config, Datagram};
+use super::Datagram;
 use std::collections::VecDeque;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Rate, Time};
 
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
-    config: Config,
+pub(crate) struct Sender {
+    /// Bytes of a datagram's payload, at most.
+    payload: u16,
+    /// The pace of what is written; without one, each write is a message.
+    rate: Option<Rate>,
     /// What is still to be sent: bytes of each message, and how many datagrams the first of them has.
     waiting: VecDeque<u64>,
     parts: u16,
@@ -18,17 +21,30 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub fn new(config: Config) -> Sender {
-        Sender { config, waiting: VecDeque::new(), parts: 0, messages: 0, datagrams: 0, bytes: 0, origin: None }
+    pub fn new(payload: u16, rate: Option<Rate>) -> Sender {
+        Sender { payload, rate, waiting: VecDeque::new(), parts: 0, messages: 0, datagrams: 0, bytes: 0, origin: None }
     }
 
     pub fn write(&mut self, bytes: u64) {
-        match (self.config.rate, self.waiting.back_mut()) {
+        match (self.rate, self.waiting.back_mut()) {
             _ if bytes == 0 => {}
             // At a rate the boundaries of writes mean nothing.
             (Some(_), Some(waiting)) => *waiting += bytes,
             _ => self.waiting.push_back(bytes),
         }
+    }
+
+    /// Bytes that were written and not sent.
+    pub fn unsent(&self) -> u64 {
+        self.waiting.iter().sum()
+    }
+    /// Bytes sent.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Bytes of the next datagram; 0 if none waits.
+    pub fn next_payload(&self) -> u64 {
+        self.waiting.front().map_or(0, |&left| left.min(self.payload.into()))
     }
 
     pub fn discard_unsent(&mut self) -> u64 {
@@ -38,14 +54,14 @@ impl Sender {
 
     pub fn next(&mut self, now: Time) -> Option<Datagram> {
         let left = *self.waiting.front()?;
-        let paced = self.config.rate.is_some();
+        let paced = self.rate.is_some();
         if paced {
             self.origin.get_or_insert(now);
             if self.due() > now {
                 return None;
             }
         }
-        let largest = u64::from(self.config.payload);
+        let largest = u64::from(self.payload);
         if paced {
             self.parts = 1;
         } else if self.parts == 0 {
@@ -75,7 +91,7 @@ impl Sender {
 
     /// The n-th byte leaves n / rate after the first, so that rounding to nanoseconds does not add up.
     pub fn due(&self) -> Time {
-        match (self.config.rate, self.origin) {
+        match (self.rate, self.origin) {
             _ if self.waiting.is_empty() => Time::NEVER,
             (Some(rate), Some(origin)) => {
                 let nanos = u128::from(self.bytes) * 8_000_000_000 / u128::from(rate.as_bps());

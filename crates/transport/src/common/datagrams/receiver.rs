@@ -1,7 +1,7 @@
 //! The receiving half: what came, what came twice, what came late.
 
 use super::Datagram;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use vazao_engine::{Histogram, Time};
 
@@ -19,7 +19,7 @@ pub struct Stats {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     pub stats: Stats,
     pub expected: Option<u64>,
     arrived: Numbers,
@@ -32,13 +32,15 @@ pub(super) struct Receiver {
     read: u64,
     /// Messages of several datagrams of which some are missing: how many, and when the first left.
     partial: BTreeMap<u32, (u16, Time)>,
+    /// Messages that came whole and were not taken, if anybody asks for them.
+    whole: Option<VecDeque<u32>>,
 }
 
 /// How many incomplete messages are remembered; older ones have lost a part.
 const PARTIAL: usize = 1024;
 
 impl Receiver {
-    pub fn take(&mut self, now: Time, datagram: &Datagram) {
+    pub fn handle(&mut self, now: Time, datagram: &Datagram) {
         if !self.arrived.insert(datagram.sequence) {
             self.stats.duplicates += 1;
             return;
@@ -52,7 +54,7 @@ impl Receiver {
             self.next_expected = datagram.sequence + 1;
         }
         if datagram.parts == 1 {
-            self.stats.latency.record(now.since(datagram.sent));
+            self.complete(now, datagram.message, datagram.sent);
         } else {
             self.assemble(now, datagram);
         }
@@ -62,11 +64,32 @@ impl Receiver {
         let (missing, sent) = self.partial.entry(part.message).or_insert((part.parts, part.sent));
         (*missing, *sent) = (*missing - 1, part.sent.min(*sent));
         if *missing == 0 {
-            self.stats.latency.record(now.since(*sent));
+            let sent = *sent;
             self.partial.remove(&part.message);
+            self.complete(now, part.message, sent);
         } else if self.partial.len() > PARTIAL {
             self.partial.pop_first();
         }
+    }
+
+    fn complete(&mut self, now: Time, message: u32, sent: Time) {
+        self.stats.latency.record(now.since(sent));
+        if let Some(whole) = &mut self.whole {
+            whole.push_back(message);
+        }
+    }
+
+    /// Keeps the numbers of messages that come whole, for [`take_message`](Self::take_message).
+    pub fn watch_messages(&mut self) {
+        self.whole = Some(VecDeque::new());
+    }
+    /// The number of the next message that came whole.
+    pub fn take_message(&mut self) -> Option<u32> {
+        self.whole.as_mut()?.pop_front()
+    }
+    /// Whether everything that came was read.
+    pub fn is_drained(&self) -> bool {
+        self.read == self.bytes
     }
 
     pub fn lose(&mut self, datagram: &Datagram) {
@@ -80,7 +103,7 @@ impl Receiver {
     }
 
     pub fn is_complete(&self) -> bool {
-        self.expected.is_some_and(|expected| self.stats.datagrams + self.lost() >= expected) && self.read == self.bytes
+        self.expected.is_some_and(|expected| self.stats.datagrams + self.lost() >= expected) && self.is_drained()
     }
 
     pub fn read(&mut self, limit: u64) -> Option<Range<u64>> {

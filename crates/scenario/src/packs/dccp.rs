@@ -1,0 +1,283 @@
+//! DCCP as the world moves it.
+
+use super::{IP_HEADER, initial, measured, set};
+use crate::endpoint::codec::Codec;
+use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
+use crate::measures::counts::{Counts, Tally};
+use crate::measures::measure::SenderState;
+use crate::model::address::{Addresses, Socket};
+use crate::model::scenario::Scenario;
+use crate::model::stack::Stack;
+use crate::model::transport::{self as model, Controls, Making, Protocol, Service};
+use std::borrow::Cow;
+use vazao_application::{Application, Sides};
+use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::{Duration, Time};
+use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, PARAMETERS, Packet, Run};
+use vazao_wire::dccp::{Header, PROTOCOL, encode, option};
+use vazao_wire::{content, ipv4};
+
+impl Content for Packet {
+    fn clear(&mut self) {
+        Packet::clear(self);
+    }
+}
+
+impl Endpoint for dccp::Endpoint {
+    fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
+        let Body::Kept { content, .. } = *arrival.body else { return false };
+        let packet: &Packet = arrival.contents.get(content);
+        dccp::Endpoint::handle(self, now, packet, arrival.ecn);
+        packet.kind.has_data()
+    }
+    fn next_timeout(&self) -> Time {
+        dccp::Endpoint::next_timeout(self)
+    }
+    fn handle_timeout(&mut self, now: Time) -> bool {
+        let is_due = dccp::Endpoint::next_timeout(self) <= now;
+        if is_due {
+            dccp::Endpoint::handle_timeout(self, now);
+        }
+        is_due
+    }
+    fn drive(&mut self, now: Time, application: &mut Application) {
+        application.drive(now, self);
+    }
+    fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
+        turn.on(self)
+    }
+    fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        let (content, packet) = contents.fresh::<Packet>();
+        if !dccp::Endpoint::poll_transmit(self, now, packet) {
+            contents.give_back::<Packet>(content);
+            return None;
+        }
+        let (size, ecn) = (IP_HEADER + packet.bytes(), self.ecn(packet));
+        Some(Departure { body: Body::Kept { content, path: 0 }, size, way: 0, ecn })
+    }
+    fn is_over(&self) -> bool {
+        dccp::Endpoint::is_over(self)
+    }
+    fn failure(&self) -> Option<String> {
+        dccp::Endpoint::failure(self).map(|failure| failure.to_string())
+    }
+    fn ready(&self) -> Option<Time> {
+        dccp::Endpoint::ready(self)
+    }
+    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+        see(self);
+    }
+    fn counts(&self, _end: Time) -> Counts<'_> {
+        let stats = self.stats();
+        Counts {
+            tally: Tally::default()
+                .with("packets_sent", stats.packets)
+                .with("timeouts", stats.timeouts)
+                .with("recoveries", stats.recoveries)
+                .with("mark_reductions", stats.mark_reductions),
+            rtt: Cow::Borrowed(&stats.rtt),
+            srtt: measured(self.rtt().srtt()),
+            is_over: dccp::Endpoint::is_over(self),
+        }
+    }
+    fn arrivals(&self, dropped: u64) -> Tally {
+        let stats = self.received();
+        Tally::default()
+            .with("packets_lost", dropped)
+            .with("duplicates", stats.duplicates)
+            .with("reordered", stats.reordered)
+    }
+    fn is_reliable(&self) -> bool {
+        false
+    }
+    fn watch_messages(&mut self, is_receiver: bool) {
+        if is_receiver {
+            dccp::Endpoint::watch_messages(self);
+        }
+    }
+    /// A message has arrived once all its datagrams have.
+    fn credit(&mut self, now: Time, _: &Application, _: &mut dyn Endpoint, application: &mut Application) {
+        while let Some(message) = self.take_message() {
+            application.deliver_message(now, message);
+        }
+    }
+}
+
+impl SenderState for dccp::Endpoint {
+    fn cwnd(&self) -> u64 {
+        self.control().cwnd()
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        set(self.control().ssthresh())
+    }
+    fn in_slow_start(&self) -> bool {
+        self.control().in_slow_start()
+    }
+    fn is_repairing(&self) -> bool {
+        self.is_recovering()
+    }
+    fn cuts(&self) -> u64 {
+        let stats = self.stats();
+        stats.recoveries + stats.mark_reductions + stats.timeouts
+    }
+    fn segments(&self) -> u64 {
+        self.stats().packets
+    }
+    fn srtt(&self) -> Option<Duration> {
+        measured(self.rtt().srtt())
+    }
+    fn latest_rtt(&self) -> Option<Duration> {
+        measured(self.rtt().latest())
+    }
+    fn flight(&self) -> u64 {
+        dccp::Endpoint::flight(self)
+    }
+    fn sent_bytes(&self) -> u64 {
+        dccp::Endpoint::sent_bytes(self)
+    }
+}
+
+/// DCCP as scenarios name it.
+struct Pack;
+
+/// Its entry in the registry.
+pub(super) const ENTRY: Entry<Protocol> = Entry {
+    name: "dccp",
+    aliases: &[],
+    title: "Datagram Congestion Control Protocol",
+    source: "RFC 4340, RFC 4341",
+    help: "datagrams that are never sent again, at a pace that a congestion control sets",
+    parameters: PARAMETERS,
+    build: Protocol(&Pack),
+};
+
+impl model::Pack for Pack {
+    fn stacks(&self) -> &'static [Stack] {
+        &[Stack::Vazao]
+    }
+    fn controls(&self) -> Controls {
+        Controls::Own("reno")
+    }
+    fn service(&self, _parameters: &Parameters) -> Service {
+        Service { is_unreliable: true, ..Service::default() }
+    }
+    fn memory(&self, _parameters: &Parameters) -> u64 {
+        16_000
+    }
+    fn load(&self, parameters: &Parameters) -> (f64, f64) {
+        (parameters.number("payload"), 1.0 / parameters.number("ack_ratio"))
+    }
+    /// Half the acknowledgement ratio for one acknowledgement (RFC 4341 section 5).
+    fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
+        (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window"))
+    }
+    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+        let scenario = making.scenario;
+        let spec = &scenario.flows[number].transport;
+        let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
+        let [client, server] = initial(scenario, number).map(u64::from);
+        [Box::new(dccp::Endpoint::connect(config.clone(), client)), Box::new(dccp::Endpoint::listen(config, server))]
+    }
+    fn codec(&self, scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+        Ok(Box::new(Bytes::new(scenario, addresses, number)))
+    }
+}
+
+/// The feature Send Ack Vector (RFC 4340 section 11.5).
+const SEND_ACK_VECTOR: u8 = 6;
+
+/// A Reset's code for a connection that was closed, in the word after the acknowledgement number (section 5.6).
+const CLOSED: u32 = 1 << 24;
+
+/// Unit of the Elapsed Time option (section 13.2).
+const TICK: Duration = Duration::from_micros(10);
+
+/// The packets of a flow as bytes.
+struct Bytes {
+    sockets: [Socket; 2],
+    initial: [u64; 2],
+    data: Vec<u8>,
+}
+
+impl Bytes {
+    fn new(scenario: &Scenario, addresses: &Addresses, number: usize) -> Bytes {
+        let initial = initial(scenario, number).map(u64::from);
+        Bytes { sockets: addresses.sockets[number], initial, data: Vec::new() }
+    }
+}
+
+impl Codec for Bytes {
+    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+        let interfaces = self.sockets.map(|socket| socket.interface);
+        let Body::Kept { content, .. } = *crossing.body else { return interfaces };
+        let packet: &Packet = crossing.contents.get(content);
+        let (from, to) = (crossing.from(), 1 - crossing.from());
+        let [source, target] = [from, to].map(|side| self.sockets[side].place());
+        let length = ipv4::HEADER_LENGTH + packet.bytes() as usize;
+        let mut ip = ipv4::Header::new(source.address, target.address, PROTOCOL, length as u16);
+        ip.ecn = ipv4::Ecn::from_bits(crossing.ecn as u8);
+        ipv4::encode(&ip, out);
+        let header = Header {
+            ports: [source.port, target.port],
+            kind: number(packet.kind),
+            sequence: self.initial[from] + packet.sequence,
+            acknowledgment: self.initial[to] + packet.acknowledgment,
+            word: if packet.kind == Kind::Reset { CLOSED } else { 0 },
+            options: options(packet),
+        };
+        self.data.clear();
+        if let Some(datagram) = &packet.datagram {
+            self.data.resize(usize::from(datagram.payload), 0);
+            content::fill(0, &mut self.data);
+        }
+        encode(&header, &self.data, ip.pseudo_header(), out);
+        interfaces
+    }
+}
+
+/// A packet type's number (section 5.1).
+fn number(kind: Kind) -> u8 {
+    match kind {
+        Kind::Request => 0,
+        Kind::Response => 1,
+        Kind::Data => 2,
+        Kind::Ack => 3,
+        Kind::DataAck => 4,
+        Kind::CloseReq => 5,
+        Kind::Close => 6,
+        Kind::Reset => 7,
+    }
+}
+
+fn options(packet: &Packet) -> Vec<(u8, Vec<u8>)> {
+    let mut options = match packet.kind {
+        // On acknowledgements both ways there are to be Ack Vectors.
+        Kind::Request => [option::CHANGE_L, option::CHANGE_R].map(|kind| (kind, vec![SEND_ACK_VECTOR, 1])).to_vec(),
+        // The value agreed on, and what the server would have.
+        Kind::Response => {
+            [option::CONFIRM_R, option::CONFIRM_L].map(|kind| (kind, vec![SEND_ACK_VECTOR, 1, 1])).to_vec()
+        }
+        _ => Vec::new(),
+    };
+    let runs: Vec<u8> = packet.vector.iter().flat_map(run).collect();
+    options.extend(runs.chunks(253).map(|part| (option::ACK_VECTOR, part.to_vec())));
+    if let Some(elapsed) = packet.elapsed {
+        let ticks = u32::try_from(elapsed.as_nanos() / TICK.as_nanos()).unwrap_or(u32::MAX);
+        options.push((option::ELAPSED_TIME, ticks.to_be_bytes().to_vec()));
+    }
+    options
+}
+
+/// A run's bytes: two bits of state, six of length less one (section 11.4).
+fn run(run: &Run) -> impl Iterator<Item = u8> + use<> {
+    let state = match run.fate {
+        Fate::Received => 0,
+        Fate::Marked => 1,
+        Fate::Missing => 3,
+    };
+    let length = run.length;
+    (0..length.div_ceil(LONGEST_RUN)).map(move |part| {
+        let left = (length - part * LONGEST_RUN).min(LONGEST_RUN);
+        state << 6 | (left - 1) as u8
+    })
+}

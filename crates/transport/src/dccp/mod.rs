@@ -1,0 +1,482 @@
+//! DCCP (RFC 4340) as a machine: datagrams that are never sent again, at a pace that a congestion control sets by what the
+//! receiver says of each of them.
+//!
+//! Data flows in one direction, and the side that sends it ends the connection once it knows of each datagram whether it
+//! arrived. Sequence windows are wider than any run needs, so that there is nothing to synchronise (section 7.5); what the two
+//! ends agree on is what CCID 2 needs (RFC 4341), and said with the Request and the Response.
+
+mod packet;
+mod receiver;
+mod sender;
+
+pub use packet::{Fate, Kind, LONGEST_RUN, Packet, Run};
+pub use sender::Stats;
+
+use crate::common::{ByteStream, ControlFactory, RttEstimator, datagrams};
+use receiver::Receiver;
+use sender::Sender;
+use std::ops::Range;
+use std::sync::Arc;
+use vazao_congestion::CongestionControl;
+use vazao_engine::registry::{Kind as Type, Parameter, Parameters};
+use vazao_engine::{Duration, Ecn, Time};
+
+/// DCCP's parameters.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "cc",
+        Type::Entry("congestion control"),
+        "reno",
+        "congestion control; reno is that of CCID 2, TCP-like congestion control (RFC 4341)",
+    ),
+    Parameter::new("slow_start", Type::Entry("slow start"), "standard", "how the window grows below ssthresh"),
+    Parameter::new(
+        "payload",
+        Type::Integer(16, 1456),
+        "1448",
+        "bytes of a datagram's payload at most: what fits one packet",
+    ),
+    Parameter::new(
+        "ack_ratio",
+        Type::Integer(1, 64),
+        "2",
+        "packets that one acknowledgement covers; half as many, at most, open the window in slow start (RFC 4341 section 5)",
+    ),
+    Parameter::new("ecn", Type::Flag, "false", "send packets that queues can mark in place of dropping them"),
+    Parameter::new("initial_window", Type::Integer(1, 1000), "3", "initial window in packets (RFC 3390)"),
+    Parameter::new(
+        "initial_ssthresh",
+        Type::SizeOrAuto(1),
+        "auto",
+        "initial slow-start threshold; auto: as high as possible (RFC 5681)",
+    ),
+    Parameter::new(
+        "min_rto",
+        Type::Duration(Duration::from_millis(1), Duration::from_secs(60)),
+        "1 s",
+        "least retransmission timeout (RFC 6298 section 2.4)",
+    ),
+];
+
+/// The settings of an endpoint.
+#[derive(Clone)]
+pub struct Config {
+    /// Bytes of a datagram's payload, at most.
+    pub payload: u16,
+    /// Packets with data that one acknowledgement covers.
+    pub ack_ratio: u32,
+    /// Whether packets with data are sent as capable of ECN.
+    pub ecn: bool,
+    /// The least retransmission timeout.
+    pub min_rto: Duration,
+    /// Makes the congestion control.
+    pub control: ControlFactory,
+}
+
+impl Config {
+    /// The settings that a user's words stand for.
+    pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
+        Config {
+            payload: parameters.integer("payload") as u16,
+            ack_ratio: parameters.integer("ack_ratio") as u32,
+            ecn: parameters.flag("ecn"),
+            min_rto: parameters.duration("min_rto").expect("it has a default"),
+            control,
+        }
+    }
+}
+
+/// How long the first Request waits for its Response, an acknowledgement that ends the handshake for an answer to it, and what
+/// closes a connection of which no round-trip time is known.
+const REQUEST_WAIT: Duration = Duration::from_secs(1);
+const HANDSHAKE_WAIT: Duration = Duration::from_millis(200);
+
+/// No wait is longer (section 8.1.1 and 8.3).
+const LONGEST_WAIT: Duration = Duration::from_secs(64);
+
+/// How often a packet of the handshake or of the close is sent again before the endpoint gives up: about four minutes.
+const RETRIES: u32 = 7;
+
+/// The state of a connection at one end (section 8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is none any more.
+    Closed,
+    /// The server waits for a Request.
+    Listen,
+    /// The client waits for a Response.
+    Request,
+    /// The server waits for the acknowledgement of its Response.
+    Respond,
+    /// The client waits for anything that shows that the server got that acknowledgement.
+    PartOpen,
+    /// Data flows.
+    Open,
+    /// The server has asked its client to close.
+    CloseReq,
+    /// The client has closed, and waits for the Reset.
+    Closing,
+    /// The connection is over for the client, which remembers it.
+    TimeWait,
+}
+
+/// Why an endpoint gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer did not answer.
+    TimedOut,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the connection timed out")
+    }
+}
+
+/// One end of a connection.
+pub struct Endpoint {
+    config: Arc<Config>,
+    is_client: bool,
+    state: State,
+    /// The sequence number of the next packet.
+    next: u64,
+    /// A packet of the handshake or of the close that is to be sent.
+    control: Option<Kind>,
+    /// When it is sent again, and how often it was.
+    deadline: Time,
+    tries: u32,
+    opened: Time,
+    ready: Option<Time>,
+    failure: Option<Failure>,
+    queue: datagrams::Sender,
+    sender: Sender,
+    receiver: Receiver,
+    read: datagrams::Receiver,
+    /// The application has closed; the peer has.
+    closed: bool,
+    peer_closed: bool,
+    /// The sequence number of the last packet that acknowledged the peer's acknowledgements.
+    acknowledged_at: u64,
+    /// The greatest number of an acknowledgement from the peer that was not acknowledged.
+    unacknowledged: Option<u64>,
+}
+
+impl Endpoint {
+    /// The client's end; `seed` is what its congestion control draws from.
+    pub fn connect(config: Arc<Config>, seed: u64) -> Endpoint {
+        Endpoint { control: Some(Kind::Request), ..Endpoint::new(config, seed, State::Request) }
+    }
+
+    /// The server's end.
+    pub fn listen(config: Arc<Config>, seed: u64) -> Endpoint {
+        Endpoint::new(config, seed, State::Listen)
+    }
+
+    fn new(config: Arc<Config>, seed: u64, state: State) -> Endpoint {
+        Endpoint {
+            is_client: state == State::Request,
+            state,
+            next: 0,
+            control: None,
+            deadline: Time::NEVER,
+            tries: 0,
+            opened: Time::ZERO,
+            ready: None,
+            failure: None,
+            queue: datagrams::Sender::new(config.payload, None),
+            sender: Sender::new(&config, seed),
+            receiver: Receiver::new(config.ack_ratio),
+            read: datagrams::Receiver::default(),
+            closed: false,
+            peer_closed: false,
+            acknowledged_at: 0,
+            unacknowledged: None,
+            config,
+        }
+    }
+
+    /// Handles a packet that has arrived with this ECN codepoint.
+    pub fn handle(&mut self, now: Time, packet: &Packet, ecn: Ecn) {
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            // The Reset that answered the Close was lost (section 8.3).
+            if packet.kind == Kind::Close && self.failure.is_none() {
+                self.control = Some(Kind::Reset);
+            }
+            return;
+        }
+        let is_strange = match self.state {
+            State::Listen => packet.kind != Kind::Request,
+            State::Request => !matches!(packet.kind, Kind::Response | Kind::Reset),
+            _ => false,
+        };
+        if is_strange {
+            return;
+        }
+        self.receiver.handle(now, packet.sequence, ecn == Ecn::Ce, packet.kind.has_data());
+        match (self.state, packet.kind) {
+            (State::Listen | State::Respond, Kind::Request) => {
+                (self.state, self.control) = (State::Respond, Some(Kind::Response));
+            }
+            (State::Request, Kind::Response) => self.enter(now, State::PartOpen),
+            (State::PartOpen, Kind::Response) => self.control = Some(Kind::Ack),
+            (State::Respond, Kind::Ack | Kind::DataAck | Kind::Close) => self.enter(now, State::Open),
+            (State::PartOpen, kind) if kind != Kind::Reset => self.stop_waiting(State::Open),
+            _ => {}
+        }
+        match packet.kind {
+            Kind::Request | Kind::Response => {}
+            Kind::Data | Kind::DataAck | Kind::Ack => self.handle_data(now, packet),
+            Kind::CloseReq => self.begin_close(State::Closing, Kind::Close),
+            Kind::Close => {
+                self.peer_closed = true;
+                self.stop_waiting(State::Closed);
+                self.control = Some(Kind::Reset);
+            }
+            Kind::Reset => {
+                self.peer_closed = true;
+                self.stop_waiting(if self.state == State::Closing { State::TimeWait } else { State::Closed });
+            }
+        }
+    }
+
+    fn handle_data(&mut self, now: Time, packet: &Packet) {
+        if let Some(datagram) = &packet.datagram {
+            self.read.handle(now, datagram);
+        }
+        if packet.kind != Kind::Data {
+            self.receiver.on_acknowledged(packet.acknowledgment);
+        }
+        if !packet.vector.is_empty() {
+            self.sender.on_ack(now, packet.acknowledgment, &packet.vector, packet.elapsed.unwrap_or_default());
+            self.unacknowledged = self.unacknowledged.max(Some(packet.sequence));
+        }
+    }
+
+    /// The connection stands as far as this end knows.
+    fn enter(&mut self, now: Time, state: State) {
+        let measured = (state == State::PartOpen && self.tries == 0).then(|| now.since(self.opened));
+        if let Some(rtt) = measured {
+            self.sender.rtt.sample(rtt);
+        }
+        self.sender.control.on_established(measured);
+        self.ready = Some(now);
+        self.stop_waiting(state);
+        if state == State::PartOpen {
+            self.control = Some(Kind::Ack);
+        }
+    }
+
+    fn stop_waiting(&mut self, state: State) {
+        self.state = state;
+        (self.deadline, self.tries, self.control) = (Time::NEVER, 0, None);
+    }
+
+    fn begin_close(&mut self, state: State, kind: Kind) {
+        if self.state != state {
+            self.stop_waiting(state);
+        }
+        self.control = Some(kind);
+    }
+
+    /// How long the packet of the handshake or of the close that was just sent may go unanswered.
+    fn wait(&self, kind: Kind) -> Option<Duration> {
+        let wait = match (kind, self.state) {
+            (Kind::Request, _) => REQUEST_WAIT,
+            (Kind::Ack, State::PartOpen) => HANDSHAKE_WAIT,
+            // Two round trips (section 8.3).
+            (Kind::Close | Kind::CloseReq, _) => (self.sender.rtt.srtt() * 2).max(HANDSHAKE_WAIT),
+            _ => return None,
+        };
+        Some((wait * (1 << self.tries)).min(LONGEST_WAIT))
+    }
+
+    /// Time of the next timeout.
+    pub fn next_timeout(&self) -> Time {
+        match self.state {
+            State::Closed | State::TimeWait => Time::NEVER,
+            _ => self.deadline.min(self.sender.next_timeout(self.sendable())).min(self.receiver.due()),
+        }
+    }
+
+    /// Handles the timers that are due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.sender.handle_timeout(now);
+        if self.deadline > now {
+            return;
+        }
+        self.deadline = Time::NEVER;
+        self.tries += 1;
+        if self.tries > RETRIES {
+            self.failure = Some(Failure::TimedOut);
+            return self.stop_waiting(State::Closed);
+        }
+        self.control = match self.state {
+            State::Request => Some(Kind::Request),
+            State::PartOpen => Some(Kind::Ack),
+            State::CloseReq => Some(Kind::CloseReq),
+            State::Closing => Some(Kind::Close),
+            _ => None,
+        };
+    }
+
+    /// Bytes of the next datagram, if one may be sent in this state.
+    fn sendable(&self) -> u64 {
+        if matches!(self.state, State::PartOpen | State::Open) { self.queue.next_payload() } else { 0 }
+    }
+
+    /// Fills in the next packet that is to leave at `now`, if there is one; call again until there is none.
+    pub fn poll_transmit(&mut self, now: Time, packet: &mut Packet) -> bool {
+        self.close_when_done();
+        packet.sequence = self.next;
+        let is_sent = self.send_control(now, packet) || self.send_data(now, packet) || self.send_ack(now, packet);
+        self.next += u64::from(is_sent);
+        is_sent
+    }
+
+    /// Closes once the application has, nothing waits to be sent, and nothing that was sent is in doubt.
+    fn close_when_done(&mut self) {
+        let is_open = matches!(self.state, State::PartOpen | State::Open);
+        if !is_open || !self.closed || !self.queue.is_idle() || self.sender.flight() > 0 {
+            return;
+        }
+        if self.is_client {
+            self.begin_close(State::Closing, Kind::Close);
+        } else {
+            self.begin_close(State::CloseReq, Kind::CloseReq);
+        }
+    }
+
+    fn send_control(&mut self, now: Time, packet: &mut Packet) -> bool {
+        let Some(kind) = self.control.take() else { return false };
+        if kind == Kind::Request && self.tries == 0 {
+            self.opened = now;
+        }
+        packet.kind = kind;
+        packet.acknowledgment = self.receiver.greatest();
+        self.deadline = self.wait(kind).map_or(Time::NEVER, |wait| now + wait);
+        true
+    }
+
+    fn send_data(&mut self, now: Time, packet: &mut Packet) -> bool {
+        let bytes = self.sendable();
+        if bytes == 0 {
+            self.sender.on_idle();
+            return false;
+        }
+        if !self.sender.may_send(now, bytes) {
+            return false;
+        }
+        packet.datagram = self.queue.next(now);
+        packet.kind = if self.acknowledges_with_data() { Kind::DataAck } else { Kind::Data };
+        if packet.kind == Kind::DataAck {
+            packet.acknowledgment = self.receiver.greatest();
+            (self.acknowledged_at, self.unacknowledged) = (self.next, None);
+        }
+        self.sender.on_sent(now, packet.sequence, bytes as u32);
+        true
+    }
+
+    /// Whether the next datagram acknowledges too: each does until the peer is known to be there (section 8.1.5), and then one in
+    /// a window, so that the receiver can forget what it has told (RFC 4341 section 6.2).
+    fn acknowledges_with_data(&self) -> bool {
+        let window = self.sender.control.cwnd() / u64::from(self.config.payload);
+        self.state == State::PartOpen
+            || self.unacknowledged.is_some() && self.next >= self.acknowledged_at + window.max(1)
+    }
+
+    fn send_ack(&mut self, now: Time, packet: &mut Packet) -> bool {
+        if self.receiver.due() > now || matches!(self.state, State::Closed | State::TimeWait) {
+            return false;
+        }
+        packet.kind = Kind::Ack;
+        self.receiver.acknowledge(now, packet);
+        true
+    }
+
+    /// The codepoint that a packet is to carry.
+    pub fn ecn(&self, packet: &Packet) -> Ecn {
+        if self.config.ecn && packet.kind.has_data() { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    /// The connection's state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// Whether nothing is left to do.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait)
+    }
+    /// Why it gave up, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+    /// When data might flow.
+    pub fn ready(&self) -> Option<Time> {
+        self.ready
+    }
+    /// The congestion control.
+    pub fn control(&self) -> &dyn CongestionControl {
+        &*self.sender.control
+    }
+    /// Round-trip times.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.sender.rtt
+    }
+    /// What it counted as a sender.
+    pub fn stats(&self) -> &Stats {
+        &self.sender.stats
+    }
+    /// What it counted as a receiver.
+    pub fn received(&self) -> &datagrams::Stats {
+        &self.read.stats
+    }
+    /// Bytes of payload in flight.
+    pub fn flight(&self) -> u64 {
+        self.sender.flight()
+    }
+    /// Bytes of payload sent.
+    pub fn sent_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+    /// Whether the window was cut, and nothing sent since has been acknowledged.
+    pub fn is_recovering(&self) -> bool {
+        self.sender.is_recovering()
+    }
+    /// Keeps the numbers of messages that come whole, for [`take_message`](Self::take_message).
+    pub fn watch_messages(&mut self) {
+        self.read.watch_messages();
+    }
+    /// The number of the next message that came whole.
+    pub fn take_message(&mut self) -> Option<u32> {
+        self.read.take_message()
+    }
+}
+
+/// Datagrams have no place in a stream: what is read counts bytes that have arrived.
+impl ByteStream for Endpoint {
+    fn write(&mut self, bytes: u64) -> u64 {
+        self.queue.write(bytes);
+        bytes
+    }
+    fn unsent(&self) -> u64 {
+        self.queue.unsent()
+    }
+    fn discard_unsent(&mut self) -> u64 {
+        self.queue.discard_unsent()
+    }
+    fn read(&mut self) -> Option<Range<u64>> {
+        self.read.read(u64::MAX)
+    }
+    fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
+        self.read.read(limit)
+    }
+    fn close(&mut self) {
+        self.closed = true;
+    }
+    fn is_connected(&self) -> bool {
+        self.ready.is_some() && !self.is_over()
+    }
+    fn peer_closed(&self) -> bool {
+        self.peer_closed && self.read.is_drained()
+    }
+}
