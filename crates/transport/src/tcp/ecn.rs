@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168), and DCTCP's precise form of it (RFC 8257).
+//! Explicit congestion notification (RFC 3168) and DCTCP's accurate feedback (RFC 8257).
 
 use super::recovery::Episode;
 use super::segment::Flags;
@@ -6,40 +6,39 @@ use super::sender::Sender;
 use vazao_congestion::Signal;
 use vazao_engine::Time;
 
-/// What a sender keeps of ECN.
+/// ECN state of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
-    /// Both sides understand it.
+    /// Whether ECN was negotiated.
     pub on: bool,
-    /// The next new data says that the window was reduced (CWR).
+    /// Whether the next new data carries CWR.
     reduced: bool,
-    /// The acknowledgement being handled echoes a mark.
+    /// Whether the acknowledgement being handled carries ECE.
     pub echoed: bool,
-    /// An echo asks for no further reduction before something beyond this octet is acknowledged: only then can the
-    /// receiver have heard of the last one.
+    /// ECE causes no further reduction until data beyond this octet is acknowledged: before that the receiver cannot
+    /// have seen CWR.
     until: u64,
 }
 
 impl Marks {
-    /// ECN as the SYNs agreed on it.
+    /// Creates the state as negotiated.
     pub fn new(on: bool) -> Self {
         Marks { on, ..Marks::default() }
     }
 
-    /// The window was reduced, for whatever reason, when `nxt` was the next octet to send.
+    /// Records a window reduction for any reason; `nxt` is the next octet to send.
     pub fn on_reduction(&mut self, nxt: u64) {
         self.reduced = self.on;
         self.until = nxt;
     }
 
-    /// New data leaves: whether it is to say that the window was reduced (section 6.1.2: the first after it).
+    /// Takes whether new data that leaves now carries CWR (section 6.1.2: the first after a reduction).
     #[inline]
     pub fn take_reduced(&mut self) -> bool {
         std::mem::take(&mut self.reduced)
     }
 
-    /// Whether a reduction for a mark, or a loss, is younger than a round trip, or an echo asks for one: the window does not
-    /// grow.
+    /// Whether window growth is suspended: a reduction is less than a round trip old, or the ACK carries ECE.
     #[inline]
     pub fn holds(&self, una: u64) -> bool {
         self.on && (una <= self.until || self.echoed)
@@ -47,8 +46,8 @@ impl Marks {
 }
 
 impl Sender {
-    /// Section 6.1.2: an echo is answered as a loss is, at most once a round trip; nothing is sent again.
-    /// `before`: what was unacknowledged when the echo came begins there.
+    /// Section 6.1.2: handles ECE like a loss, at most once a round trip, without retransmissions. `before` is the
+    /// first octet that was unacknowledged when it arrived.
     #[cold]
     pub(super) fn on_echo(&mut self, now: Time, before: u64) {
         if self.episode == Episode::None && self.una > self.marks.until {
@@ -62,26 +61,26 @@ impl Sender {
     }
 }
 
-/// What a receiver keeps of ECN.
+/// ECN state of a receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Echo {
     on: bool,
-    /// Each acknowledgement tells whether what it acknowledges was marked (RFC 8257 section 3.2).
+    /// Whether each acknowledgement reports exactly the marks of what it acknowledges (RFC 8257 section 3.2).
     precise: bool,
-    /// What acknowledgements carry now: ECE or nothing.
+    /// Flags of the current acknowledgements: ECE or none.
     pub flags: Flags,
-    /// An acknowledgement to send at once, of what came before the state changed: this octet, with these flags.
+    /// Immediate acknowledgement of data that arrived before the CE state changed: its octet and flags.
     owed: Option<(u64, Flags)>,
 }
 
 impl Echo {
-    /// ECN as the SYNs agreed on it.
+    /// Creates the state as negotiated.
     pub fn new(on: bool, precise: bool) -> Self {
         Echo { on, precise, ..Echo::default() }
     }
 
-    /// Data arrives, marked or not, and with these flags; `waiting`: the octet up to which data that came before it has
-    /// not been acknowledged.
+    /// Records arriving data, whether CE-marked, and its flags. `waiting` is the octet up to which earlier data awaits
+    /// acknowledgement.
     #[inline]
     pub fn on_data(&mut self, marked: bool, flags: Flags, waiting: Option<u64>) {
         if !self.on {
@@ -100,13 +99,13 @@ impl Echo {
         }
     }
 
-    /// Whether an acknowledgement is owed.
+    /// Whether an immediate acknowledgement is owed.
     #[inline]
     pub fn is_owing(&self) -> bool {
         self.owed.is_some()
     }
 
-    /// The acknowledgement that is owed.
+    /// Takes the immediate acknowledgement that is owed.
     pub fn take_owed(&mut self) -> Option<(u64, Flags)> {
         self.owed.take()
     }

@@ -1,22 +1,22 @@
-//! What acknowledgements say has arrived, as a recovery by time wants to know it.
+//! Newly acknowledged segments, as RACK needs them.
 
 use super::scoreboard::{Mark, Sent};
 use vazao_engine::Time;
 
-/// What has arrived since it was last forgotten, as RACK wants to know it.
+/// Segments that arrived since the last reset, as RACK needs them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct News {
-    /// Of the segments sent once, and of those sent again, the one sent last: when, and its end.
+    /// Last-sent segment among those sent once, and among those retransmitted: send time and end.
     pub once: Option<(Time, u64)>,
     pub again: Option<(Time, u64)>,
-    /// A segment that was sent once came later than one that was sent after it.
+    /// Whether a segment sent once arrived after one that was sent later (reordering).
     pub reordered: bool,
-    /// The first octet of the first segment that did, or that the peer reports as arrived twice though others before it are
-    /// missing; beyond all if none did.
+    /// First octet of the lowest reordered segment, or of the lowest that the peer reports as a duplicate while earlier
+    /// ones are missing; `u64::MAX` if there is none.
     pub lowest: u64,
-    /// When the first of those newly SACKed and sent once had left.
+    /// Send time of the first newly SACKed segment that was sent once.
     pub first: Option<Time>,
-    /// One beyond the highest octet that had arrived when it was last forgotten (RACK.fack).
+    /// Octet after the highest one that had arrived at the last reset (RACK.fack).
     pub highest: u64,
 }
 
@@ -35,7 +35,7 @@ impl News {
         }
     }
 
-    /// Segments have arrived that were sent once and one after the other.
+    /// Records the arrival of consecutive segments that were sent once.
     #[inline]
     pub fn note_row(&mut self, first: &Sent, last: &Sent) {
         if first.start < self.highest {

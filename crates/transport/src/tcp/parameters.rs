@@ -1,4 +1,4 @@
-//! What a user can say of a TCP endpoint.
+//! User-visible parameters of a TCP endpoint.
 
 use super::{Bursting, Config, Counting, Host, Pacing, Recovery, SackProfile, Validation};
 use crate::common::ControlFactory;
@@ -160,7 +160,7 @@ pub const PARAMETERS: &[Parameter] = &[
 ];
 
 impl Config {
-    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe.
+    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`].
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let name = parameters.text("recovery");

@@ -1,4 +1,4 @@
-//! The recovery by time: what a sender does with RACK, loss probes and proportional rate reduction.
+//! Time-based recovery: RACK, tail loss probes and proportional rate reduction.
 
 use super::rack::Rack;
 use super::recovery::Episode;
@@ -8,12 +8,12 @@ use super::tlp::{Answer, LossProbe};
 use vazao_congestion::Signal;
 use vazao_engine::{Duration, Time};
 
-/// What `recovery = "rack"` keeps of a connection.
+/// State of `recovery = "rack"`.
 #[derive(Debug)]
 pub(crate) struct RackTlp {
     pub rack: Rack,
     pub probe: LossProbe,
-    /// Needless resends that the peer had reported (RFC 2883) when last looked at.
+    /// Duplicates that the peer had reported by D-SACK (RFC 2883) at the last check.
     reports: u64,
 }
 
@@ -23,17 +23,17 @@ impl RackTlp {
     }
 }
 
-/// What had arrived before an acknowledgement.
+/// Delivery state before an acknowledgement.
 #[derive(Clone, Copy)]
 pub(crate) struct Before {
     pub una: u64,
     pub sacked: u64,
-    /// Whether its blocks reported something new.
+    /// Whether the acknowledgement's SACK blocks reported new data.
     pub news: bool,
 }
 
 impl Sender {
-    /// Finds losses after an acknowledgement, and sets the window of a recovery.
+    /// Detects losses after an acknowledgement and sets the window of a recovery.
     #[inline]
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Acknowledgement, before: Before) {
         let Some(modern) = &mut self.modern else { return };
@@ -62,7 +62,7 @@ impl Sender {
             self.control.on_recovered(u64::MAX);
             self.cwnd = self.control.cwnd();
         }
-        // In order, and nothing sent again: nothing in flight was sent before what has arrived.
+        // Everything arrived in order and nothing was retransmitted, so no segment in flight was overtaken.
         if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
             if self.lenient && self.una > before.una && self.board.is_reneged() {
                 return self.wait_for_reneged(now);
@@ -73,8 +73,8 @@ impl Sender {
         }
     }
 
-    /// The receiver has thrown away what it reported. Linux gives it half a round trip, and does nothing else before
-    /// (tcp_check_sack_reneging, net/ipv4/tcp_input.c).
+    /// Handles reneging, when the receiver discarded SACKed data. Linux waits half a round trip and does nothing else
+    /// until then (tcp_check_sack_reneging, net/ipv4/tcp_input.c).
     #[cold]
     fn wait_for_reneged(&mut self, now: Time) {
         const LEAST: Duration = Duration::from_millis(10);
@@ -82,7 +82,7 @@ impl Sender {
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
-    /// The tail is to be probed: the connection will be asked what to send.
+    /// Requests a tail loss probe; the connection will then be polled for it.
     #[cold]
     pub(super) fn want_probe(&mut self, now: Time) {
         self.rearm(now);
@@ -91,11 +91,12 @@ impl Sender {
         }
     }
 
-    /// The reordering timer has expired: what was waited for is lost.
+    /// Handles expiry of the reordering timer: the segments it waited for are lost.
     #[cold]
     pub(super) fn stop_waiting(&mut self, now: Time) {
         self.rearm(now);
-        // Where that begins a recovery, Linux counts a segment as delivered (tcp_rack_reo_timeout): one more may leave.
+        // If this starts a recovery, Linux counts one segment as delivered (tcp_rack_reo_timeout), so one more may
+        // leave.
         let credit = if self.lenient && self.episode == Episode::None { self.mss } else { 0 };
         let sacked = self.board.sacked().saturating_sub(credit);
         let before = Before { una: self.una, sacked, news: false };
@@ -122,7 +123,7 @@ impl Sender {
         if self.lenient { Duration::from_millis(2) } else { Duration::ZERO }
     }
 
-    /// What is waited for will be lost at `again`.
+    /// Arms the reordering timer: the segments waited for will be lost at `again`.
     #[cold]
     fn arm_reordering(&mut self, now: Time, again: Time) {
         let at = self.clock.expiry(now, again.since(now) + self.slack());
@@ -131,7 +132,7 @@ impl Sender {
         }
     }
 
-    /// A recovery begins. The window comes down to the threshold in proportion to what arrives, if it does not yet.
+    /// Begins a recovery. The window is reduced to ssthresh by PRR unless a reduction is already under way.
     fn begin_reduction(&mut self, now: Time, before: Before) {
         let recover = self.reduction.join().unwrap_or_else(|| {
             let from = self.reduces_from(self.nxt - before.una - before.sacked);
@@ -146,7 +147,7 @@ impl Sender {
         }
     }
 
-    /// The recovery is over; the flight has come down by itself.
+    /// Ends the recovery; PRR has already brought the flight down.
     pub(super) fn end_reduction(&mut self) {
         self.reduction.end();
         if let Some(modern) = &mut self.modern {
@@ -154,7 +155,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired: only what was sent long enough ago counts as lost (RFC 8985 section 6.3).
+    /// Handles a retransmission timeout: only segments sent long enough ago count as lost (RFC 8985 section 6.3).
     pub(super) fn lose_by_timeout(&mut self, now: Time) {
         self.reduction.end();
         let Some(modern) = &mut self.modern else { return self.board.lose_all(true) };
@@ -166,9 +167,9 @@ impl Sender {
         self.board.lose_sent_by(modern.rack.lost_by_timeout(now, window), true);
     }
 
-    /// RFC 8985 section 7.2: while all goes well, the timer that was set for a retransmission probes the tail before. Where a
-    /// probe is unanswered Linux lets the timer expire all the same, and then sets it for the retransmission anew
-    /// (tcp_send_loss_probe), which may be a tick later than it was.
+    /// RFC 8985 section 7.2: outside recovery, lets the retransmission timer first fire as a probe timer. While a probe
+    /// is unanswered, Linux lets the timer expire nevertheless and then restarts it for the retransmission
+    /// (tcp_send_loss_probe), which may be a tick later.
     #[inline]
     pub(super) fn arm_probe(&mut self, now: Time) {
         let Some(modern) = &self.modern else { return };
@@ -183,8 +184,8 @@ impl Sender {
         }
     }
 
-    /// The timer goes on as the retransmission timer: as if it had been that all the time, or for the first segment if
-    /// that was sent again since. Linux goes by the timeout as it is now (tcp_rearm_rto).
+    /// Turns the timer back into the retransmission timer: with its original expiry, or that of the first segment if it
+    /// was retransmitted since. Linux uses the current RTO (tcp_rearm_rto).
     fn rearm(&mut self, now: Time) {
         let front = self.board.front().map_or(now, |front| front.at);
         let left = (front + self.rtt.rto()).since(now).max(Duration::from_nanos(1));
@@ -193,8 +194,8 @@ impl Sender {
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
-    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again. The retransmission
-    /// timer runs anew from then: the probe gets its time to be answered.
+    /// RFC 8985 section 7.3: returns new data regardless of the congestion window, or else the last segment again. The
+    /// retransmission timer restarts so that the probe can be answered.
     #[cold]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Chunk> {
         if let Some(modern) = &mut self.modern {

@@ -1,4 +1,4 @@
-//! What was sent and not yet acknowledged, segment by segment, and what is known of each.
+//! Scoreboard: the unacknowledged segments and their state.
 
 use super::news::News;
 use super::rate::Rates;
@@ -6,45 +6,45 @@ use crate::common::RangeSet;
 use std::collections::VecDeque;
 use vazao_engine::Time;
 
-/// A segment in flight. Offsets count from the SYN, which is octet 0.
+/// Segment in flight. Offsets count from the SYN, which is octet 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub start: u64,
     pub at: Time,
-    /// Sequence space: payload and FIN.
+    /// Sequence space occupied: payload and FIN.
     pub span: u32,
     pub state: Mark,
 }
 
 impl Sent {
-    /// What orders segments by when they were sent: the time, and of those that left together the end.
+    /// Key of the transmission order: send time, and end for segments sent at the same time.
     #[inline]
     pub fn order(&self) -> (Time, u64) {
         (self.at, self.start + u64::from(self.span))
     }
-    /// Whether it is lost and was not sent again.
+    /// Whether the segment is lost and was not retransmitted.
     #[inline]
     pub fn is_pending(&self) -> bool {
         self.state.has(Mark::LOST) && !self.state.has(Mark::RESENT)
     }
 }
 
-/// What is known of a segment in flight.
+/// State flags of a segment in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(u8);
 
 impl Mark {
     pub const SACKED: Mark = Mark(1);
-    /// Presumed lost: not in the network, unless `RESENT` too.
+    /// Presumed lost: not in the network, unless also `RESENT`.
     pub const LOST: Mark = Mark(2);
-    /// Resent since it was marked lost.
+    /// Retransmitted since it was marked lost.
     pub const RESENT: Mark = Mark(4);
-    /// Sent more than once in its life: no round-trip time can be told from it (Karn).
+    /// Sent more than once: gives no RTT sample (Karn's algorithm).
     pub const AMBIGUOUS: Mark = Mark(8);
-    /// It was the retransmission timer that marked it lost.
+    /// Marked lost by the retransmission timer.
     pub const TIMED_OUT: Mark = Mark(16);
 
-    /// Either.
+    /// Union of the flags.
     pub const fn or(self, other: Mark) -> Mark {
         Mark(self.0 | other.0)
     }
@@ -60,15 +60,15 @@ impl Mark {
     }
 }
 
-/// What a cumulative acknowledgement took off the scoreboard.
+/// Segments that a cumulative acknowledgement removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acked {
-    /// When the first and the last segment left; nothing if any of them was sent more than once (Karn).
+    /// Send times of the first and the last segment; `None` if any segment was sent more than once (Karn's algorithm).
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
-    /// Octets among them that were SACKed before.
+    /// Octets that had been SACKed before.
     pub sacked: u64,
-    /// Whether something among them had been resent, and not been SACKed since.
+    /// Whether any segment was retransmitted and not SACKed since.
     pub resent: bool,
 }
 
@@ -76,34 +76,34 @@ pub(crate) struct Acked {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
-    /// Absolute number of the front segment: cursors below are absolute, so acknowledging moves none of them.
+    /// Number of the front segment. Segment numbers are absolute, so acknowledgements do not move the cursors below.
     base: u64,
-    /// Octets in all segments, in those SACKed, in those lost, in those resent, and in those lost and not yet resent.
+    /// Octets in all segments; in those SACKed, lost, and resent; and in those lost and not yet resent.
     total: u64,
     sacked: u64,
     lost: u64,
     resent: u64,
     pending: u64,
     sacked_segments: u64,
-    /// Octets that were ever presumed lost, each copy of them.
+    /// Octets ever presumed lost, counting each copy.
     losses: u64,
     ranges: RangeSet,
-    /// Newly SACKed ranges, kept so that a SACK allocates nothing.
+    /// Newly SACKed ranges, kept to avoid allocations.
     fresh: Vec<(u64, u64)>,
-    /// Every segment before this one has been looked at for loss.
+    /// Segments before this number have been examined for loss.
     judged: u64,
-    /// No segment before this one is lost and not yet resent.
+    /// No segment before this number is lost and not yet resent.
     next_lost: u64,
-    /// Only for a sender that asks for it.
+    /// Newly acknowledged segments, if recorded.
     news: Option<Box<News>>,
-    /// Whether a segment that begins before this octet and was sent once has arrived.
+    /// An octet, and whether a segment sent once that begins before it has arrived.
     late: (u64, bool),
-    /// Only for a control that wants rates.
+    /// Rate samples, if the congestion control needs them.
     rates: Option<Box<Rates>>,
 }
 
 impl Scoreboard {
-    /// Gives back memory that nothing uses any more.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.segments.shrink_to_fit();
         self.ranges.shrink();
@@ -122,7 +122,7 @@ impl Scoreboard {
         }
     }
 
-    /// Octets believed to be in the network (RFC 6675's pipe).
+    /// Octets estimated to be in the network (RFC 6675's pipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.total - self.sacked - self.lost + self.resent
@@ -132,20 +132,20 @@ impl Scoreboard {
     pub fn outstanding(&self) -> u64 {
         self.total
     }
-    /// Whether something lost waits to be resent.
+    /// Whether lost data waits to be retransmitted.
     #[inline]
     pub fn has_pending(&self) -> bool {
         self.pending > 0
     }
-    /// Whether something that was sent again has not arrived yet.
+    /// Whether a retransmitted segment is outstanding.
     pub fn has_resent(&self) -> bool {
         self.resent > 0
     }
-    /// Whether a repair is under way: something was sent again, or the first segment was.
+    /// Whether a repair is under way: a retransmitted segment is outstanding, or the first segment was retransmitted.
     pub fn is_repairing(&self) -> bool {
         self.has_resent() || self.front().is_some_and(|front| front.state.has(Mark::AMBIGUOUS))
     }
-    /// Whether something lost has not arrived yet, resent or not.
+    /// Whether lost data has not arrived yet, resent or not.
     pub fn has_lost(&self) -> bool {
         self.lost > 0
     }
@@ -153,7 +153,7 @@ impl Scoreboard {
     pub fn lost(&self) -> u64 {
         self.lost
     }
-    /// Whether all in flight was sent once, and nothing of it is known to be lost or to have arrived out of order.
+    /// Whether everything in flight was sent once and nothing of it is lost or SACKed.
     pub fn is_orderly(&self) -> bool {
         self.sacked == 0 && self.lost == 0 && !self.is_repairing()
     }
@@ -166,57 +166,57 @@ impl Scoreboard {
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
-    /// Whether one segment is all there is.
+    /// Whether exactly one segment is outstanding.
     pub fn is_lone(&self) -> bool {
         self.segments.len() == 1
     }
     pub fn front(&self) -> Option<&Sent> {
         self.segments.front()
     }
-    /// The number of the first segment.
+    /// Number of the first segment.
     pub fn first_number(&self) -> u64 {
         self.base
     }
-    /// Segment `number`, if it is still unacknowledged.
+    /// Returns segment `number`, if it is still unacknowledged.
     pub fn get(&self, number: u64) -> Option<&Sent> {
         self.segments.get(number.checked_sub(self.base)? as usize)
     }
 
-    /// From now on, what arrives is noted as [`news`](Self::news).
+    /// Starts recording newly acknowledged segments.
     pub fn note_news(&mut self) {
         self.news = Some(Box::default());
     }
 
-    /// From now on, rates of delivery are measured.
+    /// Starts measuring delivery rates.
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());
     }
-    /// What measures rates of delivery, where they are measured.
+    /// Rate samples, if measured.
     pub fn rates(&mut self) -> Option<&mut Rates> {
         self.rates.as_deref_mut()
     }
-    /// Octets that were ever presumed lost.
+    /// Octets ever presumed lost.
     pub fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// When the segment was sent that is the last of those newly SACKed and sent once; nothing where no news is noted.
+    /// Send time of the last newly acknowledged segment that was sent once, if recorded.
     pub fn last_news(&self) -> Option<Time> {
         self.news.as_ref()?.once.map(|(at, _)| at)
     }
 
-    /// When the segment was sent that is the first of those; by it Linux measures the round-trip time where nothing was
-    /// acknowledged cumulatively that could tell it (sack_rtt_us, net/ipv4/tcp_input.c).
+    /// Send time of the first newly SACKed segment that was sent once. Linux takes its RTT sample from it if the
+    /// cumulative acknowledgement gives none (sack_rtt_us, net/ipv4/tcp_input.c).
     pub fn first_news(&self) -> Option<Time> {
         self.news.as_ref()?.first
     }
 
-    /// From now on it is noted whether something arrives that was sent once and begins before `octet`.
+    /// Starts watching for the arrival of a segment that was sent once and begins before `octet`.
     pub fn watch_below(&mut self, octet: u64) {
         self.late = (octet, false);
     }
 
-    /// Whether it has, since this was last asked.
+    /// Takes whether such a segment has arrived.
     pub fn take_late(&mut self) -> bool {
         std::mem::take(&mut self.late.1)
     }
@@ -228,14 +228,14 @@ impl Scoreboard {
         self.late.1 |= sent.start < self.late.0 && !sent.state.has(Mark::AMBIGUOUS);
     }
 
-    /// What has arrived since it was last forgotten, where that is noted.
+    /// Newly acknowledged segments since the last reset, if recorded.
     #[inline]
     pub fn news(&self) -> Option<&News> {
         self.news.as_deref()
     }
 
-    /// Octets `start..end`, which were sent again, have arrived twice: the first copy was late, if they were not known to
-    /// have arrived by an acknowledgement of all before them (tcp_sacktag_one in Linux).
+    /// Handles a D-SACK for retransmitted octets `start..end`: the original arrived late, unless a cumulative
+    /// acknowledgement already covers it (tcp_sacktag_one in Linux).
     pub fn note_both(&mut self, start: u64, end: u64) {
         if let Some(news) = &mut self.news
             && self.ranges.contains(start, end)
@@ -244,20 +244,20 @@ impl Scoreboard {
         }
     }
 
-    /// Where something came late: how far beyond its first octet others had arrived, with everything before `una`
-    /// acknowledged (tcp_check_sack_reordering in Linux).
+    /// Reordering distance in octets if a segment arrived late, with everything before `una` acknowledged
+    /// (tcp_check_sack_reordering in Linux).
     #[inline]
     pub fn lateness(&self, una: u64) -> Option<u64> {
         let lowest = self.news.as_ref().map(|news| news.lowest).filter(|&lowest| lowest < u64::MAX)?;
         Some(self.highest(una).saturating_sub(lowest))
     }
 
-    /// One beyond the highest octet that has arrived.
+    /// Octet after the highest one received.
     pub fn highest(&self, una: u64) -> u64 {
         self.ranges.end().max(una)
     }
 
-    /// Forgets the news, with everything before `una` acknowledged.
+    /// Resets the newly acknowledged segments, with everything before `una` acknowledged.
     #[inline]
     pub fn forget_news(&mut self, una: u64) {
         let highest = self.highest(una);
@@ -266,7 +266,7 @@ impl Scoreboard {
         }
     }
 
-    /// Counts everything anew. Only where debug assertions are on, and only short boards: it costs what it checks.
+    /// Recounts everything, for debug assertions; only for short scoreboards, since the cost is linear.
     fn is_consistent(&self) -> bool {
         let sum = |is: fn(Mark) -> bool| -> u64 {
             self.segments.iter().filter(|s| is(s.state)).map(|s| u64::from(s.span)).sum()
@@ -282,7 +282,7 @@ impl Scoreboard {
                 )
     }
 
-    /// The cumulative acknowledgement has reached `offset`.
+    /// Removes everything before `offset`, which was cumulatively acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, offset: u64) -> Acked {
         let mut acked = Acked::default();
@@ -321,7 +321,7 @@ impl Scoreboard {
             news.note_row(first, last);
         }
         self.late.1 |= first.is_some_and(|sent| sent.start < self.late.0);
-        // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
+        // Data sent once may have waited at the receiver for data sent twice, so it gives no RTT sample either.
         if !ambiguous {
             (acked.first_sent, acked.last_sent) = (first.map(|sent| sent.at), last.map(|sent| sent.at));
         }
@@ -339,7 +339,7 @@ impl Scoreboard {
         self.note(&sent);
     }
 
-    /// A peer may acknowledge part of a segment (a middlebox, another segmentation).
+    /// Handles the acknowledgement of part of a segment (middleboxes, other segmentation).
     #[cold]
     fn trim_front(&mut self, offset: u64) {
         let Some(front) = self.segments.front_mut() else { return };
@@ -365,7 +365,7 @@ impl Scoreboard {
         }
     }
 
-    /// A SACK block covers `start..end`. Returns the octets that were not known to have arrived.
+    /// Applies a SACK block `start..end`; returns the newly SACKed octets.
     pub fn sack(&mut self, start: u64, end: u64) -> u64 {
         let before = self.sacked;
         let mut fresh = std::mem::take(&mut self.fresh);
@@ -397,7 +397,7 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// RFC 6675's IsLost for every segment at once: marks those below the point above which three ranges, or more than
+    /// RFC 6675's IsLost for all segments at once: marks those below the point above which three ranges, or more than
     /// two segments' worth of octets, have been SACKed.
     pub fn judge(&mut self, mss: u64) {
         let (mut count, mut octets, mut point) = (0, 0, 0);
@@ -430,7 +430,7 @@ impl Scoreboard {
         self.next_lost = self.next_lost.min(self.base + index as u64);
     }
 
-    /// Segment `number` is lost, also what was resent of it: it has left the network.
+    /// Marks segment `number` lost, including its retransmission.
     pub fn lose(&mut self, number: u64) {
         let index = (number - self.base) as usize;
         let segment = &mut self.segments[index];
@@ -449,7 +449,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment is lost; also if it was resent, unless `once`.
+    /// Marks the first segment lost; also if it was resent, unless `once`.
     pub fn lose_front(&mut self, once: bool) {
         let Some(front) = self.segments.front() else { return };
         if front.state.has(Mark::SACKED) || (once && front.state.has(Mark::RESENT)) {
@@ -458,18 +458,18 @@ impl Scoreboard {
         self.lose(self.base);
     }
 
-    /// Whether the first segment was SACKed and is not acknowledged: its receiver has thrown it away (RFC 2018 section 8).
+    /// Whether the receiver reneged: the first segment was SACKed but not acknowledged (RFC 2018 section 8).
     pub fn is_reneged(&self) -> bool {
         self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED))
     }
 
-    /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart. Where the
-    /// receiver has [thrown away](Self::is_reneged) what it reported, nothing is known.
+    /// Marks everything lost that is not SACKed, including retransmissions, after a timeout or Tahoe's restart. If the
+    /// receiver [reneged](Self::is_reneged), SACK information is discarded.
     pub fn lose_all(&mut self, timed_out: bool) {
         self.lose_sent_by(Time::NEVER, timed_out);
     }
 
-    /// The same for what was sent at `time` or before, and for the first segment.
+    /// Marks lost what was sent at `time` or before, and the first segment.
     pub fn lose_sent_by(&mut self, time: Time, timed_out: bool) {
         let mark = if timed_out { Mark::LOST.or(Mark::TIMED_OUT) } else { Mark::LOST };
         if self.is_reneged() {
@@ -498,14 +498,14 @@ impl Scoreboard {
         self.judged = self.base + self.segments.len() as u64;
     }
 
-    /// When what was sent more than once, and did not arrive, left last; and its numbers.
+    /// Send times and numbers of segments sent more than once that have not arrived.
     pub fn copies(&self) -> impl Iterator<Item = (Time, u64)> {
         let again = |sent: &Sent| sent.state.has(Mark::AMBIGUOUS) && !sent.state.has(Mark::SACKED);
         let numbered = self.segments.iter().zip(self.base..);
         numbered.filter(move |(sent, _)| again(sent)).map(|(sent, number)| (sent.at, number))
     }
 
-    /// Nothing is lost after all. What was sent again is under way twice.
+    /// Marks nothing as lost any more; retransmitted segments remain in flight twice.
     pub fn recall_losses(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::LOST.or(Mark::TIMED_OUT)));
         (self.lost, self.pending) = (0, 0);
@@ -513,7 +513,7 @@ impl Scoreboard {
         debug_assert!(self.is_consistent());
     }
 
-    /// The first segment that is lost and not yet resent.
+    /// Returns the first segment that is lost and not yet resent.
     pub fn next_lost(&mut self) -> Option<(u64, Sent)> {
         if self.pending == 0 {
             return None;
@@ -529,8 +529,8 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675's NextSeg rule 3: the first segment that is neither SACKed nor resent, below the highest SACKed octet
-    /// (criterion 1.b) unless it may lie `anywhere`.
+    /// RFC 6675's NextSeg rule 3: returns the first segment that is neither SACKed nor resent, below the highest SACKed
+    /// octet (criterion 1.b) unless `anywhere`.
     pub fn next_doubtful(&self, anywhere: bool) -> Option<(u64, Sent)> {
         let highest = if anywhere { u64::MAX } else { self.ranges.end() };
         let unknown = |s: &Sent| !s.state.has(Mark::SACKED.or(Mark::RESENT));
@@ -543,13 +543,13 @@ impl Scoreboard {
             .map(|(i, s)| (self.base + index + i as u64, *s))
     }
 
-    /// The last segment, for RFC 6675's rescue retransmission (NextSeg rule 4).
+    /// Returns the last segment not SACKed, for RFC 6675's rescue retransmission (NextSeg rule 4).
     pub fn last_unsacked(&self) -> Option<(u64, Sent)> {
         let (index, sent) = self.segments.iter().enumerate().rev().find(|(_, s)| !s.state.has(Mark::SACKED))?;
         Some((self.base + index as u64, *sent))
     }
 
-    /// Segment `number`, as `next_lost` and its siblings named it, is sent again.
+    /// Records the retransmission of segment `number`.
     pub fn resend(&mut self, number: u64, now: Time) {
         let segment = &mut self.segments[(number - self.base) as usize];
         segment.at = now;

@@ -1,4 +1,4 @@
-//! The sending half: what may be sent now, and what acknowledgements mean.
+//! Sending half of a connection: what may be sent, and processing of acknowledgements.
 
 mod duplicates;
 mod outgoing;
@@ -22,39 +22,39 @@ pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
 
-/// What to put into a segment: octets `start..start + span`, the last of them FIN if `fin`.
+/// Contents of a segment to send: octets `start..start + span`, the last of them FIN if `fin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub start: u64,
     pub span: u32,
     pub fin: bool,
-    /// Whether none of it was sent before.
+    /// Whether it is new data.
     pub new: bool,
 }
 
-/// An acknowledgement as the connection read it from a segment, in offsets from the initial sequence number.
+/// Acknowledgement as parsed from a segment, in offsets from the initial sequence number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
     pub offset: u64,
-    /// The peer's octet that the segment begins with, if its place in the window lets it tell of the peer's own.
+    /// First octet of the peer's segment, if the segment lies in the window.
     pub start: Option<u64>,
-    /// The receive window, scaled.
+    /// Receive window in bytes, already scaled.
     pub window: u64,
-    /// Octets that SACK blocks named and that were not known to have arrived.
+    /// Octets newly SACKed.
     pub sacked: u64,
-    /// Whether it echoes a mark (RFC 3168).
+    /// Whether ECE is set (RFC 3168).
     pub echo: bool,
-    /// Whether it came with nothing else (no data, no SYN or FIN), so that it may count as a duplicate.
+    /// Whether the segment has no data, SYN or FIN, so that it may count as a duplicate ACK.
     pub bare: bool,
     /// Whether it carries SACK blocks.
     pub blocks: bool,
-    /// The round-trip time by the timestamp echo, if there is one.
+    /// Round-trip time by the timestamp echo, if there is one.
     pub echo_rtt: Option<Duration>,
-    /// Our clock less the peer's when it sent this, in milliseconds: how long the way back took, by two clocks.
+    /// One-way delay of the acknowledgement by the two clocks in milliseconds: our clock less the peer's timestamp.
     pub way_back_ms: Option<i32>,
 }
 
-/// What the congestion control is told of an acknowledgement, besides what the sender knows at any time.
+/// Facts about one acknowledgement for the congestion control, besides the sender's state.
 struct Report {
     delivered: u64,
     advance: u64,
@@ -68,93 +68,93 @@ struct Report {
 
 pub(crate) struct Sender {
     pub control: Box<dyn CongestionControl>,
-    /// The control's window, which only what it is told can change: kept so that asking costs no call.
+    /// Congestion window, cached to save calls of the congestion control.
     pub cwnd: u64,
-    /// Whether the control wants one-way delays, and that of the acknowledgement at hand.
+    /// Whether the congestion control needs one-way delays, and that of the current acknowledgement.
     wants_one_way: bool,
     one_way: Option<i64>,
-    /// The round-trip time that the acknowledgement at hand measured by what it acknowledged last, if it moved.
+    /// Round-trip time of the last segment that the current acknowledgement cumulatively acknowledged.
     pub(super) advanced: Option<Duration>,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
     sack_profile: SackProfile,
-    /// Octets that an acknowledgement counts for at most.
+    /// Maximum octets that one acknowledgement counts for.
     counts: u64,
     limited_transmit: bool,
-    /// Whether the echo of a timestamp measures the round-trip time.
+    /// Whether RTT samples come from timestamp echoes.
     rtt_by_timestamps: bool,
-    /// Whether SACK blocks count: a recovery that goes by duplicate ACKs alone must not see them too.
+    /// Whether SACK blocks are used; recoveries based on duplicate ACKs ignore them.
     pub selective: bool,
-    /// Payload of a full segment, which the peer's window may make less than what was agreed on.
+    /// Payload of a full segment; a small window of the peer may reduce it below the negotiated one.
     pub(super) mss: u64,
     agreed_mss: u64,
-    /// First octet not acknowledged and next octet to send for the first time. Octet 0 is SYN.
+    /// First unacknowledged octet and next octet to send (SND.UNA, SND.NXT). Octet 0 is SYN.
     pub una: u64,
     pub nxt: u64,
-    /// One beyond the last octet the application has written, FIN not counted.
+    /// Octet after the last one that the application has written, FIN not counted.
     pub end: u64,
-    /// The application has closed: octet `end` is FIN.
+    /// Whether the application has closed: octet `end` is FIN.
     pub fin: bool,
-    /// One beyond the last segment that was not full.
+    /// Octet after the last partial segment.
     pub(super) short_end: u64,
-    /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
+    /// Right edge of the peer's window, and the largest window it ever had.
     pub(super) edge: u64,
     pub(super) largest_window: u64,
     pub(super) window: u64,
-    /// The peer's octet that the segment began with which told of the window (SND.WL1).
+    /// First octet of the peer's segment that last updated the window (SND.WL1).
     told: u64,
     pub(super) episode: Episode,
-    /// Duplicate ACKs up to here may be echoes of needless resends.
+    /// Duplicate ACKs up to this octet may be caused by spurious retransmissions.
     guard: u64,
     duplicates: u32,
-    /// Without SACK: octets that duplicates stood for and that were not cumulatively acknowledged since.
+    /// Without SACK: octets for which duplicate ACKs were counted and that are not yet cumulatively acknowledged.
     credit: u64,
-    /// Set when the congestion window alone kept data back.
+    /// Whether only the congestion window kept data back.
     pub(super) window_limited: bool,
-    /// For how long the receiver's window alone did, and for how long there was anything to do.
+    /// Time limited by the receiver's window, and busy time.
     pub chronograph: Chronograph,
-    /// What becomes of a window that is not used, and the initial one.
+    /// Congestion window validation, and the initial window.
     pub(super) validation: Validation,
     pub(super) initial: u64,
     pub(super) pipe_ack: Option<Box<PipeAck>>,
-    /// When the last of what was in flight had left, while nothing is.
+    /// Last transmission before the sender became idle, while nothing is in flight.
     pub(super) quiet: Time,
-    /// Whether to do as Linux where the RFCs leave a choice, and what that remembers of how the window was used.
+    /// Whether Linux's behaviour is followed where the RFCs leave a choice, and Linux's record of window usage.
     pub(super) lenient: bool,
     usage: Usage,
-    /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
+    /// Whether the next retransmission ignores the window: the first of an episode, or NewReno's next hole.
     pub(super) force: bool,
-    /// The rescue retransmission of this episode is spent.
+    /// Whether this episode's rescue retransmission has been sent.
     rescued: bool,
-    /// A round trip ends when something beyond this octet is acknowledged; one begins when a repair is over.
+    /// Octet whose acknowledgement (or, with RACK, that of data beyond it) ends the round trip.
     pub(super) round_end: u64,
-    /// New ACKs since the last resend that Vegas still watches.
+    /// New ACKs since the last retransmission that Vegas still checks.
     watched: u8,
-    /// How the window comes down in a fast recovery.
+    /// Gradual window reduction.
     pub(super) reduction: Reduction,
-    /// What only a recovery by time needs.
+    /// State of RACK-TLP, if used.
     pub(super) modern: Option<Box<RackTlp>>,
-    /// Whether the control wants delivery rates; it hears of an acknowledgement after losses were looked for.
+    /// Whether the congestion control needs delivery rates; its acknowledgement report then waits for loss detection.
     pub(super) rated: bool,
     pub(super) untold: Option<Ack>,
-    /// What only a sender that paces needs, and when it wants to go on sending.
+    /// Pacing state, and the time to continue sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
-    /// What may show that the window was cut for nothing.
+    /// Detection of spurious reductions.
     pub(super) undo: Undo,
-    /// What the network marks, and what was done about it.
+    /// ECN state.
     pub marks: Marks,
-    /// What only a sender in bursts needs.
+    /// Burst state.
     pub(super) bursts: Option<Box<Bursts>>,
     pub clock: Clock,
     pub timer: Time,
     pub(super) purpose: Purpose,
-    /// When the timer expires as the retransmission timer, though it may be set for something before.
+    /// Expiry of the timer as the retransmission timer, even if it is set for an earlier purpose.
     pub(super) expiry: Time,
     pub(super) expiries: u32,
     retries: u32,
-    /// The timer paces zero-window probes, and one is due.
+    /// Whether the timer paces zero-window probes, and whether one is due.
     persisting: bool,
     pub probe: bool,
     pub stats: Stats,
@@ -164,7 +164,7 @@ impl Sender {
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
         let control = (config.control)(mss, seed);
         let recovery = match config.recovery {
-            // Without SACK from the peer there is no scoreboard to go by.
+            // Without SACK from the peer there is no scoreboard to use.
             recovery if recovery.is_selective() && !selective => Recovery::NewReno,
             recovery => recovery,
         };
@@ -238,7 +238,7 @@ impl Sender {
         }
     }
 
-    /// One beyond the last octet there will be, FIN counted.
+    /// Octet after the last one to send, including FIN.
     pub(super) fn finish(&self) -> u64 {
         self.end + u64::from(self.fin)
     }
@@ -255,7 +255,7 @@ impl Sender {
     pub fn is_repairing(&self) -> bool {
         self.episode != Episode::None
     }
-    /// Without SACK: segments for which duplicate acknowledgements stand.
+    /// Without SACK: number of duplicate ACKs that stand for delivered segments.
     pub fn stands_for(&self) -> u64 {
         match self.episode {
             _ if self.selective => 0,
@@ -264,8 +264,8 @@ impl Sender {
         }
     }
 
-    /// The receiver's window is now `window` from `offset` on, which may be less than it was: then it has taken back what it
-    /// offered, and nothing new leaves before it offers that again (RFC 9293 section 3.8.6).
+    /// Sets the receive window to `window` from `offset` on. If it has shrunk, nothing new leaves before the right edge
+    /// is offered again (RFC 9293 section 3.8.6).
     #[inline]
     pub fn update_window(&mut self, offset: u64, window: u64) {
         self.window = window;
@@ -278,14 +278,14 @@ impl Sender {
         }
     }
 
-    /// What every segment has less from now on.
+    /// Reduces the size of segments by `bytes`.
     pub fn shorten_segments(&mut self, bytes: u64) {
         self.agreed_mss -= bytes;
         self.mss -= bytes;
     }
 
-    /// Whether nothing told of the window that the peer sent after this (RFC 9293 section 3.10.7.4). What Linux cannot order
-    /// it takes for older, unless it shuts the window (tcp_may_update_window).
+    /// Whether the acknowledgement updates the window, being newer than the last update (RFC 9293 section 3.10.7.4).
+    /// Linux ignores one that it cannot order, unless it closes the window (tcp_may_update_window).
     #[inline]
     fn is_window_news(&self, ack: &Acknowledgement) -> bool {
         if !self.lenient {
@@ -295,14 +295,14 @@ impl Sender {
         ack.offset > self.una || ack.start.is_some_and(newer)
     }
 
-    /// Whether the receiver's window admits nothing at all.
+    /// Whether the receiver's window is closed.
     pub(super) fn is_shut(&self) -> bool {
         self.edge <= self.una
     }
 
-    /// The handshake is over; `rtt` is its round-trip time, unless a SYN was sent twice.
+    /// Handles the end of the handshake; `rtt` is its round-trip time, unless a SYN was retransmitted.
     pub fn on_established(&mut self, rtt: Option<Duration>) {
-        // By the time stamps it is known to the millisecond.
+        // Timestamps have millisecond resolution.
         let cut = |rtt: Duration| Duration::from_millis(rtt.as_nanos() / 1_000_000).max(Duration::from_micros(1));
         let rtt = if self.rtt_by_timestamps { rtt.map(cut) } else { rtt };
         if let Some(rtt) = rtt {
@@ -312,8 +312,8 @@ impl Sender {
         self.cwnd = self.control.cwnd();
     }
 
-    /// A SYN was lost: the window starts at one segment (RFC 5681 section 3.1), and where nothing was measured the timeout at
-    /// 3 s (RFC 6298 section 5.7). Linux forgives the first (tcp_init_transfer), and measures by the time stamps.
+    /// Handles a lost SYN: the window starts at one segment (RFC 5681 section 3.1), and without an RTT sample the RTO
+    /// at 3 s (RFC 6298 section 5.7). Linux ignores the first loss (tcp_init_transfer), and measures with timestamps.
     pub fn after_lost_syn(&mut self, now: Time) {
         if !self.lenient || self.stats.syn_timeouts > 1 {
             self.signal(now, Signal::RepeatedTimeout, self.flight());
@@ -323,19 +323,19 @@ impl Sender {
         }
     }
 
-    /// So many octets have been acknowledged with the SYN that they came with.
+    /// Skips octets that were acknowledged together with the SYN that carried them.
     pub fn skip(&mut self, octets: u64) {
         (self.una, self.nxt, self.round_end) = (1 + octets, 1 + octets, 1 + octets);
     }
 
-    /// Data left before the handshake was over, whose timer is over too.
+    /// Restarts the timer for data sent before the handshake completed.
     pub fn watch_flight(&mut self, now: Time) {
         if self.board.outstanding() > 0 {
             self.restart_timer(now);
         }
     }
 
-    /// Whether an acknowledgement of everything before `octet` may be the peer's (RFC 5961 section 5.2).
+    /// Whether an acknowledgement of everything before `octet` is acceptable (RFC 5961 section 5.2).
     #[inline]
     pub fn accepts_ack(&self, octet: u64) -> bool {
         octet <= self.nxt && octet + self.largest_window >= self.una
@@ -358,13 +358,13 @@ impl Sender {
             self.on_new_ack(now, ack, same_window);
         } else {
             if self.board.outstanding() == 0 || self.is_shut() {
-                self.expiries = 0; // A probe's answer: the peer lives.
+                self.expiries = 0; // The answer to a probe shows that the peer is alive.
             }
             if self.episode != Episode::None || self.undo.has_news() {
                 self.look_back(now, ack, self.episode, una);
             }
         }
-        // RFC 5681 section 2; RFC 6675 section 2: with SACK, whatever reports something new.
+        // RFC 5681 section 2; RFC 6675 section 2: with SACK, any ACK that reports new data.
         let same = ack.bare && same_window && ack.offset == una;
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
@@ -384,9 +384,9 @@ impl Sender {
         self.repair(now, ack, before, losses);
     }
 
-    /// Handles an acknowledgement of less than `una`: one that was overtaken. What its blocks report has arrived all the same
-    /// (RFC 6675 section 5: any acknowledgement updates the scoreboard), which makes it a duplicate (section 2). Of the window,
-    /// the round-trip time and what the congestion control goes by, later ones have told.
+    /// Handles a reordered acknowledgement of less than `una`. Its SACK blocks still count (RFC 6675 section 5: any
+    /// acknowledgement updates the scoreboard), which makes it a duplicate (section 2). Its window and RTT are out of
+    /// date.
     #[cold]
     pub fn on_late_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let news = ack.sacked > 0;
@@ -401,7 +401,7 @@ impl Sender {
         self.repair(now, ack, before, self.board.losses());
     }
 
-    /// Looks for losses after an acknowledgement, `losses` octets having been lost before.
+    /// Detects losses after an acknowledgement; `losses` octets had been lost before it.
     #[inline]
     fn repair(&mut self, now: Time, ack: &Acknowledgement, before: Before, losses: u64) {
         if self.modern.is_some() {
@@ -428,7 +428,7 @@ impl Sender {
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
         self.advanced = rtt;
         if self.wants_one_way {
-            // Not by the echo, which is that of the first octets: they may have waited for the receiver's timer.
+            // The echo belongs to the first octets, which may have waited for the receiver's delayed-ACK timer.
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
             self.one_way = rtt.zip(ack.way_back_ms).map(|(rtt, ms)| forth(rtt, ms));
         }
@@ -447,14 +447,14 @@ impl Sender {
         } else if restart_timer {
             self.restart_timer(now);
         }
-        // What duplicates stood for has been counted.
+        // Data that duplicate ACKs stood for has been counted already.
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
         if self.lenient && was != Episode::None && self.episode == Episode::None {
             self.credit = 0;
         }
-        // Linux grows also on the acknowledgement that ends a recovery.
+        // Linux grows the window on the acknowledgement that ends a recovery too.
         let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
         let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
@@ -464,15 +464,15 @@ impl Sender {
         }
     }
 
-    /// Tells the congestion control of an acknowledgement.
+    /// Reports an acknowledgement to the congestion control.
     #[inline]
     fn inform(&mut self, now: Time, report: Report) {
         let Report { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
-        // Linux grows by what was delivered, on an acknowledgement that moves.
+        // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
         let by_delivered = self.modern.is_some() || self.lenient;
         let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.counts);
-        // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
-        // bears out, are content with all that was sent before.
+        // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
+        // that everything sent before is acknowledged.
         let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
         let round = acked > 0 && passed;
         if round {
@@ -512,7 +512,7 @@ impl Sender {
         self.cwnd = cwnd;
     }
 
-    /// Whether the window, and nothing else, limited what was in `flight` from `una` on when an acknowledgement came.
+    /// Whether the congestion window limited the `flight` from `una` on when an acknowledgement came.
     #[inline]
     fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
         if !self.lenient {
@@ -522,7 +522,7 @@ impl Sender {
         self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()
     }
 
-    /// Moves the episode on after `newly` octets were acknowledged. Whether the timer is to be restarted.
+    /// Advances the episode after `newly` octets were acknowledged; returns whether to restart the timer.
     #[inline]
     fn progress(&mut self, newly: u64) -> bool {
         let Episode::Fast { recover, inflation, first_partial } = self.episode else {
@@ -537,7 +537,7 @@ impl Sender {
         };
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
-            // Written for NewReno; a burst is no better after the others that do not come down by themselves.
+            // RFC 6582's rule against bursts; it helps the other recoveries without gradual reduction as well.
             self.control.on_recovered(if self.modern.is_some() || self.reduction.is_under_way() {
                 u64::MAX
             } else {
@@ -551,8 +551,8 @@ impl Sender {
         if self.selective {
             return true;
         }
-        // RFC 6582 section 3.2 step 3: a partial acknowledgement shows the next hole; deflate by what it covers, and
-        // let one segment out for what it took off the network. Only the first restarts the timer.
+        // RFC 6582 section 3.2 step 3: a partial acknowledgement reveals the next hole. Deflate the window by the
+        // amount acknowledged and add back a segment. Only the first one restarts the timer.
         self.board.lose_front(false);
         self.force = true;
         let inflation = inflation - newly as i64 + if newly >= self.mss { self.mss as i64 } else { 0 };
@@ -568,7 +568,7 @@ impl Sender {
     }
 }
 
-/// Where the peer's windows are small Linux cuts what it sends, so that more than one segment is under way
+/// Linux limits its segments to half of a small peer window, so that more than one is in flight
 /// (tcp_bound_to_half_wnd).
 fn linux_segment(largest_window: u64) -> u64 {
     const DEFAULT_MSS: u64 = 536;

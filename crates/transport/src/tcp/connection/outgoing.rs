@@ -1,4 +1,4 @@
-//! Segments out: resets, SYNs, data, probes and acknowledgements.
+//! Transmission of resets, SYNs, data, probes and acknowledgements.
 
 use super::*;
 use crate::common::stamp;
@@ -8,8 +8,8 @@ use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
 
 impl Connection {
-    /// The next segment to send, if there is one; call again until there is none. Its rare options are put into `extra`
-    /// when it [has any](Segment::has_extra).
+    /// Returns the next segment to send, if there is one; call again until there is none. Rare options are put into
+    /// `extra` if the segment [has any](Segment::has_extra).
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         match self.state {
@@ -47,7 +47,8 @@ impl Connection {
         None
     }
 
-    /// An acknowledgement that goes ahead of everything: the first one of all, or one of what came before a mark.
+    /// Acknowledgement that precedes everything else: the ACK of a SYN, or of data received before a change of CE
+    /// marks.
     #[cold]
     fn hasty_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.greeting_due = false;
@@ -56,13 +57,13 @@ impl Connection {
         if let Some((octet, flags)) = owed {
             segment.acknowledgment = self.irs.wrapping_add(octet as u32);
             segment.flags = Flags::ACK.with(flags);
-            // What came since is to be acknowledged too.
+            // Data received since must be acknowledged too.
             self.rx.acknowledge_later(now);
         }
         segment
     }
 
-    /// RST, SYN or SYN-ACK.
+    /// Returns an RST, SYN or SYN-ACK.
     fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         self.tx.stats.segments += 1;
         if let Some(reset) = self.reset_due.take() {
@@ -78,12 +79,12 @@ impl Connection {
         if answer && self.agreed.ecn {
             flags = flags.with(Flags::ECE);
         } else if !answer && !self.syn_resent && self.wants_ecn() {
-            // A SYN that got no answer may have been dropped for this (RFC 3168 section 6.1.1.1).
+            // A SYN without an answer may have been dropped because of its ECN flags (RFC 3168 section 6.1.1.1).
             flags = flags.with(Flags::ECE.with(Flags::CWR));
         }
-        // What the peer did not offer is not offered back.
+        // A SYN-ACK has only the options that the peer offered.
         let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
-        // Nor does the size that Linux offers depend on it (RFC 6691).
+        // The MSS that Linux advertises does not depend on them (RFC 6691).
         let counted = if self.config.host == Host::Linux { self.config.timestamps } else { timestamps };
         let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
         *extra = Extra::default();
@@ -118,7 +119,7 @@ impl Connection {
         Segment { sequence, acknowledgment, flags, has_timestamps, timestamp, echo, ..Segment::default() }
     }
 
-    /// The Fast Open option, and how much data goes with a SYN: as much as a packet holds, but never twice (RFC 7413
+    /// Adds the Fast Open option and returns how much data goes with the SYN: as much as fits, but only once (RFC 7413
     /// section 4.2.1).
     fn open_fast(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
         let (Some(fast), Some(syn)) = (&mut self.fast_open, &mut extra.syn) else { return 0 };
@@ -136,8 +137,8 @@ impl Connection {
         }
         self.tx.stats.ready = Some(now);
         let mss = u64::from(syn.mss);
-        // The options take the room of payload. Linux leaves room for all that there can be, as middleboxes may add theirs
-        // (tcp_send_syn_data, net/ipv4/tcp_output.c).
+        // Options take space from the payload. Linux reserves the maximum option space, since middleboxes may add
+        // options (tcp_send_syn_data, net/ipv4/tcp_output.c).
         let options = match self.config.host {
             Host::Linux => OPTIONS_BYTES,
             Host::Rfc => {
@@ -163,13 +164,13 @@ impl Connection {
             flags = flags.with(Flags::FIN);
         }
         let end = chunk.start + u64::from(chunk.span);
-        // Linux pushes data: no FIN by itself.
+        // Linux sets PSH on data only, not on a FIN without data.
         if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);
         if chunk.new && length > 0 && self.agreed.ecn {
-            // What is sent again is not to be marked, or a mark could be lost unseen (RFC 3168 section 6.1.5).
+            // Retransmissions must not be ECN-capable (RFC 3168 section 6.1.5).
             segment.ecn = Ecn::Ect0;
             if self.tx.marks.take_reduced() {
                 segment.flags = segment.flags.with(Flags::CWR);
@@ -184,20 +185,20 @@ impl Connection {
         segment
     }
 
-    /// A zero-window probe: an octet the peer has already, which it must answer with its window.
+    /// Zero-window probe: an old sequence number, which makes the peer answer with its window.
     fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.tx.probe = false;
         self.tx.stats.probes += 1;
         self.bare_segment(now, self.tx.una - 1, extra)
     }
 
-    /// A segment with an acknowledgement alone.
+    /// Segment without data.
     #[inline]
     fn bare_segment(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
         self.segment(now, octet, Flags::ACK, extra, self.agreed.blocks[1])
     }
 
-    /// A segment with the acknowledgement that goes with every one, and with so many SACK blocks at most.
+    /// Segment with the current acknowledgement and at most `blocks` SACK blocks.
     #[inline]
     fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra, blocks: u8) -> Segment {
         self.tx.stats.segments += 1;

@@ -1,4 +1,4 @@
-//! Losses that duplicate acknowledgements and SACK blocks show, and the repair that they start.
+//! Loss detection by duplicate ACKs and SACK blocks, and the start of recovery.
 
 use super::Sender;
 use crate::tcp::rack_tlp::Before;
@@ -26,14 +26,14 @@ impl Sender {
         }
         let early = || self.board.front().is_some_and(|f| self.control.retransmit_early(now.since(f.at)));
         let enough = self.duplicates == DUP_THRESHOLD || (self.duplicates < DUP_THRESHOLD && early());
-        // RFC 6582 section 3.2 step 2: without SACK, duplicates of what the last recovery resent prove nothing.
+        // RFC 6582 section 3.2 step 2: without SACK, duplicates for the last recovery's retransmissions prove nothing.
         let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
         if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
             self.start_recovery(now, false);
         }
     }
 
-    /// Marks what the scoreboard shows to be lost, and starts an episode if that is news.
+    /// Marks segments that the scoreboard shows to be lost, and starts recovery if there are new ones.
     pub(super) fn judge(&mut self, now: Time, before: Before) {
         let pending = self.board.has_pending();
         self.board.judge(self.mss);
@@ -45,7 +45,7 @@ impl Sender {
         }
     }
 
-    /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
+    /// Starts recovery with the loss of the first segment; also if it was resent before, unless `once`.
     fn start_recovery(&mut self, now: Time, once: bool) {
         if self.recovery == Recovery::Tahoe {
             self.reduction.end();
@@ -69,8 +69,9 @@ impl Sender {
         self.rescued = false;
     }
 
-    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a resend, the next segment is
-    /// resent at once if it is older than the timeout. It left before the window was cut, so the window is not cut again.
+    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a retransmission, the next
+    /// segment is retransmitted at once if it is older than the timeout. It was sent before the window was cut, so the
+    /// window is not cut again.
     pub(super) fn watch(&mut self, now: Time) {
         self.watched -= 1;
         let Some(front) = self.board.front() else { return };

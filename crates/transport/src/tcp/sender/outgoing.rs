@@ -1,4 +1,4 @@
-//! What a sender sends, and when it may.
+//! Transmission of data: what is sent and when.
 
 use super::{Chunk, Purpose, Sender};
 use crate::tcp::config::SackProfile;
@@ -7,7 +7,7 @@ use crate::tcp::scoreboard::{Mark, Sent};
 use vazao_engine::Time;
 
 impl Sender {
-    /// The next chunk that may be sent now. The caller sends it: it is on the scoreboard already.
+    /// Returns the next chunk that may be sent now, for the caller to send; it is already on the scoreboard.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
         if self.modern.as_ref().is_some_and(|modern| modern.probe.due) {
@@ -20,7 +20,7 @@ impl Sender {
             self.window_limited = false;
             self.chronograph.rwnd_limited.end(now);
             self.chronograph.busy.end(now);
-            return None; // As a receiver's sender is all the time.
+            return None; // The normal case of a connection that only receives.
         }
         self.chronograph.busy.begin(now);
         let allowed = self.allowance();
@@ -47,7 +47,7 @@ impl Sender {
         pipe == 0 || pipe + self.mss <= self.allowance()
     }
 
-    /// There is data that would leave if there were room: the window is what limits this sender, or its pacer will wake it.
+    /// Records that data is waiting for room: the sender is window-limited, or the pacer will wake it.
     pub fn wait_for_room(&mut self, now: Time) {
         self.window_limited = !self.fits();
         if let Some(paced) = self.paced.as_ref().filter(|paced| !paced.pacer.is_open(now)) {
@@ -55,11 +55,11 @@ impl Sender {
         }
     }
 
-    /// Octets that may be in the network.
+    /// Maximum octets in flight.
     #[inline]
     pub(in crate::tcp) fn allowance(&self) -> u64 {
         let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
-        // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
+        // RFC 3042: each of the first two duplicate ACKs releases a new segment. With SACK, pipe accounts for that.
         if self.limited_transmit && !self.selective && self.episode == Episode::None {
             allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
         }
@@ -90,8 +90,8 @@ impl Sender {
         Some(self.resend(number, sent, now))
     }
 
-    /// Whether the receiver's window lets a segment out again that it did admit once. The first one always leaves: where the
-    /// window is shut, it probes it. Others beyond it do so once (RFC 7323 section 2.4), in Linux never (tcp_retransmit_skb).
+    /// Whether the receiver's window allows a retransmission. The first segment always leaves, as a probe if the window
+    /// is closed. Others beyond the edge leave once (RFC 7323 section 2.4), in Linux never (tcp_retransmit_skb).
     pub(in crate::tcp) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
         sent.start < self.edge
             || number == self.board.first_number()
@@ -126,14 +126,14 @@ impl Sender {
         let overdue =
             self.modern.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
         if self.timer == Time::NEVER || overdue {
-            // The first segment, sent again, gets its time to arrive, and the tail is not probed in a recovery (RFC 8985
+            // The retransmission of the first segment gets a full RTO, and the tail is not probed in recovery (RFC 8985
             // section 7.2; tcp_xmit_retransmit_queue in Linux).
             self.restart_timer(now);
         }
         Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
     }
 
-    /// New data: a full segment, or the rest of what was written.
+    /// Returns new data: a full segment, or the rest of what was written.
     #[inline]
     pub(in crate::tcp) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         let data = self.next_segment(now);
@@ -156,8 +156,8 @@ impl Sender {
         let room = self.edge.saturating_sub(self.nxt);
         if data > room {
             self.window_limited = false;
-            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window, unless
-            // a probe is due.
+            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): at least half the largest window, unless a
+            // probe is due.
             if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
                 self.chronograph.rwnd_limited.begin(now);
                 self.persist(now);
@@ -191,8 +191,8 @@ impl Sender {
         Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
     }
 
-    /// RFC 6675 section 4, NextSeg rules 3 and 4: nothing is known to be lost and there is nothing new, so resend what
-    /// may be lost, and once an episode the very last segment.
+    /// RFC 6675 section 4, NextSeg rules 3 and 4: with nothing known lost and no new data, retransmits what may be
+    /// lost, and once per episode the very last segment.
     #[cold]
     fn next_doubtful(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         if self.board.pipe() + self.mss > allowed {
