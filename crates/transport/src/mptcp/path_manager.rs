@@ -1,23 +1,23 @@
-//! Which subflows a connection has.
+//! Path managers: they decide which subflows a connection has.
 //!
-//! A path manager is a function: of the pairs of addresses that are known, the client's and the server's, it names those over
-//! which it wants subflows. The connection opens what is wanted and not there.
+//! A path manager is a function from the known pairs of client and server addresses to the pairs on which it wants
+//! subflows. The connection opens those that are missing.
 
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
-/// A pair of addresses between which packets can go.
+/// Pair of addresses between which packets can travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The client's address.
+    /// Number of the client's address.
     pub client: u8,
-    /// The server's.
+    /// Number of the server's address.
     pub server: u8,
-    /// Through which relay, if through one (the first is 1).
+    /// Relay to pass through, counted from 1; 0: none.
     pub relay: u8,
 }
 
-/// Names the ways, by index into what is known, over which there are to be subflows, the first one included. A way that is
-/// named twice gets two.
+/// Returns the indices in `known` of the address pairs that need subflows, including the first. A pair listed twice
+/// gets two.
 pub type Manager = fn(known: &[Way], parameters: &Parameters) -> Vec<usize>;
 
 /// All path managers.
@@ -86,7 +86,7 @@ fn all(known: &[Way], wanted: impl Fn(&Way) -> bool) -> Vec<usize> {
     (0..known.len()).filter(|&index| wanted(&known[index])).collect()
 }
 
-/// Server by server, as their addresses are announced.
+/// Sorts by server address, as they are advertised.
 fn full_mesh(known: &[Way], parameters: &Parameters) -> Vec<usize> {
     let mut each = all(known, |way| way.relay == 0);
     each.sort_by_key(|&index| (known[index].server != known[0].server, known[index].server));
@@ -94,7 +94,7 @@ fn full_mesh(known: &[Way], parameters: &Parameters) -> Vec<usize> {
     each.iter().copied().cycle().take((each.len() * subflows).min(limit)).collect()
 }
 
-/// Each address of the client's is used once, with the first of the server's that is known and can be reached from it.
+/// Uses each client address once, with the first known server address that can be reached from it.
 fn single_mesh(known: &[Way], _: &Parameters) -> Vec<usize> {
     let is_first = |index: usize| known[..index].iter().all(|way| way.client != known[index].client || way.relay != 0);
     all(known, |way| way.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use vazao_engine::registry::{Value, find};
 
-    /// Every pair of two clients' and three servers' addresses, the first pair first.
+    /// All pairs of two client and three server addresses, the first pair first.
     fn mesh() -> Vec<Way> {
         (0..2).flat_map(|client| (0..3).map(move |server| Way { client, server, relay: 0 })).collect()
     }
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(wanted("single-mesh", &known), [0, 3]);
     }
 
-    /// As Linux's path manager does, which has eight subflows beside the first: for each address that it is told of
-    /// (fill_local_addresses_vec) one from each of its own, until there are enough.
+    /// Linux's path manager, which has eight subflows besides the first, opens one from each of its own addresses for
+    /// each address advertised (fill_local_addresses_vec) until the limit is reached.
     #[test]
     fn a_limited_mesh_takes_server_by_server() {
         let known: Vec<Way> =

@@ -1,4 +1,4 @@
-//! Segments out: which subflow takes what, and the options that say so.
+//! Transmission: assignment of data to subflows, and the options of their segments.
 
 use super::*;
 use crate::common::scheduler::{Decision, Situation};
@@ -7,10 +7,10 @@ use crate::mptcp::outbox::Piece;
 use crate::tcp::multipath::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::tcp::{Extra, Flags, Segment};
 
-/// Bytes of a TCP header at most.
+/// Maximum bytes of a TCP header.
 const MOST_HEADER: u32 = 60;
 
-/// The answer to a SYN that cannot join.
+/// Reset that answers an unacceptable MP_JOIN.
 fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
     let signal = Some(Signal::Reset(reason::MPTCP));
     *extra = Extra { multipath: Some(Multipath { tuple, dss: None, signal }), ..Extra::default() };
@@ -18,7 +18,8 @@ fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
 }
 
 impl Connection {
-    /// The next segment to send, if there is one; call again until there is none. Its options are put into `extra`.
+    /// Returns the next segment to send, if there is one; call again until there is none. Its options are put into
+    /// `extra`.
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         if let Some((tuple, acknowledgment)) = self.refused.pop() {
             return Some(refusal(tuple, acknowledgment, extra));
@@ -47,7 +48,7 @@ impl Connection {
 
     // ---- which subflow takes what -----------------------------------------------------------------------------------
 
-    /// Gives a subflow something to send. False where there is nothing, or no one to send it.
+    /// Gives a subflow something to send; returns false if there is nothing or no subflow for it.
     fn schedule(&mut self, now: Time) -> bool {
         if self.stats.established.is_none() {
             return false;
@@ -83,7 +84,7 @@ impl Connection {
         done
     }
 
-    /// What may be lost on one subflow goes by another, chosen as for new data.
+    /// Assigns data that may be lost on one subflow to another, chosen by the scheduler.
     fn schedule_again(&mut self, now: Time) -> bool {
         while let Some(piece) = self.outbox.next_again() {
             if self.is_tried_by_all(&piece) {
@@ -112,8 +113,8 @@ impl Connection {
         false
     }
 
-    /// Asks the scheduler for a path, of those that have not `tried` what is at hand; backups are among them where nothing else
-    /// can be used (RFC 8684 section 3.3.8).
+    /// Asks the scheduler for a path among those not in `tried`; backups are included only if nothing else is usable
+    /// (RFC 8684 section 3.3.8).
     fn ask(&mut self, now: Time, waiting: u64, blocker: Option<usize>, tried: u64) -> Decision {
         self.marked.clear();
         if self.backups || tried != 0 {
@@ -139,7 +140,7 @@ impl Connection {
         })
     }
 
-    /// Asks the scheduler for new data.
+    /// Asks the scheduler what to do with new data.
     fn decide(&mut self, now: Time) -> Decision {
         let blocker = if self.outbox.waiting() > 0 && self.outbox.room() == 0 { self.find_blocker() } else { None };
         let decision = self.ask(now, self.outbox.waiting(), blocker, 0);
@@ -149,8 +150,8 @@ impl Connection {
         }
     }
 
-    /// What `path` does where the receiver's window admits nothing new, for what `blocker` has is missing: Linux MPTCP v0.90's
-    /// conditions (mptcp_rcv_buf_optimization) for the mechanisms of Raiciu et al., NSDI 2012, section 4.2.
+    /// Decision for `path` when the receiver's window is blocked by data on `blocker`: the mechanisms of Raiciu et al.,
+    /// NSDI 2012, section 4.2, with Linux MPTCP v0.90's conditions (mptcp_rcv_buf_optimization).
     fn unblock(&mut self, now: Time, path: usize, blocker: usize) -> Option<Decision> {
         let (fast, slow) = (*self.views.get(path)?, *self.views.get(blocker)?);
         if self.config.penalisation && fast.srtt < slow.srtt && slow.usable && !slow.recovering {
@@ -174,7 +175,7 @@ impl Connection {
         if !view.has_room && !self.scheduler.queues() {
             return false;
         }
-        // What opens the stream opens the connection, too: the keys go with it.
+        // The first data carries the keys.
         let skip = if self.outbox.nxt == 0 { 0 } else { skip };
         let Some(piece) = self.outbox.next_new(view.mss, skip) else { return false };
         self.outbox.take_new(&piece);
@@ -183,7 +184,7 @@ impl Connection {
         true
     }
 
-    /// A subflow sends what it has not sent itself.
+    /// Sends on `path` the oldest data that it has not sent itself.
     fn copy(&mut self, path: usize) -> bool {
         let Some(view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
         let start = self.subflows[path].copied.max(self.outbox.una);
@@ -196,8 +197,8 @@ impl Connection {
         true
     }
 
-    /// A subflow sends what keeps the receiver's window shut, and the one that has it is slowed down (Raiciu et al., NSDI 2012,
-    /// section 4.2).
+    /// Retransmits on `path` the data that blocks the receiver's window, and penalises the subflow that carries it
+    /// (Raiciu et al., NSDI 2012, section 4.2).
     fn repeat(&mut self, now: Time, path: usize, penalised: Option<usize>) -> bool {
         if let Some(slow) = penalised.filter(|&slow| slow < self.subflows.len()) {
             self.penalise(now, slow);
@@ -213,7 +214,7 @@ impl Connection {
         true
     }
 
-    /// Halves a window, once in its round-trip time.
+    /// Halves a subflow's window, once per round-trip time.
     fn penalise(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         let srtt = subflow.tcp.rtt().srtt();
@@ -235,7 +236,7 @@ impl Connection {
         self.stirred |= 1 << path;
     }
 
-    /// DATA_FIN goes with the last data, or by itself where that is gone; again if it is not answered.
+    /// Sends DATA_FIN without data when all data is acknowledged; otherwise it goes with the last data.
     fn schedule_fin(&mut self, now: Time) -> bool {
         if self.fin_at != Time::NEVER {
             return false;
@@ -249,8 +250,8 @@ impl Connection {
         true
     }
 
-    /// Nothing can leave. If there is more to send, the windows of the subflows are what limits them; or the receiver's is
-    /// shut, and with nothing under way no acknowledgement will come, so a timer must.
+    /// Handles data that cannot leave: either the subflows' windows limit it, or the receiver's window is closed with
+    /// nothing in flight and must be probed.
     fn wait_for_room(&mut self, now: Time, idle: bool) {
         let again = self.outbox.next_again().is_some();
         if idle || self.outbox.waiting() == 0 && !again {
@@ -273,7 +274,7 @@ impl Connection {
 
     // ---- options ------------------------------------------------------------------------------------------------------
 
-    /// Puts a subflow's segment into what it is for the connection.
+    /// Adds the connection-level window and options to a subflow's segment.
     fn dress(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
         if !segment.has_extra {
             *extra = Extra::default();
@@ -293,13 +294,13 @@ impl Connection {
             }
         }
         extra.multipath = Some(multipath);
-        // What is for the connection has the room of what is for the subflow and can be said again.
+        // Connection-level options take precedence over SACK blocks, which can be repeated.
         while segment.header_bytes(extra) > MOST_HEADER && extra.sack.pop() {}
         self.refresh(now, number);
         segment
     }
 
-    /// The same of a segment whose place in the data follows from its place in the subflow (RFC 8684 section 3.7).
+    /// Fills in the options of a segment after a fallback (RFC 8684 section 3.7).
     #[cold]
     fn describe_infinitely(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.length == 0 {
@@ -315,7 +316,7 @@ impl Connection {
         }
     }
 
-    /// Writes the options of a segment that has no SYN.
+    /// Fills in the options of a segment without SYN.
     fn describe(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.flags.has(Flags::RST) {
             multipath.signal = self.reset_reason(number);
@@ -332,7 +333,7 @@ impl Connection {
         }
         multipath.dss = Some(dss);
         if segment.length > 0 {
-            // A segment with data has no room for more: what is due goes with the next one without.
+            // A data segment has no room for more options; pending ones leave with the next pure ACK.
             let subflow = &mut self.subflows[number];
             if subflow.fin_due || !subflow.signals.is_empty() {
                 subflow.tcp.acknowledge_now();
@@ -345,7 +346,8 @@ impl Connection {
         }
     }
 
-    /// The option of a reset: MP_FASTCLOSE where the whole connection is reset, else why the subflow is.
+    /// Option of a reset: MP_FASTCLOSE if the whole connection is reset, otherwise the reason for resetting the
+    /// subflow.
     fn reset_reason(&mut self, number: usize) -> Option<Signal> {
         match self.peer_key {
             Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),
@@ -356,10 +358,10 @@ impl Connection {
         }
     }
 
-    /// The data sequence signal of a segment: what has arrived, which octets it carries, and whether they are the last.
+    /// DSS option of a segment: DATA_ACK, mapping and DATA_FIN.
     #[inline]
     fn data_signal(&mut self, number: usize, segment: &mut Segment) -> Dss {
-        // What was sent before acknowledgements took more room has none for it.
+        // Segments created before the switch to 64-bit DATA_ACKs have no room for them.
         let fits = u64::from(segment.length) <= self.subflows[number].tcp.payload();
         let ack = self.peer_key.map(|_| {
             let next = self.first[1].wrapping_add(self.inbox.nxt());
@@ -371,7 +373,7 @@ impl Connection {
             segment.stamp = stamp(data);
             let end = data + u64::from(segment.length);
             if end < self.outbox.end {
-                // A subflow is written to segment by segment: only the end of what the application wrote is pushed.
+                // Subflows are written segment by segment: PSH is kept only at the end of the application's data.
                 segment.flags = segment.flags.without(Flags::PSH);
             }
             let fin = self.outbox.closing && end == self.outbox.end;
@@ -388,8 +390,8 @@ impl Connection {
         Dss { ack, map: Some(map), fin: true }
     }
 
-    /// Both keys, which a client repeats on its first subflow until the server is heard to have them (RFC 8684 section 3.1); with
-    /// the first data they are its mapping too.
+    /// MP_CAPABLE with both keys, which the client repeats on the initial subflow until the server confirms it (RFC
+    /// 8684 section 3.1); with the first data it also serves as the mapping.
     #[inline]
     fn keys_to_repeat(&mut self, number: usize, segment: &Segment, dss: &Dss) -> Option<Signal> {
         if self.role != Role::Client || self.subflows[number].joins || self.confirmed {
@@ -400,7 +402,7 @@ impl Connection {
         if !first && (segment.length > 0 || dss.map.is_some()) {
             return None;
         }
-        // There is no room to say that it is all.
+        // The option has no room for DATA_FIN.
         self.subflows[number].fin_due |= dss.fin;
         if dss.fin {
             self.subflows[number].tcp.acknowledge_now();

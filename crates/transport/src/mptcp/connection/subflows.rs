@@ -1,17 +1,17 @@
-//! Which subflows there are: opening, joining, dying, taking their place.
+//! Lifecycle of subflows: opening, joining, failure and replacement.
 
 use super::*;
 use crate::mptcp::outbox::Piece;
 use crate::tcp::State;
 use crate::tcp::multipath::Signal;
 
-/// How often a subflow that is refused is opened over the same way.
+/// Maximum attempts to open a refused subflow on the same address pair.
 const MOST_ATTEMPTS: usize = 4;
 
-/// Subflows that a connection has at most, in all its life.
+/// Maximum number of subflows over a connection's lifetime.
 pub(super) const MOST_SUBFLOWS: usize = 64;
 
-/// How long a connection without a subflow is kept for another: that of Linux (net.mptcp.close_timeout).
+/// How long a connection without subflows waits for another (Linux's net.mptcp.close_timeout).
 const LINGER: Duration = Duration::from_secs(60);
 
 impl Connection {
@@ -30,17 +30,17 @@ impl Connection {
         number
     }
 
-    /// The initial sequence number of the subflow with these ports.
+    /// Initial sequence number of the subflow with this port pair.
     pub(super) fn iss(&self, port: u8) -> u32 {
         self.identity.iss.wrapping_add(u32::from(port).wrapping_mul(0x9e37_79b1))
     }
 
-    /// Opens what the path manager wants and is not there.
+    /// Opens the subflows that the path manager wants and that are missing.
     pub(super) fn manage_paths(&mut self) {
         if self.role == Role::Server || self.mode == Mode::Fallback || self.closing || !self.confirmed {
             return;
         }
-        // An interface of ours that is gone may come back.
+        // A removed interface of ours may come back.
         let is_announced = |way: &usize| self.known & 1 << self.identity.ways[*way].server != 0;
         let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(is_announced).collect();
         let known: Vec<Way> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
@@ -50,7 +50,7 @@ impl Connection {
         let (manager, parameters) = &self.config.manager;
         let mut missing: Vec<usize> = manager(&known, parameters).into_iter().map(|index| numbers[index]).collect();
         for subflow in &self.subflows {
-            // What has died is opened again on its own terms.
+            // Failed subflows are reopened separately.
             if let Some(at) = missing.iter().position(|&way| way == usize::from(subflow.tuple.way)) {
                 missing.swap_remove(at);
             }
@@ -59,13 +59,13 @@ impl Connection {
         missing.into_iter().for_each(|way| self.open(way));
     }
 
-    /// Whether both addresses of a way are there, as far as is known.
+    /// Whether both addresses of a pair are available, as far as known.
     fn is_known(&self, way: usize) -> bool {
         let Way { client, server, .. } = self.identity.ways[way];
         self.known & 1 << server != 0 && self.withdrawn & 1 << client == 0
     }
 
-    /// Opens a subflow over a way, if it can be.
+    /// Opens a subflow on an address pair, if possible.
     pub(super) fn open(&mut self, way: usize) {
         if self.subflows.len() >= MOST_SUBFLOWS || !self.is_known(way) {
             return;
@@ -75,7 +75,7 @@ impl Connection {
         self.add_subflow(tcp, tuple, true);
     }
 
-    /// A subflow's state may have changed: what follows from it.
+    /// Updates the cached state of a subflow after it may have changed.
     #[inline]
     pub(super) fn refresh(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// A subflow can be used. What others may have lost is for it to send.
+    /// Handles a subflow that becomes usable. Data possibly lost on others is reinjected.
     pub(super) fn on_open(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         subflow.stage = Stage::Open;
@@ -106,8 +106,8 @@ impl Connection {
         }
     }
 
-    /// The peer numbers its data in 64 bits, so that our DATA_ACKs have as many (RFC 8684 section 3.3.2), and our segments less
-    /// room.
+    /// Switches to 64-bit DATA_ACKs because the peer's data sequence numbers have 64 bits (RFC 8684 section 3.3.2);
+    /// segments then hold less data.
     #[inline]
     pub(super) fn answer_in_full(&mut self) {
         if !self.in_full {
@@ -116,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// A subflow's handshake may be over.
+    /// Advances a subflow whose handshake may be complete.
     pub(super) fn advance_stage(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         if subflow.stage != Stage::Opening || !subflow.is_connected() {
@@ -131,13 +131,13 @@ impl Connection {
         } else if self.role == Role::Client {
             subflow.prove(now);
         } else {
-            // The fourth segment: the client waits for it before it sends data.
+            // The fourth ACK: the client waits for it before it sends data.
             subflow.tcp.acknowledge_now();
             self.on_open(now, number);
         }
     }
 
-    /// A subflow is over.
+    /// Handles the end of a subflow.
     #[cold]
     fn on_gone(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
@@ -165,15 +165,15 @@ impl Connection {
         self.plan_reopening(now, way, refused);
         let more = self.config.reestablish.is_some() || !self.reopen.is_empty() || self.expects_address();
         if more && !self.subflows.iter().any(Subflow::is_open) {
-            // There may be another: one that is being opened, or that the client opens instead.
+            // Another subflow may come: one being opened, or one that the client opens.
             self.linger_at = self.linger_at.min(now + LINGER);
         } else if !alive {
             self.give_up(failure.unwrap_or(Failure::Reset));
         }
     }
 
-    /// Whether there may be another subflow. A client opens none before it has heard a DSS (RFC 8684 section 3.1). Its server
-    /// cannot tell when it has, and admits one as soon as it has the client's key.
+    /// Whether another subflow may still join. A client opens none before it has received a DSS (RFC 8684 section 3.1).
+    /// The server cannot know when that is, and accepts joins as soon as it has the client's key.
     fn can_be_joined(&self) -> bool {
         match self.role {
             Role::Client => self.confirmed,
@@ -181,8 +181,8 @@ impl Connection {
         }
     }
 
-    /// Where a subflow has died, another takes its place after a while, if that is wanted; each that does not come about
-    /// doubles the wait for the next. One that was refused may only have come too early.
+    /// Schedules the replacement of a failed subflow, if configured; each unsuccessful attempt doubles the delay. A
+    /// refused subflow may just have come too early.
     fn plan_reopening(&mut self, now: Time, way: usize, refused: bool) {
         if self.role == Role::Server {
             return;
@@ -196,7 +196,7 @@ impl Connection {
         }
     }
 
-    /// What a subflow has and may have lost is for others to send.
+    /// Gives unacknowledged data of a subflow to the others.
     pub(super) fn reinject(&mut self, number: usize, all: bool) {
         for piece in self.subflows[number].give_up(all, 1 << number) {
             if piece.end() > self.outbox.una {
@@ -205,13 +205,13 @@ impl Connection {
         }
     }
 
-    /// Whether all subflows that are left have a piece under way. (Where none is left it waits for another.)
+    /// Whether all remaining subflows have tried a piece. (If none is left, it waits for a new one.)
     pub(super) fn is_tried_by_all(&self, piece: &Piece) -> bool {
         let mut left = self.subflows.iter().enumerate().filter(|(_, subflow)| !subflow.is_gone()).peekable();
         left.peek().is_some() && left.all(|(number, _)| piece.tried & 1 << number != 0)
     }
 
-    /// A subflow cannot go on: it is reset, for a reason that the peer is told (RFC 8684 section 3.6).
+    /// Resets a subflow with a reason for the peer (RFC 8684 section 3.6).
     pub(super) fn reset(&mut self, now: Time, number: usize, reason: Signal) {
         let subflow = &mut self.subflows[number];
         subflow.signals.push_front(reason);
@@ -220,7 +220,7 @@ impl Connection {
         self.refresh(now, number);
     }
 
-    /// Shows a subflow's control its siblings, if it wants to see them.
+    /// Shows a coupled congestion control the state of the other subflows.
     #[inline]
     pub(super) fn couple(&mut self, number: usize) {
         if self.subflows[number].tcp.siblings().is_none() {

@@ -1,11 +1,11 @@
-//! Time: of the subflows, and of the connection itself.
+//! Timers of the subflows and of the connection, and interface changes.
 
 use super::*;
 use crate::tcp::multipath::Signal;
 use vazao_engine::registry::Change;
 
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let own = self.persist_at.min(self.fin_at).min(self.announce_at).min(self.wake_at).min(self.linger_at);
@@ -47,7 +47,7 @@ impl Connection {
         }
     }
 
-    /// A probe, or DATA_FIN, was not answered in its time.
+    /// Counts a probe or DATA_FIN that was not answered in time.
     fn count_silence(&mut self) {
         self.silence += 1;
         self.backoff += 1;
@@ -56,15 +56,15 @@ impl Connection {
         }
     }
 
-    /// The subflow for what must be answered: the fastest, and after each silence the next one, for the first may be dead and,
-    /// with nothing of its own to send, never show it.
+    /// Subflow for messages that need an answer: the fastest, and after each timeout the next one, since the first may
+    /// have failed unnoticed with no data of its own in flight.
     pub(super) fn messenger(&self) -> Option<usize> {
         let mut usable: Vec<usize> = (0..self.views.len()).filter(|&number| self.views[number].usable).collect();
         usable.sort_by_key(|&number| self.views[number].srtt);
         (!usable.is_empty()).then(|| usable[self.backoff as usize % usable.len()])
     }
 
-    /// How long an answer is waited for that did not come so far.
+    /// Current timeout for an answer, with back-off.
     pub(super) fn patience(&self, number: usize) -> Duration {
         let rto = self.subflows[number].tcp.rtt().rto();
         rto.saturating_mul(1 << self.backoff.min(16)).min(self.config.tcp.max_rto.max(rto))
@@ -92,8 +92,8 @@ impl Connection {
         self.refresh(now, number);
     }
 
-    /// Both sides' data is where it should be: a subflow that does not answer is not waited for where the peer has acknowledged
-    /// the end of another, or was told of this one as often as by a socket that no one owns in Linux.
+    /// Aborts a subflow that does not answer after both sides' data is complete: if the peer has acknowledged the FIN
+    /// of another, or after as many retries as for an orphaned socket in Linux.
     fn bid_farewell(&mut self, number: usize) {
         const ORPHAN_RETRIES: u64 = 8;
         let is_known = self.subflows.iter().any(|subflow| subflow.tcp.has_said_farewell());
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// The receiver's window is shut and nothing is under way that would bring news of it.
+    /// Probes the closed receive window when nothing is in flight.
     fn probe(&mut self, now: Time) {
         self.persist_at = Time::NEVER;
         if let Some(number) = self.messenger()
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// When something becomes of one of our interfaces next.
+    /// Time of the next interface change.
     #[inline]
     fn change_at(&self) -> Time {
         let Some(change) = self.config.changes.get(self.changed) else { return Time::NEVER };
@@ -142,13 +142,13 @@ impl Connection {
         }
     }
 
-    /// The address of ours at which a subflow begins.
+    /// Our address of a subflow.
     pub(super) fn own_address(&self, number: usize) -> u8 {
         let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
         if self.role == Role::Client { way.client } else { way.server }
     }
 
-    /// Makes a subflow a backup, or one that is used like others, and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
+    /// Changes the backup flag of a subflow and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
     pub fn set_backup(&mut self, now: Time, number: usize, backup: bool) {
         let subflow = &mut self.subflows[number];
         subflow.backup = backup;
@@ -159,8 +159,8 @@ impl Connection {
         self.refresh(now, number);
     }
 
-    /// One of our addresses is gone, and with it its subflows; the peer hears of it by the others (REMOVE_ADDR, RFC 8684
-    /// section 3.4.2).
+    /// Removes one of our addresses and its subflows; the peer is told on the others (REMOVE_ADDR, RFC 8684 section
+    /// 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
         let removed = Signal::RemoveAddress(self.named(address));
         self.withdrawn |= 1 << address;
@@ -172,7 +172,7 @@ impl Connection {
             }
         }
         let open = self.subflows.iter().position(Subflow::is_open);
-        // One that is being opened says it once it is.
+        // A subflow being opened sends it once it is open.
         if let Some(number) = open.or_else(|| self.subflows.iter().position(|subflow| !subflow.is_gone())) {
             self.subflows[number].signals.push_back(removed);
             self.subflows[number].tcp.acknowledge_now();
@@ -180,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// One of our addresses is there again: what began at it is opened again, and what the path manager has wanted meanwhile.
+    /// Restores one of our addresses: reopens its subflows, and those that the path manager has wanted meanwhile.
     fn add_address(&mut self, address: u8) {
         self.withdrawn &= !(1 << address);
         let had = |way: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.way) == way);
@@ -192,7 +192,7 @@ impl Connection {
         self.manage_paths();
     }
 
-    /// Whether an interface of the client's may come back, as far as this side can know.
+    /// Whether a client interface may come back, as far as this side knows.
     pub(super) fn expects_address(&self) -> bool {
         self.config.changes[self.changed..].iter().any(|change| change.what == "add")
     }
