@@ -1,23 +1,24 @@
-//! Partial delivery (RFC 9260 section 6.9, RFC 6458 section 8.1.21): of a message that is not whole the application is
-//! given what has arrived, and the rest as it comes. It frees a receive buffer that could never hold the message; without it
-//! peers whose messages together are larger than the buffer would wait for each other.
+//! Partial delivery (RFC 9260 section 6.9, RFC 6458 section 8.1.21): the application is given the available part of an
+//! incomplete message, and the rest as it arrives. This frees a receive buffer too small for the message; without it,
+//! peers whose messages are together larger than the buffer would deadlock.
 //!
-//! Only what is next in its stream can be given. Without I-DATA the application is told of no stream while it reads a
-//! message, so that all others wait for the end of it (RFC 6458 section 8.1.20, level 0); with I-DATA they do not (level 2).
+//! Only the next message of a stream can be delivered in part. Without I-DATA the application cannot tell streams apart
+//! during a partial delivery, so all other messages wait for its end (RFC 6458 section 8.1.20, level 0); with I-DATA
+//! they do not (level 2).
 
 use super::chunk::{Data, DataFlags};
 use super::stream::{Inbound, Message, Run, ahead};
 
-/// The messages that the application has in part.
+/// State of partial deliveries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
-    /// The one for whose end all others wait.
+    /// Partially delivered message that blocks all others.
     under_way: Option<u32>,
-    /// Whole messages that do.
+    /// Complete messages blocked by it.
     pub waiting: Vec<Message>,
-    /// Messages that will not be finished, until someone asks.
+    /// Partially delivered messages that were aborted, until queried.
     aborted: Vec<u32>,
-    /// How many were given in part.
+    /// Number of partially delivered messages.
     pub messages: u64,
 }
 
@@ -31,12 +32,12 @@ impl Given {
         self.under_way = Some(message).filter(|_| !interleaved);
     }
 
-    /// The rest of a message is there.
+    /// Records that the rest of a message was delivered.
     pub fn finish(&mut self) {
         self.under_way = None;
     }
 
-    /// It will not come.
+    /// Records that the rest of a message will not come.
     pub fn abort(&mut self, message: u32) {
         self.under_way = None;
         self.aborted.push(message);
@@ -48,7 +49,7 @@ impl Given {
 }
 
 impl Inbound {
-    /// Gives the application what there is of every unfinished message.
+    /// Delivers the available part of every incomplete message.
     #[cold]
     pub fn give_all(&mut self, next: u64, interleaved: bool) {
         if !interleaved {
@@ -58,8 +59,8 @@ impl Inbound {
         keys.into_iter().for_each(|key| self.give_parts(key, 1));
     }
 
-    /// Gives what there is of the message that came in DATA chunks and is next in order, if it is `least` bytes. Every TSN
-    /// before `next` has arrived: there it ends, as far as it is here.
+    /// Delivers the available part of the next message in DATA chunks, if it has at least `least` bytes. All TSNs
+    /// before `next` have arrived, so the message's available part ends there.
     pub fn give_next(&mut self, next: u64, least: u64) {
         if let Some((&start, Run { end, flags, .. })) = self.runs.range(..next).next_back()
             && *end == next
@@ -69,7 +70,7 @@ impl Inbound {
         }
     }
 
-    /// Gives what there is of the message whose fragments begin with the TSN `start`.
+    /// Delivers the available part of the message whose fragments begin with TSN `start`.
     pub fn give_run(&mut self, start: u64, least: u64) {
         let Some(run) = self.runs.get(&start) else { return };
         let (of, given, bytes) = (run.of, run.given, run.bytes);
@@ -89,7 +90,7 @@ impl Inbound {
         self.give_bytes(&of, place, given, &fragments);
     }
 
-    /// Gives what there is of a message that comes in I-DATA chunks, as far as no fragment is missing.
+    /// Delivers the available part, up to the first missing fragment, of a message in I-DATA chunks.
     pub fn give_parts(&mut self, key: (u16, u32), least: u64) {
         let Some(parts) = self.parts.get(&key) else { return };
         let (of, (_, given)) = (parts.of, parts.given);
@@ -107,7 +108,7 @@ impl Inbound {
         self.give_bytes(&of, place, given, &fragments);
     }
 
-    /// Where a message's stamps say that it is; none if others of its stream come first.
+    /// Position of a message according to its stamps; `None` if earlier messages of its stream are missing.
     fn place(&mut self, of: &Data, interleaved: bool) -> Option<u64> {
         if of.flags.has(DataFlags::UNORDERED) {
             return Some(u64::from(of.message));
@@ -123,7 +124,8 @@ impl Inbound {
         self.delivered += bytes;
     }
 
-    /// The association is followed by another: what is unfinished stays so, and nothing waits for it.
+    /// Ends partial delivery because another association follows: incomplete messages are aborted, blocked ones
+    /// delivered.
     pub fn stop_giving(&mut self) {
         let runs = self.runs.values().filter(|run| run.given > 0).map(|run| run.of.message);
         let parts = self.parts.values().filter(|parts| parts.given.0 > 0).map(|parts| parts.of.message);

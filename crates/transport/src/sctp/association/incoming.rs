@@ -1,11 +1,11 @@
-//! Packets in: what each chunk means in each state.
+//! Processing of arriving packets: each chunk by state.
 
 use super::*;
 use crate::sctp::chunk::Packet;
 use crate::sctp::unknown::Unknown;
 
 impl Association {
-    /// Handles a packet that arrived by `path`: from the address that packets of that path go to.
+    /// Handles a packet that arrived on `path`, that is, from that path's peer address.
     pub fn handle(&mut self, now: Time, path: usize, packet: &Packet) {
         self.clock = now;
         self.receive(now, path, packet);
@@ -13,7 +13,7 @@ impl Association {
     }
 
     fn receive(&mut self, now: Time, path: usize, packet: &Packet) {
-        // Section 8.5.1 A: an INIT is alone.
+        // Section 8.5.1 A: an INIT is never bundled.
         if packet.control.iter().any(|chunk| matches!(chunk, Control::Init(_))) && packet.chunks() > 1 {
             return;
         }
@@ -27,7 +27,7 @@ impl Association {
         }
         if self.is_connected() && self.state != State::ShutdownAckSent {
             if packet.sack.is_some() {
-                // The RFC leaves open what to do with a report of what was never sent; the stacks in use abort.
+                // The RFC does not say how to handle a SACK for TSNs never sent; existing stacks abort.
                 if !self.tx.on_sack(now, packet) {
                     return self.abort_for(Cause::ProtocolViolation);
                 }
@@ -42,13 +42,14 @@ impl Association {
         }
         self.advance_shutdown(now);
         if self.config.is_linux() {
-            // Whatever a packet says, its end is an occasion for a burst (`sctp_cmd_interpreter`).
+            // Linux ends the processing of any packet with a new burst allowance (`sctp_cmd_interpreter`).
             self.tx.refill();
         }
         self.tx.look_around();
     }
 
-    /// Section 8.5: the verification tag. An INIT has none; ABORT and SHUTDOWN COMPLETE may bear that of their receiver.
+    /// Section 8.5: checks the verification tag. An INIT has none; ABORT and SHUTDOWN COMPLETE may carry the
+    /// receiver's.
     fn is_ours(&self, packet: &Packet) -> bool {
         match packet.control.first() {
             Some(Control::Init(_)) => packet.tag == 0,
@@ -58,11 +59,11 @@ impl Association {
         }
     }
 
-    /// Section 8.4.
+    /// Section 8.4: handles an out-of-the-blue packet.
     fn on_out_of_the_blue(&mut self, path: usize, packet: &Packet) {
         self.tx.stats.out_of_the_blue += 1;
-        // Section 8.5: who has an association says nothing to another tag, but to a SHUTDOWN ACK (section 8.5.1 E), whose
-        // sender waits while we set up.
+        // Section 8.5: with an association, a packet with another tag is dropped, except a SHUTDOWN ACK during setup
+        // (section 8.5.1 E), whose sender is waiting for an answer.
         let waits = matches!(packet.control.first(), Some(Control::ShutdownAck))
             && matches!(self.state, State::CookieWait | State::CookieEchoed);
         if self.state != State::Closed && !waits {
@@ -73,14 +74,14 @@ impl Association {
         }
         match packet.control.first() {
             Some(Control::ShutdownComplete(_) | Control::CookieAck | Control::Error(Cause::StaleCookie(_))) => {}
-            // Section 5.1.5: its tag is not that of its cookie, or nobody here can read that.
+            // Section 5.1.5: its tag does not match its cookie, or the cookie is foreign.
             Some(Control::CookieEcho(_)) => {}
             Some(Control::ShutdownAck) => self.outbox.push((path, packet.tag, Control::ShutdownComplete(true))),
             _ => self.outbox.push((path, packet.tag, Control::Abort(true, None))),
         }
     }
 
-    /// False: the rest of the packet is not to be looked at.
+    /// Processes a control chunk; returns false if the rest of the packet must be ignored.
     fn on_control(&mut self, now: Time, path: usize, chunk: &Control) -> bool {
         match *chunk {
             Control::Init(init) => self.on_init(now, path, init),
@@ -93,17 +94,17 @@ impl Association {
                     self.on_stale_cookie(now, path);
                 }
             }
-            // Section 3.2: the type's two highest bits say what to do with it.
+            // Section 3.2: the two highest bits of the type say how to handle it.
             Control::Unknown(unknown) => {
                 let kind = unknown.kind as u8;
                 if Unknown::is_reported(kind) {
-                    // As much of it as fits beside the two headers.
+                    // As much of it as fits after the two headers.
                     let unknown = unknown.within(self.config.room() - 8);
                     self.send(path, Control::Error(Cause::UnrecognisedChunk(unknown)));
                 }
                 return Unknown::is_skipped(kind);
             }
-            // Whose tag is not known yet cannot be answered.
+            // The peer's tag is not known yet, so there is no answer.
             Control::Heartbeat(_) if self.state == State::CookieWait => {}
             Control::Heartbeat(probe) => self.send(path, Control::HeartbeatAck(probe)),
             Control::HeartbeatAck(probe) => self.tx.on_heartbeat_ack(now, &probe),
@@ -113,7 +114,7 @@ impl Association {
                 self.peer_shut = true;
                 self.complete_shutdown();
             }
-            // Section 8.5.1 E: its sender waits for the end of an association that was before.
+            // Section 8.5.1 E: the sender waits for the end of an earlier association.
             Control::ShutdownAck if matches!(self.state, State::CookieWait | State::CookieEchoed) => {
                 self.outbox.push((path, self.own.tag, Control::ShutdownComplete(true)));
             }
@@ -138,7 +139,8 @@ impl Association {
             self.send(path, Control::Error(Cause::InvalidStream(stream)));
         }
         if self.state == State::ShutdownSent {
-            // Section 9.2: data that crosses the SHUTDOWN is answered by another, and a SACK if there are gaps.
+            // Section 9.2: data that crosses the SHUTDOWN is answered by another SHUTDOWN, and a SACK if there are
+            // gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
             self.rx.hurry(now);
             self.start_shutdown_timer(now, path);
@@ -156,7 +158,7 @@ impl Association {
         self.enter_closed();
     }
 
-    /// Section 9.2.
+    /// Section 9.2: handles a SHUTDOWN.
     fn on_shutdown(&mut self, now: Time, path: usize, cumulative: u32) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
@@ -165,7 +167,7 @@ impl Association {
                     self.tx.notices.tell(Notification::PeerShutdown);
                 }
                 if self.config.is_linux() {
-                    // sctp_sf_timer_ignore: the peer, which has all acknowledged, waits for no SACK.
+                    // sctp_sf_timer_ignore: everything is acknowledged at the peer, so no SACK is needed.
                     self.rx.fall_silent();
                 }
                 self.tx.backlog.close();

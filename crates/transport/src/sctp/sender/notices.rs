@@ -1,11 +1,11 @@
-//! What a sender has to tell of: paths that change, messages that will not arrive, nothing left to do.
+//! Notifications from the sender: path changes, failed messages, sender dry.
 
 use super::Sender;
 use crate::sctp::notification::Notification;
 use crate::sctp::outstanding::Place;
 
 impl Sender {
-    /// Something has happened: tells what is different now, if someone wants to know.
+    /// Reports changes to the application, if it subscribed.
     #[inline]
     pub fn look_around(&mut self) {
         if self.notices.is_watched() {
@@ -25,8 +25,8 @@ impl Sender {
         }
     }
 
-    /// The association ends: the messages that were sent, if only in part, and not acknowledged. What was never sent is too
-    /// much to tell where a source has no end.
+    /// Reports messages that were sent, at least in part, and not acknowledged when the association ends. Unsent
+    /// messages are not reported: a greedy source would have too many.
     pub fn tell_unacknowledged(&mut self) {
         if !self.notices.is_watched() {
             return;
@@ -36,7 +36,7 @@ impl Sender {
         }
     }
 
-    /// The messages of which something was sent, that was neither acknowledged for good nor given up.
+    /// Messages sent at least in part that were neither cumulatively acknowledged nor abandoned.
     pub(super) fn unacknowledged(&self) -> std::collections::BTreeSet<u32> {
         let records = (self.records.first..self.records.next()).map(|tsn| self.records.get(tsn));
         records.filter(|record| record.place != Place::Abandoned).map(|record| record.message).collect()

@@ -1,9 +1,9 @@
-//! Reports that a SACK no longer makes.
+//! Gap reports that later SACKs no longer make.
 
 use super::*;
 
-/// Section 6.2.1 (iv): what a SACK no longer reports is in flight again and missing once, under a timer (section 6.3.2 R4),
-/// which sends it again.
+/// Section 6.2.1 (iv): a TSN that a SACK no longer reports is in flight again, missing once, and guarded by a timer
+/// (section 6.3.2 R4) that retransmits it.
 #[test]
 fn what_the_receiver_takes_back_is_in_flight_again() {
     for semantics in ["rfc9260", "linux"] {
@@ -28,7 +28,8 @@ fn what_the_receiver_takes_back_is_in_flight_again() {
     }
 }
 
-/// A SACK is one report, also where it takes a TSN back and newly acknowledges a later one (sections 6.2.1 iv and 7.2.4).
+/// A SACK counts as one report, even if it withdraws a TSN and newly acknowledges a later one (sections 6.2.1 iv and
+/// 7.2.4).
 #[test]
 fn one_sack_reports_once() {
     for (then, missing) in [(vec![2], 1), (vec![2, 4], 1)] {
@@ -41,7 +42,7 @@ fn one_sack_reports_once() {
     }
 }
 
-/// With CMT a SACK that another has overtaken takes nothing back; one that shows the next TSN to be gone does.
+/// With CMT a reordered SACK withdraws nothing; one that proves the next TSN gone does.
 #[test]
 fn overtaken_reports_of_cmt_take_nothing_back() {
     let mut sender = sender(2, &[("cmt", "true")]);
