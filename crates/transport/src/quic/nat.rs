@@ -1,12 +1,12 @@
-//! The addresses that a client has in the eyes of its server, and the NAT that gives it others.
+//! Client addresses as seen by the server, and the NAT that changes them.
 
 use super::packet::Address;
 
-/// What a NAT has made of the address of each of a client's interfaces.
+/// NAT mappings of the client's interfaces.
 #[derive(Clone, Debug)]
 pub struct Nat {
     mapped: Vec<Address>,
-    /// How many addresses there were, and how many of another host.
+    /// Number of addresses assigned so far, and number of hosts.
     count: u16,
     hosts: u8,
 }
@@ -19,7 +19,7 @@ impl Default for Nat {
 }
 
 impl Nat {
-    /// The address of an interface.
+    /// Address of an interface.
     pub fn of(&mut self, way: u8) -> Address {
         for way in self.mapped.len() as u8..=way {
             self.mapped.push(Address { way, host: 0, number: self.count });
@@ -28,7 +28,7 @@ impl Nat {
         self.mapped[usize::from(way)]
     }
 
-    /// The NAT forgets the address of an interface, and gives it another one: another port, or that of another host (`moves`).
+    /// Rebinds an interface's mapping to another port, or to another host if it `moves`.
     pub fn rebind(&mut self, way: u8, moves: bool) -> Address {
         let before = self.of(way);
         self.hosts = self.hosts.wrapping_add(u8::from(moves));
@@ -38,7 +38,7 @@ impl Nat {
         self.mapped[usize::from(way)]
     }
 
-    /// Whether what goes to an address reaches the client: the NAT lets nothing in for what it has forgotten.
+    /// Whether a datagram to this address reaches the client: the NAT blocks addresses whose mapping is gone.
     pub fn admits(&self, address: Address) -> bool {
         self.mapped.get(usize::from(address.way)) == Some(&address)
     }

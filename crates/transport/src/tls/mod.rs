@@ -1,6 +1,6 @@
-//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) as what they cost: round trips, and bytes. A stream over a stream.
+//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) over a byte stream, modelled by their cost: round trips and bytes.
 //!
-//! Bytes are counted, not moved, so what record headers would say stands in a ledger that both ends share.
+//! Bytes are counted, not moved: the contents of records are kept in a ledger that both ends share.
 
 mod sizes;
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vazao_engine::Time;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
 
-/// Which TLS.
+/// TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// TLS 1.2.
@@ -21,21 +21,21 @@ pub enum Version {
     V13,
 }
 
-/// Which handshake.
+/// Type of handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// The two have not met.
+    /// Full handshake.
     Full,
-    /// They have: the server shows no certificate.
+    /// Resumption: the server sends no certificate.
     Resumed,
-    /// The client's data goes with its first message (TLS 1.3).
+    /// 0-RTT: the client's data goes with its first message (TLS 1.3).
     Early,
 }
 
-/// A handshake message's length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
+/// Maximum bytes of a handshake message, whose length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
 pub const LONGEST: u64 = (1 << 24) - 1;
 
-/// What a user can say of TLS.
+/// User-visible parameters of TLS.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("tls", Kind::Choice(&["none", "1.2", "1.3"]), "none", "the TLS over it (RFC 5246, RFC 8446)"),
     Parameter::new(
@@ -52,22 +52,22 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The settings of TLS.
+/// TLS configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Which TLS.
+    /// TLS version.
     pub version: Version,
-    /// Which handshake.
+    /// Type of handshake.
     pub handshake: Handshake,
-    /// Bytes of the server's Certificate message.
+    /// Size of the server's Certificate message in bytes.
     pub certificate: u64,
 }
 
 impl Config {
-    /// What `parameters`, resolved from [`PARAMETERS`], describe; nothing without TLS.
+    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`]; `None` without TLS.
     ///
     /// # Errors
-    /// A sentence where TLS 1.2 is to send early data.
+    /// Returns a message if TLS 1.2 is combined with early data.
     pub fn new(parameters: &Parameters) -> Result<Option<Config>, &'static str> {
         let version = match parameters.text("tls") {
             "1.2" => Version::V12,
@@ -87,14 +87,14 @@ impl Config {
     }
 }
 
-/// What stands in the ledger of a direction: what was written, in its order.
+/// Ledger entry for a write in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     kind: What,
-    /// Where it begins in the lower stream, and where its data begins in the upper one.
+    /// Position in the lower stream, and of its data in the upper one.
     at: u64,
     plain_at: u64,
-    /// Bytes of the lower stream, and of data.
+    /// Bytes in the lower stream, and bytes of data.
     wire: u64,
     plain: u64,
 }
@@ -106,12 +106,12 @@ enum What {
     Alert,
 }
 
-/// How far the end of the upper stream has come.
+/// State of the end of the upper stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
     Wanted,
-    /// The alert that says so is written.
+    /// The close_notify alert was written.
     Announced,
     Closed,
 }
@@ -122,7 +122,7 @@ fn open(ledger: &Ledger) -> MutexGuard<'_, VecDeque<Entry>> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One end of a TLS connection.
+/// One endpoint of a TLS connection.
 #[derive(Debug)]
 pub struct Session {
     version: Version,
@@ -131,22 +131,22 @@ pub struct Session {
     flights: (usize, usize),
     outgoing: Ledger,
     incoming: Ledger,
-    /// Ends of what was written to the lower and the upper stream.
+    /// Bytes written to the lower and the upper stream.
     written: (u64, u64),
-    /// Of what was written, bytes that the lower stream had no room for yet.
+    /// Written bytes that the lower stream has not accepted yet.
     pending: u64,
-    /// Bytes of the lower stream that have been read, and of the upper stream: opened, and read.
+    /// Bytes read from the lower stream, and bytes of the upper stream decrypted and read.
     taken: u64,
     opened: u64,
     read: u64,
-    /// What is out of place below is so above, too.
+    /// Misplacement in the lower stream, which also applies to the upper one.
     skew: u64,
     ready: Option<Time>,
     end: End,
 }
 
 impl Session {
-    /// The two ends of a connection, the client's first.
+    /// Creates both endpoints of a connection, the client's first.
     pub fn pair(config: Config) -> [Session; 2] {
         let ledgers = [Ledger::default(), Ledger::default()];
         let [client, server] = parts(config.version, config.handshake, config.certificate);
@@ -167,12 +167,12 @@ impl Session {
         })
     }
 
-    /// When its data might flow.
+    /// Time at which data could first be sent.
     pub fn ready(&self) -> Option<Time> {
         self.ready
     }
 
-    /// Goes on with the handshake, and with what the lower stream had no room for. Call whenever something has happened.
+    /// Advances the handshake and writes pending bytes. Call whenever something has happened.
     pub fn pump(&mut self, now: Time, lower: &mut impl ByteStream) {
         if !lower.is_connected() {
             return;
@@ -190,12 +190,12 @@ impl Session {
         }
     }
 
-    /// The upper stream.
+    /// Returns the upper stream.
     pub fn over<'a, S: ByteStream>(&'a mut self, lower: &'a mut S) -> Secured<'a, S> {
         Secured { session: self, lower }
     }
 
-    /// Notes what is written, all of it still pending.
+    /// Adds a write to the ledger, all of it pending.
     fn enter(&mut self, kind: What, plain: u64, wire: u64) {
         let (at, plain_at) = self.written;
         open(&self.outgoing).push_back(Entry { kind, at, plain_at, wire, plain });
@@ -203,7 +203,7 @@ impl Session {
         self.pending += wire;
     }
 
-    /// Writes what is pending, then closes if that is wanted: after the handshake's last flight, with an alert.
+    /// Writes pending bytes; then closes if requested, after the handshake's last flight, with an alert.
     fn flush(&mut self, lower: &mut impl ByteStream) {
         if self.end == End::Wanted && self.flights.0 == self.part.flights.len() {
             self.end = End::Announced;
@@ -218,7 +218,8 @@ impl Session {
         }
     }
 
-    /// Opens records until `wanted` bytes beyond those read lie open, or there are no more; what is no data in any case.
+    /// Decrypts records until `wanted` bytes beyond those read are available, or there are no more; other records in
+    /// any case.
     fn open_up(&mut self, wanted: u64, lower: &mut impl ByteStream) {
         let ledger = self.incoming.clone();
         let mut entries = open(&ledger);
@@ -250,7 +251,7 @@ impl Session {
     }
 }
 
-/// A [`Session`] with the stream that it is over.
+/// [`Session`] with its lower stream.
 pub struct Secured<'a, S> {
     session: &'a mut Session,
     lower: &'a mut S,
@@ -264,7 +265,7 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
             return 0;
         }
         let taken = self.lower.write(session.version.sealed(bytes));
-        // A record that is begun is written to its end.
+        // A record that has been started is written completely.
         let records = taken.div_ceil(RECORD + session.version.overhead());
         let plain = bytes.min(records.saturating_mul(RECORD));
         if plain > 0 {

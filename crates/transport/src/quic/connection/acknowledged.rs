@@ -1,4 +1,4 @@
-//! What acknowledgements and losses mean (RFC 9002 section 7 and appendices A.7, B).
+//! Processing of acknowledgements and losses (RFC 9002 section 7 and appendices A.7, B).
 
 use super::*;
 use crate::quic::event::Loss;
@@ -7,18 +7,18 @@ use crate::quic::recovery::{Found, PACKET_THRESHOLD};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::{Ack, Signal};
 
-/// What an acknowledgement newly acknowledged.
+/// Newly acknowledged packets of an ACK frame.
 #[derive(Default)]
 struct Newly {
-    /// The largest, if it is new: when it was sent.
+    /// Send time of the largest acknowledged packet, if it is newly acknowledged.
     largest: Option<Time>,
     eliciting: bool,
-    /// Packets, and those of them that were marked as ECN's.
+    /// Number of packets, and of those sent as ECN-capable.
     packets: u64,
     capable: u64,
     /// Bytes that counted as in flight.
     delivered: u64,
-    /// Of these, those sent since the window was last cut.
+    /// Bytes among them sent since the window was last reduced.
     fresh: u64,
 }
 
@@ -28,7 +28,7 @@ impl Connection {
         let Some(&(_, largest)) = ranges.first() else { return };
         let path = &mut self.paths[number];
         if largest >= path.recovery.space(space).next_number() {
-            return; // Of what was never sent.
+            return; // Acknowledges a packet never sent.
         }
         let flight = path.recovery.in_flight();
         self.couple(number);
@@ -44,7 +44,7 @@ impl Connection {
         if newly.packets == 0 {
             return;
         }
-        // What went by another way says nothing of this one (section 9.4 of RFC 9000).
+        // Packets sent before a migration give no RTT sample for the new path (RFC 9000 section 9.4).
         newly.largest = newly.largest.filter(|_| space != Space::Data || largest >= path.first);
         let rtt = newly.largest.filter(|_| newly.eliciting).map(|at| now.since(at));
         if let Some(rtt) = rtt {
@@ -60,7 +60,7 @@ impl Connection {
         }
         let path = &mut self.paths[number];
         if path.cut_at.is_some() && newly.fresh > 0 {
-            // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
+            // A packet sent after the window reduction was acknowledged, so the recovery is over (section 7.3.2).
             path.cut_at = None;
             path.control.on_recovered(u64::MAX);
         }
@@ -72,7 +72,7 @@ impl Connection {
             self.stats.mark_reductions += u64::from(path.on_congestion(now, at, Signal::Mark, flight));
         }
         path.tell_control(now, space, &newly, flight, rtt, (lost, marks));
-        // What was called lost may still come: for three probe timeouts.
+        // Packets declared lost are kept for three probe timeouts, in case they arrive after all.
         let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((path.recovery.pto(space) * 3).as_nanos()));
         path.recovery.space(space).forget_settled(long_ago);
     }
@@ -105,7 +105,7 @@ impl Connection {
         self.parts = parts;
     }
 
-    /// What a packet said has arrived.
+    /// Handles the acknowledgement of a packet's content.
     #[inline]
     fn on_arrived(&mut self, space: Space, content: Content) {
         match content {
@@ -144,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// OnPacketsLost (appendix B.8): how many bytes they were.
+    /// OnPacketsLost (appendix B.8); returns the bytes lost.
     pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Found) -> u64 {
         if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
             let reason =
@@ -180,7 +180,7 @@ impl Connection {
         bytes
     }
 
-    /// What a packet said is to be said again.
+    /// Schedules the content of a lost packet for retransmission.
     pub(super) fn on_missing(&mut self, sent: Sent) {
         match sent.content {
             Content::Nothing => {}
@@ -230,7 +230,7 @@ impl Connection {
             | Frame::Datagram { .. }
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_) => {}
-            // What was said of it since holds.
+            // A later status supersedes it.
             Frame::PathStatus { path, number, .. } if number < self.paths[usize::from(path)].statuses.0 => {}
             other => self.frames.push_back(other),
         }
@@ -238,8 +238,8 @@ impl Connection {
 }
 
 impl Path {
-    /// OnPacketsAcked (appendix B.5); `lost` and `marks`: bytes that the acknowledgement showed to be lost, packets that it
-    /// showed to be marked.
+    /// OnPacketsAcked (appendix B.5); `lost` bytes and `marks` packets are those that the acknowledgement revealed to
+    /// be lost or CE-marked.
     fn tell_control(
         &mut self,
         now: Time,
@@ -249,7 +249,7 @@ impl Path {
         rtt: Option<Duration>,
         (lost, marks): (u64, u64),
     ) {
-        // If the window has just been cut, all that is acknowledged was sent before.
+        // If the window has just been reduced, everything acknowledged was sent before.
         let fresh = if self.cut_at == Some(now) { 0 } else { newly.fresh };
         let sent = &self.recovery.spaces[space as usize];
         let round = space == Space::Data
@@ -273,14 +273,15 @@ impl Path {
             round,
             window_limited: self.window_limited,
             in_recovery: fresh == 0,
-            // Packets are counted, not bytes: of those that it names, as many as were newly seen with a mark.
+            // Marks count packets, not bytes: the fraction of newly acknowledged packets that were newly reported as
+            // marked.
             marked: newly.delivered * marks.min(newly.packets) / newly.packets,
             ..Ack::default()
         };
         if self.rated {
             ack.lost = lost;
             ack.held = self.pacer.release().since(now);
-            // What was not in flight (acknowledgements alone) measures nothing.
+            // Packets not in flight (pure ACKs) give no rate sample.
             if newly.delivered > 0
                 && let Some(sampler) = self.recovery.space(Space::Data).sampler()
             {

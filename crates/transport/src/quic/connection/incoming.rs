@@ -1,4 +1,4 @@
-//! Datagrams in.
+//! Processing of arriving datagrams.
 
 use super::multipath::Stage;
 use super::*;
@@ -9,7 +9,7 @@ use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
 
 impl Connection {
-    /// Handles a datagram that has arrived, marked as it is.
+    /// Handles a datagram that arrived with ECN codepoint `ecn`.
     pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
         let path = usize::from(datagram.path);
         let is_ours = |path: &Path| path.identifiers.is_ours(datagram.identifier);
@@ -35,7 +35,7 @@ impl Connection {
             let told = ranges..ranges + usize::from(header.ranges);
             (frames, ranges) = (own.end, told.end);
             self.handle_packet(now, path, datagram, header, (own, told), ecn);
-            // What follows in the datagram may need keys that this has brought.
+            // Coalesced packets may need keys that this one has made available.
             if !self.progress.confirmed {
                 self.advance(now);
             }
@@ -87,13 +87,13 @@ impl Connection {
             },
             _ => (1, Duration::ZERO),
         };
-        // Keys may have been discarded for what the packet said.
+        // The packet's frames may have caused the keys to be discarded.
         if self.progress.reads[index] {
             self.paths[path].acks[index].on_packet(now, header.number, eliciting, ecn, every, wait);
         }
     }
 
-    /// Whether a packet that may come before the handshake is over can be read.
+    /// Whether a packet that may precede the end of the handshake can be decrypted.
     #[cold]
     fn can_read(&mut self, header: &Header) -> bool {
         if let Kind::Retry(token) = header.kind {
@@ -107,10 +107,10 @@ impl Connection {
             self.drop_packet(header.kind, header.number, DropReason::NoToken);
             return false;
         }
-        // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
+        // Packets that cannot be decrypted are dropped (RFC 9001 section 5.7 permits that).
         let unreadable = match header.kind {
             Kind::ZeroRtt => self.config.handshake == Handshake::Rejected,
-            // A server that reads 0-RTT packets still waits for the client's Finished.
+            // A server that accepts 0-RTT packets cannot read 1-RTT packets before the client's Finished.
             Kind::OneRtt => !self.progress.complete,
             _ => false,
         };
@@ -124,22 +124,22 @@ impl Connection {
         false
     }
 
-    /// What it says of the handshake that such a packet has come.
+    /// Advances the handshake on receipt of a packet of this kind.
     #[cold]
     fn heed_progress(&mut self, path: usize, kind: Kind) {
         let server = self.role == Role::Server;
         if kind == Kind::Handshake && server {
-            // Who reads what went to an address is there.
+            // A Handshake packet validates the client's address (RFC 9000 section 8.1).
             self.paths[path].validated = true;
             self.discard(Space::Initial);
         }
         if kind == Kind::OneRtt && server && !self.progress.confirmed {
-            // Google's handshake has no message that says so.
+            // Google's handshake has no message that confirms it.
             self.confirm();
         }
     }
 
-    /// RFC 9000 section 10.1: never less than three probe timeouts.
+    /// RFC 9000 section 10.1: idle timeout, at least three probe timeouts.
     pub(super) fn idle_timeout(&self) -> Duration {
         self.config.idle_timeout.max(self.longest_pto() * 3)
     }
@@ -162,7 +162,7 @@ impl Connection {
                 let before = crypto.inc.order.next;
                 crypto.inc.insert(*offset, offset + u64::from(*length), false);
                 if crypto.inc.order.next == before && self.role == Role::Server {
-                    // It has what we sent not all: our flight may be lost (RFC 9002 section 6.2.3).
+                    // A retransmission from the client means that our flight may be lost (RFC 9002 section 6.2.3).
                     self.paths[path].recovery.pto_count = 0;
                 }
             }
@@ -176,7 +176,7 @@ impl Connection {
             }
             Frame::Datagram { length, number } => self.datagrams.on_arrived(*number, *length),
             Frame::AckFrequency(number, packets, wait) => {
-                // The newest counts, whatever comes late (section 4 of the draft).
+                // The latest frame counts, regardless of reordering (section 4 of the draft).
                 if self.asked.is_none_or(|(last, ..)| *number > last) {
                     self.asked = Some((*number, *packets as u32 + 1, Duration::from_micros(*wait)));
                 }
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing is missing but acknowledgements, which a peer that closes in order need not send any more.
+    /// Whether only acknowledgements are missing, which a peer need not send before an orderly close.
     fn is_nearly_settled(&self) -> bool {
         self.streams.map.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.order.next))
     }
@@ -222,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Closes once everything was said and heard.
+    /// Closes the connection once all streams are finished.
     #[inline]
     pub(super) fn settle(&mut self) {
         if (self.finishes || self.carrier.is_closed()) && self.life == Life::Open {
@@ -233,7 +233,7 @@ impl Connection {
     #[cold]
     fn end(&mut self) {
         if self.datagrams.carries() && !self.datagrams.is_waiting() {
-            // The end of what is unreliable is reliable.
+            // The end of unreliable data is signalled reliably.
             self.finish_carrying();
         }
         if !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {

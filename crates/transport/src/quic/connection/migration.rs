@@ -1,4 +1,4 @@
-//! Paths (RFC 9000 sections 8.2 and 9): the client's address changes, by its own will or a NAT's, and the new one is validated.
+//! Path validation and migration (RFC 9000 sections 8.2 and 9), caused by the client or by a NAT.
 
 use super::multipath::Stage;
 use super::path::Trial;
@@ -6,23 +6,23 @@ use super::*;
 use crate::quic::nat::Nat;
 use crate::quic::packet::{Address, Datagram};
 
-/// Challenges that are sent before an address is given up.
+/// PATH_CHALLENGEs sent before validation fails.
 const CHALLENGES: u32 = 3;
 
-/// What a side knows of the client's addresses.
+/// State of the client's addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses {
-    /// The client's.
+    /// NAT in front of the client.
     pub nat: Nat,
-    /// How many of the changes have happened.
+    /// Number of address changes applied.
     changed: usize,
     challenges: u64,
-    /// Bits of the client's interfaces that are gone.
+    /// Bitmask of the client's interfaces that are gone.
     gone: u64,
 }
 
 impl Addresses {
-    /// Whether one of the client's interfaces is there, as far as this side knows.
+    /// Whether an interface of the client is available, as far as this side knows.
     #[inline]
     pub fn is_there(&self, way: u8) -> bool {
         self.gone & 1 << way == 0
@@ -34,7 +34,7 @@ impl Addresses {
 }
 
 impl Connection {
-    /// When the next change happens, or a challenge is to be sent again.
+    /// Time of the next address change or path challenge.
     pub(super) fn next_change(&self) -> Time {
         let trials = self.paths.iter().filter_map(|path| path.trial);
         let trial = trials.map(|trial| trial.again_at).min().unwrap_or(Time::NEVER);
@@ -43,7 +43,7 @@ impl Connection {
         trial.min(change.unwrap_or(Time::NEVER)).min(self.next_try())
     }
 
-    /// What is due of that.
+    /// Handles due address changes and path challenges.
     pub(super) fn on_change_due(&mut self, now: Time) {
         self.manage_paths(now);
         for path in 0..self.paths.len() {
@@ -69,7 +69,7 @@ impl Connection {
         }
     }
 
-    /// A NAT forgets what it has made of an address, and makes something else of it from now on. Nobody tells the client.
+    /// Rebinds the NAT's mapping of an address; the client is not told.
     fn rebind(&mut self, way: u8, moves: bool) {
         let address = self.addresses.nat.rebind(way, moves);
         for path in self.paths.iter_mut().filter(|path| path.address.way == way) {
@@ -77,7 +77,8 @@ impl Connection {
         }
     }
 
-    /// The client goes to another interface (section 9.2): with another identifier, and a path of which nothing is known.
+    /// Migrates the client to another interface (section 9.2), with another connection ID and a path of unknown
+    /// properties.
     fn migrate(&mut self, now: Time, way: u8) {
         let address = self.addresses.nat.of(way);
         let before = std::mem::replace(&mut self.paths[0].address, address);
@@ -87,17 +88,17 @@ impl Connection {
         self.change_identifier(0);
         self.paths[0].start_anew(self.seed);
         self.start_trial(now, 0, before);
-        // Something that is no probe has to tell the server, whoever has data to send.
+        // The server must receive a non-probing packet, whichever side has data to send.
         self.frames.push_back(Frame::Ping);
     }
 
-    /// Whether a datagram reaches this side: a NAT lets nothing in for an address that it has forgotten.
+    /// Whether a datagram reaches this side: a NAT blocks datagrams for addresses that it has forgotten.
     pub(super) fn reaches(&self, address: Address) -> bool {
         self.role == Role::Server || self.addresses.nat.admits(address) && self.addresses.is_there(address.way)
     }
 
-    /// A packet of the data space has come from an address by a path. Where it is not the client's so far, and newer than all
-    /// before, the client has moved (section 9.3), unless the packet only probes.
+    /// Detects migration of the client: a non-probing packet in the data space, newer than all before, arrived from
+    /// another address (section 9.3).
     #[inline]
     pub(super) fn heed_address(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
         let known = &mut self.paths[path];
@@ -129,7 +130,7 @@ impl Connection {
         let (before, from) = (moved.address, datagram.address);
         (moved.highest, moved.address) = (number, from);
         self.stats.migrations += 1;
-        // Back where it was known to be (section 9.3); elsewhere section 8.1's limit holds.
+        // A return to a validated address (section 9.3); elsewhere section 8.1's limit applies.
         let returns = moved.stage == Stage::Open && moved.trial.is_some_and(|trial| trial.before == from);
         (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
         if from.way != before.way {
@@ -147,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// The address is known to be the client's.
+    /// Completes validation of the client's address.
     pub(super) fn end_trial(&mut self, path: usize) {
         let known = &mut self.paths[path];
         (known.trial, known.validated) = (None, true);
@@ -155,8 +156,8 @@ impl Connection {
         self.change_at = self.next_change();
     }
 
-    /// A packet that was copied and sent from elsewhere seems to have moved the client: it is asked at the address that it is known
-    /// to have, where it answers if it still is (section 9.3.3).
+    /// Also validates the previous address, since the migration may be spurious, caused by an attacker who forwards
+    /// packets: the client answers there if it has not moved (section 9.3.3).
     fn ask_known_address(&mut self, path: usize) {
         let Some(before) = self.paths[path].trial.map(|trial| trial.before) else { return };
         self.addresses.challenges += 1;
@@ -164,7 +165,7 @@ impl Connection {
         self.paths[path].answers.push_back((before, frame));
     }
 
-    /// Another of the peer's identifiers is used from now on.
+    /// Switches to another connection ID of the peer.
     fn change_identifier(&mut self, path: usize) {
         if let Some(old) = self.paths[path].identifiers.change() {
             self.frames.push_back(match path {
@@ -181,13 +182,13 @@ impl Connection {
         self.challenge_again(now, path);
     }
 
-    /// A challenge is sent, for the first time or again, each with data of its own; or the address is given up for the one before
-    /// (section 9.3.2).
+    /// Sends the next PATH_CHALLENGE with new data, or, after the last one, reverts to the previous address (section
+    /// 9.3.2).
     fn challenge_again(&mut self, now: Time, path: usize) {
         let tried = &mut self.paths[path];
-        // No more often than a first packet would be sent (section 8.2.1), thrice as long in all (section 8.2.4).
+        // No more often than an Initial packet (section 8.2.1), and three times as long in all (section 8.2.4).
         let wait = tried.recovery.pto(Space::Data).max(self.config.initial_rtt * 3);
-        // One that could not be sent is as good as lost, wherever it was to go.
+        // A challenge that could not be sent counts as lost.
         tried.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
         let Some(trial) = &mut tried.trial else { return };
         if trial.sent == CHALLENGES {
@@ -209,17 +210,17 @@ impl Connection {
         self.change_at = self.next_change();
     }
 
-    /// Frames that rule a path; `from`: the address that they came from.
+    /// Handles frames about a path that came from address `from`.
     pub(super) fn on_path_ruled(&mut self, now: Time, path: usize, from: Address, frame: Frame) {
         let ruled = &mut self.paths[path];
         match frame {
-            // Where a client has gone from by itself an answer would link the two (section 9.5).
+            // Answering from an address that the client has left on purpose would link the two (section 9.5).
             Frame::PathChallenge(_) if self.role == Role::Client && from.way != ruled.address.way => {}
-            // Section 8.2.2: answered where it came from.
+            // Section 8.2.2: the response goes to the address that the challenge came from.
             Frame::PathChallenge(data) => {
                 ruled.answers.push_back((from, Frame::PathResponse(data)));
                 if self.role == Role::Client {
-                    // Section 9.3.3: with something that is no probe, so that nobody else is taken for this side.
+                    // Section 9.3.3: a non-probing packet ensures that nobody else is taken for this side.
                     self.frames.push_back(Frame::Ping);
                 }
             }

@@ -1,66 +1,66 @@
-//! Datagrams out.
+//! Transmission of datagrams.
 
 use super::*;
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
 use vazao_engine::Ecn;
 
-/// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
+/// Minimum size of a datagram with an ack-eliciting Initial packet (RFC 9000 section 14.1).
 const LEAST_INITIAL: u32 = 1200;
-/// The longest packet with a long header, whose length stands in two bytes (RFC 9000 section 16).
+/// Maximum size of a long-header packet, whose length field has two bytes (RFC 9000 section 16).
 const LONGEST: u32 = 16_383;
-/// Less room than this is not worth a packet.
+/// Minimum room for which a packet is worth sending.
 pub(super) const LEAST_ROOM: u64 = 64;
-/// An ACK frame leaves half of a packet to what else there is to say, unless that is less than it may need.
+/// Minimum room of an ACK frame, which otherwise takes at most half of a packet.
 const ACK_ROOM: u32 = 32;
-/// Why a connection ends (RFC 9000 section 20.1); the last in place of an application's reason, where others could read it.
+/// Error codes (RFC 9000 section 20.1); the last one replaces an application's code in packets readable by others.
 const FLOW_CONTROL_ERROR: u64 = 0x03;
 const STREAM_LIMIT_ERROR: u64 = 0x04;
 const APPLICATION_ERROR: u64 = 0x0c;
 
-/// How much a packet says beyond acknowledgements.
+/// Content that a packet may have besides acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Nothing,
-    /// What waits for its path.
+    /// Frames queued for its path.
     Queue,
-    /// What rules the connection, too.
+    /// Queued and control frames.
     Rules,
     All,
 }
 
 impl Scope {
-    /// All, where that is `free` to leave.
+    /// Everything if `free` to send, otherwise nothing.
     #[inline]
     fn of(free: bool) -> Scope {
         if free { Scope::All } else { Scope::Nothing }
     }
 }
 
-/// What a packet may say beside acknowledgements.
+/// Content of a packet besides acknowledgements.
 #[derive(Clone, Copy)]
 pub(super) struct Says {
     scope: Scope,
-    /// Whether there is anything in it.
+    /// Whether there is any such content.
     content: bool,
-    /// Whether it probes, with nothing to say if need be.
+    /// Whether it is a probe, sent as PING if there is no content.
     probing: bool,
 }
 
-/// A packet that was added to a datagram.
+/// Packet added to a datagram.
 struct Made {
     space: Space,
     /// Bytes that count as in flight.
     in_flight: u32,
     eliciting: bool,
     reported: Option<u64>,
-    /// Its frames but for what acknowledges: the first, and one beyond the last.
+    /// Range of its frames, without the ACK frame.
     said: usize,
     end: usize,
 }
 
 impl Made {
-    /// What is kept of it, made where it is kept.
+    /// Creates the record of the sent packet, in place.
     #[inline(always)]
     fn sent(&self, now: Time, frames: &[Frame]) -> Sent {
         let content = match &frames[self.said..self.end] {
@@ -73,14 +73,14 @@ impl Made {
 }
 
 impl Connection {
-    /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
+    /// Fills `out` with the next datagram and returns whether there was one; call again until there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
         self.settle();
         if !self.is_settled_path() || self.life != Life::Open || self.config.fec > 0 {
             return self.poll_otherwise(now, out);
         }
-        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
+        // A probe carries whatever data there is (RFC 9002 section 6.2.4).
         let probing = self.paths[0].is_probing();
         let (wanted, paces) = (self.has_content_in(Space::Data), self.paces());
         let free = self.paths[0].may_send(now, wanted, paces) || probing;
@@ -88,7 +88,7 @@ impl Connection {
         self.data_datagram(now, (0, self.config.datagram), says, out)
     }
 
-    /// A datagram with a packet of the data space by a path that says so much.
+    /// Sends a datagram with one packet of the data space and this content on a path.
     #[inline(always)]
     pub(super) fn data_datagram(
         &mut self,
@@ -104,7 +104,7 @@ impl Connection {
         true
     }
 
-    /// The same of one of several paths.
+    /// Sends such a datagram on one of several paths.
     pub(super) fn path_datagram(&mut self, now: Time, path: usize, scope: Scope, out: &mut Datagram) -> bool {
         let content = match scope {
             Scope::Nothing => false,
@@ -116,13 +116,13 @@ impl Connection {
         self.data_datagram(now, (path, room), says, out)
     }
 
-    /// Whether there is one packet number space, and one address that is known to be the client's.
+    /// Whether only one packet number space is in use, and the client's only address is validated.
     #[inline]
     pub(super) fn is_settled_path(&self) -> bool {
         self.progress.confirmed && self.paths.len() == 1 && self.paths[0].is_settled()
     }
 
-    /// The same while there are several spaces, or none any more, or an address is being validated.
+    /// Sends the next datagram during handshake, closing, or path validation, and with multipath or FEC.
     #[cold]
     fn poll_otherwise(&mut self, now: Time, out: &mut Datagram) -> bool {
         self.start(now);
@@ -166,7 +166,7 @@ impl Connection {
         }
         let Some(last) = packets.last_mut() else { return false };
         if first && out.bytes < LEAST_INITIAL {
-            // What is padded counts as in flight (RFC 9002 section 2).
+            // Padded packets count as in flight (RFC 9002 section 2).
             last.in_flight += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
         }
         out.ecn = self.paths[0].marking.mark(out.packets.len() as u64);
@@ -176,12 +176,12 @@ impl Connection {
         true
     }
 
-    /// A datagram that only asks or answers whether an address is the client's. It has 1200 bytes, so that as many are known to get
-    /// through, where amplification lets it (section 8.2.1).
+    /// Sends a datagram with only PATH_CHALLENGE or PATH_RESPONSE. It is padded to 1200 bytes if the amplification
+    /// limit permits, to validate the path MTU (section 8.2.1).
     pub(super) fn poll_path(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
         let used = &mut self.paths[path];
         let Some(&(address, frame)) = used.answers.front() else { return false };
-        // What is another address' is bounded by what has just come from it: an answer is no larger than its question.
+        // Toward another address, a response is never larger than the challenge.
         let most = if address == used.address { used.allowance() } else { u64::from(LEAST_INITIAL) };
         let sent = &used.recovery.spaces[Space::Data as usize];
         let (number, number_bytes) = (sent.next_number(), number_bytes(sent.unacknowledged()));
@@ -199,7 +199,7 @@ impl Connection {
         self.conclude(now, path, true, out);
         let used = &mut self.paths[path];
         if address != used.address && !used.validated {
-            // What goes elsewhere is no part of what this address gets.
+            // Does not count toward the current address's amplification limit.
             used.sent -= u64::from(out.bytes);
             self.arm(now, path);
         }
@@ -218,7 +218,7 @@ impl Connection {
             || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
-    /// What a packet of a space is.
+    /// Kind of packet currently used in a space.
     #[inline]
     fn kind(&self, space: Space) -> Kind {
         match space {
@@ -229,8 +229,8 @@ impl Connection {
         }
     }
 
-    /// Adds a packet of a space to a datagram of a path with so much room, if there is anything to say in it. In line, as most are
-    /// of the data space, and what is kept of a packet is then made where it is kept.
+    /// Adds a packet of a space with at most `room` bytes to a datagram, if there is content. Inlined so that the
+    /// record of a sent packet is built in place.
     #[inline(always)]
     fn packet(
         &mut self,
@@ -255,7 +255,7 @@ impl Connection {
         let number_bytes = number_bytes(used.recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
         let (first, ranges) = (out.frames.len(), out.ranges.len());
-        // A packet that is only PING is padded.
+        // A packet with only PING is padded.
         let mut left = room.checked_sub(overhead).filter(|&left| left >= 4)?;
         let mut reported = None;
         if can_acknowledge
@@ -278,7 +278,8 @@ impl Connection {
             return None;
         }
         let eliciting = out.frames.len() > said;
-        // Number and payload have four bytes at least, for the sample that protects the header (RFC 9001 section 5.4.2).
+        // Packet number and payload need at least four bytes, for the header protection sample (RFC 9001 section
+        // 5.4.2).
         let short = 4_u32.saturating_sub(number_bytes + room - overhead - left);
         if short > 0 {
             out.frames.push(Frame::Padding(short as u16));
@@ -299,7 +300,7 @@ impl Connection {
         crypto || space == Space::Data && data
     }
 
-    /// Fills a packet with what is to be said in its space: the handshake first, then what rules streams, then their data.
+    /// Fills a packet with the frames of its space: CRYPTO first, then control frames, then stream data.
     #[inline]
     fn fill(&mut self, space: Space, path: usize, scope: Scope, left: &mut u32, out: &mut Datagram) {
         if !self.progress.confirmed {
@@ -324,7 +325,7 @@ impl Connection {
 
     #[cold]
     fn fill_handshake(&mut self, space: Space, left: &mut u32, out: &mut Datagram) {
-        /// Type, offset and length of a CRYPTO frame, at most.
+        /// Maximum bytes of type, offset and length of a CRYPTO frame.
         const CRYPTO_HEADER: u32 = 1 + 4 + 2;
         let crypto = &mut self.progress.crypto[space as usize].out;
         while *left > CRYPTO_HEADER + 8
@@ -336,7 +337,7 @@ impl Connection {
         }
     }
 
-    /// What rules the connection, and datagrams.
+    /// Adds control frames and datagrams.
     #[inline(never)]
     fn fill_others(&mut self, left: &mut u32, out: &mut Datagram) {
         while let Some(&frame) = self.frames.front() {
@@ -386,7 +387,7 @@ impl Connection {
                     out.frames.push(Frame::Stream(frame));
                 }
             }
-            // Where the receiver's limits keep it back, or it has nothing any more, it comes again with news.
+            // A stream blocked by flow control, or without data, is queued again when that changes.
             let stays = says && stream.out.is_pending(stream.peer_limit);
             streams.end_turn(place, bytes, stays);
         }
@@ -399,7 +400,7 @@ impl Connection {
         }
     }
 
-    /// A packet leaves by a path.
+    /// Records that a packet leaves on a path.
     #[inline]
     pub(super) fn commit(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
         let space = packet.space;
@@ -420,7 +421,7 @@ impl Connection {
         }
     }
 
-    /// Its datagram leaves.
+    /// Records that a datagram leaves on a path.
     #[inline]
     pub(super) fn conclude(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
         self.count(path, out);
@@ -431,7 +432,7 @@ impl Connection {
                 used.pace(now, u64::from(out.bytes));
             }
             if std::mem::take(&mut self.answered) {
-                // Section 10.1: the first that asks for an answer since there was one gives the peer as long again.
+                // Section 10.1: the first ack-eliciting packet since the last one received restarts the idle timer.
                 self.idle_at = now + self.idle_timeout();
             }
             self.keep_at = now + self.config.keep_alive;
@@ -456,7 +457,7 @@ impl Connection {
         self.stats.packets += out.packets.len() as u64;
     }
 
-    /// CONNECTION_CLOSE, in every space there are keys for, as nobody knows which of them the peer has (section 10.2.3).
+    /// Sends CONNECTION_CLOSE in every space that has keys, since the peer's keys are unknown (section 10.2.3).
     fn close_datagram(&mut self, now: Time, out: &mut Datagram) -> bool {
         if self.life != Life::Closing || !self.closes {
             return false;
@@ -485,7 +486,7 @@ impl Connection {
         true
     }
 
-    /// Why it ends: what the peer did wrong, or what the application says, which is for protected packets alone.
+    /// CONNECTION_CLOSE with the transport error, or the application's code, which only 1-RTT packets may contain.
     fn close_frame(&self, space: Space) -> Frame {
         let code = match self.failure {
             Some(Failure::FlowControl) => FLOW_CONTROL_ERROR,
@@ -497,7 +498,7 @@ impl Connection {
     }
 }
 
-/// Pads a datagram: how many bytes it takes.
+/// Pads a datagram; returns the bytes of padding.
 fn pad(out: &mut Datagram, size: u32) -> u32 {
     let missing = size - out.bytes;
     out.bytes = size;

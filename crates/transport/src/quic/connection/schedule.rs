@@ -1,5 +1,6 @@
-//! Which path takes what: the schedulers of Multipath TCP decide, as RFC 10069 leaves to implementations (section 5.5). Data is
-//! bound to a path when it leaves; only what a scheduler assigns beforehand, or sends twice, waits in a path's queue.
+//! Assignment of data to paths by the schedulers of Multipath TCP, as RFC 10069 leaves it to implementations (section
+//! 5.5). Data is bound to a path when it leaves; only data that a scheduler assigns in advance, or sends twice, waits
+//! in a path's queue.
 
 use super::multipath::Stage;
 use super::outgoing::{LEAST_ROOM, Scope};
@@ -14,27 +15,27 @@ use crate::quic::stream::stamp;
 use vazao_congestion::Sibling;
 use vazao_engine::Ecn;
 
-/// Bytes of a packet that STREAM frames of a queue leave for its header and an acknowledgement.
+/// Bytes that queued STREAM frames leave free in a packet for its header and an ACK frame.
 const RESERVE: u32 = 80;
 
-/// A part of a stream that was sent, or left out.
+/// Part of a stream that was sent or skipped.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Which of all bytes of streams its first is, in the order in which they were sent.
+    /// Position of its first byte among all stream bytes, in the order of sending.
     octet: u64,
     frame: StreamFrame,
-    /// By which path it went first; `None`: it was left out.
+    /// Path of the first transmission; `None`: skipped.
     path: Option<usize>,
 }
 
-/// How data is spread over paths.
+/// Packet scheduling over several paths.
 pub(super) struct Spread {
     scheduler: Box<dyn PacketScheduler>,
-    /// The paths as schedulers see them.
+    /// Paths as schedulers see them.
     views: Vec<PathState>,
-    /// What was sent first to last, from the oldest that is not acknowledged on.
+    /// Parts in the order of first transmission, from the oldest unacknowledged one on.
     parts: VecDeque<Part>,
-    /// The path that the scheduler has chosen for the next.
+    /// Path that the scheduler has chosen for the next data.
     decided: Option<usize>,
     pub wake_at: Time,
     siblings: Vec<Sibling>,
@@ -52,13 +53,13 @@ impl Spread {
         }
     }
 
-    /// Whether there is anything to decide: a path with room, or one for which data may wait.
+    /// Whether there is anything to decide: a path has room, or data may be queued for one.
     fn can_decide(&self) -> bool {
         let queues = self.scheduler.queues();
         self.views.iter().any(|view| view.usable && (queues || view.has_room))
     }
 
-    /// Data leaves by a path for the first time, or is assigned to it: now so many bytes of streams have been.
+    /// Records the first transmission or assignment of a frame to a path; `sent` counts all stream bytes including it.
     pub fn on_sent(&mut self, number: usize, path: &mut Path, sent: u64, frame: StreamFrame) {
         let octet = sent - u64::from(frame.length);
         if path.copied >= octet {
@@ -67,7 +68,7 @@ impl Spread {
         self.parts.push_back(Part { octet, frame, path: Some(number) });
     }
 
-    /// So many bytes went to a path that had not been sent before. The scheduler hears of what it has decided.
+    /// Informs the scheduler that `bytes` of new data went to the path it chose.
     pub fn on_given(&mut self, number: usize, bytes: u64) {
         if self.decided == Some(number) {
             self.scheduler.on_sent(number, bytes);
@@ -87,7 +88,7 @@ impl Connection {
             if self.path_datagram(now, path, scope, out) {
                 return true;
             }
-            // What waited for a path may have arrived by another.
+            // Data queued for a path may have arrived on another.
             if scope != Scope::Queue || !self.paths[path].queue.is_empty() {
                 break;
             }
@@ -95,7 +96,8 @@ impl Connection {
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         for path in 0..self.paths.len() {
             if self.speaks(&self.paths[path]) {
-                // With a probe goes whatever there is (RFC 9002 section 6.2.4), if that cannot go by a path that answers.
+                // A probe carries whatever data there is (RFC 9002 section 6.2.4), unless a responsive path can carry
+                // it.
                 let scope = if alone && self.paths[path].is_probing() { Scope::All } else { Scope::Nothing };
                 if self.path_datagram(now, path, scope, out) {
                     return true;
@@ -105,31 +107,31 @@ impl Connection {
         self.report_abandoned(now, out)
     }
 
-    /// Whether a path could carry data, and what is under way on it is being answered.
+    /// Whether a path can carry data and its packets are being acknowledged.
     fn is_answered(&self, path: &Path) -> bool {
         self.is_open(path) && path.validated && path.recovery.pto_count == 0
     }
 
-    /// The path by which something is said that belongs to none: of those that answer, the fastest.
+    /// Path for frames that belong to no path: the fastest responsive one.
     pub(super) fn messenger(&self) -> Option<usize> {
         let open = self.paths.iter().enumerate().filter(|(_, path)| self.is_open(path) && path.validated);
         open.min_by_key(|(_, path)| (path.recovery.pto_count, path.recovery.rtt.srtt())).map(|(number, _)| number)
     }
 
-    /// When the scheduler is to be asked again though nothing happens.
+    /// Time at which the scheduler must be called even if nothing happens.
     #[inline]
     pub(super) fn next_decision(&self) -> Time {
         self.multipath.as_ref().map_or(Time::NEVER, |multipath| multipath.spread.wake_at)
     }
 
-    /// When what came by a path that was abandoned since is acknowledged by another.
+    /// Time at which packets received on a path abandoned since must be acknowledged on another.
     pub(super) fn next_report(&self) -> Time {
         let abandoned = self.paths.iter().filter(|path| path.stage == Stage::Abandoned);
         let due = abandoned.map(|path| path.acks[Space::Data as usize].due()).min();
         due.filter(|_| self.messenger().is_some()).unwrap_or(Time::NEVER)
     }
 
-    /// Acknowledges it (section 3.4.3).
+    /// Acknowledges packets received on an abandoned path (section 3.4.3).
     fn report_abandoned(&mut self, now: Time, out: &mut Datagram) -> bool {
         let is_due = |path: &Path| path.stage == Stage::Abandoned && path.acks[Space::Data as usize].due() <= now;
         let Some((gone, carrier)) = self.paths.iter().position(is_due).zip(self.messenger()) else { return false };
@@ -155,7 +157,7 @@ impl Connection {
 
     // ---- which path takes what ----------------------------------------------------------------------------------------
 
-    /// The path of the next packet that is more than an acknowledgement, and what goes into it.
+    /// Returns the path of the next packet with more than an acknowledgement, and its content.
     fn choose(&mut self, now: Time) -> Option<(usize, Scope)> {
         loop {
             let rooms = self.look(now);
@@ -197,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// Looks at all paths. Bits of those by which a packet may leave.
+    /// Updates the paths' state for the scheduler; returns a bitmask of the paths on which a packet may leave.
     fn look(&mut self, now: Time) -> u64 {
         let Some(mut multipath) = self.multipath.take() else { return 0 };
         multipath.spread.decided = None;
@@ -221,7 +223,7 @@ impl Connection {
         rooms
     }
 
-    /// Nothing leaves by the paths that have room.
+    /// Marks the paths with room as application-limited.
     fn rest(&mut self, now: Time, rooms: u64) {
         let paces = self.paces();
         for (number, path) in self.paths.iter_mut().enumerate().filter(|(number, _)| rooms & 1 << number != 0) {
@@ -248,7 +250,7 @@ impl Connection {
         let Spread { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.spread;
         let streams = &self.streams;
         let is_repeating = |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_repeating());
-        // Where the peer's window is shut, what was lost may be all that opens it again, whichever stream comes first.
+        // If the peer's window is closed, only a retransmission may open it again, whichever stream is first.
         let is_shut = streams.data_sent >= streams.peer_limit;
         let repeats =
             streams.ready.first().is_some_and(is_repeating) || is_shut && streams.ready.iter().any(is_repeating);
@@ -270,7 +272,7 @@ impl Connection {
             blocker,
         });
         if decision == Decision::Wait && bare {
-            // What is new may wait for a path that is busy, not what was lost, or the end of a stream, for one that is free.
+            // New data may wait for a busy path, but a retransmission or the end of a stream uses a free one.
             decision = Decision::send(fastest(views).filter(|&path| views[path].has_room));
         }
         *decided = match decision {
@@ -282,7 +284,7 @@ impl Connection {
         decision
     }
 
-    /// What is next of the streams is left for others.
+    /// Skips the next stream data, leaving it for other paths.
     fn skip(&mut self, bytes: u64) {
         let Some(&(_, _, id)) = self.streams.ready.first().filter(|_| bytes > 0) else { return };
         let credit = self.streams.peer_limit - self.streams.data_sent;
@@ -306,7 +308,7 @@ impl Connection {
         }
     }
 
-    /// What is next of the streams is for a path, as soon as that has room. False: there is nothing.
+    /// Queues the next stream data for a path; returns false if there is none.
     fn assign(&mut self, path: usize) -> bool {
         let mut taken = Datagram::default();
         let mut left = self.config.datagram - RESERVE;
@@ -320,7 +322,7 @@ impl Connection {
         self.paths[path].queue.len() > before
     }
 
-    /// A path sends what is not acknowledged and it has not sent itself. False: there is nothing of the kind.
+    /// Queues the oldest unacknowledged data that a path has not sent itself; returns false if there is none.
     fn copy(&mut self, number: usize) -> bool {
         let Some(multipath) = &self.multipath else { return false };
         let parts = &multipath.spread.parts;
@@ -335,8 +337,8 @@ impl Connection {
         true
     }
 
-    /// A path sends the oldest that is not acknowledged, if it is another's, and that one is slowed down (Raiciu et al., NSDI 2012,
-    /// section 4.2).
+    /// Queues the oldest unacknowledged data of another path for retransmission, and penalises that path (Raiciu et
+    /// al., NSDI 2012, section 4.2).
     fn repeat(&mut self, now: Time, number: usize, penalised: Option<usize>) -> bool {
         if let Some(slow) = penalised.and_then(|slow| self.paths.get_mut(slow)) {
             slow.penalise(now);
@@ -356,7 +358,7 @@ impl Connection {
 
     // ---- what was sent ------------------------------------------------------------------------------------------------
 
-    /// Forgets what is acknowledged from the oldest on.
+    /// Removes acknowledged parts from the front.
     fn prune(&mut self) {
         let streams = &self.streams;
         let Some(multipath) = &mut self.multipath else { return };
@@ -366,7 +368,7 @@ impl Connection {
         }
     }
 
-    /// Fills a packet with what waits for its path.
+    /// Fills a packet with frames queued for its path.
     pub(super) fn fill_queue(&mut self, path: usize, left: &mut u32, out: &mut Datagram) {
         while let Some(frame) = self.paths[path].queue.pop_front() {
             if is_done(&self.streams, &frame) {
@@ -392,7 +394,7 @@ impl Connection {
 
     // ---- coupling -------------------------------------------------------------------------------------------------------
 
-    /// Shows a path's control its siblings, if it wants to see them.
+    /// Shows a coupled congestion control the state of the other paths.
     #[inline]
     pub(super) fn couple(&mut self, number: usize) {
         if self.multipath.is_none() || self.paths[number].control.siblings().is_none() {

@@ -1,35 +1,35 @@
-//! Streams of a connection (RFC 9000 sections 2 to 4): which there are, what each may send, and in what order.
+//! Streams of a connection (RFC 9000 sections 2 to 4): opening and closing, flow control, and scheduling.
 
 use super::table::Table;
 use super::*;
 use crate::quic::stream::{ALL, Incoming, Outgoing, Turn};
 use std::collections::BTreeSet;
 
-/// The streams of a connection, and what the two sides let each other do.
+/// Streams of a connection and their limits.
 pub(super) struct Streams {
     pub map: Table<Flow>,
-    /// Those with something to send.
+    /// Streams with data to send, in the order of scheduling.
     pub ready: BTreeSet<Turn>,
-    /// What these have never sent.
+    /// New bytes of the streams in `ready`.
     pub waiting: u64,
     turn: u64,
-    /// How many were opened of each kind: the client's and the server's of two ways, and of one (section 2.1).
+    /// Streams opened of each kind: client's and server's, bidirectional and unidirectional (section 2.1).
     opened: [u64; 4],
-    /// How many the peer lets us open in all, and we it; of two ways, and of one.
+    /// Total streams that the peer allows us, and that we allow the peer; bidirectional and unidirectional.
     allowed: [u64; 2],
     pub granted: [u64; 2],
-    /// The latter is to be told.
+    /// Whether MAX_STREAMS must be sent.
     pub tell_granted: [bool; 2],
-    /// The peer's that the application has not asked for yet.
+    /// Streams of the peer that the application has not accepted yet.
     fresh: VecDeque<u64>,
-    /// Those of the application's own of which something has arrived that it has not asked for.
+    /// Streams with new data for the application.
     heard: BTreeSet<u64>,
-    /// Those that the peer has given up, of which the application has not heard yet.
+    /// Streams reset by the peer, not yet reported to the application.
     resets: VecDeque<(u64, u64)>,
-    /// What the peer lets us send in all, and what was sent.
+    /// The peer's connection-level limit, and bytes sent.
     pub peer_limit: u64,
     pub data_sent: u64,
-    /// What we let the peer send, what it has sent and what was read.
+    /// Our connection-level window, bytes received, and bytes read.
     pub window: Window,
     pub data_received: u64,
     pub data_read: u64,
@@ -60,13 +60,13 @@ impl Streams {
         }
     }
 
-    /// The place of a stream that is queued now, among its like.
+    /// Scheduling key of a stream queued now.
     fn place(&mut self, id: u64, urgency: u8, quantum: u64) -> Turn {
         self.turn += 1;
         (urgency, if quantum < ALL { self.turn } else { 0 }, id)
     }
 
-    /// A stream may have something to send.
+    /// Queues a stream that may have something to send.
     pub fn stir(&mut self, id: u64) {
         let Some(stream) = self.map.get_mut(&id) else { return };
         if stream.queued.is_none() && stream.out.is_pending(stream.peer_limit) {
@@ -80,7 +80,8 @@ impl Streams {
         }
     }
 
-    /// The first of those with something to send has sent so many bytes; if it `stays` and its turn is over, it comes again.
+    /// Records that the first stream in the queue has sent `bytes`; if it `stays` and its turn is over, it is queued
+    /// again.
     #[inline]
     pub fn end_turn(&mut self, place: Turn, bytes: u64, stays: bool) {
         if stays && self.ready.len() == 1 {
@@ -99,7 +100,7 @@ impl Streams {
         }
     }
 
-    /// A stream has nothing to send any more.
+    /// Removes a stream from the queue.
     fn withdraw(&mut self, id: u64) {
         let Some(stream) = self.map.get_mut(&id) else { return };
         if let Some(place) = stream.queued.take() {
@@ -109,7 +110,7 @@ impl Streams {
     }
 }
 
-/// Streams of two ways.
+/// Bidirectional streams.
 impl crate::common::Streams for Connection {
     fn open_stream(&mut self) -> Option<u64> {
         Connection::open_stream(self, true)
@@ -131,13 +132,13 @@ impl crate::common::Streams for Connection {
     }
 }
 
-/// Whether a stream has one way only, as an index.
+/// Whether a stream is unidirectional, as an index.
 fn one_way(id: u64) -> usize {
     (id >> 1 & 1) as usize
 }
 
 impl Connection {
-    /// Opens a stream, of two ways or of one. `None`: the peer allows no more now.
+    /// Opens a bidirectional or unidirectional stream. `None`: the peer's limit is reached.
     pub fn open_stream(&mut self, both_ways: bool) -> Option<u64> {
         let kind = u64::from(!both_ways) << 1 | u64::from(self.role == Role::Server);
         let count = self.streams.opened[kind as usize];
@@ -148,12 +149,12 @@ impl Connection {
         })
     }
 
-    /// The next stream that the peer has opened.
+    /// Accepts the next stream that the peer has opened.
     pub fn accept_stream(&mut self) -> Option<u64> {
         self.streams.fresh.pop_front()
     }
 
-    /// Writes to a stream; returns how many bytes were taken: none once it was closed or given up.
+    /// Writes to a stream; returns the bytes accepted: none once it was closed or reset.
     pub fn write_stream(&mut self, id: u64, bytes: u64) -> u64 {
         let Some(stream) = self.streams.map.get_mut(&id).filter(|stream| !stream.out.closed) else { return 0 };
         stream.out.end += bytes;
@@ -164,7 +165,7 @@ impl Connection {
         bytes
     }
 
-    /// Nothing more will be written to a stream.
+    /// Closes the sending side of a stream.
     pub fn finish_stream(&mut self, id: u64) {
         if let Some(stream) = self.streams.map.get_mut(&id) {
             stream.out.closed = true;
@@ -172,14 +173,14 @@ impl Connection {
         }
     }
 
-    /// Gives up what was not sent of a stream, and what was not heard of by the peer (RESET_STREAM).
+    /// Resets the sending side of a stream: unsent and unacknowledged data is abandoned (RESET_STREAM).
     pub fn reset_stream(&mut self, id: u64, code: u64) {
         let Some(size) = self.streams.map.get_mut(&id).and_then(|stream| stream.out.abandon(code)) else { return };
         self.streams.withdraw(id);
         self.frames.push_back(Frame::ResetStream { id, code, size });
     }
 
-    /// Asks the peer to give up the rest of a stream (STOP_SENDING). What has come and still comes of it counts as read.
+    /// Asks the peer to reset its side of a stream (STOP_SENDING). All of its data counts as read.
     pub fn stop_stream(&mut self, id: u64, code: u64) {
         let Some(stream) = self.streams.map.get_mut(&id) else { return };
         stream.inc.unwanted = true;
@@ -189,8 +190,8 @@ impl Connection {
         self.read_stream(id, u64::MAX);
     }
 
-    /// Of several streams that with the least urgency goes first; those of the same take turns of so many bytes, at least a
-    /// packet's, or follow each other (RFC 9218).
+    /// Sets the priority of a stream (RFC 9218): lower urgency goes first; streams of the same urgency take turns of
+    /// `turn` bytes (at least a packet), or are served one after another.
     pub fn prioritise_stream(&mut self, id: u64, urgency: u8, turn: Option<u64>) {
         self.streams.withdraw(id);
         if let Some(stream) = self.streams.map.get_mut(&id) {
@@ -199,7 +200,7 @@ impl Connection {
         self.streams.stir(id);
     }
 
-    /// Takes what has arrived in order of a stream, at most `limit` bytes.
+    /// Reads at most `limit` bytes of in-order data from a stream.
     pub fn read_stream(&mut self, id: u64, limit: u64) -> Option<Range<u64>> {
         let stream = self.streams.map.get_mut(&id)?;
         let range = stream.inc.order.take(limit)?;
@@ -209,17 +210,17 @@ impl Connection {
         Some(range)
     }
 
-    /// Whether the peer has closed a stream and everything on it was read, or it was given up.
+    /// Whether the peer has closed a stream and all data was read, or has reset it.
     pub fn stream_ended(&self, id: u64) -> bool {
         self.streams.map.get(&id).is_none_or(|stream| stream.inc.is_drained())
     }
 
-    /// The next stream that the peer has given up, and why.
+    /// Next stream reset by the peer, with its error code.
     pub fn take_reset(&mut self) -> Option<(u64, u64)> {
         self.streams.resets.pop_front()
     }
 
-    /// A stream is there from now on.
+    /// Creates the state of a new stream.
     pub(super) fn admit(&mut self, id: u64) {
         let config = &self.config;
         let mut stream = Flow::new(config.stream_window, Window::new(config.stream_window, config.most_window));
@@ -234,8 +235,8 @@ impl Connection {
         *opened = (*opened).max((id >> 2) + 1);
     }
 
-    /// The stream that a frame of the peer's names. Naming one of the peer's opens it and all before it (section 3.2). `None`: it
-    /// was over long ago, or may not be.
+    /// Returns the stream named in a frame of the peer. Naming a stream of the peer's opens it and all before it
+    /// (section 3.2). `None`: it is closed, or invalid.
     #[inline]
     pub(super) fn named(&mut self, id: u64) -> Option<&mut Flow> {
         if !self.streams.map.contains_key(&id) {
@@ -262,13 +263,14 @@ impl Connection {
         Some(())
     }
 
-    /// Something has arrived of a stream that is the application's own.
+    /// Records that data has arrived on a stream.
     pub(super) fn note_heard(&mut self, id: u64) {
         self.streams.heard.insert(id);
     }
 
-    /// Forgets a stream that is over, and lets the peer open another one for it at once, so that it has as many as ever
-    /// (section 4.6, which leaves it to us: so does quic-go, while quinn waits for an eighth of them, Chromium for half).
+    /// Removes a finished stream and lets the peer open another at once, to keep the number of concurrent streams
+    /// constant. (Section 4.6 leaves this open; quic-go does the same, while quinn waits for an eighth of them and
+    /// Chromium for half.)
     #[inline]
     pub(super) fn retire(&mut self, id: u64) {
         if !self.carries(id) && self.streams.map.get(&id).is_some_and(Flow::is_settled) {
@@ -278,7 +280,7 @@ impl Connection {
 
     #[inline(never)]
     fn remove(&mut self, id: u64) {
-        // What was to be sent again has arrived after all.
+        // Data to be retransmitted has arrived after all.
         self.streams.withdraw(id);
         self.streams.map.remove(&id);
         if id & 1 == u64::from(self.role == Role::Server) {
@@ -291,7 +293,7 @@ impl Connection {
         }
     }
 
-    /// Frames that rule streams.
+    /// Handles flow control and stream state frames.
     pub(super) fn on_stream_ruled(&mut self, frame: Frame) {
         match frame {
             Frame::MaxData(limit) => {
@@ -320,13 +322,13 @@ impl Connection {
                 self.retune(id);
                 self.retire(id);
             }
-            // Section 3.5: who is asked to stop says how far it has come.
+            // Section 3.5: STOP_SENDING is answered with RESET_STREAM.
             Frame::StopSending { id, code } if self.named(id).is_some() => self.reset_stream(id, code),
             _ => {}
         }
     }
 
-    /// More has come than was allowed: of a stream, if it is `beyond` its limit, or in all.
+    /// Checks flow control: of a stream, whose limit was exceeded if `beyond`, and of the connection.
     #[inline]
     pub(super) fn heed_limits(&mut self, beyond: bool) {
         if beyond || self.streams.data_received > self.streams.window.limit {
@@ -334,7 +336,7 @@ impl Connection {
         }
     }
 
-    /// What was read may let the peer send more.
+    /// Updates flow control windows after a read.
     fn retune(&mut self, id: u64) {
         let (now, rtt) = (self.last_heard, self.longest_rtt());
         if let Some(stream) = self.streams.map.get_mut(&id)
@@ -352,7 +354,7 @@ impl Connection {
         }
     }
 
-    /// A frame as it is now: limits are told as they are when they are sent.
+    /// Returns a frame with current values: limits are those at the time of sending.
     pub(super) fn current(&mut self, frame: Frame) -> Frame {
         match frame {
             Frame::MaxData(_) => {

@@ -1,11 +1,11 @@
-//! Time (RFC 9002 appendix A.9), and silence (RFC 9000 section 10.1).
+//! Timers (RFC 9002 appendix A.9) and keep-alive (RFC 9000 section 10.1).
 
 use super::multipath::Stage;
 use super::outgoing::LEAST_ROOM;
 use super::*;
 
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         if self.life != Life::Open {
@@ -21,7 +21,8 @@ impl Connection {
         of_paths.fold(all.min(self.next_report()), Time::min)
     }
 
-    /// When an acknowledgement is due in the handshake: what cannot be acknowledged yet is once something has come that allows it.
+    /// Time at which an acknowledgement is due during the handshake; one that cannot be sent yet waits for the keys or
+    /// the amplification limit.
     #[cold]
     fn next_answer(&self, path: &Path) -> Time {
         let says = |space: &Space| self.progress.sends[*space as usize] && path.allowance() >= LEAST_ROOM;
@@ -42,12 +43,12 @@ impl Connection {
             self.change_at = self.next_change();
         }
         if self.keep_at <= now {
-            // Once, and where nothing waits for an answer: what is under way keeps it alive as well, and is asked after as
-            // often as its probe timeout allows, however often this timer runs.
+            // Only once, and only if nothing ack-eliciting is in flight: such packets keep the connection alive as
+            // well, and are probed at most once per probe timeout.
             self.keep_at = Time::NEVER;
             let is_quiet = |path: &Path| path.recovery.spaces[Space::Data as usize].eliciting == 0;
             if self.paths.len() > 1 {
-                // Each path by itself (RFC 10069 section 5.9).
+                // Each path separately (RFC 10069 section 5.9).
                 for path in self.paths.iter_mut().filter(|path| path.stage == Stage::Open && is_quiet(path)) {
                     (path.probe_space, path.probes) = (Space::Data, path.probes.max(1));
                 }
@@ -71,7 +72,7 @@ impl Connection {
             path.release = Time::NEVER;
         }
         if path.timer > now || !self.speaks(&self.paths[number]) {
-            return; // An acknowledgement, or paced data: `poll_transmit` sees that it is due.
+            return; // A delayed acknowledgement or paced data, which `poll_transmit` handles.
         }
         self.couple(number);
         let path = &mut self.paths[number];
@@ -89,7 +90,7 @@ impl Connection {
     fn on_probe_timeout(&mut self, now: Time, number: usize) {
         self.stats.probes += 1;
         self.paths[number].stats.probes += 1;
-        // The handshake comes first: nothing else is answered before.
+        // The handshake comes first: nothing else is acknowledged before.
         let kept_back = self.kept_back();
         let counts_data = self.counts_data();
         let path = &mut self.paths[number];
@@ -105,7 +106,7 @@ impl Connection {
                     self.pass_on(number);
                 }
             }
-            // The server may be waiting for more bytes from an address that it does not know.
+            // The server may be blocked by the amplification limit.
             None => {
                 let space = self.deadlock_space().unwrap_or(Space::Initial);
                 let path = &mut self.paths[number];
@@ -115,8 +116,8 @@ impl Connection {
         }
     }
 
-    /// The space of the handshake that has something to send, and nothing under way that could bring an answer: data of the
-    /// application's fills the window.
+    /// Handshake space with data to send but nothing in flight that could elicit an answer, because application data
+    /// fills the window.
     #[cold]
     fn kept_back(&self) -> Option<Space> {
         let spaces = &Space::ALL[..2];
@@ -128,13 +129,13 @@ impl Connection {
         spaces.iter().find(pending).copied().filter(|_| silent)
     }
 
-    /// Whether what is under way in the data space is probed for: once the handshake is confirmed (section 6.2.1), or if it is
-    /// all that is under way though the handshake is not over.
+    /// Whether probe timeouts apply to the data space: once the handshake is confirmed (section 6.2.1), or if only data
+    /// is in flight although the handshake is unfinished.
     fn counts_data(&self) -> bool {
         self.progress.confirmed || self.kept_back().is_some()
     }
 
-    /// What has waited longest goes again with the probe (section 6.2.4).
+    /// Retransmits the oldest outstanding packet's content with the probe (section 6.2.4).
     fn repeat_oldest(&mut self, path: usize, space: Space) {
         let Some(frames) = self.paths[path].recovery.space(space).oldest_frames() else { return };
         for frame in frames {
@@ -142,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// What waits for an answer on a path that is silent goes by others (RFC 10069 section 5.7).
+    /// Reassigns the outstanding data of an unresponsive path to others (RFC 10069 section 5.7).
     fn pass_on(&mut self, number: usize) {
         let frames = self.paths[number].recovery.space(Space::Data).outstanding_frames();
         let queue = std::mem::take(&mut self.paths[number].queue);
@@ -151,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// A path answers again, or from now on: what waits on those that are silent goes by it.
+    /// Reassigns the data of unresponsive paths when another path becomes responsive.
     #[cold]
     pub(super) fn take_over(&mut self) {
         for number in 0..self.paths.len() {
@@ -171,7 +172,7 @@ impl Connection {
     pub(super) fn arm(&mut self, now: Time, number: usize) {
         let path = &self.paths[number];
         let timer = if self.life != Life::Open || path.allowance() < LEAST_ROOM {
-            // A server that may not send has nothing to wait for but the client.
+            // A server at its amplification limit can only wait for the client.
             Time::NEVER
         } else if self.progress.confirmed {
             path.recovery.timer(now, true, None)
