@@ -64,7 +64,7 @@ impl RttEstimator {
         (self.srtt, self.rttvar) = (rtt.as_nanos(), rtt.as_nanos() / 2);
     }
     /// Discards the assumed round-trip time just before the first sample.
-    pub fn forget_assumption(&mut self) {
+    pub fn clear_assumption(&mut self) {
         (self.srtt, self.rttvar) = (0, 0);
     }
 
@@ -72,19 +72,19 @@ impl RttEstimator {
     /// receiver may have delayed the ACK.
     pub fn sample_coarse(&mut self, rtt: Duration, flight: Range<u64>) {
         let (latest, min) = (self.latest, self.min);
-        self.sample_in(rtt, flight);
+        self.sample_with_flight(rtt, flight);
         (self.latest, self.min) = (latest, min);
     }
 
     /// Takes a sample (never of a retransmitted segment: Karn's algorithm, section 3) and resets the back-off.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {
-        self.sample_in(rtt, 0..0);
+        self.sample_with_flight(rtt, 0..0);
     }
 
     /// Takes a sample from a sender with this sequence range in flight, by which Linux tells round trips apart.
     #[inline]
-    pub fn sample_in(&mut self, rtt: Duration, flight: Range<u64>) {
+    pub fn sample_with_flight(&mut self, rtt: Duration, flight: Range<u64>) {
         let r = rtt.as_nanos();
         self.latest = r;
         self.min = self.min.min(r);
@@ -97,7 +97,7 @@ impl RttEstimator {
                 let first = self.srtt == 0;
                 let falls = r < self.srtt && self.srtt - r > self.rttvar;
                 self.smooth(r, if falls { 32 } else { 4 });
-                self.widen(first, flight);
+                self.update_margin(first, flight);
                 (self.srtt + self.margin.now).next_multiple_of(tick.as_nanos().max(1))
             }
         };
@@ -117,7 +117,7 @@ impl RttEstimator {
         }
     }
 
-    fn widen(&mut self, first: bool, flight: Range<u64>) {
+    fn update_margin(&mut self, first: bool, flight: Range<u64>) {
         let (margin, variation) = (&mut self.margin, 4 * self.rttvar);
         if first {
             let now = variation.max(self.min_rto);
@@ -216,17 +216,17 @@ mod tests {
     fn linux_adds_the_variation_of_a_round_trip() {
         let mut e = RttEstimator { rule: RtoRule::Linux(Duration::ZERO), ..estimator() };
         let ms = Duration::from_millis;
-        (0..100).for_each(|i| e.sample_in(ms(100), i..i + 10));
+        (0..100).for_each(|i| e.sample_with_flight(ms(100), i..i + 10));
         assert_eq!(e.rto(), ms(300));
-        e.sample_in(ms(900), 200..210);
+        e.sample_with_flight(ms(900), 200..210);
         // RTTVAR is 200 ms, SRTT 200 ms: the minimum no longer counts.
         assert_eq!(e.rto(), ms(1_000));
-        (0..10).for_each(|_| e.sample_in(e.srtt(), 205..210));
+        (0..10).for_each(|_| e.sample_with_flight(e.srtt(), 205..210));
         assert_eq!(e.rto(), ms(1_000), "the round trip goes on");
         // Its largest variation was three quarters of 200 ms; that of the next round trip is below the minimum.
-        e.sample_in(e.srtt(), 211..230);
+        e.sample_with_flight(e.srtt(), 211..230);
         assert_eq!(e.rto(), ms(200 + 800 - (800 - 600) / 4));
-        e.sample_in(e.srtt(), 231..240);
+        e.sample_with_flight(e.srtt(), 231..240);
         assert_eq!(e.rto(), ms(200 + 750) - ms(750 - 200) / 4);
     }
 
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn linux_weighs_a_fall_less_than_a_rise() {
         let mut e = RttEstimator { rule: RtoRule::Linux(Duration::ZERO), ..estimator() };
-        e.sample_in(Duration::from_millis(800), 0..1);
-        e.sample_in(Duration::from_millis(80), 1..2);
+        e.sample_with_flight(Duration::from_millis(800), 0..1);
+        e.sample_with_flight(Duration::from_millis(80), 1..2);
         // RTTVAR 400 ms, 720 ms away: 400 + 320 / 32.
         assert_eq!(e.variation(), Duration::from_millis(410));
     }

@@ -16,7 +16,7 @@ mod subflow;
 pub use config::Config;
 pub use connection::{Connection, Identity, Stats};
 pub use parameters::PARAMETERS;
-pub use path_manager::{PATH_MANAGERS, Way};
+pub use path_manager::{AddressPair, PATH_MANAGERS};
 pub use subflow::Subflow;
 
 pub use crate::tcp::multipath::{Announced, DataAck, Dss, Mapping, Multipath, Signal, Tuple, reason};

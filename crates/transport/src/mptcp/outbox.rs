@@ -37,7 +37,7 @@ pub(crate) struct Outbox {
     pub edge: u64,
     pub window: u64,
     /// Reinjections: data possibly lost on one subflow for others to send, in order.
-    again: VecDeque<Piece>,
+    reinjections: VecDeque<Piece>,
 }
 
 impl Outbox {
@@ -75,14 +75,14 @@ impl Outbox {
             return false; // Acknowledges data never sent.
         }
         let edge = una + window;
-        let news = una > self.una || edge > self.edge;
+        let advances = una > self.una || edge > self.edge;
         self.una = self.una.max(una);
         self.edge = self.edge.max(edge);
         self.window = self.window.max(window);
-        while self.again.front().is_some_and(|piece| piece.end() <= self.una) {
-            self.again.pop_front();
+        while self.reinjections.front().is_some_and(|piece| piece.end() <= self.una) {
+            self.reinjections.pop_front();
         }
-        news
+        advances
     }
 
     /// Returns the next new data, at most `most` octets, after skipping `skip`; `None` if nothing may be sent.
@@ -119,33 +119,35 @@ impl Outbox {
     }
 
     /// Queues a piece for reinjection, unless it was acknowledged.
-    pub fn send_again(&mut self, piece: Piece) {
+    pub fn reinject(&mut self, piece: Piece) {
         let start = piece.start.max(self.una);
         if start >= piece.end() {
             return;
         }
-        let at = self.again.partition_point(|known| known.start < start);
-        match self.again.get_mut(at) {
+        let at = self.reinjections.partition_point(|known| known.start < start);
+        match self.reinjections.get_mut(at) {
             Some(known) if known.start == start => {
                 known.tried |= piece.tried;
                 known.length = known.length.max((piece.end() - start) as u32);
             }
-            _ => self.again.insert(at, Piece { start, length: (piece.end() - start) as u32, tried: piece.tried }),
+            _ => {
+                self.reinjections.insert(at, Piece { start, length: (piece.end() - start) as u32, tried: piece.tried })
+            }
         }
     }
 
     /// First piece to reinject.
     #[inline]
-    pub fn next_again(&self) -> Option<Piece> {
-        self.again.front().copied()
+    pub fn next_reinjection(&self) -> Option<Piece> {
+        self.reinjections.front().copied()
     }
     /// Removes `length` octets of the first piece, which are being reinjected.
-    pub fn take_again(&mut self, length: u32) {
-        if let Some(first) = self.again.front_mut() {
+    pub fn take_reinjection(&mut self, length: u32) {
+        if let Some(first) = self.reinjections.front_mut() {
             first.start += u64::from(length);
             first.length -= length;
             if first.length == 0 {
-                self.again.pop_front();
+                self.reinjections.pop_front();
             }
         }
     }
@@ -205,15 +207,15 @@ mod tests {
         let mut outbox = outbox(1000, 1000);
         outbox.nxt = 1000;
         let tried = |start, length, tried| Piece { tried, ..piece(start, length) };
-        outbox.send_again(tried(300, 100, 0b100));
-        outbox.send_again(tried(100, 100, 0b10));
-        outbox.send_again(tried(100, 100, 0b1000));
-        assert_eq!(outbox.next_again(), Some(Piece { tried: 0b1010, ..piece(100, 100) }));
-        outbox.take_again(60);
-        assert_eq!(outbox.next_again(), Some(Piece { tried: 0b1010, ..piece(160, 40) }));
+        outbox.reinject(tried(300, 100, 0b100));
+        outbox.reinject(tried(100, 100, 0b10));
+        outbox.reinject(tried(100, 100, 0b1000));
+        assert_eq!(outbox.next_reinjection(), Some(Piece { tried: 0b1010, ..piece(100, 100) }));
+        outbox.take_reinjection(60);
+        assert_eq!(outbox.next_reinjection(), Some(Piece { tried: 0b1010, ..piece(160, 40) }));
         outbox.acknowledge(250, 100);
-        assert_eq!(outbox.next_again(), Some(Piece { tried: 0b100, ..piece(300, 100) }));
-        outbox.send_again(tried(200, 100, 1));
-        assert_eq!(outbox.next_again(), Some(Piece { tried: 1, ..piece(250, 50) }));
+        assert_eq!(outbox.next_reinjection(), Some(Piece { tried: 0b100, ..piece(300, 100) }));
+        outbox.reinject(tried(200, 100, 1));
+        assert_eq!(outbox.next_reinjection(), Some(Piece { tried: 1, ..piece(250, 50) }));
     }
 }

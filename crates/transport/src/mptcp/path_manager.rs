@@ -7,7 +7,7 @@ use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// Pair of addresses between which packets can travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct AddressPair {
     /// Number of the client's address.
     pub client: u8,
     /// Number of the server's address.
@@ -18,7 +18,7 @@ pub struct Way {
 
 /// Returns the indices in `known` of the address pairs that need subflows, including the first. A pair listed twice
 /// gets two.
-pub type Manager = fn(known: &[Way], parameters: &Parameters) -> Vec<usize>;
+pub type Manager = fn(known: &[AddressPair], parameters: &Parameters) -> Vec<usize>;
 
 /// All path managers.
 pub const PATH_MANAGERS: &[Entry<Manager>] = &[
@@ -82,12 +82,12 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
     },
 ];
 
-fn all(known: &[Way], wanted: impl Fn(&Way) -> bool) -> Vec<usize> {
+fn all(known: &[AddressPair], wanted: impl Fn(&AddressPair) -> bool) -> Vec<usize> {
     (0..known.len()).filter(|&index| wanted(&known[index])).collect()
 }
 
 /// Sorts by server address, as they are advertised.
-fn full_mesh(known: &[Way], parameters: &Parameters) -> Vec<usize> {
+fn full_mesh(known: &[AddressPair], parameters: &Parameters) -> Vec<usize> {
     let mut each = all(known, |way| way.relay == 0);
     each.sort_by_key(|&index| (known[index].server != known[0].server, known[index].server));
     let [subflows, limit] = ["subflows", "limit"].map(|name| parameters.integer(name) as usize);
@@ -95,7 +95,7 @@ fn full_mesh(known: &[Way], parameters: &Parameters) -> Vec<usize> {
 }
 
 /// Uses each client address once, with the first known server address that can be reached from it.
-fn single_mesh(known: &[Way], _: &Parameters) -> Vec<usize> {
+fn single_mesh(known: &[AddressPair], _: &Parameters) -> Vec<usize> {
     let is_first = |index: usize| known[..index].iter().all(|way| way.client != known[index].client || way.relay != 0);
     all(known, |way| way.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
 }
@@ -106,11 +106,11 @@ mod tests {
     use vazao_engine::registry::{Value, find};
 
     /// All pairs of two client and three server addresses, the first pair first.
-    fn mesh() -> Vec<Way> {
-        (0..2).flat_map(|client| (0..3).map(move |server| Way { client, server, relay: 0 })).collect()
+    fn mesh() -> Vec<AddressPair> {
+        (0..2).flat_map(|client| (0..3).map(move |server| AddressPair { client, server, relay: 0 })).collect()
     }
 
-    fn wanted(name: &str, known: &[Way]) -> Vec<usize> {
+    fn wanted(name: &str, known: &[AddressPair]) -> Vec<usize> {
         let entry = find("path manager", PATH_MANAGERS, name).unwrap();
         (entry.build)(known, &Parameters::defaults(entry.parameters))
     }
@@ -128,8 +128,8 @@ mod tests {
     /// each address advertised (fill_local_addresses_vec) until the limit is reached.
     #[test]
     fn a_limited_mesh_takes_server_by_server() {
-        let known: Vec<Way> =
-            (0..5).flat_map(|client| (0..5).map(move |server| Way { client, server, relay: 0 })).collect();
+        let known: Vec<AddressPair> =
+            (0..5).flat_map(|client| (0..5).map(move |server| AddressPair { client, server, relay: 0 })).collect();
         let entry = find("path manager", PATH_MANAGERS, "full-mesh").unwrap();
         let mut parameters = Parameters::defaults(entry.parameters);
         parameters.set("limit", Value::Number(9.0));
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn a_binder_goes_through_each_relay() {
-        let relayed = |relay| Way { client: 0, server: 0, relay };
-        let known = [relayed(0), relayed(1), relayed(2), Way { client: 1, server: 0, relay: 0 }];
+        let relayed = |relay| AddressPair { client: 0, server: 0, relay };
+        let known = [relayed(0), relayed(1), relayed(2), AddressPair { client: 1, server: 0, relay: 0 }];
         assert_eq!(wanted("binder", &known), [0, 1, 2]);
         assert_eq!(wanted("full-mesh", &known), [0, 3]);
     }

@@ -13,7 +13,7 @@ pub(crate) enum Stage {
     /// Handshake under way.
     Opening,
     /// Client has sent its HMAC and waits for the fourth ACK (RFC 8684 section 3.2).
-    Proving,
+    PreEstablished,
     /// Established: data may flow.
     Open,
     /// Closed.
@@ -36,7 +36,7 @@ impl Mapped {
 
 /// Translates subflow octet `octet` to the connection level by the ordered mappings in `all`.
 #[inline]
-fn image(all: &VecDeque<Mapped>, octet: u64) -> Option<u64> {
+fn translate(all: &VecDeque<Mapped>, octet: u64) -> Option<u64> {
     let mapped = all.get(all.partition_point(|mapped| mapped.end() <= octet)).filter(|mapped| mapped.octet <= octet)?;
     Some(mapped.data + (octet - mapped.octet))
 }
@@ -76,13 +76,13 @@ pub struct Subflow {
     /// Time of the last penalisation.
     pub(crate) penalised: Option<Time>,
     /// Receiver-side round-trip time, from an acknowledgement to the data that echoes its timestamp.
-    pub(crate) loop_rtt: Duration,
+    pub(crate) receiver_rtt: Duration,
     /// Smoothed one-way delay from the peer in nanoseconds, by both clocks.
-    way_back: Option<i64>,
+    return_delay: Option<i64>,
     /// Whether segments reserve space for 64-bit DATA_ACKs.
-    has_made_room: bool,
+    reserves_long_acks: bool,
     /// Time of the next retransmission of the third ACK, and number of them so far.
-    pub(crate) prove_at: Time,
+    pub(crate) proof_at: Time,
     proofs: u32,
     /// Timeouts before the connection finished and only the subflow remained.
     pub(crate) timeouts_before_close: u64,
@@ -110,10 +110,10 @@ impl Subflow {
             copied: 0,
             repeated: 0,
             penalised: None,
-            loop_rtt: Duration::ZERO,
-            way_back: None,
-            has_made_room: false,
-            prove_at: Time::NEVER,
+            receiver_rtt: Duration::ZERO,
+            return_delay: None,
+            reserves_long_acks: false,
+            proof_at: Time::NEVER,
             proofs: 0,
             timeouts_before_close: 0,
         }
@@ -149,8 +149,8 @@ impl Subflow {
     }
 
     /// Reserves space for 64-bit DATA_ACKs in segments.
-    pub(crate) fn make_room(&mut self) {
-        if !std::mem::replace(&mut self.has_made_room, true) {
+    pub(crate) fn reserve_long_acks(&mut self) {
+        if !std::mem::replace(&mut self.reserves_long_acks, true) {
             self.tcp.shorten_segments(u64::from(Dss::LONG_BYTES));
         }
     }
@@ -170,7 +170,7 @@ impl Subflow {
             rttvar: rtt.variation(),
             rtt: rtt.latest(),
             min_rtt: rtt.min(),
-            forward: rtt.srtt().as_nanos() as i64 - self.way_back.unwrap_or(0),
+            forward: rtt.srtt().as_nanos() as i64 - self.return_delay.unwrap_or(0),
             rto: rtt.rto(),
             acknowledged: tcp.acknowledged_bytes(),
             copied: self.copied,
@@ -185,19 +185,19 @@ impl Subflow {
     }
 
     /// Waits for the acknowledgement of the third ACK.
-    pub(crate) fn prove(&mut self, now: Time) {
-        self.stage = Stage::Proving;
-        self.prove_at = now + self.tcp.rtt().rto();
+    pub(crate) fn await_proof_ack(&mut self, now: Time) {
+        self.stage = Stage::PreEstablished;
+        self.proof_at = now + self.tcp.rtt().rto();
     }
 
     /// Retransmits the third ACK after it or the fourth was lost, as often as a SYN.
-    pub(crate) fn prove_again(&mut self, now: Time) {
+    pub(crate) fn retransmit_proof(&mut self, now: Time) {
         const RETRIES: u32 = 6;
         self.proofs += 1;
         if self.proofs > RETRIES {
             return self.tcp.abort();
         }
-        self.prove_at = now + self.tcp.rtt().rto() * (1 << self.proofs);
+        self.proof_at = now + self.tcp.rtt().rto() * (1 << self.proofs);
         self.tcp.acknowledge_now();
     }
 
@@ -236,8 +236,8 @@ impl Subflow {
 
     /// Connection-level octet that subflow octet `octet` carries.
     #[inline]
-    pub(crate) fn carried(&self, octet: u64) -> Option<u64> {
-        image(&self.sent, octet)
+    pub(crate) fn sent_data(&self, octet: u64) -> Option<u64> {
+        translate(&self.sent, octet)
     }
 
     /// Offset from subflow octets to data, if all unacknowledged data up to `nxt` is contiguous on this subflow.
@@ -272,7 +272,7 @@ impl Subflow {
 
     /// Returns the data for others to reinject: sent data, each part once unless `all`, marked as tried by `own`; and
     /// the queued data.
-    pub(crate) fn give_up(&mut self, all: bool, own: u64) -> Vec<Piece> {
+    pub(crate) fn take_pieces(&mut self, all: bool, own: u64) -> Vec<Piece> {
         let fresh = self.sent.iter().filter(|mapped| all || mapped.octet >= self.reinjected);
         let mut pieces: Vec<_> =
             fresh.map(|mapped| Piece { start: mapped.data, length: mapped.length, tried: own }).collect();
@@ -299,13 +299,13 @@ impl Subflow {
     }
 
     /// Connection-level octet of subflow octet `octet`, if mapped.
-    pub(crate) fn known_meaning(&self, octet: u64) -> Option<u64> {
-        image(&self.arrived, octet)
+    pub(crate) fn mapped_octet(&self, octet: u64) -> Option<u64> {
+        translate(&self.arrived, octet)
     }
 
     /// Connection-level octet of subflow octet `octet`, and how many contiguous octets follow.
     #[inline]
-    pub(crate) fn meaning(&mut self, octet: u64) -> Option<(u64, u64)> {
+    pub(crate) fn mapped_run(&mut self, octet: u64) -> Option<(u64, u64)> {
         while self.arrived.front().is_some_and(|mapped| mapped.end() <= octet) {
             self.arrived.pop_front();
         }
@@ -315,15 +315,15 @@ impl Subflow {
 
     /// Takes a receiver-side RTT sample; it may be too long, since the sender may have been idle.
     #[inline]
-    pub(crate) fn note_loop(&mut self, rtt: Duration) {
-        let shorter = self.loop_rtt == Duration::ZERO || rtt < self.loop_rtt;
-        self.loop_rtt = if shorter { rtt } else { (self.loop_rtt * 7 + rtt) / 8 };
+    pub(crate) fn sample_receiver_rtt(&mut self, rtt: Duration) {
+        let shorter = self.receiver_rtt == Duration::ZERO || rtt < self.receiver_rtt;
+        self.receiver_rtt = if shorter { rtt } else { (self.receiver_rtt * 7 + rtt) / 8 };
     }
 
     /// Takes a one-way delay sample, in milliseconds by the two clocks.
     #[inline]
-    pub(crate) fn note_way_back(&mut self, ms: i32) {
+    pub(crate) fn sample_return_delay(&mut self, ms: i32) {
         let sample = i64::from(ms) * 1_000_000;
-        self.way_back = Some(self.way_back.map_or(sample, |smoothed| smoothed + (sample - smoothed) / 8));
+        self.return_delay = Some(self.return_delay.map_or(sample, |smoothed| smoothed + (sample - smoothed) / 8));
     }
 }

@@ -5,7 +5,7 @@ use crate::common::RangeSet;
 use vazao_engine::{Duration, Ecn, Time};
 
 /// Maximum ranges in an ACK frame.
-const MOST_RANGES: usize = 32;
+const MAX_RANGES: usize = 32;
 
 /// Packets received, and the acknowledgements due for them.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Acks {
     due: Time,
     /// Time of the last acknowledgement, and whether anything has arrived since.
     sent_at: Time,
-    news: bool,
+    unreported: bool,
     /// ECN counts: ECT(0), ECT(1), CE.
     ecn: [u64; 3],
 }
@@ -38,7 +38,7 @@ impl Acks {
             unacknowledged: 0,
             due: Time::NEVER,
             sent_at: Time::ZERO,
-            news: false,
+            unreported: false,
             ecn: [0; 3],
         }
     }
@@ -56,7 +56,7 @@ impl Acks {
     pub fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: Ecn, every: u32, wait: Duration) {
         let expected = self.largest.map_or(0, |(largest, _)| largest + 1);
         self.received.insert(number, number + 1, |_, _| {});
-        if self.received.len() > MOST_RANGES {
+        if self.received.len() > MAX_RANGES {
             let (_, end) = self.received.iter().next().expect("there are many");
             self.floor = end;
             self.received.remove_below(end);
@@ -65,7 +65,7 @@ impl Acks {
         if number >= expected {
             self.largest = Some((number, now));
         }
-        self.news = true;
+        self.unreported = true;
         match ecn {
             Ecn::NotEct => {}
             Ecn::Ect0 => self.ecn[0] += 1,
@@ -89,7 +89,7 @@ impl Acks {
     }
 
     /// Makes an acknowledgement due at once if packets are unacknowledged.
-    pub fn hurry(&mut self, now: Time) {
+    pub fn ack_now(&mut self, now: Time) {
         if self.unacknowledged > 0 {
             self.due = now;
         }
@@ -104,8 +104,8 @@ impl Acks {
     /// no ACK was sent within `wait` (section 13.2), since acknowledging acknowledgements would double them. quinn,
     /// quic-go and Chromium behave alike.
     #[inline]
-    pub fn has_news(&self, now: Time, wait: Duration) -> bool {
-        self.unacknowledged > 0 || self.news && now.since(self.sent_at) >= wait
+    pub fn should_report(&self, now: Time, wait: Duration) -> bool {
+        self.unacknowledged > 0 || self.unreported && now.since(self.sent_at) >= wait
     }
     /// Creates an ACK frame, or a PATH_ACK frame for `path`, of at most `room` bytes, and appends its ranges to
     /// `ranges`. `None`: not even one range fits.
@@ -127,7 +127,7 @@ impl Acks {
                 None => varint(largest) + 1 + length,
                 Some(before) => varint(before - end - 1) + length,
             };
-            if bytes > left || usize::from(frame.ranges) == MOST_RANGES {
+            if bytes > left || usize::from(frame.ranges) == MAX_RANGES {
                 break;
             }
             left -= bytes;
@@ -137,7 +137,7 @@ impl Acks {
             previous = Some(start);
         }
         previous?;
-        (self.unacknowledged, self.due, self.sent_at, self.news) = (0, Time::NEVER, now, false);
+        (self.unacknowledged, self.due, self.sent_at, self.unreported) = (0, Time::NEVER, now, false);
         Some(frame)
     }
 
@@ -201,14 +201,14 @@ mod tests {
     fn what_does_not_ask_is_reported_now_and_then() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut acks = acks(&[0]);
-        assert!(acks.has_news(at(1), WAIT));
+        assert!(acks.should_report(at(1), WAIT));
         acks.frame(at(1), &mut Vec::new(), 1000, None);
         acks.on_packet(at(2), 1, false, Ecn::NotEct, 2, WAIT);
-        assert_eq!([25, 26].map(|ms| acks.has_news(at(ms), WAIT)), [false, true]);
+        assert_eq!([25, 26].map(|ms| acks.should_report(at(ms), WAIT)), [false, true]);
         // During the handshake, at once.
-        assert!(acks.has_news(at(2), Duration::ZERO));
+        assert!(acks.should_report(at(2), Duration::ZERO));
         acks.on_packet(at(3), 2, true, Ecn::NotEct, 2, WAIT);
-        assert!(acks.has_news(at(3), WAIT));
+        assert!(acks.should_report(at(3), WAIT));
     }
 
     /// RFC 9000 section 19.3.1: packets 10, 8..=7 and 3: gaps of 0 and 2, ranges of 1 and 0.

@@ -31,7 +31,7 @@ pub(crate) struct Recovery {
 
 /// Lost packets that an acknowledgement or the timer has revealed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Losses {
     /// Lost packets in the order of sending.
     pub lost: Vec<Sent>,
     /// Their numbers, and the largest acknowledged number.
@@ -58,7 +58,7 @@ impl Recovery {
     }
 
     /// Sets the loss detection rules.
-    pub fn by(self, rules: Rules) -> Recovery {
+    pub fn with_rules(self, rules: Rules) -> Recovery {
         Recovery { rules, ..self }
     }
 
@@ -76,7 +76,7 @@ impl Recovery {
     pub fn sample(&mut self, now: Time, rtt: Duration, delay: Duration, confirmed: bool) {
         if self.measured.is_none() {
             self.measured = Some(now);
-            self.rtt.forget_assumption();
+            self.rtt.clear_assumption();
             self.rtt.sample(rtt);
         } else {
             // Before the handshake is confirmed, the peer's delay may exceed max_ack_delay.
@@ -164,7 +164,7 @@ impl Recovery {
 
     /// DetectAndRemoveLostPackets (appendix A.10); returns the lost packets, if any.
     #[inline]
-    pub fn detect(&mut self, now: Time, space: Space) -> Option<Found> {
+    pub fn detect(&mut self, now: Time, space: Space) -> Option<Losses> {
         self.loss_times[space as usize] = Time::NEVER;
         let sent = &mut self.spaces[space as usize];
         sent.pass_settled();
@@ -174,7 +174,7 @@ impl Recovery {
 
     /// Checks packets below the largest acknowledged one, some of which may be missing.
     #[cold]
-    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Option<Found> {
+    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Option<Losses> {
         let rtt = self.rtt.latest().max(self.rtt.srtt());
         let (part, least) = match self.rules {
             Rules::Rfc9002 => (TIME_THRESHOLD, GRANULARITY),
@@ -198,8 +198,8 @@ impl Recovery {
         if numbers.is_empty() {
             return None;
         }
-        let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).lose(number)).collect();
-        Some(Found { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest })
+        let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).declare_lost(number)).collect();
+        Some(Losses { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest })
     }
 
     /// Section 7.6: whether two ack-eliciting packets were lost, with nothing acknowledged between them, that were sent
@@ -229,9 +229,9 @@ impl Recovery {
     }
 
     /// Resets the path's properties after a migration; packets in flight on the old path no longer count.
-    pub fn forget_path(&mut self, initial_rtt: Duration) {
+    pub fn reset_path(&mut self, initial_rtt: Duration) {
         let max_ack_delay = self.max_ack_delay;
-        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).by(self.rules);
+        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).with_rules(self.rules);
         std::mem::swap(&mut self.spaces, &mut fresh.spaces);
         std::mem::swap(self, &mut fresh);
         self.space(Space::Data).forget_flight();

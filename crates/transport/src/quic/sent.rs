@@ -176,7 +176,7 @@ impl SentPackets {
     }
 
     /// Declares a packet lost.
-    pub fn lose(&mut self, number: u64) -> Option<Sent> {
+    pub fn declare_lost(&mut self, number: u64) -> Option<Sent> {
         self.settle(number, State::Lost)
     }
 

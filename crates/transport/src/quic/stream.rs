@@ -139,7 +139,7 @@ impl Outgoing {
         }
     }
 
-    pub fn lose(&mut self, start: u64, end: u64, fin: bool) {
+    pub fn on_lost(&mut self, start: u64, end: u64, fin: bool) {
         self.opens |= end == 0 && self.sent == 0;
         self.fin_again |= fin && !self.fin_acked;
         // Data delivered by another copy is not missing.
@@ -260,7 +260,7 @@ pub(crate) const ALL: u64 = u64::MAX;
 
 /// State of a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct StreamState {
     pub out: Outgoing,
     pub inc: Incoming,
     /// Limit set by the peer, and our window.
@@ -277,9 +277,9 @@ pub(crate) struct Stream {
     pub turn_left: u64,
 }
 
-impl Stream {
-    pub fn new(peer_limit: u64, window: Window) -> Stream {
-        Stream {
+impl StreamState {
+    pub fn new(peer_limit: u64, window: Window) -> StreamState {
+        StreamState {
             out: Outgoing::default(),
             inc: Incoming::default(),
             peer_limit,
@@ -319,7 +319,7 @@ mod tests {
         let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
         assert_eq!(parts, [(0, 100, false), (100, 100, false), (200, 100, true)]);
         out.acknowledge(100, 200, false);
-        out.lose(0, 300, true);
+        out.on_lost(0, 300, true);
         let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
         assert_eq!(parts, [(0, 100, false), (200, 100, true)]);
         out.acknowledge(0, 100, false);
@@ -333,7 +333,7 @@ mod tests {
         let mut out = Outgoing { closed: true, ..Outgoing::default() };
         assert_eq!(out.next(100, 0), Some((0, 0, true)));
         assert_eq!(out.next(100, 0), None);
-        out.lose(0, 0, true);
+        out.on_lost(0, 0, true);
         assert_eq!(out.next(100, 0), Some((0, 0, true)));
         out.acknowledge(0, 0, true);
         assert!(out.is_finished());
@@ -343,7 +343,7 @@ mod tests {
     fn an_end_that_arrived_after_all_is_not_sent_again() {
         let mut out = Outgoing { end: 100, closed: true, ..Outgoing::default() };
         assert_eq!(out.next(100, 100), Some((0, 100, true)));
-        out.lose(0, 100, true);
+        out.on_lost(0, 100, true);
         out.acknowledge(0, 100, true);
         assert!(!out.is_pending(100) && out.next(100, 100).is_none());
     }
@@ -373,7 +373,7 @@ mod tests {
                         break;
                     }
                     for (start, end, fin) in std::mem::take(&mut last_lost) {
-                        out.lose(start, end, fin);
+                        out.on_lost(start, end, fin);
                     }
                     fates.next();
                     continue;

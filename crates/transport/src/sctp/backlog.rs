@@ -87,7 +87,7 @@ pub(super) struct Backlog {
     /// End and time of each write, if messages have a lifetime.
     writes: VecDeque<(u64, Time)>,
     /// Messages abandoned before earlier ones were sent.
-    doomed: BTreeSet<u64>,
+    abandoned_early: BTreeSet<u64>,
 }
 
 impl Backlog {
@@ -112,7 +112,7 @@ impl Backlog {
             clock: 0,
             come: 0,
             writes: VecDeque::new(),
-            doomed: BTreeSet::new(),
+            abandoned_early: BTreeSet::new(),
             config: config.clone(),
         };
         new.establish(1, false);
@@ -244,15 +244,15 @@ impl Backlog {
     }
 
     /// Abandons a message of `bytes`, announced or written, once its stream reaches it.
-    pub fn doom(&mut self, message: u64, bytes: u64) {
+    pub fn abandon_on_arrival(&mut self, message: u64, bytes: u64) {
         self.forgotten += bytes;
-        self.doomed.insert(message);
-        self.pass_doomed((message % self.streams.len() as u64) as usize);
+        self.abandoned_early.insert(message);
+        self.skip_abandoned((message % self.streams.len() as u64) as usize);
     }
 
-    fn pass_doomed(&mut self, index: usize) {
+    fn skip_abandoned(&mut self, index: usize) {
         let streams = self.streams.len() as u64;
-        while self.streams[index].offset == 0 && self.doomed.remove(&self.streams[index].message) {
+        while self.streams[index].offset == 0 && self.abandoned_early.remove(&self.streams[index].message) {
             self.streams[index].message += streams;
         }
         while self.streams[(self.turn % streams) as usize].message > self.turn {
@@ -398,7 +398,7 @@ impl Backlog {
         if self.current == Some(index) {
             self.current = None;
         }
-        self.pass_doomed(index);
+        self.skip_abandoned(index);
         self.forget();
     }
 

@@ -23,7 +23,7 @@ pub enum Growth {
 
 /// Information of a SACK about one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct News {
+pub struct SackProgress {
     /// Bytes newly acknowledged.
     pub acked: u64,
     /// Whether the association's cumulative TSN advanced.
@@ -43,15 +43,15 @@ impl Growth {
     ];
 
     /// Returns the bytes that count towards growth, outside fast recovery.
-    pub fn counts(self, news: &News, slow_start: bool) -> u64 {
+    pub fn counts(self, progress: &SackProgress, slow_start: bool) -> u64 {
         let counts = match self {
-            Growth::Rfc4960 => news.advances,
-            Growth::Rfc8540 => news.advances || !slow_start,
+            Growth::Rfc4960 => progress.advances,
+            Growth::Rfc8540 => progress.advances || !slow_start,
             Growth::GapAcked => true,
-            Growth::Cuc => news.pseudo[0],
-            Growth::CucV2 => news.pseudo[0] || news.pseudo[1],
+            Growth::Cuc => progress.pseudo[0],
+            Growth::CucV2 => progress.pseudo[0] || progress.pseudo[1],
         };
-        if counts { news.acked } else { 0 }
+        if counts { progress.acked } else { 0 }
     }
 
     /// Chunks of a path that each of its pseudo-cumulative TSNs tracks.

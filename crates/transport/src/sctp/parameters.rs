@@ -226,7 +226,7 @@ fn semantics(parameters: &Parameters) -> Semantics {
 }
 
 /// Default growth rule and retransmission policy.
-fn habits(semantics: Semantics, cmt: bool) -> (&'static str, &'static str) {
+fn default_policies(semantics: Semantics, cmt: bool) -> (&'static str, &'static str) {
     match (cmt, semantics) {
         (true, Semantics::Linux) => ("cuc-v2", "retran-path"),
         (true, _) => ("cuc-v2", "same"),
@@ -259,7 +259,7 @@ impl Config {
         let semantics = semantics(parameters);
         let old = semantics != Semantics::Rfc9260;
         let cmt = parameters.flag("cmt");
-        let (growth, retransmission) = habits(semantics, cmt);
+        let (growth, retransmission) = default_policies(semantics, cmt);
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
         let half = parameters.size("receive_buffer").map(|bytes| bytes / 2).filter(|_| semantics != Semantics::Linux);
         let receive_buffer = parameters.size("receive_buffer").expect("a size with a default");

@@ -11,7 +11,7 @@ use super::stream::{Inbound, Message, Run, ahead};
 
 /// State of partial deliveries.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Given {
+pub(super) struct PartialDeliveries {
     /// Partially delivered message that blocks all others.
     under_way: Option<u32>,
     /// Complete messages blocked by it.
@@ -22,7 +22,7 @@ pub(super) struct Given {
     pub messages: u64,
 }
 
-impl Given {
+impl PartialDeliveries {
     pub fn is_under_way(&self) -> bool {
         self.under_way.is_some()
     }
@@ -51,27 +51,27 @@ impl Given {
 impl Inbound {
     /// Delivers the available part of every incomplete message.
     #[cold]
-    pub fn give_all(&mut self, next: u64, interleaved: bool) {
+    pub fn deliver_all_parts(&mut self, next: u64, interleaved: bool) {
         if !interleaved {
-            return self.give_next(next, 1);
+            return self.deliver_next_part(next, 1);
         }
         let keys: Vec<(u16, u32)> = self.parts.keys().copied().collect();
-        keys.into_iter().for_each(|key| self.give_parts(key, 1));
+        keys.into_iter().for_each(|key| self.deliver_parts(key, 1));
     }
 
     /// Delivers the available part of the next message in DATA chunks, if it has at least `least` bytes. All TSNs
     /// before `next` have arrived, so the message's available part ends there.
-    pub fn give_next(&mut self, next: u64, least: u64) {
+    pub fn deliver_next_part(&mut self, next: u64, least: u64) {
         if let Some((&start, Run { end, flags, .. })) = self.runs.range(..next).next_back()
             && *end == next
             && flags.has(DataFlags::BEGIN)
         {
-            self.give_run(start, least);
+            self.deliver_run(start, least);
         }
     }
 
     /// Delivers the available part of the message whose fragments begin with TSN `start`.
-    pub fn give_run(&mut self, start: u64, least: u64) {
+    pub fn deliver_run(&mut self, start: u64, least: u64) {
         let Some(run) = self.runs.get(&start) else { return };
         let (of, given, bytes) = (run.of, run.given, run.bytes);
         if bytes < least {
@@ -87,11 +87,11 @@ impl Inbound {
         let run = self.runs.get_mut(&start).expect("it was there");
         (run.given, run.bytes) = (given + bytes, 0);
         let fragments = std::mem::take(&mut run.fragments);
-        self.give_bytes(&of, place, given, &fragments);
+        self.deliver_bytes(&of, place, given, &fragments);
     }
 
     /// Delivers the available part, up to the first missing fragment, of a message in I-DATA chunks.
-    pub fn give_parts(&mut self, key: (u16, u32), least: u64) {
+    pub fn deliver_parts(&mut self, key: (u16, u32), least: u64) {
         let Some(parts) = self.parts.get(&key) else { return };
         let (of, (_, given)) = (parts.of, parts.given);
         if parts.ready.1 - given < least {
@@ -105,7 +105,7 @@ impl Inbound {
         parts.given = parts.ready;
         let later = parts.fragments.split_off(&parts.ready.0);
         let fragments: Vec<_> = std::mem::replace(&mut parts.fragments, later).into_values().collect();
-        self.give_bytes(&of, place, given, &fragments);
+        self.deliver_bytes(&of, place, given, &fragments);
     }
 
     /// Position of a message according to its stamps; `None` if earlier messages of its stream are missing.
@@ -118,7 +118,7 @@ impl Inbound {
         (ahead(of.number, next, interleaved) == 0).then_some(next)
     }
 
-    fn give_bytes(&mut self, of: &Data, place: u64, offset: u64, fragments: &[(u16, u32)]) {
+    fn deliver_bytes(&mut self, of: &Data, place: u64, offset: u64, fragments: &[(u16, u32)]) {
         let bytes = self.verify(of.stream, place, offset, fragments);
         self.held -= bytes;
         self.delivered += bytes;
@@ -126,7 +126,7 @@ impl Inbound {
 
     /// Ends partial delivery because another association follows: incomplete messages are aborted, blocked ones
     /// delivered.
-    pub fn stop_giving(&mut self) {
+    pub fn stop_partial_delivery(&mut self) {
         let runs = self.runs.values().filter(|run| run.given > 0).map(|run| run.of.message);
         let parts = self.parts.values().filter(|parts| parts.given.0 > 0).map(|parts| parts.of.message);
         let unfinished: Vec<u32> = runs.chain(parts).collect();

@@ -3,7 +3,7 @@
 use super::changeover::Changeover;
 use super::chunk::Probe;
 use super::config::Config;
-use super::growth::{News, PseudoCumack};
+use super::growth::{PseudoCumack, SackProgress};
 use super::notification::Notification;
 use super::order::Order;
 use super::recovery::Newly;
@@ -112,7 +112,7 @@ pub struct Path {
     /// Errors above which the path is potentially failed.
     pub(super) pf_limit: u32,
     /// Whether only heartbeats are sent, because the path is potentially failed and another one is not.
-    pub(super) shunned: bool,
+    pub(super) avoided: bool,
     /// Whether the path is used although all are inactive.
     pub(super) last_resort: bool,
     /// Whether the peer's address is confirmed (section 5.4).
@@ -120,7 +120,7 @@ pub struct Path {
     pub(super) heartbeat: Heartbeat,
     pub(super) order: Order,
     pub(super) cumacks: [PseudoCumack; 2],
-    pub(super) news: News,
+    pub(super) progress: SackProgress,
     pub(super) newly: Newly,
     /// Whether the cumulative TSN passed a chunk last sent on this path.
     pub(super) passed: bool,
@@ -166,13 +166,13 @@ impl Path {
             errors: 0,
             active: true,
             pf_limit: config.pf_retries.unwrap_or(u32::MAX),
-            shunned: false,
+            avoided: false,
             last_resort: false,
             confirmed: number == 0,
             heartbeat: Heartbeat { due: Time::NEVER, pending: None, nonce: 0, wanted: false },
             order: Order::new(number),
             cumacks: [PseudoCumack::default(); 2],
-            news: News::default(),
+            progress: SackProgress::default(),
             newly: Newly::NOTHING,
             passed: false,
             exit: None,
@@ -226,7 +226,7 @@ impl Path {
     /// Whether data may be sent on it.
     #[inline]
     pub fn is_usable(&self) -> bool {
-        (self.active || self.last_resort) && self.confirmed && !self.shunned
+        (self.active || self.last_resort) && self.confirmed && !self.avoided
     }
     /// Whether it is potentially failed (RFC 7829).
     pub fn is_potentially_failed(&self) -> bool {
@@ -277,7 +277,7 @@ impl Path {
     /// Begins processing of a SACK.
     pub(super) fn begin_sack(&mut self, advances: bool) {
         self.flight_before = self.flight;
-        self.news = News { advances, ..News::default() };
+        self.progress = SackProgress { advances, ..SackProgress::default() };
         self.newly = Newly::NOTHING;
         self.passed = false;
         self.cumacks.iter_mut().for_each(PseudoCumack::begin);
@@ -303,7 +303,7 @@ impl Path {
                 control.on_ack(&Ack {
                     now,
                     acked: counted,
-                    delivered: self.news.acked,
+                    delivered: self.progress.acked,
                     advance: counted,
                     flight: self.flight_before,
                     pipe: self.flight,
@@ -383,7 +383,7 @@ impl Path {
 
     /// Adjusts the window when a heartbeat leaves, which Linux takes for the end of an idle period
     /// (`SCTP_LOWER_CWND_INACTIVE`); a window reduced by a timeout even grows.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn lower_idle_window(&mut self) {
         if let Window::Own(window) = &mut self.window {
             window.cwnd = (window.cwnd / 2).max(4 * window.segment);
             window.ssthresh = window.cwnd;

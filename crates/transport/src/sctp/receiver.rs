@@ -42,7 +42,7 @@ pub(super) struct Receiver {
     /// Bytes read by the application.
     read: u64,
     /// Last advertised window.
-    told: u64,
+    advertised: u64,
     /// Window of Linux's next SACK, which is determined before the application reads the data.
     before: Option<u64>,
     /// Bytes received so far of the last message.
@@ -65,7 +65,7 @@ impl Receiver {
             path: 0,
             heard: 0,
             read: 0,
-            told: config.receive_buffer,
+            advertised: config.receive_buffer,
             before: None,
             piece: 1,
         }
@@ -99,10 +99,10 @@ impl Receiver {
         self.due < Time::NEVER && self.heard >> path & 1 == 1
     }
     /// Makes a SACK due at once.
-    pub fn hurry(&mut self, now: Time) {
+    pub fn sack_now(&mut self, now: Time) {
         self.due = now;
     }
-    pub fn fall_silent(&mut self) {
+    pub fn cancel_sack(&mut self) {
         self.due = Time::NEVER;
     }
     /// Bytes delivered and not read.
@@ -225,7 +225,7 @@ impl Receiver {
             // Linux does not count the first fragment.
             let data = Data { fsn: data.fsn + u32::from(is_later), ..*data };
             self.inbound.take(tsn, &data, interleaved);
-            self.give_partly(&data, interleaved);
+            self.deliver_partially(&data, interleaved);
         }
         true
     }
@@ -233,13 +233,13 @@ impl Receiver {
     /// Section 6.9: starts partial delivery when the buffer has no room for another packet, or when an incomplete
     /// message reaches the configured size.
     #[inline]
-    fn give_partly(&mut self, data: &Data, interleaved: bool) {
+    fn deliver_partially(&mut self, data: &Data, interleaved: bool) {
         if self.inbound.held + self.config.segment() > self.config.receive_buffer {
-            return self.inbound.give_all(self.next, interleaved);
+            return self.inbound.deliver_all_parts(self.next, interleaved);
         }
         match self.config.partial_delivery_point.filter(|_| !data.flags.has(DataFlags::WHOLE)) {
-            Some(point) if interleaved => self.inbound.give_parts((data.stream, data.number), point),
-            Some(point) => self.inbound.give_next(self.next, point),
+            Some(point) if interleaved => self.inbound.deliver_parts((data.stream, data.number), point),
+            Some(point) => self.inbound.deliver_next_part(self.next, point),
             None => {}
         }
     }
@@ -268,8 +268,9 @@ impl Receiver {
     #[inline(always)]
     pub fn sack(&mut self, now: Time, room: u32, out: &mut Packet) {
         let packets = if self.config.dac { self.packets.min(3) as u8 } else { 0 };
-        self.told = self.before.take().unwrap_or_else(|| self.window().min(self.told + self.worth_telling()));
-        let window = u32::try_from(self.told).unwrap_or(u32::MAX);
+        self.advertised =
+            self.before.take().unwrap_or_else(|| self.window().min(self.advertised + self.worth_telling()));
+        let window = u32::try_from(self.advertised).unwrap_or(u32::MAX);
         let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
         out.sack = Some(sack);
         let most = ((room - sack.fixed_bytes()) / 4) as usize - self.duplicates.len();
@@ -308,11 +309,11 @@ impl Receiver {
     /// Whether a window update is due.
     fn is_worth_telling(&self) -> bool {
         if self.config.is_linux() {
-            return self.window() >= self.told + self.least_growth();
+            return self.window() >= self.advertised + self.least_growth();
         }
         // A peer with a closed window waits for an update (silly window avoidance).
         let enough = self.config.segment().min(self.config.receive_buffer / 2);
-        self.told < enough && self.window() >= enough
+        self.advertised < enough && self.window() >= enough
     }
 
     /// Window growth that Linux announces (`sctp_peer_needs_update`): a sixteenth of the socket buffer, half of which

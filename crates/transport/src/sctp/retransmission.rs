@@ -72,32 +72,32 @@ impl Policy {
         timed_out: bool,
         retran: usize,
         paths: &[View],
-        lots: &mut Stream,
+        rng: &mut Stream,
     ) -> Option<usize> {
         match self {
             Policy::RetranPath if paths[retran].usable => Some(retran),
             Policy::Same if paths[last].usable => Some(last),
             Policy::Alternate if !timed_out && paths[last].usable => Some(last),
-            Policy::Same | Policy::RetranPath => best(paths, lots, |path| path.cwnd as f64),
+            Policy::Same | Policy::RetranPath => best(paths, rng, |path| path.cwnd as f64),
             Policy::Alternate => {
                 let others = (1..=paths.len()).map(|step| (last + step) % paths.len());
                 others.into_iter().find(|&i| paths[i].usable)
             }
-            Policy::Asap => best(paths, lots, |path| if path.room { 1.0 } else { 0.0 }).filter(|&i| paths[i].room),
-            Policy::Cwnd => best(paths, lots, |path| path.cwnd as f64),
-            Policy::Ssthresh => best(paths, lots, |path| path.ssthresh as f64),
-            Policy::LossRate => best(paths, lots, |path| -path.loss_rate),
+            Policy::Asap => best(paths, rng, |path| if path.room { 1.0 } else { 0.0 }).filter(|&i| paths[i].room),
+            Policy::Cwnd => best(paths, rng, |path| path.cwnd as f64),
+            Policy::Ssthresh => best(paths, rng, |path| path.ssthresh as f64),
+            Policy::LossRate => best(paths, rng, |path| -path.loss_rate),
         }
     }
 }
 
 /// Usable path of highest worth; ties at random.
-fn best(paths: &[View], lots: &mut Stream, worth: impl Fn(&View) -> f64) -> Option<usize> {
+fn best(paths: &[View], rng: &mut Stream, worth: impl Fn(&View) -> f64) -> Option<usize> {
     let usable = || paths.iter().enumerate().filter(|(_, path)| path.usable).take(64);
     let top = usable().map(|(_, path)| worth(path)).max_by(f64::total_cmp)?;
     let mut tied = usable().filter(|(_, path)| worth(path) == top).map(|(i, _)| i);
     let count = tied.clone().count() as u64;
-    if count > 1 { tied.nth(lots.below(count) as usize) } else { tied.next() }
+    if count > 1 { tied.nth(rng.below(count) as usize) } else { tied.next() }
 }
 
 #[cfg(test)]
@@ -150,9 +150,9 @@ mod tests {
     /// Each of two equal paths comes up about half of the time: within four standard errors of 200 draws, 28.
     #[test]
     fn ties_are_broken_by_lot() {
-        let mut lots = Stream::new(7, "lots");
+        let mut rng = Stream::new(7, "lots");
         for policy in [Policy::Asap, Policy::Cwnd, Policy::Ssthresh, Policy::LossRate] {
-            let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut lots) == Some(1)).count();
+            let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut rng) == Some(1)).count();
             assert!(second.abs_diff(100) <= 28, "{policy:?}: {second}");
         }
     }

@@ -1,7 +1,7 @@
 //! Inbound messages: reassembly (RFC 9260 section 6.9, RFC 8260 section 2.2) and stream order (section 6.6).
 
 use super::chunk::{Data, DataFlags, Skip, stamp};
-use super::partial_delivery::Given;
+use super::partial_delivery::PartialDeliveries;
 use crate::common::RangeSet;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,7 +56,7 @@ pub(super) struct Inbound {
     /// Fragments in I-DATA chunks, by stream and message number.
     pub parts: BTreeMap<(u16, u32), Parts>,
     /// State of partial deliveries.
-    pub given: Given,
+    pub given: PartialDeliveries,
     /// Bytes held.
     pub held: u64,
     /// Messages delivered, their bytes, and chunks that did not match their position.
@@ -72,7 +72,7 @@ pub(super) struct Inbound {
 impl Inbound {
     /// Part of the state that a replacement association keeps: what was delivered, and counters.
     pub fn emptied(mut self) -> Inbound {
-        self.stop_giving();
+        self.stop_partial_delivery();
         let Inbound { messages, delivered, misplaced, unread, given, .. } = self;
         Inbound { messages, delivered, misplaced, unread, given, ..Inbound::default() }
     }
@@ -104,7 +104,7 @@ impl Inbound {
             return self.parts.remove(&key).map(|parts| (parts.given.1, parts.fragments.into_values().collect()));
         }
         if parts.given.0 > 0 {
-            self.give_parts(key, 1);
+            self.deliver_parts(key, 1);
         }
         None
     }
@@ -135,7 +135,7 @@ impl Inbound {
         let given = run.given;
         self.runs.insert(start, run);
         if given > 0 {
-            self.give_run(start, 1);
+            self.deliver_run(start, 1);
         }
         None
     }
@@ -242,18 +242,18 @@ impl Inbound {
         if self.given.is_under_way() {
             return self.given.waiting.push(message);
         }
-        self.hand_out(message);
+        self.hand_over(message);
         self.deliver_waiting();
     }
 
     /// Delivers messages that were blocked by a partial delivery.
     pub fn deliver_waiting(&mut self) {
         if !self.given.waiting.is_empty() && !self.given.is_under_way() {
-            std::mem::take(&mut self.given.waiting).into_iter().for_each(|message| self.hand_out(message));
+            std::mem::take(&mut self.given.waiting).into_iter().for_each(|message| self.hand_over(message));
         }
     }
 
-    fn hand_out(&mut self, (message, bytes): Message) {
+    fn hand_over(&mut self, (message, bytes): Message) {
         self.messages += 1;
         self.held -= bytes;
         self.delivered += bytes;

@@ -27,16 +27,16 @@ pub(crate) struct Bursts {
 /// Bursts are not deferred this long after the last segment, nor for an acknowledgement due later than this.
 const SHORT: Duration = Duration::from_millis(1);
 
-/// Limits of a burst: the data of 1/1024 s (sk_pacing_shift), at least two segments and at most `LARGEST` bytes.
-const LEAST_SEGMENTS: u64 = 2;
-const LARGEST: u64 = 65_215;
+/// Limits of a burst: the data of 1/1024 s (sk_pacing_shift), at least two segments and at most `MAX_BURST` bytes.
+const MIN_SEGMENTS: u64 = 2;
+const MAX_BURST: u64 = 65_215;
 
 /// Newly opened window is used at once if it is at least 1 / this of the window (tcp_tso_win_divisor).
 const WINDOW_PART: u64 = 3;
 
 impl Bursts {
     /// Creates the state, or `None` if segments leave one by one.
-    pub fn wanted(bursts: Bursting, mss: u64) -> Option<Box<Self>> {
+    pub fn for_mode(bursts: Bursting, mss: u64) -> Option<Box<Self>> {
         let defer = bursts == Bursting::Deferred;
         let buffer = SendBuffer::new(1, mss);
         let new = || Bursts { defer, last_sent: Time::ZERO, octets: 0..0, at: Time::ZERO, buffer };
@@ -56,7 +56,7 @@ impl Sender {
     /// Begins a burst of retransmissions at segment `number`: it extends over the following segments of the same
     /// send-buffer run that are lost too and fit in the window.
     #[cold]
-    pub(super) fn repeat_burst(&mut self, now: Time, number: u64, start: u64) {
+    pub(super) fn begin_retransmit_burst(&mut self, now: Time, number: u64, start: u64) {
         let Some(bursts) = &self.bursts else { return };
         if bursts.at == now && bursts.octets.contains(&start) {
             return;
@@ -142,7 +142,7 @@ impl Sender {
     fn fill_buffer(&mut self, can_leave: bool) -> bool {
         // Half the largest window seen, so that two runs are in flight.
         let much = self.largest_window / 2;
-        let goal = (much.min(LARGEST) / self.mss).max(1) * self.mss;
+        let goal = (much.min(MAX_BURST) / self.mss).max(1) * self.mss;
         let (una, nxt, end) = (self.una, self.nxt, self.end);
         self.bursts.as_mut().is_some_and(|bursts| bursts.buffer.fill(una, nxt, end, (goal, much), can_leave))
     }
@@ -223,7 +223,7 @@ impl Sender {
         let window = self.cwnd.max(self.board.outstanding());
         let moment = (window * percent).saturating_mul(78_125) / 8 / self.rtt.srtt().as_nanos().max(1);
         let distance = (self.rtt.min().as_nanos() / 1_000) >> 9;
-        let near = if distance < 32 { LARGEST >> distance } else { 0 };
-        (moment.saturating_add(near).min(LARGEST) / self.mss).max(LEAST_SEGMENTS) * self.mss
+        let near = if distance < 32 { MAX_BURST >> distance } else { 0 };
+        (moment.saturating_add(near).min(MAX_BURST) / self.mss).max(MIN_SEGMENTS) * self.mss
     }
 }

@@ -7,26 +7,26 @@ use vazao_engine::{Duration, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chronograph {
     /// Time with data to send or unacknowledged.
-    pub busy: Spell,
+    pub busy: Stopwatch,
     /// Time with data that the congestion window and the pacer admit but the receiver's window does not.
-    pub rwnd_limited: Spell,
+    pub rwnd_limited: Stopwatch,
 }
 
 /// Stopwatch: total time that a condition has held.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spell {
+pub(crate) struct Stopwatch {
     /// Start of the current interval; never while the condition does not hold.
     since: Time,
     before: Duration,
 }
 
-impl Default for Spell {
+impl Default for Stopwatch {
     fn default() -> Self {
-        Spell { since: Time::NEVER, before: Duration::ZERO }
+        Stopwatch { since: Time::NEVER, before: Duration::ZERO }
     }
 }
 
-impl Spell {
+impl Stopwatch {
     /// Starts an interval unless one is running.
     #[inline]
     pub fn begin(&mut self, now: Time) {
@@ -57,16 +57,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spells_add_up() {
+    fn intervals_add_up() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        let mut spell = Spell::default();
-        spell.end(at(5));
-        assert_eq!(spell.total(at(7)), Duration::ZERO);
-        spell.begin(at(10));
-        spell.begin(at(12));
-        assert_eq!(spell.total(at(13)), Duration::from_millis(3));
-        spell.end(at(20));
-        spell.begin(at(30));
-        assert_eq!(spell.total(at(31)), Duration::from_millis(11));
+        let mut stopwatch = Stopwatch::default();
+        stopwatch.end(at(5));
+        assert_eq!(stopwatch.total(at(7)), Duration::ZERO);
+        stopwatch.begin(at(10));
+        stopwatch.begin(at(12));
+        assert_eq!(stopwatch.total(at(13)), Duration::from_millis(3));
+        stopwatch.end(at(20));
+        stopwatch.begin(at(30));
+        assert_eq!(stopwatch.total(at(31)), Duration::from_millis(11));
     }
 }

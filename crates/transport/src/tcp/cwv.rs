@@ -108,9 +108,9 @@ impl Usage {
     /// back.
     #[inline]
     pub fn update(&mut self, una: u64, nxt: u64, flight: u64, limited: bool) {
-        let news = limited || self.sent != nxt;
+        let changed = limited || self.sent != nxt;
         self.sent = nxt;
-        if news && (limited || una >= self.until || !self.limited && flight > self.most) {
+        if changed && (limited || una >= self.until || !self.limited && flight > self.most) {
             *self = Usage { limited, most: flight, until: nxt, sent: nxt };
         }
     }
@@ -120,7 +120,7 @@ impl Sender {
     /// Adjusts the window when data leaves after an idle period.
     #[cold]
     pub(super) fn after_pause(&mut self, now: Time) {
-        let idle = now.since(std::mem::replace(&mut self.quiet, Time::NEVER));
+        let idle = now.since(std::mem::replace(&mut self.idle_since, Time::NEVER));
         let (rto, cwnd) = (self.rtt.rto(), self.control.cwnd());
         let floor = self.initial.min(cwnd);
         match self.validation {

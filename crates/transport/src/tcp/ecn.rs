@@ -8,11 +8,11 @@ use vazao_engine::Time;
 
 /// ECN state of a sender.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct EcnSender {
     /// Whether ECN was negotiated.
     pub on: bool,
     /// Whether the next new data carries CWR.
-    reduced: bool,
+    cwr_due: bool,
     /// Whether the acknowledgement being handled carries ECE.
     pub echoed: bool,
     /// ECE causes no further reduction until data beyond this octet is acknowledged: before that the receiver cannot
@@ -20,27 +20,27 @@ pub(crate) struct Marks {
     until: u64,
 }
 
-impl Marks {
+impl EcnSender {
     /// Creates the state as negotiated.
     pub fn new(on: bool) -> Self {
-        Marks { on, ..Marks::default() }
+        EcnSender { on, ..EcnSender::default() }
     }
 
     /// Records a window reduction for any reason; `nxt` is the next octet to send.
     pub fn on_reduction(&mut self, nxt: u64) {
-        self.reduced = self.on;
+        self.cwr_due = self.on;
         self.until = nxt;
     }
 
     /// Takes whether new data that leaves now carries CWR (section 6.1.2: the first after a reduction).
     #[inline]
-    pub fn take_reduced(&mut self) -> bool {
-        std::mem::take(&mut self.reduced)
+    pub fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_due)
     }
 
     /// Whether window growth is suspended: a reduction is less than a round trip old, or the ACK carries ECE.
     #[inline]
-    pub fn holds(&self, una: u64) -> bool {
+    pub fn suspends_growth(&self, una: u64) -> bool {
         self.on && (una <= self.until || self.echoed)
     }
 }
@@ -54,7 +54,7 @@ impl Sender {
             let flight = self.nxt - before;
             self.stats.mark_reductions += 1;
             self.marks.on_reduction(self.nxt);
-            let from = self.reduces_from(flight);
+            let from = self.reduction_base(flight);
             self.signal(now, Signal::Mark, flight);
             self.reduce_without_loss(from);
         }
@@ -63,7 +63,7 @@ impl Sender {
 
 /// ECN state of a receiver.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Echo {
+pub(crate) struct EcnReceiver {
     on: bool,
     /// Whether each acknowledgement reports exactly the marks of what it acknowledges (RFC 8257 section 3.2).
     precise: bool,
@@ -73,10 +73,10 @@ pub(crate) struct Echo {
     owed: Option<(u64, Flags)>,
 }
 
-impl Echo {
+impl EcnReceiver {
     /// Creates the state as negotiated.
     pub fn new(on: bool, precise: bool) -> Self {
-        Echo { on, precise, ..Echo::default() }
+        EcnReceiver { on, precise, ..EcnReceiver::default() }
     }
 
     /// Records arriving data, whether CE-marked, and its flags. `waiting` is the octet up to which earlier data awaits

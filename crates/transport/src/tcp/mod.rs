@@ -9,7 +9,7 @@ mod cwv;
 mod ecn;
 mod fast_open;
 pub(crate) mod multipath;
-mod news;
+mod newly_acked;
 mod pacing;
 mod parameters;
 mod rack;

@@ -1,8 +1,8 @@
 //! Time-based loss detection: RACK (RFC 8985 section 6).
 
-use super::news::News;
+use super::newly_acked::NewlyAcked;
 use super::recovery::DUP_THRESHOLD;
-use super::scoreboard::{Mark, Scoreboard, Sent};
+use super::scoreboard::{Scoreboard, Sent, Status};
 use crate::common::RttEstimator;
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
@@ -58,13 +58,13 @@ impl Rack {
 
     /// Steps 1 to 3: processes newly acknowledged segments.
     #[inline]
-    pub fn on_arrivals(&mut self, now: Time, news: &News, min_rtt: Duration) {
-        self.reordering |= news.reordered;
-        if let Some(sent) = news.once {
+    pub fn on_arrivals(&mut self, now: Time, newly_acked: &NewlyAcked, min_rtt: Duration) {
+        self.reordering |= newly_acked.reordered;
+        if let Some(sent) = newly_acked.once {
             self.on_arrival(now, sent);
         }
         // An RTT below the minimum means that the original transmission arrived.
-        if let Some(sent) = news.again.filter(|&(at, _)| now.since(at) >= min_rtt) {
+        if let Some(sent) = newly_acked.again.filter(|&(at, _)| now.since(at) >= min_rtt) {
             self.on_arrival(now, sent);
         }
     }
@@ -125,8 +125,8 @@ impl Rack {
     /// Returns the retransmission sent at this time if it is outstanding; `None` if it arrived, was sent again or is
     /// lost.
     fn copy(board: &Scoreboard, (at, number): (Time, u64)) -> Option<&Sent> {
-        let awaited = |sent: &&Sent| !sent.state.has(Mark::LOST) || sent.state.has(Mark::RESENT);
-        board.get(number).filter(|sent| sent.at == at && !sent.state.has(Mark::SACKED)).filter(awaited)
+        let awaited = |sent: &&Sent| !sent.state.has(Status::LOST) || sent.state.has(Status::RESENT);
+        board.get(number).filter(|sent| sent.at == at && !sent.state.has(Status::SACKED)).filter(awaited)
     }
 
     /// Records the retransmission of segment `number`.
@@ -147,11 +147,11 @@ impl Rack {
     pub fn detect(&mut self, board: &mut Scoreboard, now: Time, window: Duration) -> Time {
         self.judged = self.judged.max(board.first_number());
         while let Some(&sent) = board.get(self.judged) {
-            if !sent.state.has(Mark::SACKED.or(Mark::LOST).or(Mark::AMBIGUOUS)) {
+            if !sent.state.has(Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS)) {
                 if self.due(&sent, window) > now {
                     break;
                 }
-                board.lose(self.judged);
+                board.declare_lost(self.judged);
             }
             self.judged += 1;
         }
@@ -167,7 +167,7 @@ impl Rack {
                 continue;
             }
             if copy.is_some() {
-                board.lose(number);
+                board.declare_lost(number);
             }
             self.resent.remove(waiting);
         }
@@ -177,9 +177,9 @@ impl Rack {
     /// Time at which the last overtaken segment is due; never if none is overtaken.
     fn last_due(&self, board: &Scoreboard, window: Duration) -> Time {
         let overtaken = |sent: &&Sent| sent.order() < self.newest;
-        let settled = Mark::SACKED.or(Mark::LOST).or(Mark::AMBIGUOUS);
+        let settled = Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS);
         // A retransmitted segment keeps its place on the scoreboard but was sent later.
-        let before = |sent: &&Sent| sent.state.has(Mark::AMBIGUOUS) || overtaken(sent);
+        let before = |sent: &&Sent| sent.state.has(Status::AMBIGUOUS) || overtaken(sent);
         let once = (self.judged..).map_while(|number| board.get(number)).take_while(before);
         let once = once.filter(|sent| !sent.state.has(settled));
         let again = self.resent.iter().filter_map(|&copy| Self::copy(board, copy).filter(overtaken));

@@ -58,7 +58,7 @@ impl Rates {
 impl Sender {
     /// Informs the congestion control that data is about to leave.
     #[inline(never)]
-    pub(super) fn announce(&mut self, now: Time) {
+    pub(super) fn before_send(&mut self, now: Time) {
         let losses = self.board.losses();
         let Some(rates) = self.board.rates() else { return };
         rates.count_losses(losses);
@@ -71,20 +71,20 @@ impl Sender {
     /// Reports an acknowledgement to the congestion control after loss detection; `losses` is the count of lost octets
     /// before it.
     #[inline(never)]
-    pub(super) fn conclude(&mut self, now: Time, losses: u64) {
+    pub(super) fn report_with_rate(&mut self, now: Time, losses: u64) {
         let (pipe, min_rtt, total) = (self.board.pipe(), self.rtt.min(), self.board.losses());
         let lost = total - losses;
         let Some(rates) = self.board.rates() else { return };
         rates.count_losses(total);
         let (in_recovery, is_repairing) = (self.episode.is_fast(), self.episode != Episode::None);
         let held = self.held(now);
-        let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.untold) else { return };
+        let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.pending_ack) else { return };
         // Updated in place to avoid copying the large struct.
         ack.rate = rates.sampler.sample(now, ack.delivered, min_rtt);
         (ack.pipe, ack.lost, ack.held) = (pipe, lost, held);
         (ack.in_recovery, ack.after_timeout) = (in_recovery, is_repairing && !in_recovery);
         self.control.on_ack(ack);
-        self.untold = None;
+        self.pending_ack = None;
         self.cwnd = self.control.cwnd();
     }
 

@@ -11,7 +11,7 @@ use vazao_congestion::{CongestionControl, Prr};
 #[derive(Debug)]
 pub(crate) struct Reduction {
     /// Whether PRR is used. Never with a rate-based congestion control, which sets the recovery window itself.
-    wanted: bool,
+    uses_prr: bool,
     profile: SackProfile,
     /// Reduction under way.
     prr: Option<Prr>,
@@ -27,7 +27,7 @@ impl Reduction {
     pub fn new(config: &Config, recovery: Recovery, control: &dyn CongestionControl) -> Self {
         let paced = recovery == Recovery::Rack || recovery == Recovery::Sack && config.prr;
         Reduction {
-            wanted: paced && !control.wants_rate(),
+            uses_prr: paced && !control.wants_rate(),
             profile: config.sack_profile,
             prr: None,
             resent: false,
@@ -45,7 +45,7 @@ impl Reduction {
     /// Begins a reduction from the flight size to ssthresh in a recovery.
     pub fn begin(&mut self, mss: u64, ssthresh: u64, flight: u64) {
         let prr = Prr::new(mss, ssthresh, flight);
-        self.prr = self.wanted.then(|| if self.profile == SackProfile::Ns3 { prr.like_ns3() } else { prr });
+        self.prr = self.uses_prr.then(|| if self.profile == SackProfile::Ns3 { prr.like_ns3() } else { prr });
         self.lossless_until = None;
         self.fresh = false;
     }
@@ -57,7 +57,7 @@ impl Reduction {
     }
 
     /// Merges a loss into a reduction without loss, which suffices for it; returns the end of that reduction.
-    pub fn join(&mut self) -> Option<u64> {
+    pub fn merge_loss(&mut self) -> Option<u64> {
         self.lossless_until.take()
     }
 
@@ -94,7 +94,7 @@ impl Sender {
             self.cwnd = prr.on_ack(delivered, pipe, advanced && !further);
             return;
         }
-        if before.news {
+        if before.new_sacks {
             self.cwnd = prr.on_ack(delivered, pipe, resent);
         }
         if advanced {
@@ -104,8 +104,8 @@ impl Sender {
 
     /// Base of a reduction that begins: RFC 9937's RecoverFS is the flight size; Linux uses the window (prior_cwnd),
     /// which is far smaller shortly after many losses were repaired.
-    pub(super) fn reduces_from(&self, flight: u64) -> u64 {
-        if self.lenient { self.cwnd } else { flight }
+    pub(super) fn reduction_base(&self, flight: u64) -> u64 {
+        if self.is_linux { self.cwnd } else { flight }
     }
 
     /// Reduces the window from `from` to ssthresh over a round trip without retransmissions or growth (Linux's CWR
@@ -128,7 +128,7 @@ impl Sender {
 
     /// Ends a reduction without loss once its round trip is acknowledged.
     #[cold]
-    pub(super) fn conclude_without_loss(&mut self) {
+    pub(super) fn end_lossless_reduction(&mut self) {
         if self.reduction.lossless_until.is_some_and(|until| self.una > until) {
             self.reduction.end();
             self.control.on_recovered(u64::MAX);

@@ -1,6 +1,6 @@
 //! Scoreboard: the unacknowledged segments and their state.
 
-use super::news::News;
+use super::newly_acked::NewlyAcked;
 use super::rate::Rates;
 use crate::common::RangeSet;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ pub(crate) struct Sent {
     pub at: Time,
     /// Sequence space occupied: payload and FIN.
     pub span: u32,
-    pub state: Mark,
+    pub state: Status,
 }
 
 impl Sent {
@@ -25,37 +25,37 @@ impl Sent {
     /// Whether the segment is lost and was not retransmitted.
     #[inline]
     pub fn is_pending(&self) -> bool {
-        self.state.has(Mark::LOST) && !self.state.has(Mark::RESENT)
+        self.state.has(Status::LOST) && !self.state.has(Status::RESENT)
     }
 }
 
 /// State flags of a segment in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark(u8);
+pub(crate) struct Status(u8);
 
-impl Mark {
-    pub const SACKED: Mark = Mark(1);
+impl Status {
+    pub const SACKED: Status = Status(1);
     /// Presumed lost: not in the network, unless also `RESENT`.
-    pub const LOST: Mark = Mark(2);
+    pub const LOST: Status = Status(2);
     /// Retransmitted since it was marked lost.
-    pub const RESENT: Mark = Mark(4);
+    pub const RESENT: Status = Status(4);
     /// Sent more than once: gives no RTT sample (Karn's algorithm).
-    pub const AMBIGUOUS: Mark = Mark(8);
+    pub const AMBIGUOUS: Status = Status(8);
     /// Marked lost by the retransmission timer.
-    pub const TIMED_OUT: Mark = Mark(16);
+    pub const TIMED_OUT: Status = Status(16);
 
     /// Union of the flags.
-    pub const fn or(self, other: Mark) -> Mark {
-        Mark(self.0 | other.0)
+    pub const fn or(self, other: Status) -> Status {
+        Status(self.0 | other.0)
     }
     #[inline]
-    pub fn has(self, other: Mark) -> bool {
+    pub fn has(self, other: Status) -> bool {
         self.0 & other.0 != 0
     }
-    fn set(&mut self, other: Mark) {
+    fn set(&mut self, other: Status) {
         self.0 |= other.0;
     }
-    fn clear(&mut self, other: Mark) {
+    fn clear(&mut self, other: Status) {
         self.0 &= !other.0;
     }
 }
@@ -95,7 +95,7 @@ pub(crate) struct Scoreboard {
     /// No segment before this number is lost and not yet resent.
     next_lost: u64,
     /// Newly acknowledged segments, if recorded.
-    news: Option<Box<News>>,
+    newly_acked: Option<Box<NewlyAcked>>,
     /// An octet, and whether a segment sent once that begins before it has arrived.
     late: (u64, bool),
     /// Rate samples, if the congestion control needs them.
@@ -114,7 +114,7 @@ impl Scoreboard {
     }
     #[inline]
     pub fn push(&mut self, start: u64, span: u32, now: Time) {
-        self.segments.push_back(Sent { start, at: now, span, state: Mark::default() });
+        self.segments.push_back(Sent { start, at: now, span, state: Status::default() });
         self.total += u64::from(span);
         let (span, pipe) = (u64::from(span), self.pipe());
         if let Some(rates) = &mut self.rates {
@@ -143,7 +143,7 @@ impl Scoreboard {
     }
     /// Whether a repair is under way: a retransmitted segment is outstanding, or the first segment was retransmitted.
     pub fn is_repairing(&self) -> bool {
-        self.has_resent() || self.front().is_some_and(|front| front.state.has(Mark::AMBIGUOUS))
+        self.has_resent() || self.front().is_some_and(|front| front.state.has(Status::AMBIGUOUS))
     }
     /// Whether lost data has not arrived yet, resent or not.
     pub fn has_lost(&self) -> bool {
@@ -167,7 +167,7 @@ impl Scoreboard {
         self.sacked_segments
     }
     /// Whether exactly one segment is outstanding.
-    pub fn is_lone(&self) -> bool {
+    pub fn has_single_segment(&self) -> bool {
         self.segments.len() == 1
     }
     pub fn front(&self) -> Option<&Sent> {
@@ -183,8 +183,8 @@ impl Scoreboard {
     }
 
     /// Starts recording newly acknowledged segments.
-    pub fn note_news(&mut self) {
-        self.news = Some(Box::default());
+    pub fn record_newly_acked(&mut self) {
+        self.newly_acked = Some(Box::default());
     }
 
     /// Starts measuring delivery rates.
@@ -201,14 +201,14 @@ impl Scoreboard {
     }
 
     /// Send time of the last newly acknowledged segment that was sent once, if recorded.
-    pub fn last_news(&self) -> Option<Time> {
-        self.news.as_ref()?.once.map(|(at, _)| at)
+    pub fn last_newly_acked(&self) -> Option<Time> {
+        self.newly_acked.as_ref()?.once.map(|(at, _)| at)
     }
 
     /// Send time of the first newly SACKed segment that was sent once. Linux takes its RTT sample from it if the
     /// cumulative acknowledgement gives none (sack_rtt_us, net/ipv4/tcp_input.c).
-    pub fn first_news(&self) -> Option<Time> {
-        self.news.as_ref()?.first
+    pub fn first_newly_sacked(&self) -> Option<Time> {
+        self.newly_acked.as_ref()?.first
     }
 
     /// Starts watching for the arrival of a segment that was sent once and begins before `octet`.
@@ -222,25 +222,25 @@ impl Scoreboard {
     }
 
     fn note(&mut self, sent: &Sent) {
-        if let Some(news) = &mut self.news {
-            news.note(sent);
+        if let Some(newly_acked) = &mut self.newly_acked {
+            newly_acked.note(sent);
         }
-        self.late.1 |= sent.start < self.late.0 && !sent.state.has(Mark::AMBIGUOUS);
+        self.late.1 |= sent.start < self.late.0 && !sent.state.has(Status::AMBIGUOUS);
     }
 
     /// Newly acknowledged segments since the last reset, if recorded.
     #[inline]
-    pub fn news(&self) -> Option<&News> {
-        self.news.as_deref()
+    pub fn newly_acked(&self) -> Option<&NewlyAcked> {
+        self.newly_acked.as_deref()
     }
 
     /// Handles a D-SACK for retransmitted octets `start..end`: the original arrived late, unless a cumulative
     /// acknowledgement already covers it (tcp_sacktag_one in Linux).
-    pub fn note_both(&mut self, start: u64, end: u64) {
-        if let Some(news) = &mut self.news
+    pub fn on_late_original(&mut self, start: u64, end: u64) {
+        if let Some(newly_acked) = &mut self.newly_acked
             && self.ranges.contains(start, end)
         {
-            news.lowest = news.lowest.min(start);
+            newly_acked.lowest = newly_acked.lowest.min(start);
         }
     }
 
@@ -248,7 +248,8 @@ impl Scoreboard {
     /// (tcp_check_sack_reordering in Linux).
     #[inline]
     pub fn lateness(&self, una: u64) -> Option<u64> {
-        let lowest = self.news.as_ref().map(|news| news.lowest).filter(|&lowest| lowest < u64::MAX)?;
+        let lowest =
+            self.newly_acked.as_ref().map(|newly_acked| newly_acked.lowest).filter(|&lowest| lowest < u64::MAX)?;
         Some(self.highest(una).saturating_sub(lowest))
     }
 
@@ -259,26 +260,26 @@ impl Scoreboard {
 
     /// Resets the newly acknowledged segments, with everything before `una` acknowledged.
     #[inline]
-    pub fn forget_news(&mut self, una: u64) {
+    pub fn clear_newly_acked(&mut self, una: u64) {
         let highest = self.highest(una);
-        if let Some(news) = &mut self.news {
-            **news = News { highest, ..News::default() };
+        if let Some(newly_acked) = &mut self.newly_acked {
+            **newly_acked = NewlyAcked { highest, ..NewlyAcked::default() };
         }
     }
 
     /// Recounts everything, for debug assertions; only for short scoreboards, since the cost is linear.
     fn is_consistent(&self) -> bool {
-        let sum = |is: fn(Mark) -> bool| -> u64 {
+        let sum = |is: fn(Status) -> bool| -> u64 {
             self.segments.iter().filter(|s| is(s.state)).map(|s| u64::from(s.span)).sum()
         };
         self.segments.len() > 64
             || (self.total, self.sacked, self.lost, self.resent, self.pending)
                 == (
                     sum(|_| true),
-                    sum(|mark| mark.has(Mark::SACKED)),
-                    sum(|mark| mark.has(Mark::LOST)),
-                    sum(|mark| mark.has(Mark::RESENT)),
-                    sum(|mark| mark.has(Mark::LOST) && !mark.has(Mark::RESENT)),
+                    sum(|mark| mark.has(Status::SACKED)),
+                    sum(|mark| mark.has(Status::LOST)),
+                    sum(|mark| mark.has(Status::RESENT)),
+                    sum(|mark| mark.has(Status::LOST) && !mark.has(Status::RESENT)),
                 )
     }
 
@@ -298,16 +299,16 @@ impl Scoreboard {
                 break;
             }
             let sent = *front;
-            if sent.state == Mark::default() {
+            if sent.state == Status::default() {
                 first = first.or(Some(sent));
                 last = Some(sent);
             } else {
-                ambiguous |= sent.state.has(Mark::AMBIGUOUS);
-                acked.resent |= sent.state.has(Mark::RESENT);
+                ambiguous |= sent.state.has(Status::AMBIGUOUS);
+                acked.resent |= sent.state.has(Status::RESENT);
                 self.acknowledge_marked(sent);
             }
             if let Some(rates) = &mut self.rates {
-                rates.pop(&sent, !sent.state.has(Mark::SACKED));
+                rates.pop(&sent, !sent.state.has(Status::SACKED));
             }
             self.total -= span;
             self.segments.pop_front();
@@ -317,8 +318,8 @@ impl Scoreboard {
             self.ranges.remove_below(offset);
         }
         acked.sacked = sacked - self.sacked;
-        if let (Some(news), Some(first), Some(last)) = (&mut self.news, &first, &last) {
-            news.note_row(first, last);
+        if let (Some(newly_acked), Some(first), Some(last)) = (&mut self.newly_acked, &first, &last) {
+            newly_acked.note_run(first, last);
         }
         self.late.1 |= first.is_some_and(|sent| sent.start < self.late.0);
         // Data sent once may have waited at the receiver for data sent twice, so it gives no RTT sample either.
@@ -332,7 +333,7 @@ impl Scoreboard {
     #[cold]
     fn acknowledge_marked(&mut self, sent: Sent) {
         self.forget(sent.state, u64::from(sent.span));
-        if sent.state.has(Mark::SACKED) {
+        if sent.state.has(Status::SACKED) {
             self.sacked_segments -= 1;
             return;
         }
@@ -351,16 +352,16 @@ impl Scoreboard {
         self.forget(state, cut);
     }
 
-    fn forget(&mut self, state: Mark, octets: u64) {
-        if state.has(Mark::SACKED) {
+    fn forget(&mut self, state: Status, octets: u64) {
+        if state.has(Status::SACKED) {
             self.sacked -= octets;
         }
-        if state.has(Mark::LOST) {
+        if state.has(Status::LOST) {
             self.lost -= octets;
         }
-        if state.has(Mark::RESENT) {
+        if state.has(Status::RESENT) {
             self.resent -= octets;
-        } else if state.has(Mark::LOST) {
+        } else if state.has(Status::LOST) {
             self.pending -= octets;
         }
     }
@@ -374,19 +375,20 @@ impl Scoreboard {
             let mut index = self.segments.partition_point(|s| s.start + u64::from(s.span) <= a);
             while let Some(&sent) = self.segments.get(index).filter(|s| s.start < b) {
                 let Sent { start, span, state, .. } = sent;
-                if !state.has(Mark::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
+                if !state.has(Status::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
                     self.note(&sent);
-                    if let Some(news) = self.news.as_mut().filter(|_| !sent.state.has(Mark::AMBIGUOUS)) {
-                        news.first.get_or_insert(sent.at);
+                    if let Some(newly_acked) = self.newly_acked.as_mut().filter(|_| !sent.state.has(Status::AMBIGUOUS))
+                    {
+                        newly_acked.first.get_or_insert(sent.at);
                     }
                     if let Some(rates) = &mut self.rates {
                         rates.deliver(index, &sent);
                     }
                     self.sacked_segments += 1;
                     let mark = &mut self.segments[index].state;
-                    mark.clear(Mark::LOST.or(Mark::RESENT));
-                    mark.set(Mark::SACKED);
+                    mark.clear(Status::LOST.or(Status::RESENT));
+                    mark.set(Status::SACKED);
                     self.sacked += u64::from(span);
                 }
                 index += 1;
@@ -411,7 +413,7 @@ impl Scoreboard {
         }
         let mut index = self.judged.max(self.base) - self.base;
         while let Some(segment) = self.segments.get(index as usize).filter(|s| s.start < point) {
-            if !segment.state.has(Mark::SACKED.or(Mark::LOST)) {
+            if !segment.state.has(Status::SACKED.or(Status::LOST)) {
                 self.mark_lost(index as usize);
             }
             index += 1;
@@ -421,74 +423,74 @@ impl Scoreboard {
 
     fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
-        segment.state.set(Mark::LOST);
+        segment.state.set(Status::LOST);
         self.lost += u64::from(segment.span);
         self.losses += u64::from(segment.span);
-        if !segment.state.has(Mark::RESENT) {
+        if !segment.state.has(Status::RESENT) {
             self.pending += u64::from(segment.span);
         }
         self.next_lost = self.next_lost.min(self.base + index as u64);
     }
 
     /// Marks segment `number` lost, including its retransmission.
-    pub fn lose(&mut self, number: u64) {
+    pub fn declare_lost(&mut self, number: u64) {
         let index = (number - self.base) as usize;
         let segment = &mut self.segments[index];
-        if segment.state.has(Mark::RESENT) {
-            segment.state.clear(Mark::RESENT);
+        if segment.state.has(Status::RESENT) {
+            segment.state.clear(Status::RESENT);
             self.resent -= u64::from(segment.span);
-            if segment.state.has(Mark::LOST) {
+            if segment.state.has(Status::LOST) {
                 self.losses += u64::from(segment.span);
                 self.pending += u64::from(segment.span);
                 self.next_lost = self.next_lost.min(number);
                 return;
             }
         }
-        if !segment.state.has(Mark::LOST) {
+        if !segment.state.has(Status::LOST) {
             self.mark_lost(index);
         }
     }
 
     /// Marks the first segment lost; also if it was resent, unless `once`.
-    pub fn lose_front(&mut self, once: bool) {
+    pub fn declare_front_lost(&mut self, once: bool) {
         let Some(front) = self.segments.front() else { return };
-        if front.state.has(Mark::SACKED) || (once && front.state.has(Mark::RESENT)) {
+        if front.state.has(Status::SACKED) || (once && front.state.has(Status::RESENT)) {
             return;
         }
-        self.lose(self.base);
+        self.declare_lost(self.base);
     }
 
     /// Whether the receiver reneged: the first segment was SACKed but not acknowledged (RFC 2018 section 8).
     pub fn is_reneged(&self) -> bool {
-        self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED))
+        self.segments.front().is_some_and(|front| front.state.has(Status::SACKED))
     }
 
     /// Marks everything lost that is not SACKed, including retransmissions, after a timeout or Tahoe's restart. If the
     /// receiver [reneged](Self::is_reneged), SACK information is discarded.
-    pub fn lose_all(&mut self, timed_out: bool) {
-        self.lose_sent_by(Time::NEVER, timed_out);
+    pub fn declare_all_lost(&mut self, timed_out: bool) {
+        self.declare_lost_sent_by(Time::NEVER, timed_out);
     }
 
     /// Marks lost what was sent at `time` or before, and the first segment.
-    pub fn lose_sent_by(&mut self, time: Time, timed_out: bool) {
-        let mark = if timed_out { Mark::LOST.or(Mark::TIMED_OUT) } else { Mark::LOST };
+    pub fn declare_lost_sent_by(&mut self, time: Time, timed_out: bool) {
+        let mark = if timed_out { Status::LOST.or(Status::TIMED_OUT) } else { Status::LOST };
         if self.is_reneged() {
-            self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::SACKED));
+            self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::SACKED));
             self.ranges.clear();
             (self.sacked, self.sacked_segments) = (0, 0);
         }
         let missing = self.pending;
         (self.lost, self.resent, self.pending) = (0, 0, 0);
         for (index, segment) in self.segments.iter_mut().enumerate() {
-            if segment.state.has(Mark::SACKED) {
+            if segment.state.has(Status::SACKED) {
                 continue;
             }
             if index == 0 || segment.at <= time {
-                segment.state.clear(Mark::RESENT);
+                segment.state.clear(Status::RESENT);
                 segment.state.set(mark);
             }
             let span = u64::from(segment.span);
-            let (lost, resent) = (segment.state.has(Mark::LOST), segment.state.has(Mark::RESENT));
+            let (lost, resent) = (segment.state.has(Status::LOST), segment.state.has(Status::RESENT));
             self.lost += if lost { span } else { 0 };
             self.resent += if resent { span } else { 0 };
             self.pending += if lost && !resent { span } else { 0 };
@@ -500,14 +502,14 @@ impl Scoreboard {
 
     /// Send times and numbers of segments sent more than once that have not arrived.
     pub fn copies(&self) -> impl Iterator<Item = (Time, u64)> {
-        let again = |sent: &Sent| sent.state.has(Mark::AMBIGUOUS) && !sent.state.has(Mark::SACKED);
+        let again = |sent: &Sent| sent.state.has(Status::AMBIGUOUS) && !sent.state.has(Status::SACKED);
         let numbered = self.segments.iter().zip(self.base..);
         numbered.filter(move |(sent, _)| again(sent)).map(|(sent, number)| (sent.at, number))
     }
 
     /// Marks nothing as lost any more; retransmitted segments remain in flight twice.
-    pub fn recall_losses(&mut self) {
-        self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::LOST.or(Mark::TIMED_OUT)));
+    pub fn unmark_losses(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::LOST.or(Status::TIMED_OUT)));
         (self.lost, self.pending) = (0, 0);
         (self.judged, self.next_lost) = (self.base, self.base);
         debug_assert!(self.is_consistent());
@@ -533,7 +535,7 @@ impl Scoreboard {
     /// octet (criterion 1.b) unless `anywhere`.
     pub fn next_doubtful(&self, anywhere: bool) -> Option<(u64, Sent)> {
         let highest = if anywhere { u64::MAX } else { self.ranges.end() };
-        let unknown = |s: &Sent| !s.state.has(Mark::SACKED.or(Mark::RESENT));
+        let unknown = |s: &Sent| !s.state.has(Status::SACKED.or(Status::RESENT));
         let index = self.judged.max(self.base) - self.base;
         let range = self.segments.range((index as usize).min(self.segments.len())..);
         range
@@ -545,7 +547,7 @@ impl Scoreboard {
 
     /// Returns the last segment not SACKed, for RFC 6675's rescue retransmission (NextSeg rule 4).
     pub fn last_unsacked(&self) -> Option<(u64, Sent)> {
-        let (index, sent) = self.segments.iter().enumerate().rev().find(|(_, s)| !s.state.has(Mark::SACKED))?;
+        let (index, sent) = self.segments.iter().enumerate().rev().find(|(_, s)| !s.state.has(Status::SACKED))?;
         Some((self.base + index as u64, *sent))
     }
 
@@ -553,13 +555,13 @@ impl Scoreboard {
     pub fn resend(&mut self, number: u64, now: Time) {
         let segment = &mut self.segments[(number - self.base) as usize];
         segment.at = now;
-        if !segment.state.has(Mark::RESENT) {
+        if !segment.state.has(Status::RESENT) {
             self.resent += u64::from(segment.span);
-            if segment.state.has(Mark::LOST) {
+            if segment.state.has(Status::LOST) {
                 self.pending -= u64::from(segment.span);
             }
         }
-        segment.state.set(Mark::RESENT.or(Mark::AMBIGUOUS));
+        segment.state.set(Status::RESENT.or(Status::AMBIGUOUS));
         let (index, total, pipe) = ((number - self.base) as usize, self.total, self.pipe());
         if let Some(rates) = &mut self.rates {
             rates.resend(index, now, total, pipe);

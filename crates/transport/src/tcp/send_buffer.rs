@@ -31,10 +31,10 @@ enum Application {
 }
 
 /// Memory overhead of a run.
-const NOTED: u64 = 832;
-/// Memory limits: twice the window, at least this many segments, and at most `LARGEST` bytes.
-const LEAST_SEGMENTS: u64 = 10;
-const LARGEST: u64 = 4 << 20;
+const RUN_OVERHEAD: u64 = 832;
+/// Memory limits: twice the window, at least this many segments, and at most `MAX_SIZE` bytes.
+const MIN_SEGMENTS: u64 = 10;
+const MAX_SIZE: u64 = 4 << 20;
 
 /// Octets that Linux keeps together (an skb).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +48,12 @@ pub(crate) struct Run {
 impl SendBuffer {
     /// Creates an empty buffer whose first octet will be `start`.
     pub fn new(start: u64, mss: u64) -> Self {
-        let size = memory_for(LEAST_SEGMENTS, mss);
+        let size = memory_for(MIN_SEGMENTS, mss);
         SendBuffer { written: start, runs: VecDeque::new(), size, application: Application::Writes, pushed: start }
     }
 
     fn memory(&self, una: u64) -> u64 {
-        self.written.saturating_sub(una) + NOTED * self.runs.len() as u64
+        self.written.saturating_sub(una) + RUN_OVERHEAD * self.runs.len() as u64
     }
 
     /// Lets the application write up to `end` unless it is blocked: first into the last run until that has `goal`
@@ -163,7 +163,7 @@ impl SendBuffer {
             return;
         }
         if spare {
-            self.size = self.size.max(memory_for(segments.max(LEAST_SEGMENTS), mss).min(LARGEST));
+            self.size = self.size.max(memory_for(segments.max(MIN_SEGMENTS), mss).min(MAX_SIZE));
         }
         let memory = self.memory(una);
         if self.size.saturating_sub(memory) >= memory / 2 {

@@ -9,7 +9,7 @@ use super::chronograph::Chronograph;
 use super::clock::Clock;
 use super::config::{Config, Counting, Host, SackProfile};
 use super::cwv::{PipeAck, Usage, Validation};
-use super::ecn::Marks;
+use super::ecn::EcnSender;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{Episode, Recovery};
@@ -51,11 +51,11 @@ pub(crate) struct Acknowledgement {
     /// Round-trip time by the timestamp echo, if there is one.
     pub echo_rtt: Option<Duration>,
     /// One-way delay of the acknowledgement by the two clocks in milliseconds: our clock less the peer's timestamp.
-    pub way_back_ms: Option<i32>,
+    pub return_delay_ms: Option<i32>,
 }
 
 /// Facts about one acknowledgement for the congestion control, besides the sender's state.
-struct Report {
+struct AckReport {
     delivered: u64,
     advance: u64,
     same_window: bool,
@@ -80,7 +80,7 @@ pub(crate) struct Sender {
     recovery: Recovery,
     sack_profile: SackProfile,
     /// Maximum octets that one acknowledgement counts for.
-    counts: u64,
+    max_counted: u64,
     limited_transmit: bool,
     /// Whether RTT samples come from timestamp echoes.
     rtt_by_timestamps: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Sender {
     pub selective: bool,
     /// Payload of a full segment; a small window of the peer may reduce it below the negotiated one.
     pub(super) mss: u64,
-    agreed_mss: u64,
+    negotiated_mss: u64,
     /// First unacknowledged octet and next octet to send (SND.UNA, SND.NXT). Octet 0 is SYN.
     pub una: u64,
     pub nxt: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Sender {
     pub(super) largest_window: u64,
     pub(super) window: u64,
     /// First octet of the peer's segment that last updated the window (SND.WL1).
-    told: u64,
+    wl1: u64,
     pub(super) episode: Episode,
     /// Duplicate ACKs up to this octet may be caused by spurious retransmissions.
     guard: u64,
@@ -119,9 +119,9 @@ pub(crate) struct Sender {
     pub(super) initial: u64,
     pub(super) pipe_ack: Option<Box<PipeAck>>,
     /// Last transmission before the sender became idle, while nothing is in flight.
-    pub(super) quiet: Time,
+    pub(super) idle_since: Time,
     /// Whether Linux's behaviour is followed where the RFCs leave a choice, and Linux's record of window usage.
-    pub(super) lenient: bool,
+    pub(super) is_linux: bool,
     usage: Usage,
     /// Whether the next retransmission ignores the window: the first of an episode, or NewReno's next hole.
     pub(super) force: bool,
@@ -134,17 +134,17 @@ pub(crate) struct Sender {
     /// Gradual window reduction.
     pub(super) reduction: Reduction,
     /// State of RACK-TLP, if used.
-    pub(super) modern: Option<Box<RackTlp>>,
+    pub(super) rack_tlp: Option<Box<RackTlp>>,
     /// Whether the congestion control needs delivery rates; its acknowledgement report then waits for loss detection.
     pub(super) rated: bool,
-    pub(super) untold: Option<Ack>,
+    pub(super) pending_ack: Option<Ack>,
     /// Pacing state, and the time to continue sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
     /// Detection of spurious reductions.
     pub(super) undo: Undo,
     /// ECN state.
-    pub marks: Marks,
+    pub marks: EcnSender,
     /// Burst state.
     pub(super) bursts: Option<Box<Bursts>>,
     pub clock: Clock,
@@ -169,16 +169,16 @@ impl Sender {
             recovery => recovery,
         };
         let mut board = Scoreboard::default();
-        let modern = (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new()));
-        if modern.is_some() {
-            board.note_news();
+        let rack_tlp = (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new()));
+        if rack_tlp.is_some() {
+            board.record_newly_acked();
         }
         if control.wants_rate() {
             board.measure_rates();
         }
         Sender {
             rated: control.wants_rate(),
-            untold: None,
+            pending_ack: None,
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
@@ -192,12 +192,12 @@ impl Sender {
             board,
             recovery,
             sack_profile: config.sack_profile,
-            counts: if config.counting == Counting::Bytes { u64::MAX } else { mss },
+            max_counted: if config.counting == Counting::Bytes { u64::MAX } else { mss },
             limited_transmit: config.limited_transmit,
             rtt_by_timestamps: config.rtt_by_timestamps,
             selective: recovery.is_selective(),
             mss,
-            agreed_mss: mss,
+            negotiated_mss: mss,
             una: 1,
             nxt: 1,
             end: 1,
@@ -206,7 +206,7 @@ impl Sender {
             edge: 1,
             largest_window: 0,
             window: 0,
-            told: 0,
+            wl1: 0,
             episode: Episode::None,
             guard: 0,
             duplicates: 0,
@@ -215,17 +215,17 @@ impl Sender {
             chronograph: Chronograph::default(),
             validation: config.cwv,
             pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
-            quiet: Time::NEVER,
-            lenient: config.host == Host::Linux,
+            idle_since: Time::NEVER,
+            is_linux: config.host == Host::Linux,
             usage: Usage::default(),
             force: false,
             rescued: false,
             round_end: 1,
             watched: 0,
-            modern,
+            rack_tlp,
             undo: Undo::new(config.detects()),
-            marks: Marks::default(),
-            bursts: Bursts::wanted(config.bursts, mss),
+            marks: EcnSender::default(),
+            bursts: Bursts::for_mode(config.bursts, mss),
             clock: Clock::new(config.tick),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
@@ -272,26 +272,26 @@ impl Sender {
         self.edge = offset + window;
         if window > self.largest_window {
             self.largest_window = window;
-            if self.lenient {
-                self.mss = self.agreed_mss.min(linux_segment(window));
+            if self.is_linux {
+                self.mss = self.negotiated_mss.min(linux_segment(window));
             }
         }
     }
 
     /// Reduces the size of segments by `bytes`.
     pub fn shorten_segments(&mut self, bytes: u64) {
-        self.agreed_mss -= bytes;
+        self.negotiated_mss -= bytes;
         self.mss -= bytes;
     }
 
     /// Whether the acknowledgement updates the window, being newer than the last update (RFC 9293 section 3.10.7.4).
     /// Linux ignores one that it cannot order, unless it closes the window (tcp_may_update_window).
     #[inline]
-    fn is_window_news(&self, ack: &Acknowledgement) -> bool {
-        if !self.lenient {
-            return ack.start.is_some_and(|start| start >= self.told);
+    fn updates_window(&self, ack: &Acknowledgement) -> bool {
+        if !self.is_linux {
+            return ack.start.is_some_and(|start| start >= self.wl1);
         }
-        let newer = |start| start > self.told || start == self.told && (ack.window > self.window || ack.window == 0);
+        let newer = |start| start > self.wl1 || start == self.wl1 && (ack.window > self.window || ack.window == 0);
         ack.offset > self.una || ack.start.is_some_and(newer)
     }
 
@@ -306,7 +306,7 @@ impl Sender {
         let cut = |rtt: Duration| Duration::from_millis(rtt.as_nanos() / 1_000_000).max(Duration::from_micros(1));
         let rtt = if self.rtt_by_timestamps { rtt.map(cut) } else { rtt };
         if let Some(rtt) = rtt {
-            self.rtt.sample_in(rtt, self.una..self.nxt);
+            self.rtt.sample_with_flight(rtt, self.una..self.nxt);
         }
         self.control.on_established(rtt);
         self.cwnd = self.control.cwnd();
@@ -315,7 +315,7 @@ impl Sender {
     /// Handles a lost SYN: the window starts at one segment (RFC 5681 section 3.1), and without an RTT sample the RTO
     /// at 3 s (RFC 6298 section 5.7). Linux ignores the first loss (tcp_init_transfer), and measures with timestamps.
     pub fn after_lost_syn(&mut self, now: Time) {
-        if !self.lenient || self.stats.syn_timeouts > 1 {
+        if !self.is_linux || self.stats.syn_timeouts > 1 {
             self.signal(now, Signal::RepeatedTimeout, self.flight());
         }
         if self.rtt.srtt() == Duration::ZERO {
@@ -347,12 +347,12 @@ impl Sender {
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
-        if self.is_window_news(ack) {
-            self.told = ack.start.unwrap_or(self.told);
+        if self.updates_window(ack) {
+            self.wl1 = ack.start.unwrap_or(self.wl1);
             self.update_window(ack.offset, ack.window);
         }
         let (una, losses) = (self.una, self.board.losses());
-        let before = Before { una, sacked: self.board.sacked() - ack.sacked, news: ack.sacked > 0 };
+        let before = Before { una, sacked: self.board.sacked() - ack.sacked, new_sacks: ack.sacked > 0 };
         self.marks.echoed = ack.echo;
         if ack.offset > una {
             self.on_new_ack(now, ack, same_window);
@@ -360,8 +360,8 @@ impl Sender {
             if self.board.outstanding() == 0 || self.is_shut() {
                 self.expiries = 0; // The answer to a probe shows that the peer is alive.
             }
-            if self.episode != Episode::None || self.undo.has_news() {
-                self.look_back(now, ack, self.episode, una);
+            if self.episode != Episode::None || self.undo.has_dsack() {
+                self.check_spurious(now, ack, self.episode, una);
             }
         }
         // RFC 5681 section 2; RFC 6675 section 2: with SACK, any ACK that reports new data.
@@ -370,11 +370,11 @@ impl Sender {
             if ack.offset == una {
                 self.sample_sacked(now);
                 let delivered = if self.selective { ack.sacked } else { self.mss };
-                let rtt = self.board.last_news().map(|at| now.since(at));
+                let rtt = self.board.last_newly_acked().map(|at| now.since(at));
                 let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
                 let report =
-                    Report { delivered, advance: 0, same_window, blocks, flight, rtt, echo_rtt: None, in_recovery };
-                self.inform(now, report);
+                    AckReport { delivered, advance: 0, same_window, blocks, flight, rtt, echo_rtt: None, in_recovery };
+                self.report_ack(now, report);
             }
             self.on_duplicate_ack(now);
         }
@@ -389,13 +389,13 @@ impl Sender {
     /// date.
     #[cold]
     pub fn on_late_ack(&mut self, now: Time, ack: &Acknowledgement) {
-        let news = ack.sacked > 0;
-        if !news && !self.undo.has_news() {
+        let new_sacks = ack.sacked > 0;
+        if !new_sacks && !self.undo.has_dsack() {
             return;
         }
-        let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, news };
-        self.look_back(now, ack, self.episode, self.una);
-        if news {
+        let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, new_sacks };
+        self.check_spurious(now, ack, self.episode, self.una);
+        if new_sacks {
             self.on_duplicate_ack(now);
         }
         self.repair(now, ack, before, self.board.losses());
@@ -404,13 +404,13 @@ impl Sender {
     /// Detects losses after an acknowledgement; `losses` octets had been lost before it.
     #[inline]
     fn repair(&mut self, now: Time, ack: &Acknowledgement, before: Before, losses: u64) {
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             self.repair_by_time(now, ack, before);
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {
             self.judge(now, before);
         }
         if self.rated {
-            self.conclude(now, losses);
+            self.report_with_rate(now, losses);
         }
     }
 
@@ -430,12 +430,12 @@ impl Sender {
         if self.wants_one_way {
             // The echo belongs to the first octets, which may have waited for the receiver's delayed-ACK timer.
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
-            self.one_way = rtt.zip(ack.way_back_ms).map(|(rtt, ms)| forth(rtt, ms));
+            self.one_way = rtt.zip(ack.return_delay_ms).map(|(rtt, ms)| forth(rtt, ms));
         }
         let was = self.episode;
         let restart_timer = self.progress(newly);
-        if was != Episode::None || self.undo.has_news() {
-            self.look_back(now, ack, was, ack.offset - newly);
+        if was != Episode::None || self.undo.has_dsack() {
+            self.check_spurious(now, ack, was, ack.offset - newly);
         }
         self.expiries = 0;
         if self.board.outstanding() == 0 {
@@ -443,7 +443,7 @@ impl Sender {
                 self.chronograph.busy.end(now);
             }
             self.timer = Time::NEVER;
-            self.quiet = acked.last_sent.unwrap_or(now);
+            self.idle_since = acked.last_sent.unwrap_or(now);
         } else if restart_timer {
             self.restart_timer(now);
         }
@@ -451,14 +451,17 @@ impl Sender {
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
-        if self.lenient && was != Episode::None && self.episode == Episode::None {
+        if self.is_linux && was != Episode::None && self.episode == Episode::None {
             self.credit = 0;
         }
         // Linux grows the window on the acknowledgement that ends a recovery too.
-        let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
+        let in_recovery = if self.rack_tlp.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
         let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
-        self.inform(now, Report { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery });
+        self.report_ack(
+            now,
+            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery },
+        );
         if self.watched > 0 {
             self.watch(now);
         }
@@ -466,14 +469,14 @@ impl Sender {
 
     /// Reports an acknowledgement to the congestion control.
     #[inline]
-    fn inform(&mut self, now: Time, report: Report) {
-        let Report { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
+    fn report_ack(&mut self, now: Time, report: AckReport) {
+        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
         // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
-        let by_delivered = self.modern.is_some() || self.lenient;
-        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.counts);
+        let by_delivered = self.rack_tlp.is_some() || self.is_linux;
+        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.max_counted);
         // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
         // that everything sent before is acknowledged.
-        let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
+        let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
         let round = acked > 0 && passed;
         if round {
             self.round_end = self.nxt;
@@ -493,7 +496,7 @@ impl Sender {
             min_rtt: self.rtt.min(),
             round,
             window_limited: self.is_window_limited(flight, self.una - advance),
-            in_recovery: in_recovery || self.marks.holds(self.una) || self.reduction.is_lossless(),
+            in_recovery: in_recovery || self.marks.suspends_growth(self.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
             pipe: self.board.pipe(),
@@ -501,13 +504,13 @@ impl Sender {
             ..Ack::default()
         };
         if self.rated {
-            self.untold = Some(ack);
+            self.pending_ack = Some(ack);
             return;
         }
         self.control.on_ack(&ack);
         let cwnd = self.control.cwnd();
         if cwnd < self.cwnd && !ack.in_recovery && self.control.falls_gradually() {
-            return self.reduce_for_delay(self.reduces_from(flight));
+            return self.reduce_for_delay(self.reduction_base(flight));
         }
         self.cwnd = cwnd;
     }
@@ -515,7 +518,7 @@ impl Sender {
     /// Whether the congestion window limited the `flight` from `una` on when an acknowledgement came.
     #[inline]
     fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
-        if !self.lenient {
+        if !self.is_linux {
             return self.window_limited || self.validation == Validation::Grow;
         }
         self.usage.update(una, self.nxt, flight, self.window_limited);
@@ -531,14 +534,14 @@ impl Sender {
                 self.round_end = self.nxt;
             }
             if self.reduction.is_lossless() {
-                self.conclude_without_loss();
+                self.end_lossless_reduction();
             }
             return true;
         };
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
             // RFC 6582's rule against bursts; it helps the other recoveries without gradual reduction as well.
-            self.control.on_recovered(if self.modern.is_some() || self.reduction.is_under_way() {
+            self.control.on_recovered(if self.rack_tlp.is_some() || self.reduction.is_under_way() {
                 u64::MAX
             } else {
                 self.flight()
@@ -553,7 +556,7 @@ impl Sender {
         }
         // RFC 6582 section 3.2 step 3: a partial acknowledgement reveals the next hole. Deflate the window by the
         // amount acknowledged and add back a segment. Only the first one restarts the timer.
-        self.board.lose_front(false);
+        self.board.declare_front_lost(false);
         self.force = true;
         let inflation = inflation - newly as i64 + if newly >= self.mss { self.mss as i64 } else { 0 };
         self.episode = Episode::Fast { recover, inflation, first_partial: false };

@@ -16,11 +16,11 @@ use vazao_engine::{Duration, Time};
 pub(crate) struct Undo {
     detects: Detects,
     /// Last reduction, if it can be undone.
-    reduction: Option<Reduction>,
+    reduction: Option<Reduced>,
     /// Retransmissions since the reduction not reported as duplicates: first octet and count.
     unreported: BTreeMap<u64, u32>,
     /// Whether a D-SACK came since the last acknowledgement was examined.
-    news: bool,
+    dsack_arrived: bool,
     frto: Frto,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Detects {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reduction {
+struct Reduced {
     by_timeout: bool,
     /// Time of the first retransmission due to this reduction, or to an earlier one whose repair was not over.
     resent: Option<Time>,
@@ -52,13 +52,13 @@ enum Frto {
 
 impl Undo {
     pub fn new(detects: Detects) -> Self {
-        Undo { detects, reduction: None, unreported: BTreeMap::new(), news: false, frto: Frto::Off }
+        Undo { detects, reduction: None, unreported: BTreeMap::new(), dsack_arrived: false, frto: Frto::Off }
     }
 
     /// Whether a D-SACK came since the last acknowledgement was examined.
     #[inline]
-    pub fn has_news(&self) -> bool {
-        self.news
+    pub fn has_dsack(&self) -> bool {
+        self.dsack_arrived
     }
 
     /// Records a reduction due to a loss, with everything before `una` acknowledged; `repairing` means that earlier
@@ -83,7 +83,7 @@ impl Undo {
         self.unreported = self.unreported.split_off(&una);
         // Earlier retransmissions in flight will be acknowledged too, with a timestamp later than their transmission.
         let resent = self.reduction.filter(|_| repairing).and_then(|before| before.resent);
-        self.reduction = Some(Reduction { by_timeout, resent });
+        self.reduction = Some(Reduced { by_timeout, resent });
         self.frto = Frto::Off;
     }
 
@@ -98,7 +98,7 @@ impl Undo {
     /// Handles a D-SACK for `start..end`; returns whether it is due to a retransmission, not to duplication in the
     /// network.
     pub fn on_report(&mut self, start: u64, end: u64) -> bool {
-        self.news = true;
+        self.dsack_arrived = true;
         let Some((&first, count)) = self.unreported.range_mut(start..end.max(start)).next() else { return false };
         *count -= 1;
         if *count == 0 {
@@ -134,19 +134,19 @@ impl Undo {
 impl Sender {
     /// Checks whether the episode `was` proves spurious, after an acknowledgement during it or a D-SACK (RFC 2883).
     #[cold]
-    pub(super) fn look_back(&mut self, now: Time, ack: &Acknowledgement, was: Episode, before: u64) {
+    pub(super) fn check_spurious(&mut self, now: Time, ack: &Acknowledgement, was: Episode, before: u64) {
         let advanced = self.una > before;
         let undo = &mut self.undo;
-        let reported = std::mem::take(&mut undo.news) && undo.all_reported();
+        let reported = std::mem::take(&mut undo.dsack_arrived) && undo.all_reported();
         let original = undo.is_of_original(now, ack.echo_rtt);
         if original
             && advanced
             && was.is_fast()
             && self.una < was.recover()
-            && let Some(modern) = &mut self.modern
+            && let Some(rack_tlp) = &mut self.rack_tlp
         {
             // A hole was filled by a late original, not by a retransmission (tcp_try_undo_partial in Linux).
-            modern.rack.on_lateness(self.board.highest(self.una) - before, self.mss);
+            rack_tlp.rack.on_lateness(self.board.highest(self.una) - before, self.mss);
         }
         let late = undo.detects.undo
             && match was {
@@ -157,24 +157,24 @@ impl Sender {
                 Episode::Restart { .. } => advanced && (original || undo.all_reported()),
             };
         if late && undo.reduction.is_some() {
-            if original && let Some(modern) = &mut self.modern {
-                modern.rack.on_reordering();
+            if original && let Some(rack_tlp) = &mut self.rack_tlp {
+                rack_tlp.rack.on_reordering();
             }
-            return self.take_back(now, self.una < was.recover());
+            return self.undo_reduction(now, self.una < was.recover());
         }
         if matches!(was, Episode::Restart { .. }) && undo.frto != Frto::Off {
-            self.test_timeout(now, ack, was.recover(), advanced);
+            self.advance_frto(now, ack, was.recover(), advanced);
         }
     }
 
     /// RFC 5682 without SACK (section 2) and with SACK (section 3).
-    fn test_timeout(&mut self, now: Time, ack: &Acknowledgement, recover: u64, advanced: bool) {
+    fn advance_frto(&mut self, now: Time, ack: &Acknowledgement, recover: u64, advanced: bool) {
         let testing = matches!(self.undo.frto, Frto::Testing(_));
         // An original sent before the timeout arrived after it. With SACK that is certain at the first acknowledgement
         // (Linux); without it, the data may have arrived before the timeout.
         let late = if self.selective { self.board.take_late() } else { advanced };
-        if late && (testing || self.modern.is_some()) {
-            return self.take_back(now, true);
+        if late && (testing || self.rack_tlp.is_some()) {
+            return self.undo_reduction(now, true);
         }
         if ack.offset < self.una {
             return; // Reordered ACK: the steps have seen later ones.
@@ -191,12 +191,12 @@ impl Sender {
         if testing && !advanced && ack.offset == self.una {
             // Step 3a: it was a loss. The window becomes three segments, of which the new ones take two.
             self.undo.frto = Frto::Off;
-            self.force = !self.lenient;
+            self.force = !self.is_linux;
         }
     }
 
     /// Undoes the last reduction: restores window and ssthresh; before the end of the episode, nothing is lost either.
-    fn take_back(&mut self, now: Time, early: bool) {
+    fn undo_reduction(&mut self, now: Time, early: bool) {
         let Some(reduction) = self.undo.reduction.take() else { return };
         self.undo.forget();
         if reduction.by_timeout {
@@ -206,11 +206,11 @@ impl Sender {
         }
         self.episode = Episode::None;
         if early {
-            self.board.recall_losses();
+            self.board.unmark_losses();
         }
         self.reduction.end();
-        if let Some(modern) = &mut self.modern {
-            modern.rack.reconsider(&self.board);
+        if let Some(rack_tlp) = &mut self.rack_tlp {
+            rack_tlp.rack.reconsider(&self.board);
         }
         self.control.on_spurious(now);
         self.cwnd = self.control.cwnd();
@@ -222,7 +222,7 @@ impl Sender {
         self.stats.duplicate_reports += 1;
         if self.undo.on_report(start, end) {
             self.stats.spurious_retransmissions += 1;
-            self.board.note_both(start, end);
+            self.board.on_late_original(start, end);
         }
     }
 

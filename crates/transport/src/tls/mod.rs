@@ -90,7 +90,7 @@ impl Config {
 /// Ledger entry for a write in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    kind: What,
+    kind: EntryKind,
     /// Position in the lower stream, and of its data in the upper one.
     at: u64,
     plain_at: u64,
@@ -100,7 +100,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum EntryKind {
     Flight,
     Data,
     Alert,
@@ -181,7 +181,7 @@ impl Session {
         while let Some(flight) = self.part.flights.get(self.flights.0).filter(|f| f.after <= self.flights.1) {
             let bytes = flight.bytes;
             self.flights.0 += 1;
-            self.enter(What::Flight, 0, bytes);
+            self.enter(EntryKind::Flight, 0, bytes);
         }
         self.flush(lower);
         let (sent, received) = self.part.ready;
@@ -196,7 +196,7 @@ impl Session {
     }
 
     /// Adds a write to the ledger, all of it pending.
-    fn enter(&mut self, kind: What, plain: u64, wire: u64) {
+    fn enter(&mut self, kind: EntryKind, plain: u64, wire: u64) {
         let (at, plain_at) = self.written;
         open(&self.outgoing).push_back(Entry { kind, at, plain_at, wire, plain });
         self.written = (at + wire, plain_at + plain);
@@ -207,7 +207,7 @@ impl Session {
     fn flush(&mut self, lower: &mut impl ByteStream) {
         if self.end == End::Wanted && self.flights.0 == self.part.flights.len() {
             self.end = End::Announced;
-            self.enter(What::Alert, 0, self.version.sealed(ALERT));
+            self.enter(EntryKind::Alert, 0, self.version.sealed(ALERT));
         }
         if self.pending > 0 {
             self.pending -= lower.write(self.pending);
@@ -226,7 +226,7 @@ impl Session {
         while let Some(entry) = entries.front().copied() {
             let done = self.taken - entry.at;
             let whole = RECORD + self.version.overhead();
-            let missing = if entry.kind == What::Data {
+            let missing = if entry.kind == EntryKind::Data {
                 let beyond = (self.read.saturating_add(wanted)).saturating_sub(self.opened);
                 if beyond == 0 {
                     return;
@@ -240,11 +240,11 @@ impl Session {
             self.skew += range.start.abs_diff(self.taken);
             self.taken = range.end;
             let done = range.end - entry.at;
-            if entry.kind == What::Data {
+            if entry.kind == EntryKind::Data {
                 self.opened = entry.plain_at + if done == entry.wire { entry.plain } else { done / whole * RECORD };
             }
             if done == entry.wire {
-                self.flights.1 += usize::from(entry.kind == What::Flight);
+                self.flights.1 += usize::from(entry.kind == EntryKind::Flight);
                 entries.pop_front();
             }
         }
@@ -269,7 +269,7 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
         let records = taken.div_ceil(RECORD + session.version.overhead());
         let plain = bytes.min(records.saturating_mul(RECORD));
         if plain > 0 {
-            session.enter(What::Data, plain, session.version.sealed(plain));
+            session.enter(EntryKind::Data, plain, session.version.sealed(plain));
             session.pending -= taken;
         }
         plain
@@ -285,12 +285,12 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
         session.pending = 0;
         let ledger = session.outgoing.clone();
         let mut entries = open(&ledger);
-        while let Some(entry) = entries.back().filter(|entry| entry.kind == What::Data && entry.at >= sent) {
+        while let Some(entry) = entries.back().filter(|entry| entry.kind == EntryKind::Data && entry.at >= sent) {
             session.written = (entry.at, entry.plain_at);
             entries.pop_back();
         }
         if let Some(last) = entries.back_mut() {
-            if last.kind == What::Data {
+            if last.kind == EntryKind::Data {
                 let records = (sent - last.at).div_ceil(RECORD + session.version.overhead());
                 last.plain = last.plain.min(records * RECORD);
                 last.wire = session.version.sealed(last.plain);

@@ -13,7 +13,7 @@ pub use vazao_laboratory::{Laboratory, Weather, at};
 use vazao_transport::ByteStream;
 use vazao_transport::common::{ControlFactory, SCHEDULERS};
 use vazao_transport::mptcp::keys::Hash;
-use vazao_transport::mptcp::{self, Config, Connection, Dss, Identity, PATH_MANAGERS, Signal, Tuple, Way};
+use vazao_transport::mptcp::{self, AddressPair, Config, Connection, Dss, Identity, PATH_MANAGERS, Signal, Tuple};
 use vazao_transport::tcp::{self, Extra, Failure, Flags, Segment};
 
 /// A path by which a packet takes 200 µs to be sent, whatever its size; others wait for it, however many.
@@ -133,13 +133,13 @@ impl Packet {
 }
 
 /// The pairs of so many addresses of the client's and the server's, the first pair first.
-pub fn mesh(clients: u8, servers: u8) -> Vec<Way> {
-    (0..clients).flat_map(|client| (0..servers).map(move |server| Way { client, server, relay: 0 })).collect()
+pub fn mesh(clients: u8, servers: u8) -> Vec<AddressPair> {
+    (0..clients).flat_map(|client| (0..servers).map(move |server| AddressPair { client, server, relay: 0 })).collect()
 }
 
 /// Disjoint pairs of addresses.
-pub fn pairs(count: u8) -> Vec<Way> {
-    (0..count).map(|at| Way { client: at, server: at, relay: 0 }).collect()
+pub fn pairs(count: u8) -> Vec<AddressPair> {
+    (0..count).map(|at| AddressPair { client: at, server: at, relay: 0 }).collect()
 }
 
 impl Laboratory for Lab {
@@ -203,7 +203,7 @@ impl Lab {
     pub fn between(
         client: (Config, Application),
         server: (Config, Application),
-        (ways, paths): (Vec<Way>, Vec<Weather>),
+        (ways, paths): (Vec<AddressPair>, Vec<Weather>),
         seed: u64,
     ) -> Lab {
         let mut paths = Paths::new(paths, seed);

@@ -1,6 +1,6 @@
 //! Handshake options MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2) and address advertisement (section 3.4).
 
-use super::subflows::MOST_SUBFLOWS;
+use super::subflows::MAX_SUBFLOWS;
 use super::*;
 use crate::mptcp::keys::{Secret, address_hmac, truncate};
 use crate::tcp::multipath::{Announced, Dss, Signal, reason};
@@ -22,11 +22,11 @@ impl Connection {
         Some(if answers {
             let [own, peer] = self.secrets(number)?;
             let hmac = truncate(HASH.join_hmac(own, peer));
-            Signal::JoinAnswer { backup, address: self.named(way.server).identifier, hmac, nonce }
+            Signal::JoinAnswer { backup, address: self.announced(way.server).identifier, hmac, nonce }
         } else {
             Signal::Join {
                 backup,
-                address: self.named(way.client).identifier,
+                address: self.announced(way.client).identifier,
                 token: HASH.token(self.peer_key?),
                 nonce,
             }
@@ -51,7 +51,7 @@ impl Connection {
         let is_new = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let is_ours = self.role == Role::Server && token == HASH.token(self.identity.key) && self.peer_key.is_some();
         let is_over = self.closing || self.failure.is_some() || self.mode == Mode::Fallback;
-        let is_possible = usize::from(tuple.way) < self.identity.ways.len() && self.subflows.len() < MOST_SUBFLOWS;
+        let is_possible = usize::from(tuple.way) < self.identity.ways.len() && self.subflows.len() < MAX_SUBFLOWS;
         if !is_new || !is_ours || is_over || !is_possible {
             return None;
         }
@@ -65,7 +65,7 @@ impl Connection {
     }
 
     /// Processes the option of a handshake segment before TCP does; returns whether TCP may process the segment.
-    pub(super) fn heed_handshake(
+    pub(super) fn handle_handshake(
         &mut self,
         now: Time,
         number: usize,
@@ -79,7 +79,7 @@ impl Connection {
             return true;
         }
         if subflow.joins {
-            return self.heed_join(now, number, syn, signal);
+            return self.handle_join(now, number, syn, signal);
         }
         if let Some(Signal::Capable { checksum, .. }) = signal {
             // Checksums are used if either side requires them (RFC 8684 section 3.1).
@@ -99,7 +99,7 @@ impl Connection {
         true
     }
 
-    fn heed_join(&mut self, now: Time, number: usize, syn: bool, signal: Option<Signal>) -> bool {
+    fn handle_join(&mut self, now: Time, number: usize, syn: bool, signal: Option<Signal>) -> bool {
         if let Some(Signal::JoinAnswer { backup, nonce, .. }) = signal {
             let subflow = &mut self.subflows[number];
             subflow.nonces[1] = nonce;
@@ -145,16 +145,16 @@ impl Connection {
         let subflow = &self.subflows[number];
         let alone = self.subflows.iter().filter(|subflow| !subflow.is_gone()).count() == 1 && !subflow.is_gone();
         let shifts = (subflow.lead(self.outbox.una, self.outbox.nxt), self.inbox.lead(subflow.tcp.read_octet()));
-        let whole = self.outbox.next_again().is_none_or(|piece| self.is_tried_by_all(&piece));
+        let whole = self.outbox.next_reinjection().is_none_or(|piece| self.is_tried_by_all(&piece));
         let (true, (Some(own), Some(peer))) = (alone && whole, shifts) else { return false };
         self.fall_back();
-        self.shifts = [own, peer];
-        self.infinity_due = self.confirmed;
+        self.data_offsets = [own, peer];
+        self.infinite_mapping_due = self.confirmed;
         true
     }
 
     /// Subflow of a connection that has fallen back.
-    pub(super) fn survivor(&self) -> usize {
+    pub(super) fn fallback_subflow(&self) -> usize {
         self.subflows.iter().position(|subflow| !subflow.is_gone()).unwrap_or(0)
     }
 
@@ -162,7 +162,7 @@ impl Connection {
     #[cold]
     pub(super) fn infinite_una(&self, number: usize, acknowledgment: u32) -> Option<u64> {
         let octet = self.subflows[number].tcp.sent_octet(acknowledgment);
-        Some(self.shifts[0].wrapping_add(octet.checked_sub(1)?))
+        Some(self.data_offsets[0].wrapping_add(octet.checked_sub(1)?))
     }
 
     /// Records that the peer uses Multipath TCP options beyond the handshake.
@@ -185,8 +185,8 @@ impl Connection {
     }
 
     /// Address of ours as named in options.
-    pub(super) fn named(&self, number: u8) -> Announced {
-        let Way { client, server, .. } = self.identity.ways[0];
+    pub(super) fn announced(&self, number: u8) -> Announced {
+        let AddressPair { client, server, .. } = self.identity.ways[0];
         let first = if self.role == Role::Client { client } else { server };
         Announced { number, identifier: if number == first { 0 } else { number + 1 } }
     }
@@ -199,12 +199,12 @@ impl Connection {
         };
         self.subflows[by].signals.retain(|signal| !matches!(signal, Signal::AddAddress { hmac: Some(_), .. }));
         for number in (0..64_u8).filter(|&number| self.unannounced & 1 << number != 0) {
-            let address = self.named(number);
+            let address = self.announced(number);
             let hmac = Some(self.address_proof(Role::Server, address));
             self.subflows[by].signals.push_back(Signal::AddAddress { address, hmac });
         }
         self.subflows[by].tcp.acknowledge_now();
-        self.stirred |= 1 << by;
+        self.pollable |= 1 << by;
         self.announce_at = now + self.subflows[by].tcp.rtt().rto();
     }
 
@@ -217,7 +217,7 @@ impl Connection {
     }
 
     /// Processes any other option of the peer. An address with a wrong HMAC is ignored.
-    pub(super) fn heed_signal(&mut self, now: Time, number: usize, signal: Signal) {
+    pub(super) fn handle_signal(&mut self, now: Time, number: usize, signal: Signal) {
         match signal {
             Signal::AddAddress { address, hmac: None } => self.unannounced &= !(1 << address.number),
             Signal::AddAddress { address, hmac: Some(hmac) }
@@ -229,7 +229,7 @@ impl Connection {
                 let subflow = &mut self.subflows[number];
                 subflow.signals.push_back(Signal::AddAddress { address, hmac: None });
                 subflow.tcp.acknowledge_now();
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
                 self.manage_paths();
             }
             Signal::RemoveAddress(address) => self.forget_address(now, address.number),

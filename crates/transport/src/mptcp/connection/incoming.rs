@@ -22,27 +22,27 @@ impl Connection {
             return; // Addressed to an interface that is gone.
         }
         let mut segment = *segment;
-        (self.silence, self.heard) = (0, number);
-        self.stirred |= 1 << number;
-        if !self.heed_handshake(now, number, &segment, dss, signal) {
+        (self.unanswered, self.last_heard) = (0, number);
+        self.pollable |= 1 << number;
+        if !self.handle_handshake(now, number, &segment, dss, signal) {
             if self.subflows[number].is_gone() {
                 // TCP answers it with a reset, as for a closed connection.
                 self.subflows[number].tcp.handle(now, &segment, extra);
             }
             return;
         }
-        self.heed_window(now, number, &mut segment, dss);
-        if segment.length > 0 && !self.heed_mapping(now, number, &mut segment, dss, signal) {
+        self.handle_window(now, number, &mut segment, dss);
+        if segment.length > 0 && !self.handle_mapping(now, number, &mut segment, dss, signal) {
             return;
         }
-        self.couple(number);
+        self.update_coupling(number);
         let subflow = &mut self.subflows[number];
         if segment.has_timestamps {
             let clock = timestamp(now);
-            subflow.note_way_back(clock.wrapping_sub(segment.timestamp) as i32);
+            subflow.sample_return_delay(clock.wrapping_sub(segment.timestamp) as i32);
             if segment.length > 0 && segment.echo != 0 {
                 let rtt = Duration::from_millis(u64::from(clock.wrapping_sub(segment.echo)));
-                subflow.note_loop(rtt.max(Duration::from_micros(1)));
+                subflow.sample_receiver_rtt(rtt.max(Duration::from_micros(1)));
             }
         }
         subflow.tcp.handle(now, &segment, extra);
@@ -53,14 +53,14 @@ impl Connection {
         let is_reset = segment.flags.has(Flags::RST);
         self.after_segment(now, number, dss, signal);
         if self.mode == Mode::Multipath && dss.is_none() && signal.is_none() && !is_reset {
-            self.doubt(number);
+            self.detect_fallback(number);
         }
     }
 
     /// Applies the receive window, which is relative to the DATA_ACK (RFC 8684 section 3.3.4); the subflow itself has
     /// no window.
     #[inline]
-    fn heed_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: Option<Dss>) {
+    fn handle_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: Option<Dss>) {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
@@ -91,7 +91,7 @@ impl Connection {
     /// Processes the mapping of a segment. The payload's stamp is checked against the mapped data and replaced by the
     /// one that the subflow's TCP expects. Returns whether TCP may process the segment.
     #[inline]
-    fn heed_mapping(
+    fn handle_mapping(
         &mut self,
         now: Time,
         number: usize,
@@ -101,7 +101,7 @@ impl Connection {
     ) -> bool {
         let octet = self.subflows[number].tcp.arrived_octet(segment.sequence);
         if self.mode == Mode::Fallback {
-            self.check(segment, octet, self.shifts[1].wrapping_add(octet.wrapping_sub(1)));
+            self.check(segment, octet, self.data_offsets[1].wrapping_add(octet.wrapping_sub(1)));
             return true;
         }
         let mapping = match (signal, dss) {
@@ -110,7 +110,7 @@ impl Connection {
             }
             (_, Some(Dss { map: Some(Mapping { length: 0, .. }), fin: false, .. })) => {
                 // Infinite mapping: the peer has fallen back.
-                return self.fall_back_to(number) && self.heed_mapping(now, number, segment, None, None);
+                return self.fall_back_to(number) && self.handle_mapping(now, number, segment, None, None);
             }
             (_, Some(Dss { map: Some(map), fin, .. })) if map.subflow != 0 => {
                 // DATA_FIN occupies an octet of the mapping but none of the subflow.
@@ -120,8 +120,8 @@ impl Connection {
         };
         let Some(map) = mapping else {
             // Covered by an earlier mapping.
-            if let Some(carried) = self.subflows[number].known_meaning(octet) {
-                self.check(segment, octet, carried);
+            if let Some(data) = self.subflows[number].mapped_octet(octet) {
+                self.check(segment, octet, data);
             }
             return true;
         };
@@ -130,7 +130,7 @@ impl Connection {
         }
         // Subflow sequence numbers are relative and have 32 bits.
         let start = octet.wrapping_add_signed(i64::from(map.subflow.wrapping_sub(octet as u32) as i32));
-        self.answer_in_full();
+        self.use_long_acks();
         let data = self.peer_octet(map.dsn);
         let subflow = &mut self.subflows[number];
         subflow.note_mapping(Mapped { octet: start, data, length: u32::from(map.length) });
@@ -140,8 +140,8 @@ impl Connection {
 
     /// Checks that the segment's stamp is that of the data octet it begins with.
     #[inline]
-    fn check(&mut self, segment: &mut Segment, octet: u64, carried: u64) {
-        if segment.stamp == stamp(carried) {
+    fn check(&mut self, segment: &mut Segment, octet: u64, data: u64) {
+        if segment.stamp == stamp(data) {
             segment.stamp = stamp(octet.wrapping_sub(1));
         } else {
             self.stats.misplaced += 1;
@@ -158,11 +158,11 @@ impl Connection {
             let (mut octet, end) = (range.start + 1, range.end + 1);
             while octet < end {
                 if self.mode == Mode::Fallback {
-                    let shift = self.shifts[1];
+                    let shift = self.data_offsets[1];
                     self.inbox.insert(shift.wrapping_add(octet - 1), shift.wrapping_add(end - 1));
                     break;
                 }
-                let Some((data, length)) = subflow.meaning(octet) else {
+                let Some((data, length)) = subflow.mapped_run(octet) else {
                     unmapped = Some(octet..end);
                     break;
                 };
@@ -178,7 +178,7 @@ impl Connection {
             self.inbox.finish(self.inbox.nxt());
         }
         if self.config.receive_buffer.is_none() {
-            let rtt = self.longest_loop();
+            let rtt = self.max_receiver_rtt();
             self.inbox.tune(now, rtt);
         }
     }
@@ -205,7 +205,7 @@ impl Connection {
             let subflow = &mut self.subflows[number];
             subflow.signals.push_front(fail);
             subflow.tcp.acknowledge_now();
-            return self.heed_mapping(now, number, segment, None, None);
+            return self.handle_mapping(now, number, segment, None, None);
         }
         self.reset(now, number, fail);
         false
@@ -224,26 +224,26 @@ impl Connection {
         }
         match signal {
             None | Some(Signal::Capable { .. }) => {}
-            Some(signal) => self.heed_signal(now, number, signal),
+            Some(signal) => self.handle_signal(now, number, signal),
         }
         // Timeouts have been answered; the next one causes reinjection again.
         let subflow = &mut self.subflows[number];
         subflow.timeouts = subflow.tcp.stats().timeouts;
-        self.conclude(now);
+        self.close_if_done(now);
         self.refresh(now, number);
     }
 
     /// Opens a client's joining subflow once its proof is acknowledged.
     fn admit_proven(&mut self, now: Time, number: usize, signal: Option<Signal>) {
-        let is_proving = self.subflows[number].stage == Stage::Proving;
-        if is_proving && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
+        let is_pre_established = self.subflows[number].stage == Stage::PreEstablished;
+        if is_pre_established && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
             self.on_open(now, number);
         }
     }
 
     /// Detects that the peer has fallen back: data on the only subflow is acknowledged without any Multipath TCP option
     /// (RFC 8684 section 3.7).
-    fn doubt(&mut self, number: usize) {
+    fn detect_fallback(&mut self, number: usize) {
         let subflow = &self.subflows[number];
         if !subflow.is_gone() && subflow.delivered > self.outbox.una && self.fall_back_to(number) {
             self.outbox.una = self.subflows[number].delivered;
@@ -251,16 +251,16 @@ impl Connection {
     }
 
     /// Closes the subflows once both sides have sent DATA_FIN and it was acknowledged.
-    pub(super) fn conclude(&mut self, now: Time) {
+    pub(super) fn close_if_done(&mut self, now: Time) {
         if self.closing {
             return;
         }
         if self.mode == Mode::Fallback {
-            let number = self.survivor();
+            let number = self.fallback_subflow();
             let subflow = &mut self.subflows[number];
             if self.outbox.is_all_given() && subflow.queue.is_empty() {
                 subflow.tcp.close();
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
                 self.closing = true;
                 self.refresh(now, number);
             }
@@ -273,15 +273,15 @@ impl Connection {
                 let subflow = &mut self.subflows[number];
                 subflow.timeouts_before_close = subflow.tcp.stats().timeouts;
                 // Other subflows have sent its remaining data.
-                subflow.give_up(false, 0);
+                subflow.take_pieces(false, 0);
                 match subflow.stage {
                     Stage::Gone => continue,
                     // The peer must learn that its DATA_FIN arrived, at least on the subflow that last delivered data.
-                    Stage::Open if number == self.heard || !subflow.tcp.is_after_timeout() => subflow.tcp.close(),
+                    Stage::Open if number == self.last_heard || !subflow.tcp.is_after_timeout() => subflow.tcp.close(),
                     // Unresponsive subflows are not waited for.
                     _ => subflow.tcp.abort(),
                 }
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
                 self.refresh(now, number);
             }
         }

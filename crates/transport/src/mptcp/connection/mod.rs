@@ -10,7 +10,7 @@ use super::config::Config;
 use super::inbox::Inbox;
 use super::keys::Hash;
 use super::outbox::Outbox;
-use super::path_manager::Way;
+use super::path_manager::AddressPair;
 use super::subflow::{Stage, Subflow};
 use crate::common::ByteStream;
 use crate::common::PathState;
@@ -73,7 +73,7 @@ impl Role {
 /// Addresses and keys of one side.
 pub struct Identity {
     /// Address pairs between which packets can travel; the first is that of the initial subflow.
-    pub ways: Vec<Way>,
+    pub ways: Vec<AddressPair>,
     /// IPv4 addresses of the client and of the server, for HMACs.
     pub addresses: [Vec<[u8; 4]>; 2],
     /// Key of this side.
@@ -95,8 +95,8 @@ pub struct Connection {
     checksum: bool,
     /// After a fallback: offset from subflow octets to data, for ours and the peer's; and whether the peer must be told
     /// by an infinite mapping.
-    shifts: [u64; 2],
-    infinity_due: bool,
+    data_offsets: [u64; 2],
+    infinite_mapping_due: bool,
     /// Whether the peer has used Multipath TCP options beyond the handshake, so that options are known to pass.
     confirmed: bool,
     subflows: Vec<Subflow>,
@@ -106,10 +106,10 @@ pub struct Connection {
     views: Vec<PathState>,
     dues: Vec<Time>,
     /// Copy of `views` that excludes subflows unusable for the data at hand; empty if there are none.
-    marked: Vec<PathState>,
+    filtered_views: Vec<PathState>,
     /// Bitmasks of the subflows that may have something to send and of those that have room.
-    stirred: u64,
-    roomy: u64,
+    pollable: u64,
+    with_room: u64,
     backups: bool,
     scheduler: Box<dyn PacketScheduler>,
     outbox: Outbox,
@@ -124,11 +124,11 @@ pub struct Connection {
     /// Time to give up because no subflow is left.
     linger_at: Time,
     /// Consecutive probes and DATA_FINs without an answer.
-    silence: u32,
+    unanswered: u32,
     /// Subflow that last received a segment.
-    heard: usize,
+    last_heard: usize,
     /// Whether the peer uses 64-bit data sequence numbers, so that DATA_ACKs have 64 bits too.
-    in_full: bool,
+    long_acks: bool,
     backoff: u32,
     /// Refused SYNs: four-tuple, and acknowledgement number of the reset.
     refused: Vec<(Tuple, u32)>,
@@ -163,16 +163,16 @@ impl Connection {
             peer_key: None,
             first,
             mode: Mode::Multipath,
-            shifts: [0; 2],
-            infinity_due: false,
+            data_offsets: [0; 2],
+            infinite_mapping_due: false,
             confirmed: false,
             subflows: Vec::new(),
             ports: Vec::new(),
             views: Vec::new(),
             dues: Vec::new(),
-            marked: Vec::new(),
-            stirred: 0,
-            roomy: 0,
+            filtered_views: Vec::new(),
+            pollable: 0,
+            with_room: 0,
             backups: false,
             scheduler,
             outbox: Outbox::default(),
@@ -183,9 +183,9 @@ impl Connection {
             announce_at: Time::NEVER,
             wake_at: Time::NEVER,
             linger_at: Time::NEVER,
-            silence: 0,
-            heard: 0,
-            in_full: false,
+            unanswered: 0,
+            last_heard: 0,
+            long_acks: false,
             backoff: 0,
             refused: Vec::new(),
             known: 1 << server,
@@ -236,7 +236,7 @@ impl Connection {
     /// for.
     pub fn is_over(&self) -> bool {
         let mapped = self.mode == Mode::Multipath;
-        let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.has_said_farewell();
+        let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.is_fin_acknowledged();
         self.failure.is_some() || self.closing && self.subflows.iter().all(is_done)
     }
     /// Bytes sent at least once.
@@ -260,7 +260,7 @@ impl Connection {
     fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
         self.subflows.iter_mut().for_each(|subflow| subflow.tcp.abort());
-        self.stirred = u64::MAX;
+        self.pollable = u64::MAX;
         self.stop_timers();
         self.dues.fill(Time::NEVER);
     }
@@ -300,9 +300,9 @@ impl Connection {
     }
 
     /// Longest receiver-side round-trip time of the subflows.
-    fn longest_loop(&self) -> Duration {
+    fn max_receiver_rtt(&self) -> Duration {
         let seen = |subflow: &Subflow| {
-            if subflow.is_open() { subflow.loop_rtt.max(subflow.tcp.rtt().srtt()) } else { Duration::ZERO }
+            if subflow.is_open() { subflow.receiver_rtt.max(subflow.tcp.rtt().srtt()) } else { Duration::ZERO }
         };
         self.subflows.iter().map(seen).max().unwrap_or(Duration::ZERO)
     }
@@ -351,7 +351,7 @@ impl ByteStream for Connection {
             // The window reopens: tell a waiting sender on whichever path is fastest.
             for (number, subflow) in self.subflows.iter_mut().enumerate().filter(|(_, subflow)| subflow.is_open()) {
                 subflow.tcp.acknowledge_now();
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
             }
         }
         Some(range)

@@ -8,7 +8,7 @@ use crate::tcp::multipath::{DataAck, Dss, Mapping, Multipath, Signal, digest, re
 use crate::tcp::{Extra, Flags, Segment};
 
 /// Maximum bytes of a TCP header.
-const MOST_HEADER: u32 = 60;
+const MAX_HEADER: u32 = 60;
 
 /// Reset that answers an unacceptable MP_JOIN.
 fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
@@ -25,19 +25,19 @@ impl Connection {
             return Some(refusal(tuple, acknowledgment, extra));
         }
         loop {
-            while self.stirred != 0 {
-                let number = self.stirred.trailing_zeros() as usize;
+            while self.pollable != 0 {
+                let number = self.pollable.trailing_zeros() as usize;
                 let Some(subflow) = self.subflows.get_mut(number) else {
-                    self.stirred = 0;
+                    self.pollable = 0;
                     break;
                 };
                 if let Some(segment) = subflow.tcp.poll_transmit(now, extra) {
-                    return Some(self.dress(now, number, segment, extra));
+                    return Some(self.add_options(now, number, segment, extra));
                 }
                 if subflow.stage == Stage::Open && subflow.feed() {
                     continue;
                 }
-                self.stirred &= !(1 << number);
+                self.pollable &= !(1 << number);
                 self.refresh(now, number);
             }
             if self.failure.is_some() || self.closing && self.mode == Mode::Multipath || !self.schedule(now) {
@@ -53,20 +53,20 @@ impl Connection {
         if self.stats.established.is_none() {
             return false;
         }
-        if self.schedule_again(now) {
+        if self.schedule_reinjection(now) {
             return true;
         }
         if self.mode == Mode::Fallback && self.outbox.is_all_given() {
             if !self.closing {
-                self.conclude(now);
+                self.close_if_done(now);
             }
-            return self.stirred != 0;
+            return self.pollable != 0;
         }
         if self.outbox.is_fin_due() && self.outbox.una == self.outbox.end {
             return self.schedule_fin(now);
         }
         let idle = self.outbox.waiting() == 0 && self.outbox.una == self.outbox.nxt;
-        if idle || self.roomy == 0 && !self.scheduler.queues() {
+        if idle || self.with_room == 0 && !self.scheduler.queues() {
             self.wait_for_room(now, idle);
             return false;
         }
@@ -85,29 +85,29 @@ impl Connection {
     }
 
     /// Assigns data that may be lost on one subflow to another, chosen by the scheduler.
-    fn schedule_again(&mut self, now: Time) -> bool {
-        while let Some(piece) = self.outbox.next_again() {
+    fn schedule_reinjection(&mut self, now: Time) -> bool {
+        while let Some(piece) = self.outbox.next_reinjection() {
             if self.is_tried_by_all(&piece) {
-                self.outbox.take_again(piece.length);
+                self.outbox.take_reinjection(piece.length);
                 continue;
             }
             let queues = self.scheduler.queues();
-            if self.roomy == 0 && !queues {
+            if self.with_room == 0 && !queues {
                 return false;
             }
             let path = match self.ask(now, 0, None, piece.tried) {
                 Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => path,
                 Decision::Wait => return false,
             };
-            let asked = if self.marked.is_empty() { &self.views } else { &self.marked };
+            let asked = if self.filtered_views.is_empty() { &self.views } else { &self.filtered_views };
             if !asked[path].usable || !queues && !asked[path].has_room {
                 return false;
             }
             let length = piece.length.min(self.views[path].mss as u32);
-            self.outbox.take_again(length);
+            self.outbox.take_reinjection(length);
             self.stats.reinjected += u64::from(length);
             self.subflows[path].assign_late(Piece { length, ..piece });
-            self.stirred |= 1 << path;
+            self.pollable |= 1 << path;
             return true;
         }
         false
@@ -116,21 +116,21 @@ impl Connection {
     /// Asks the scheduler for a path among those not in `tried`; backups are included only if nothing else is usable
     /// (RFC 8684 section 3.3.8).
     fn ask(&mut self, now: Time, waiting: u64, blocker: Option<usize>, tried: u64) -> Decision {
-        self.marked.clear();
+        self.filtered_views.clear();
         if self.backups || tried != 0 {
             let untried = |(number, view): (usize, &PathState)| PathState {
                 usable: view.usable && tried & 1 << number == 0,
                 ..*view
             };
-            self.marked.extend(self.views.iter().enumerate().map(untried));
-            if self.marked.iter().any(|view| view.usable && !view.backup) {
-                self.marked.iter_mut().for_each(|view| view.usable &= !view.backup);
+            self.filtered_views.extend(self.views.iter().enumerate().map(untried));
+            if self.filtered_views.iter().any(|view| view.usable && !view.backup) {
+                self.filtered_views.iter_mut().for_each(|view| view.usable &= !view.backup);
             }
         }
         let outbox = &self.outbox;
         self.scheduler.decide(&Situation {
             now,
-            paths: if self.marked.is_empty() { &self.views } else { &self.marked },
+            paths: if self.filtered_views.is_empty() { &self.views } else { &self.filtered_views },
             waiting,
             window: outbox.room(),
             buffer: outbox.window,
@@ -220,7 +220,7 @@ impl Connection {
         let srtt = subflow.tcp.rtt().srtt();
         if subflow.penalised.is_none_or(|last| now.since(last) >= srtt) {
             subflow.penalised = Some(now);
-            subflow.tcp.restrain((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
+            subflow.tcp.limit_cwnd((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
             self.stats.penalties += 1;
             self.refresh(now, number);
         }
@@ -233,7 +233,7 @@ impl Connection {
             subflow.copied = subflow.copied.max(piece.end());
         }
         subflow.assign(piece);
-        self.stirred |= 1 << path;
+        self.pollable |= 1 << path;
     }
 
     /// Sends DATA_FIN without data when all data is acknowledged; otherwise it goes with the last data.
@@ -241,25 +241,25 @@ impl Connection {
         if self.fin_at != Time::NEVER {
             return false;
         }
-        let Some(number) = self.messenger() else { return false };
+        let Some(number) = self.control_subflow() else { return false };
         let subflow = &mut self.subflows[number];
         subflow.fin_due = true;
         subflow.tcp.acknowledge_now();
-        self.stirred |= 1 << number;
-        self.fin_at = now + self.patience(number);
+        self.pollable |= 1 << number;
+        self.fin_at = now + self.answer_timeout(number);
         true
     }
 
     /// Handles data that cannot leave: either the subflows' windows limit it, or the receiver's window is closed with
     /// nothing in flight and must be probed.
     fn wait_for_room(&mut self, now: Time, idle: bool) {
-        let again = self.outbox.next_again().is_some();
-        if idle || self.outbox.waiting() == 0 && !again {
+        let reinjects = self.outbox.next_reinjection().is_some();
+        if idle || self.outbox.waiting() == 0 && !reinjects {
             return;
         }
-        if self.outbox.room() == 0 && !again {
+        if self.outbox.room() == 0 && !reinjects {
             if self.persist_at == Time::NEVER && self.outbox.una == self.outbox.nxt {
-                self.persist_at = now + self.patience(0);
+                self.persist_at = now + self.answer_timeout(0);
             }
             return;
         }
@@ -275,7 +275,7 @@ impl Connection {
     // ---- options ------------------------------------------------------------------------------------------------------
 
     /// Adds the connection-level window and options to a subflow's segment.
-    fn dress(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
+    fn add_options(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
         if !segment.has_extra {
             *extra = Extra::default();
             segment.has_extra = true;
@@ -288,41 +288,41 @@ impl Connection {
             let window = self.inbox.window(step) >> self.subflows[number].tcp.scales().0;
             segment.window = window.min(u64::from(u16::MAX)) as u16;
             if self.mode == Mode::Multipath {
-                self.describe(number, &mut segment, &mut multipath);
+                self.fill_options(number, &mut segment, &mut multipath);
             } else {
-                self.describe_infinitely(number, &mut segment, &mut multipath);
+                self.fill_fallback_options(number, &mut segment, &mut multipath);
             }
         }
         extra.multipath = Some(multipath);
         // Connection-level options take precedence over SACK blocks, which can be repeated.
-        while segment.header_bytes(extra) > MOST_HEADER && extra.sack.pop() {}
+        while segment.header_bytes(extra) > MAX_HEADER && extra.sack.pop() {}
         self.refresh(now, number);
         segment
     }
 
     /// Fills in the options of a segment after a fallback (RFC 8684 section 3.7).
     #[cold]
-    fn describe_infinitely(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
+    fn fill_fallback_options(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.length == 0 {
             multipath.signal = self.subflows[number].signals.pop_front();
             return;
         }
         let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
-        let data = self.shifts[0].wrapping_add(octet - 1);
+        let data = self.data_offsets[0].wrapping_add(octet - 1);
         segment.stamp = stamp(data);
-        if std::mem::take(&mut self.infinity_due) {
+        if std::mem::take(&mut self.infinite_mapping_due) {
             let map = Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length: 0, checksum: None };
             multipath.dss = Some(Dss { ack: None, map: Some(map), fin: false });
         }
     }
 
     /// Fills in the options of a segment without SYN.
-    fn describe(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
+    fn fill_options(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.flags.has(Flags::RST) {
             multipath.signal = self.reset_reason(number);
             return;
         }
-        if self.subflows[number].stage == Stage::Proving {
+        if self.subflows[number].stage == Stage::PreEstablished {
             multipath.signal = self.proof(number);
             return;
         }
@@ -365,11 +365,11 @@ impl Connection {
         let fits = u64::from(segment.length) <= self.subflows[number].tcp.payload();
         let ack = self.peer_key.map(|_| {
             let next = self.first[1].wrapping_add(self.inbox.nxt());
-            if self.in_full && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
+            if self.long_acks && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
         });
         if segment.length > 0 {
             let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
-            let data = self.subflows[number].carried(octet).expect("what is sent was assigned");
+            let data = self.subflows[number].sent_data(octet).expect("what is sent was assigned");
             segment.stamp = stamp(data);
             let end = data + u64::from(segment.length);
             if end < self.outbox.end {

@@ -6,10 +6,10 @@ use crate::tcp::State;
 use crate::tcp::multipath::Signal;
 
 /// Maximum attempts to open a refused subflow on the same address pair.
-const MOST_ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 
 /// Maximum number of subflows over a connection's lifetime.
-pub(super) const MOST_SUBFLOWS: usize = 64;
+pub(super) const MAX_SUBFLOWS: usize = 64;
 
 /// How long a connection without subflows waits for another (Linux's net.mptcp.close_timeout).
 const LINGER: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ impl Connection {
         self.views.push(PathState::UNKNOWN);
         self.dues.push(Time::NEVER);
         self.backups |= backup;
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         number
     }
 
@@ -43,7 +43,7 @@ impl Connection {
         // A removed interface of ours may come back.
         let is_announced = |way: &usize| self.known & 1 << self.identity.ways[*way].server != 0;
         let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(is_announced).collect();
-        let known: Vec<Way> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
+        let known: Vec<AddressPair> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
         if known.is_empty() {
             return;
         }
@@ -61,13 +61,13 @@ impl Connection {
 
     /// Whether both addresses of a pair are available, as far as known.
     fn is_known(&self, way: usize) -> bool {
-        let Way { client, server, .. } = self.identity.ways[way];
+        let AddressPair { client, server, .. } = self.identity.ways[way];
         self.known & 1 << server != 0 && self.withdrawn & 1 << client == 0
     }
 
     /// Opens a subflow on an address pair, if possible.
     pub(super) fn open(&mut self, way: usize) {
-        if self.subflows.len() >= MOST_SUBFLOWS || !self.is_known(way) {
+        if self.subflows.len() >= MAX_SUBFLOWS || !self.is_known(way) {
             return;
         }
         let tuple = Tuple { way: way as u16, port: self.ports.len() as u8 };
@@ -79,9 +79,9 @@ impl Connection {
     #[inline]
     pub(super) fn refresh(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
-        self.dues[number] = subflow.tcp.next_timeout().min(subflow.prove_at);
+        self.dues[number] = subflow.tcp.next_timeout().min(subflow.proof_at);
         let view = subflow.view(now);
-        self.roomy = self.roomy & !(1 << number) | u64::from(view.has_room) << number;
+        self.with_room = self.with_room & !(1 << number) | u64::from(view.has_room) << number;
         self.views[number] = view;
         if subflow.is_over() && !subflow.is_gone() {
             self.on_gone(now, number);
@@ -92,7 +92,7 @@ impl Connection {
     pub(super) fn on_open(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         subflow.stage = Stage::Open;
-        subflow.prove_at = Time::NEVER;
+        subflow.proof_at = Time::NEVER;
         subflow.opened = Some(now);
         self.stats.joined += u64::from(subflow.joins);
         self.linger_at = Time::NEVER;
@@ -109,10 +109,10 @@ impl Connection {
     /// Switches to 64-bit DATA_ACKs because the peer's data sequence numbers have 64 bits (RFC 8684 section 3.3.2);
     /// segments then hold less data.
     #[inline]
-    pub(super) fn answer_in_full(&mut self) {
-        if !self.in_full {
-            self.in_full = true;
-            self.subflows.iter_mut().filter(|subflow| subflow.is_connected()).for_each(Subflow::make_room);
+    pub(super) fn use_long_acks(&mut self) {
+        if !self.long_acks {
+            self.long_acks = true;
+            self.subflows.iter_mut().filter(|subflow| subflow.is_connected()).for_each(Subflow::reserve_long_acks);
         }
     }
 
@@ -122,14 +122,14 @@ impl Connection {
         if subflow.stage != Stage::Opening || !subflow.is_connected() {
             return;
         }
-        if self.in_full {
-            subflow.make_room();
+        if self.long_acks {
+            subflow.reserve_long_acks();
         }
         if !subflow.joins {
             self.stats.established = Some(now);
             self.on_open(now, number);
         } else if self.role == Role::Client {
-            subflow.prove(now);
+            subflow.await_proof_ack(now);
         } else {
             // The fourth ACK: the client waits for it before it sends data.
             subflow.tcp.acknowledge_now();
@@ -146,13 +146,13 @@ impl Connection {
         if subflow.tcp.state() == State::Listen {
             subflow.tcp.abort();
         }
-        subflow.prove_at = Time::NEVER;
+        subflow.proof_at = Time::NEVER;
         let way = usize::from(subflow.tuple.way);
         let failure = subflow.tcp.failure();
         self.dues[number] = subflow.tcp.next_timeout();
         self.views[number].usable = false;
         self.views[number].has_room = false;
-        self.roomy &= !(1 << number);
+        self.with_room &= !(1 << number);
         if self.failure.is_some() || self.closing && (self.mode == Mode::Multipath || failure.is_none()) {
             return;
         }
@@ -191,16 +191,16 @@ impl Connection {
         if let Some(wait) = self.config.reestablish {
             let failed = before().take_while(|subflow| subflow.opened.is_none()).count();
             self.reopen.push((now + wait.saturating_mul(1 << failed), way));
-        } else if refused && before().count() < MOST_ATTEMPTS {
+        } else if refused && before().count() < MAX_ATTEMPTS {
             self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), way));
         }
     }
 
     /// Gives unacknowledged data of a subflow to the others.
     pub(super) fn reinject(&mut self, number: usize, all: bool) {
-        for piece in self.subflows[number].give_up(all, 1 << number) {
+        for piece in self.subflows[number].take_pieces(all, 1 << number) {
             if piece.end() > self.outbox.una {
-                self.outbox.send_again(piece);
+                self.outbox.reinject(piece);
             }
         }
     }
@@ -216,13 +216,13 @@ impl Connection {
         let subflow = &mut self.subflows[number];
         subflow.signals.push_front(reason);
         subflow.tcp.abort();
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         self.refresh(now, number);
     }
 
     /// Shows a coupled congestion control the state of the other subflows.
     #[inline]
-    pub(super) fn couple(&mut self, number: usize) {
+    pub(super) fn update_coupling(&mut self, number: usize) {
         if self.subflows[number].tcp.siblings().is_none() {
             return;
         }

@@ -26,7 +26,7 @@ impl Connection {
         }
         if self.fin_at <= now {
             self.fin_at = Time::NEVER;
-            self.count_silence();
+            self.count_unanswered();
         }
         if self.announce_at <= now {
             self.announce(now);
@@ -48,45 +48,45 @@ impl Connection {
     }
 
     /// Counts a probe or DATA_FIN that was not answered in time.
-    fn count_silence(&mut self) {
-        self.silence += 1;
+    fn count_unanswered(&mut self) {
+        self.unanswered += 1;
         self.backoff += 1;
-        if self.silence > self.config.tcp.retries {
+        if self.unanswered > self.config.tcp.retries {
             self.give_up(Failure::TimedOut);
         }
     }
 
     /// Subflow for messages that need an answer: the fastest, and after each timeout the next one, since the first may
     /// have failed unnoticed with no data of its own in flight.
-    pub(super) fn messenger(&self) -> Option<usize> {
+    pub(super) fn control_subflow(&self) -> Option<usize> {
         let mut usable: Vec<usize> = (0..self.views.len()).filter(|&number| self.views[number].usable).collect();
         usable.sort_by_key(|&number| self.views[number].srtt);
         (!usable.is_empty()).then(|| usable[self.backoff as usize % usable.len()])
     }
 
     /// Current timeout for an answer, with back-off.
-    pub(super) fn patience(&self, number: usize) -> Duration {
+    pub(super) fn answer_timeout(&self, number: usize) -> Duration {
         let rto = self.subflows[number].tcp.rtt().rto();
         rto.saturating_mul(1 << self.backoff.min(16)).min(self.config.tcp.max_rto.max(rto))
     }
 
     fn wake_subflow(&mut self, now: Time, number: usize) {
-        self.couple(number);
+        self.update_coupling(number);
         let subflow = &mut self.subflows[number];
-        if subflow.prove_at <= now {
-            subflow.prove_again(now);
+        if subflow.proof_at <= now {
+            subflow.retransmit_proof(now);
         }
         if subflow.tcp.next_timeout() <= now {
             subflow.tcp.handle_timeout(now);
         }
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         let timeouts = subflow.tcp.stats().timeouts;
         if timeouts > subflow.timeouts {
             subflow.timeouts = timeouts;
             match (self.mode, self.closing) {
                 (Mode::Fallback, _) => {}
                 (Mode::Multipath, false) => self.reinject(number, false),
-                (Mode::Multipath, true) => self.bid_farewell(number),
+                (Mode::Multipath, true) => self.abort_unresponsive(number),
             }
         }
         self.refresh(now, number);
@@ -94,9 +94,9 @@ impl Connection {
 
     /// Aborts a subflow that does not answer after both sides' data is complete: if the peer has acknowledged the FIN
     /// of another, or after as many retries as for an orphaned socket in Linux.
-    fn bid_farewell(&mut self, number: usize) {
+    fn abort_unresponsive(&mut self, number: usize) {
         const ORPHAN_RETRIES: u64 = 8;
-        let is_known = self.subflows.iter().any(|subflow| subflow.tcp.has_said_farewell());
+        let is_known = self.subflows.iter().any(|subflow| subflow.tcp.is_fin_acknowledged());
         let late = &mut self.subflows[number];
         if is_known || late.timeouts - late.timeouts_before_close > ORPHAN_RETRIES {
             late.tcp.abort();
@@ -106,15 +106,15 @@ impl Connection {
     /// Probes the closed receive window when nothing is in flight.
     fn probe(&mut self, now: Time) {
         self.persist_at = Time::NEVER;
-        if let Some(number) = self.messenger()
+        if let Some(number) = self.control_subflow()
             && self.outbox.waiting() > 0
             && self.outbox.room() == 0
         {
             self.stats.probes += 1;
-            self.count_silence();
-            self.persist_at = now + self.patience(number);
+            self.count_unanswered();
+            self.persist_at = now + self.answer_timeout(number);
             self.subflows[number].tcp.probe();
-            self.stirred |= 1 << number;
+            self.pollable |= 1 << number;
         }
     }
 
@@ -155,19 +155,19 @@ impl Connection {
         subflow.signals.push_back(Signal::Priority { backup });
         subflow.tcp.acknowledge_now();
         self.backups |= backup;
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         self.refresh(now, number);
     }
 
     /// Removes one of our addresses and its subflows; the peer is told on the others (REMOVE_ADDR, RFC 8684 section
     /// 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
-        let removed = Signal::RemoveAddress(self.named(address));
+        let removed = Signal::RemoveAddress(self.announced(address));
         self.withdrawn |= 1 << address;
         self.unannounced &= !self.withdrawn;
         for number in 0..self.subflows.len() {
             if self.own_address(number) == address {
-                self.subflows[number].tcp.vanish();
+                self.subflows[number].tcp.close_silently();
                 self.refresh(now, number);
             }
         }
@@ -176,7 +176,7 @@ impl Connection {
         if let Some(number) = open.or_else(|| self.subflows.iter().position(|subflow| !subflow.is_gone())) {
             self.subflows[number].signals.push_back(removed);
             self.subflows[number].tcp.acknowledge_now();
-            self.stirred |= 1 << number;
+            self.pollable |= 1 << number;
         }
     }
 
@@ -184,10 +184,10 @@ impl Connection {
     fn add_address(&mut self, address: u8) {
         self.withdrawn &= !(1 << address);
         let had = |way: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.way) == way);
-        let is_missed = |&way: &usize| {
+        let is_missing = |&way: &usize| {
             self.identity.ways[way].client == address && had(way).next().is_some() && had(way).all(Subflow::is_gone)
         };
-        let missed: Vec<usize> = (0..self.identity.ways.len()).filter(is_missed).collect();
+        let missed: Vec<usize> = (0..self.identity.ways.len()).filter(is_missing).collect();
         missed.into_iter().for_each(|way| self.open(way));
         self.manage_paths();
     }

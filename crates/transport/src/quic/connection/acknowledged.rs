@@ -3,7 +3,7 @@
 use super::*;
 use crate::quic::event::Loss;
 use crate::quic::frame::{AckFrame, StreamFrame};
-use crate::quic::recovery::{Found, PACKET_THRESHOLD};
+use crate::quic::recovery::{Losses, PACKET_THRESHOLD};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::{Ack, Signal};
 
@@ -31,7 +31,7 @@ impl Connection {
             return; // Acknowledges a packet never sent.
         }
         let flight = path.recovery.in_flight();
-        self.couple(number);
+        self.update_coupling(number);
         let mut newly = Newly::default();
         for &(first, last) in ranges {
             self.take_range(number, space, (first, last), largest, &mut newly);
@@ -55,7 +55,7 @@ impl Connection {
         if self.progress.complete || self.role == Role::Server {
             let was_silent = std::mem::take(&mut path.recovery.pto_count) > 0;
             if was_silent && self.paths.len() > 1 {
-                self.take_over();
+                self.reassign_unresponsive();
             }
         }
         let path = &mut self.paths[number];
@@ -145,7 +145,7 @@ impl Connection {
     }
 
     /// OnPacketsLost (appendix B.8); returns the bytes lost.
-    pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Found) -> u64 {
+    pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Losses) -> u64 {
         if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
             let reason =
                 |number| if found.largest >= number + PACKET_THRESHOLD { Loss::Reordering } else { Loss::Time };
@@ -154,7 +154,7 @@ impl Connection {
         }
         let in_flight = found.lost.iter().filter(|sent| sent.bytes > 0);
         let Some(last) = in_flight.clone().map(|sent| sent.at).max() else {
-            found.lost.into_iter().for_each(|sent| self.on_missing(sent));
+            found.lost.into_iter().for_each(|sent| self.requeue_content(sent));
             return 0;
         };
         let bytes = in_flight.map(|sent| u64::from(sent.bytes)).sum();
@@ -164,7 +164,7 @@ impl Connection {
         for sent in found.lost {
             self.stats.lost += u64::from(sent.bytes > 0);
             self.paths[number].stats.lost += u64::from(sent.bytes > 0);
-            self.on_missing(sent);
+            self.requeue_content(sent);
         }
         let path = &mut self.paths[number];
         if let Some(sampler) = path.recovery.space(Space::Data).sampler() {
@@ -181,31 +181,31 @@ impl Connection {
     }
 
     /// Schedules the content of a lost packet for retransmission.
-    pub(super) fn on_missing(&mut self, sent: Sent) {
+    pub(super) fn requeue_content(&mut self, sent: Sent) {
         match sent.content {
             Content::Nothing => {}
-            Content::Stream(frame) => self.miss(Frame::Stream(frame), Space::Data),
+            Content::Stream(frame) => self.requeue(Frame::Stream(frame), Space::Data),
             Content::Frames(frames) => {
                 for frame in frames {
                     if let Frame::Datagram { number, .. } = frame {
                         self.datagrams.on_lost(number);
                     }
-                    self.miss(frame, sent.space);
+                    self.requeue(frame, sent.space);
                 }
             }
         }
     }
 
-    pub(super) fn miss(&mut self, frame: Frame, space: Space) {
+    pub(super) fn requeue(&mut self, frame: Frame, space: Space) {
         match frame {
             Frame::Stream(frame) => {
                 if let Some(stream) = self.streams.map.get_mut(&frame.id) {
-                    stream.out.lose(frame.offset, frame.end(), frame.fin);
-                    self.streams.stir(frame.id);
+                    stream.out.on_lost(frame.offset, frame.end(), frame.fin);
+                    self.streams.enqueue(frame.id);
                 }
             }
             Frame::Crypto { offset, length } => {
-                self.progress.crypto[space as usize].out.lose(offset, offset + u64::from(length), false);
+                self.progress.crypto[space as usize].out.on_lost(offset, offset + u64::from(length), false);
             }
             Frame::MaxData(_) => {
                 if !std::mem::replace(&mut self.streams.tell_window, true) {

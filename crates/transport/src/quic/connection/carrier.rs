@@ -46,7 +46,7 @@ impl Connection {
             let stream = self.streams.map.get_mut(&id).expect("it was opened");
             (stream.urgency, stream.quantum) = (urgency, if config.takes_turns { PACKET } else { ALL });
             stream.out.opens = self.role == Role::Client;
-            self.streams.stir(id);
+            self.streams.enqueue(id);
         }
     }
 
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// Sum of a count over the carrying streams.
-    fn sum(&self, count: impl Fn(&Flow) -> u64) -> u64 {
+    fn sum(&self, count: impl Fn(&StreamState) -> u64) -> u64 {
         self.carrier.ids().map(|id| count(&self.streams.map[&id])).sum()
     }
 

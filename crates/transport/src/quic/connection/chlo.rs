@@ -66,7 +66,7 @@ impl Connection {
                     self.progress.early = false;
                     self.finish_google(now);
                     self.confirm();
-                    self.say_confirmed();
+                    self.send_confirmation();
                 }
             }
             Role::Server => {
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// Handles SHLO, possibly repeated: any 1-RTT packet confirms it to the server.
-    pub(super) fn say_confirmed(&mut self) {
+    pub(super) fn send_confirmation(&mut self) {
         if self.is_google() && self.role == Role::Client {
             self.frames.push_back(Frame::Ping);
         }

@@ -152,7 +152,7 @@ impl Connection {
     /// Retransmits all data of rejected 0-RTT packets, without a congestion signal.
     fn repeat_early(&mut self) {
         let said = self.paths[0].recovery.space(Space::Data).take_outstanding();
-        said.into_iter().for_each(|sent| self.on_missing(sent));
+        said.into_iter().for_each(|sent| self.requeue_content(sent));
     }
 
     pub(super) fn establish(&mut self, now: Time) {

@@ -41,7 +41,7 @@ impl Connection {
             }
         }
         if self.parity.is_waiting() || !datagram.protected.is_empty() {
-            self.make_again(now, &datagram.protected, datagram.address);
+            self.recover_lost(now, &datagram.protected, datagram.address);
         }
         self.settle();
         self.arm(now, path);
@@ -67,13 +67,13 @@ impl Connection {
             return self.drop_packet(header.kind, header.number, DropReason::Duplicate);
         }
         if early {
-            self.heed_progress(path, header.kind);
+            self.note_packet_kind(path, header.kind);
         }
         self.idle_at = now + self.idle_timeout();
         self.answered = true;
         self.keep_at = now + self.config.keep_alive;
         if space == Space::Data {
-            self.heed_address(now, path, datagram, header.number, frames);
+            self.check_address(now, path, datagram, header.number, frames);
         }
         let mut eliciting = false;
         for frame in frames {
@@ -118,7 +118,7 @@ impl Connection {
             return true;
         }
         if space == Space::Initial {
-            self.say_confirmed();
+            self.send_confirmation();
         }
         self.drop_packet(header.kind, header.number, DropReason::NoKeys);
         false
@@ -126,7 +126,7 @@ impl Connection {
 
     /// Advances the handshake on receipt of a packet of this kind.
     #[cold]
-    fn heed_progress(&mut self, path: usize, kind: Kind) {
+    fn note_packet_kind(&mut self, path: usize, kind: Kind) {
         let server = self.role == Role::Server;
         if kind == Kind::Handshake && server {
             // A Handshake packet validates the client's address (RFC 9000 section 8.1).
@@ -211,7 +211,7 @@ impl Connection {
         let empty_end = frame.fin && stream.inc.is_drained();
         let unwanted = stream.inc.unwanted;
         self.streams.data_received += grown;
-        self.heed_limits(beyond);
+        self.check_flow_control(beyond);
         if unwanted {
             self.read_stream(frame.id, u64::MAX);
         } else if !self.carries(frame.id) {
@@ -236,7 +236,7 @@ impl Connection {
             // The end of unreliable data is signalled reliably.
             self.finish_carrying();
         }
-        if !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {
+        if !self.datagrams.is_waiting() && self.streams.map.values().all(StreamState::is_settled) {
             self.abort();
         }
     }

@@ -1,7 +1,7 @@
 //! Path validation and migration (RFC 9000 sections 8.2 and 9), caused by the client or by a NAT.
 
 use super::multipath::Stage;
-use super::path::Trial;
+use super::path::Validation;
 use super::*;
 use crate::quic::nat::Nat;
 use crate::quic::packet::{Address, Datagram};
@@ -36,18 +36,18 @@ impl Addresses {
 impl Connection {
     /// Time of the next address change or path challenge.
     pub(super) fn next_change(&self) -> Time {
-        let trials = self.paths.iter().filter_map(|path| path.trial);
-        let trial = trials.map(|trial| trial.again_at).min().unwrap_or(Time::NEVER);
+        let validations = self.paths.iter().filter_map(|path| path.validation);
+        let validation = validations.map(|validation| validation.again_at).min().unwrap_or(Time::NEVER);
         let change = self.stats.established.filter(|_| self.role == Role::Client && self.progress.confirmed);
         let change = change.and_then(|since| Some(since + self.config.changes.get(self.addresses.changed)?.at));
-        trial.min(change.unwrap_or(Time::NEVER)).min(self.next_try())
+        validation.min(change.unwrap_or(Time::NEVER)).min(self.next_try())
     }
 
     /// Handles due address changes and path challenges.
     pub(super) fn on_change_due(&mut self, now: Time) {
         self.manage_paths(now);
         for path in 0..self.paths.len() {
-            if self.paths[path].trial.is_some_and(|trial| trial.again_at <= now) {
+            if self.paths[path].validation.is_some_and(|validation| validation.again_at <= now) {
                 self.challenge_again(now, path);
             }
         }
@@ -60,8 +60,8 @@ impl Connection {
             self.addresses.changed += 1;
             match what {
                 "migrate" => self.migrate(now, way),
-                "remove" => self.lose_way(now, way),
-                "add" => self.regain_way(now, way),
+                "remove" => self.remove_interface(now, way),
+                "add" => self.restore_interface(now, way),
                 "backup" => self.set_backup(way, true),
                 "regular" => self.set_backup(way, false),
                 what => self.rebind(way, what == "rebind_address"),
@@ -86,8 +86,8 @@ impl Connection {
             return;
         }
         self.change_identifier(0);
-        self.paths[0].start_anew(self.seed);
-        self.start_trial(now, 0, before);
+        self.paths[0].reset_properties(self.seed);
+        self.start_validation(now, 0, before);
         // The server must receive a non-probing packet, whichever side has data to send.
         self.frames.push_back(Frame::Ping);
     }
@@ -100,19 +100,19 @@ impl Connection {
     /// Detects migration of the client: a non-probing packet in the data space, newer than all before, arrived from
     /// another address (section 9.3).
     #[inline]
-    pub(super) fn heed_address(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
+    pub(super) fn check_address(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
         let known = &mut self.paths[path];
         if self.role == Role::Client || number < known.highest {
             return;
         }
         if datagram.address != known.address {
-            return self.heed_move(now, path, datagram, number, frames);
+            return self.on_migration(now, path, datagram, number, frames);
         }
         known.highest = number;
     }
 
     #[cold]
-    fn heed_move(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
+    fn on_migration(&mut self, now: Time, path: usize, datagram: &Datagram, number: u64, frames: &[Frame]) {
         let probes = |frame: &Frame| {
             matches!(
                 frame,
@@ -131,27 +131,28 @@ impl Connection {
         (moved.highest, moved.address) = (number, from);
         self.stats.migrations += 1;
         // A return to a validated address (section 9.3); elsewhere section 8.1's limit applies.
-        let returns = moved.stage == Stage::Open && moved.trial.is_some_and(|trial| trial.before == from);
+        let returns =
+            moved.stage == Stage::Open && moved.validation.is_some_and(|validation| validation.before == from);
         (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
         if from.way != before.way {
             self.change_identifier(path);
         }
         if (from.way, from.host) != (before.way, before.host) {
-            self.paths[path].start_anew(self.seed);
+            self.paths[path].reset_properties(self.seed);
         }
         if returns {
-            return self.end_trial(path);
+            return self.end_validation(path);
         }
-        self.start_trial(now, path, before);
+        self.start_validation(now, path, before);
         if self.paths[path].stage == Stage::Open {
             self.ask_known_address(path);
         }
     }
 
     /// Completes validation of the client's address.
-    pub(super) fn end_trial(&mut self, path: usize) {
+    pub(super) fn end_validation(&mut self, path: usize) {
         let known = &mut self.paths[path];
-        (known.trial, known.validated) = (None, true);
+        (known.validation, known.validated) = (None, true);
         known.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
         self.change_at = self.next_change();
     }
@@ -159,7 +160,7 @@ impl Connection {
     /// Also validates the previous address, since the migration may be spurious, caused by an attacker who forwards
     /// packets: the client answers there if it has not moved (section 9.3.3).
     fn ask_known_address(&mut self, path: usize) {
-        let Some(before) = self.paths[path].trial.map(|trial| trial.before) else { return };
+        let Some(before) = self.paths[path].validation.map(|validation| validation.before) else { return };
         self.addresses.challenges += 1;
         let frame = Frame::PathChallenge(self.addresses.challenges);
         self.paths[path].answers.push_back((before, frame));
@@ -175,10 +176,10 @@ impl Connection {
         }
     }
 
-    pub(super) fn start_trial(&mut self, now: Time, path: usize, before: Address) {
+    pub(super) fn start_validation(&mut self, now: Time, path: usize, before: Address) {
         let tried = &mut self.paths[path];
-        let before = tried.trial.map_or(before, |trial| trial.before);
-        tried.trial = Some(Trial { challenge: 0, sent: 0, again_at: now, before });
+        let before = tried.validation.map_or(before, |validation| validation.before);
+        tried.validation = Some(Validation { challenge: 0, sent: 0, again_at: now, before });
         self.challenge_again(now, path);
     }
 
@@ -190,22 +191,23 @@ impl Connection {
         let wait = tried.recovery.pto(Space::Data).max(self.config.initial_rtt * 3);
         // A challenge that could not be sent counts as lost.
         tried.answers.retain(|(_, frame)| !matches!(frame, Frame::PathChallenge(_)));
-        let Some(trial) = &mut tried.trial else { return };
-        if trial.sent == CHALLENGES {
+        let Some(validation) = &mut tried.validation else { return };
+        if validation.sent == CHALLENGES {
             if tried.stage == Stage::Opening {
                 return self.on_unanswered(now, path);
             }
-            let before = trial.before;
-            tried.trial = None;
+            let before = validation.before;
+            tried.validation = None;
             tried.address = if self.role == Role::Client { self.addresses.nat.of(before.way) } else { before };
             tried.validated = true;
-            self.paths[path].start_anew(self.seed);
+            self.paths[path].reset_properties(self.seed);
             self.change_at = self.next_change();
             return;
         }
         self.addresses.challenges += 1;
-        (trial.challenge, trial.sent, trial.again_at) = (self.addresses.challenges, trial.sent + 1, now + wait);
-        let frame = Frame::PathChallenge(trial.challenge);
+        (validation.challenge, validation.sent, validation.again_at) =
+            (self.addresses.challenges, validation.sent + 1, now + wait);
+        let frame = Frame::PathChallenge(validation.challenge);
         tried.answers.push_back((tried.address, frame));
         self.change_at = self.next_change();
     }
@@ -224,7 +226,7 @@ impl Connection {
                     self.frames.push_back(Frame::Ping);
                 }
             }
-            Frame::PathResponse(data) if ruled.trial.is_some_and(|trial| trial.challenge == data) => {
+            Frame::PathResponse(data) if ruled.validation.is_some_and(|validation| validation.challenge == data) => {
                 self.on_validated(now, path);
             }
             Frame::NewConnectionId(number, _) => self.paths[0].identifiers.on_new(number),

@@ -23,23 +23,23 @@ use super::event::{DropReason, Event, Phase};
 use super::frame::Frame;
 use super::packet::{Address, Kind, Space};
 use super::sent::SentPackets;
-use super::stream::{Stream as Flow, Window};
+use super::stream::{StreamState, Window};
 use crate::common::{Bucket, RttEstimator};
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
 use migration::Addresses;
 pub use multipath::MAX_PATH_ID;
-use multipath::{Multipath, Stage};
+use multipath::{MultipathState, Stage};
 use parity::Parity;
 use path::Path;
 pub use path::{PathStats, PathView};
-use schedule::Spread;
+use schedule::PathScheduling;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use streams::Streams;
+use streams::StreamSet;
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Histogram, Rate, Time};
 
@@ -136,10 +136,10 @@ pub struct Connection {
     paths: Vec<Path>,
     addresses: Addresses,
     /// Multipath state (RFC 10069).
-    multipath: Option<Box<Multipath>>,
+    multipath: Option<Box<MultipathState>>,
     seed: u64,
     last_heard: Time,
-    streams: Streams,
+    streams: StreamSet,
     carrier: Carrier,
     datagrams: Datagrams,
     /// Whether this side knows that the client's streams exist.
@@ -179,10 +179,10 @@ impl Connection {
             multipath: config
                 .multipath
                 .as_ref()
-                .map(|given| Box::new(Multipath::new(Spread::new((given.scheduler)())))),
+                .map(|given| Box::new(MultipathState::new(PathScheduling::new((given.scheduler)())))),
             seed,
             last_heard: Time::ZERO,
-            streams: Streams::new(&config),
+            streams: StreamSet::new(&config),
             carrier: Carrier::default(),
             datagrams: Datagrams::default(),
             heard_of_streams: false,

@@ -1,7 +1,7 @@
 //! Multipath QUIC (RFC 10069): lifecycle of paths. The client opens a path on each of its interfaces that lead to the
 //! server once the handshake is confirmed; it is validated, and abandoned when the interface goes.
 
-use super::schedule::Spread;
+use super::schedule::PathScheduling;
 use super::*;
 use crate::quic::identifiers::ACTIVE;
 
@@ -29,8 +29,8 @@ pub(super) enum Stage {
 }
 
 /// Multipath state of a connection, besides its paths.
-pub(super) struct Multipath {
-    pub spread: Spread,
+pub(super) struct MultipathState {
+    pub scheduling: PathScheduling,
     /// Highest path identifier that we allow the peer, and that the peer allows us.
     granted: u8,
     allowed: u8,
@@ -38,9 +38,9 @@ pub(super) struct Multipath {
     tries: Vec<(u32, Time)>,
 }
 
-impl Multipath {
-    pub fn new(spread: Spread) -> Multipath {
-        Multipath { spread, granted: MAX_PATH_ID, allowed: MAX_PATH_ID, tries: vec![(0, Time::ZERO)] }
+impl MultipathState {
+    pub fn new(scheduling: PathScheduling) -> MultipathState {
+        MultipathState { scheduling, granted: MAX_PATH_ID, allowed: MAX_PATH_ID, tries: vec![(0, Time::ZERO)] }
     }
 }
 
@@ -81,7 +81,7 @@ impl Connection {
 
     /// Whether anything may be sent on a path.
     #[inline]
-    pub(super) fn speaks(&self, path: &Path) -> bool {
+    pub(super) fn can_send(&self, path: &Path) -> bool {
         matches!(path.stage, Stage::Opening | Stage::Open) && self.addresses.is_there(path.address.way)
     }
 
@@ -134,14 +134,14 @@ impl Connection {
             self.tell_status(number);
         }
         self.tries()[usize::from(way)].1 = Time::NEVER;
-        self.start_trial(now, number, address);
+        self.start_validation(now, number, address);
     }
 
     /// Handles the client's use of an unvalidated path from this address.
     #[cold]
     pub(super) fn on_opened(&mut self, now: Time, number: usize, from: Address) {
         let path = &mut self.paths[number];
-        if !matches!(path.stage, Stage::Reserved | Stage::Opening) || path.trial.is_some() {
+        if !matches!(path.stage, Stage::Reserved | Stage::Opening) || path.validation.is_some() {
             return;
         }
         // Without a connection ID of the client there is no way to answer; the client will repeat its challenge.
@@ -150,13 +150,13 @@ impl Connection {
                 (path.stage, path.address) = (Stage::Opening, from);
             }
             let address = path.address;
-            self.start_trial(now, number, address);
+            self.start_validation(now, number, address);
         }
     }
 
     /// Completes validation of a path.
     pub(super) fn on_validated(&mut self, now: Time, number: usize) {
-        self.end_trial(number);
+        self.end_validation(number);
         let path = &mut self.paths[number];
         if path.stage == Stage::Opening {
             path.stage = Stage::Open;
@@ -168,7 +168,7 @@ impl Connection {
             }
         }
         self.arm(now, number);
-        self.take_over();
+        self.reassign_unresponsive();
         // An unavailable path was kept while it was the last.
         self.abandon_lost(now);
     }
@@ -176,7 +176,7 @@ impl Connection {
     /// Handles failed validation of a path being opened: the client abandons it and tries again later. The server
     /// starts again when the client does.
     pub(super) fn on_unanswered(&mut self, now: Time, number: usize) {
-        self.paths[number].trial = None;
+        self.paths[number].validation = None;
         if self.role == Role::Client {
             let way = usize::from(self.paths[number].address.way);
             self.abandon(now, number);
@@ -194,13 +194,13 @@ impl Connection {
             return;
         }
         path.stage = Stage::Abandoned;
-        (path.trial, path.timer, path.release) = (None, Time::NEVER, Time::NEVER);
+        (path.validation, path.timer, path.release) = (None, Time::NEVER, Time::NEVER);
         path.answers.clear();
-        path.acks[Space::Data as usize].hurry(now);
+        path.acks[Space::Data as usize].ack_now(now);
         let said = path.recovery.space(Space::Data).take_outstanding();
         let queue = std::mem::take(&mut path.queue);
-        said.into_iter().for_each(|sent| self.on_missing(sent));
-        queue.into_iter().for_each(|frame| self.miss(Frame::Stream(frame), Space::Data));
+        said.into_iter().for_each(|sent| self.requeue_content(sent));
+        queue.into_iter().for_each(|frame| self.requeue(Frame::Stream(frame), Space::Data));
         self.frames.push_back(Frame::PathAbandon { path: number as u8, code: UNSTABLE });
         if let Some(multipath) = &mut self.multipath
             && multipath.granted < MOST
@@ -212,7 +212,7 @@ impl Connection {
     }
 
     /// Removes an interface of the client.
-    pub(super) fn lose_way(&mut self, now: Time, way: u8) {
+    pub(super) fn remove_interface(&mut self, now: Time, way: u8) {
         self.addresses.set_there(way, false);
         self.abandon_lost(now);
     }
@@ -230,7 +230,7 @@ impl Connection {
     }
 
     /// Restores an interface of the client.
-    pub(super) fn regain_way(&mut self, now: Time, way: u8) {
+    pub(super) fn restore_interface(&mut self, now: Time, way: u8) {
         self.addresses.set_there(way, true);
         if let Some(tried) = self.tries().get_mut(usize::from(way)) {
             *tried = (0, Time::ZERO);

@@ -6,11 +6,11 @@ use crate::quic::sent::{Content, Sent};
 use vazao_engine::Ecn;
 
 /// Minimum size of a datagram with an ack-eliciting Initial packet (RFC 9000 section 14.1).
-const LEAST_INITIAL: u32 = 1200;
+const MIN_INITIAL: u32 = 1200;
 /// Maximum size of a long-header packet, whose length field has two bytes (RFC 9000 section 16).
 const LONGEST: u32 = 16_383;
 /// Minimum room for which a packet is worth sending.
-pub(super) const LEAST_ROOM: u64 = 64;
+pub(super) const MIN_ROOM: u64 = 64;
 /// Minimum room of an ACK frame, which otherwise takes at most half of a packet.
 const ACK_ROOM: u32 = 32;
 /// Error codes (RFC 9000 section 20.1); the last one replaces an application's code in packets readable by others.
@@ -39,7 +39,7 @@ impl Scope {
 
 /// Content of a packet besides acknowledgements.
 #[derive(Clone, Copy)]
-pub(super) struct Says {
+pub(super) struct PacketPlan {
     scope: Scope,
     /// Whether there is any such content.
     content: bool,
@@ -48,7 +48,7 @@ pub(super) struct Says {
 }
 
 /// Packet added to a datagram.
-struct Made {
+struct BuiltPacket {
     space: Space,
     /// Bytes that count as in flight.
     in_flight: u32,
@@ -59,7 +59,7 @@ struct Made {
     end: usize,
 }
 
-impl Made {
+impl BuiltPacket {
     /// Creates the record of the sent packet, in place.
     #[inline(always)]
     fn sent(&self, now: Time, frames: &[Frame]) -> Sent {
@@ -84,8 +84,8 @@ impl Connection {
         let probing = self.paths[0].is_probing();
         let (wanted, paces) = (self.has_content_in(Space::Data), self.paces());
         let free = self.paths[0].may_send(now, wanted, paces) || probing;
-        let says = Says { scope: Scope::of(free), content: free && wanted, probing };
-        self.data_datagram(now, (0, self.config.datagram), says, out)
+        let plan = PacketPlan { scope: Scope::of(free), content: free && wanted, probing };
+        self.data_datagram(now, (0, self.config.datagram), plan, out)
     }
 
     /// Sends a datagram with one packet of the data space and this content on a path.
@@ -94,10 +94,10 @@ impl Connection {
         &mut self,
         now: Time,
         (path, room): (usize, u32),
-        says: Says,
+        plan: PacketPlan,
         out: &mut Datagram,
     ) -> bool {
-        let Some(packet) = self.packet(now, Space::Data, (path, room), says, out) else { return false };
+        let Some(packet) = self.packet(now, Space::Data, (path, room), plan, out) else { return false };
         out.ecn = self.paths[path].marking.mark(1);
         self.commit(now, path, packet.sent(now, &out.frames), out.ecn);
         self.conclude(now, path, packet.eliciting, out);
@@ -112,8 +112,8 @@ impl Connection {
             Scope::Rules | Scope::All => self.has_content_in(Space::Data),
         };
         let room = u64::from(self.config.datagram).min(self.paths[path].allowance()) as u32;
-        let says = Says { scope, content, probing: self.paths[path].is_probing() };
-        self.data_datagram(now, (path, room), says, out)
+        let plan = PacketPlan { scope, content, probing: self.paths[path].is_probing() };
+        self.data_datagram(now, (path, room), plan, out)
     }
 
     /// Whether only one packet number space is in use, and the client's only address is validated.
@@ -149,25 +149,25 @@ impl Connection {
         }
         let (wanted, paces) = (self.has_content(), self.paces());
         let free = self.paths[0].may_send(now, wanted, paces) || self.paths[0].probes > 0;
-        let mut packets: Vec<Made> = Vec::new();
+        let mut packets: Vec<BuiltPacket> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
             let left_free = if space == Space::Data { self.parity_header() } else { 0 };
             let room = limit.min(self.config.datagram - left_free).saturating_sub(out.bytes);
-            if !self.progress.sends[space as usize] || u64::from(room) < LEAST_ROOM {
+            if !self.progress.sends[space as usize] || u64::from(room) < MIN_ROOM {
                 continue;
             }
             let probing = self.paths[0].probes > 0 && self.paths[0].probe_space == space;
-            let says = Says { scope: Scope::of(free), content: free && self.has_content_in(space), probing };
-            if let Some(packet) = self.packet(now, space, (0, room), says, out) {
+            let plan = PacketPlan { scope: Scope::of(free), content: free && self.has_content_in(space), probing };
+            if let Some(packet) = self.packet(now, space, (0, room), plan, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
                 packets.push(packet);
             }
         }
         let Some(last) = packets.last_mut() else { return false };
-        if first && out.bytes < LEAST_INITIAL {
+        if first && out.bytes < MIN_INITIAL {
             // Padded packets count as in flight (RFC 9002 section 2).
-            last.in_flight += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
+            last.in_flight += pad(out, MIN_INITIAL.min(limit.max(out.bytes)));
         }
         out.ecn = self.paths[0].marking.mark(out.packets.len() as u64);
         let eliciting = packets.iter().any(|packet| packet.eliciting);
@@ -182,7 +182,7 @@ impl Connection {
         let used = &mut self.paths[path];
         let Some(&(address, frame)) = used.answers.front() else { return false };
         // Toward another address, a response is never larger than the challenge.
-        let most = if address == used.address { used.allowance() } else { u64::from(LEAST_INITIAL) };
+        let most = if address == used.address { used.allowance() } else { u64::from(MIN_INITIAL) };
         let sent = &used.recovery.spaces[Space::Data as usize];
         let (number, number_bytes) = (sent.next_number(), number_bytes(sent.unacknowledged()));
         let bytes = Kind::OneRtt.overhead(number_bytes) + frame.bytes();
@@ -193,7 +193,7 @@ impl Connection {
         out.frames.push(frame);
         out.packets.push(Header { kind: Kind::OneRtt, number, number_bytes: number_bytes as u8, frames: 1, ranges: 0 });
         out.bytes = bytes;
-        pad(out, LEAST_INITIAL.min(most.min(u64::from(LEAST_INITIAL)) as u32));
+        pad(out, MIN_INITIAL.min(most.min(u64::from(MIN_INITIAL)) as u32));
         let packet = Sent::new(now, 0, true, None, Content::Nothing, Space::Data);
         self.commit(now, path, packet, Ecn::NotEct);
         self.conclude(now, path, true, out);
@@ -237,9 +237,9 @@ impl Connection {
         now: Time,
         space: Space,
         (path, room): (usize, u32),
-        Says { scope, content, probing }: Says,
+        PacketPlan { scope, content, probing }: PacketPlan,
         out: &mut Datagram,
-    ) -> Option<Made> {
+    ) -> Option<BuiltPacket> {
         let index = space as usize;
         let kind = self.kind(space);
         let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
@@ -259,7 +259,7 @@ impl Connection {
         let mut left = room.checked_sub(overhead).filter(|&left| left >= 4)?;
         let mut reported = None;
         if can_acknowledge
-            && acks.has_news(now, recently)
+            && acks.should_report(now, recently)
             && let Some(ack) = acks.frame(now, &mut out.ranges, (left / 2).max(ACK_ROOM).min(left - 1), named)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
@@ -291,7 +291,7 @@ impl Connection {
         let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
         out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
         let in_flight = if eliciting { bytes } else { 0 };
-        Some(Made { space, in_flight, eliciting, reported, said, end: out.frames.len() })
+        Some(BuiltPacket { space, in_flight, eliciting, reported, said, end: out.frames.len() })
     }
 
     fn has_content_in(&self, space: Space) -> bool {
@@ -360,17 +360,17 @@ impl Connection {
     #[inline]
     pub(super) fn fill_streams(&mut self, path: usize, left: &mut u32, out: &mut Datagram) {
         let (mut again, mut fresh) = (false, 0);
-        while u64::from(*left) >= LEAST_ROOM
+        while u64::from(*left) >= MIN_ROOM
             && let Some(&place) = self.streams.ready.first()
         {
             let streams = &mut self.streams;
             let id = place.2;
             let stream = streams.map.get_mut(&id).expect("what is ready is there");
-            let (mut says, mut bytes) = (true, 0);
-            while says && u64::from(*left) >= LEAST_ROOM {
+            let (mut sends, mut bytes) = (true, 0);
+            while sends && u64::from(*left) >= MIN_ROOM {
                 let (before, repeats) = (stream.out.sent, stream.out.is_repeating());
                 let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
-                says = frame.is_some();
+                sends = frame.is_some();
                 if let Some(frame) = frame {
                     let first = stream.out.sent - before;
                     streams.data_sent += first;
@@ -380,7 +380,7 @@ impl Connection {
                         fresh += u64::from(frame.length);
                     }
                     if let (true, Some(multipath)) = (first > 0, &mut self.multipath) {
-                        multipath.spread.on_sent(path, &mut self.paths[path], streams.data_sent, frame);
+                        multipath.scheduling.on_sent(path, &mut self.paths[path], streams.data_sent, frame);
                     }
                     bytes += u64::from(frame.length);
                     *left -= frame.bytes();
@@ -388,7 +388,7 @@ impl Connection {
                 }
             }
             // A stream blocked by flow control, or without data, is queued again when that changes.
-            let stays = says && stream.out.is_pending(stream.peer_limit);
+            let stays = sends && stream.out.is_pending(stream.peer_limit);
             streams.end_turn(place, bytes, stays);
         }
         self.stats.retransmissions += u64::from(again);
@@ -396,7 +396,7 @@ impl Connection {
         stats.retransmissions += u64::from(again);
         stats.bytes += fresh;
         if let Some(multipath) = &mut self.multipath {
-            multipath.spread.on_given(path, fresh);
+            multipath.scheduling.on_given(path, fresh);
         }
     }
 
@@ -462,8 +462,8 @@ impl Connection {
         if self.life != Life::Closing || !self.closes {
             return false;
         }
-        let speaking = self.paths.iter().position(|path| self.speaks(path));
-        let Some(path) = self.messenger().or(speaking) else { return false };
+        let speaking = self.paths.iter().position(|path| self.can_send(path));
+        let Some(path) = self.control_path().or(speaking) else { return false };
         let limit = self.config.datagram.min(self.paths[path].allowance().try_into().unwrap_or(u32::MAX));
         for space in Space::ALL.into_iter().filter(|&space| self.progress.sends[space as usize]) {
             let (kind, frame) = (self.kind(space), self.close_frame(space));
@@ -479,7 +479,7 @@ impl Connection {
         }
         let Some(first) = out.packets.first() else { return false };
         if first.kind.space() == Space::Initial && self.role == Role::Client {
-            pad(out, LEAST_INITIAL);
+            pad(out, MIN_INITIAL);
         }
         self.closes = false;
         self.count(path, out);

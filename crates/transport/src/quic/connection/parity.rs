@@ -7,7 +7,7 @@ use crate::quic::packet::{Address, Datagram, Header, Kind, number_bytes};
 use crate::quic::sent::{Content, Sent};
 
 /// Maximum incomplete groups kept.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 
 /// FEC groups in progress.
 #[derive(Clone, Debug, Default)]
@@ -74,11 +74,11 @@ impl Connection {
     }
 
     /// Recovers packets of groups that now lack only one, after a datagram that may carry parity.
-    pub(super) fn make_again(&mut self, now: Time, protected: &[(u64, Frame)], from: Address) {
+    pub(super) fn recover_lost(&mut self, now: Time, protected: &[(u64, Frame)], from: Address) {
         if !protected.is_empty() && self.progress.reads[Space::Data as usize] {
             self.parity.waiting.push_back(protected.to_vec());
         }
-        if self.parity.waiting.len() > MOST_WAITING {
+        if self.parity.waiting.len() > MAX_WAITING {
             self.parity.waiting.pop_front();
         }
         for _ in 0..self.parity.waiting.len() {

@@ -14,7 +14,7 @@ const BURST: u64 = 10;
 
 /// Path validation in progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
+pub(super) struct Validation {
     /// Data of the last PATH_CHALLENGE (section 8.2.1), number of challenges sent, and time of the next one or of
     /// failure.
     pub challenge: u64,
@@ -97,7 +97,7 @@ pub(super) struct Path {
     /// Client address, as this side knows it.
     pub address: Address,
     pub identifiers: Identifiers,
-    pub trial: Option<Trial>,
+    pub validation: Option<Validation>,
     /// PATH_CHALLENGE and PATH_RESPONSE frames to send, with their address.
     pub answers: VecDeque<(Address, Frame)>,
     /// Highest number of a non-probing packet (section 9.3).
@@ -125,7 +125,7 @@ impl Path {
     /// Creates a path of unknown properties; `seed` is for its congestion control.
     pub fn new(config: Arc<Config>, role: Role, seed: u64) -> Path {
         let control = (config.control)(u64::from(config.datagram), seed);
-        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).by(config.rules);
+        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).with_rules(config.rules);
         let rated = control.wants_rate();
         if rated {
             recovery.space(Space::Data).measure_rates();
@@ -150,7 +150,7 @@ impl Path {
             timer: Time::NEVER,
             address: Address::default(),
             identifiers: Identifiers::new(),
-            trial: None,
+            validation: None,
             answers: VecDeque::new(),
             highest: 0,
             validated: role == Role::Client,
@@ -176,8 +176,8 @@ impl Path {
     }
 
     /// Resets the path's properties after a migration (section 9.4): packets in flight on the old path no longer count.
-    pub fn start_anew(&mut self, seed: u64) {
-        self.recovery.forget_path(self.config.initial_rtt);
+    pub fn reset_properties(&mut self, seed: u64) {
+        self.recovery.reset_path(self.config.initial_rtt);
         self.first = self.recovery.space(Space::Data).next_number();
         self.control = (self.config.control)(u64::from(self.config.datagram), seed);
         self.follow_control();

@@ -3,7 +3,7 @@
 //! in a path's queue.
 
 use super::multipath::Stage;
-use super::outgoing::{LEAST_ROOM, Scope};
+use super::outgoing::{MIN_ROOM, Scope};
 use super::*;
 use crate::common::PathState;
 use crate::common::scheduler::{Decision, PacketScheduler, Situation, fastest};
@@ -29,7 +29,7 @@ struct Part {
 }
 
 /// Packet scheduling over several paths.
-pub(super) struct Spread {
+pub(super) struct PathScheduling {
     scheduler: Box<dyn PacketScheduler>,
     /// Paths as schedulers see them.
     views: Vec<PathState>,
@@ -41,9 +41,9 @@ pub(super) struct Spread {
     siblings: Vec<Sibling>,
 }
 
-impl Spread {
-    pub fn new(scheduler: Box<dyn PacketScheduler>) -> Spread {
-        Spread {
+impl PathScheduling {
+    pub fn new(scheduler: Box<dyn PacketScheduler>) -> PathScheduling {
+        PathScheduling {
             scheduler,
             views: Vec::new(),
             parts: VecDeque::new(),
@@ -80,7 +80,7 @@ impl Connection {
     /// Fills `out` with the next datagram of any path.
     pub(super) fn poll_paths(&mut self, now: Time, out: &mut Datagram) -> bool {
         for path in 0..self.paths.len() {
-            if self.speaks(&self.paths[path]) && self.poll_path(now, path, out) {
+            if self.can_send(&self.paths[path]) && self.poll_path(now, path, out) {
                 return true;
             }
         }
@@ -95,7 +95,7 @@ impl Connection {
         }
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         for path in 0..self.paths.len() {
-            if self.speaks(&self.paths[path]) {
+            if self.can_send(&self.paths[path]) {
                 // A probe carries whatever data there is (RFC 9002 section 6.2.4), unless a responsive path can carry
                 // it.
                 let scope = if alone && self.paths[path].is_probing() { Scope::All } else { Scope::Nothing };
@@ -113,7 +113,7 @@ impl Connection {
     }
 
     /// Path for frames that belong to no path: the fastest responsive one.
-    pub(super) fn messenger(&self) -> Option<usize> {
+    pub(super) fn control_path(&self) -> Option<usize> {
         let open = self.paths.iter().enumerate().filter(|(_, path)| self.is_open(path) && path.validated);
         open.min_by_key(|(_, path)| (path.recovery.pto_count, path.recovery.rtt.srtt())).map(|(number, _)| number)
     }
@@ -121,20 +121,20 @@ impl Connection {
     /// Time at which the scheduler must be called even if nothing happens.
     #[inline]
     pub(super) fn next_decision(&self) -> Time {
-        self.multipath.as_ref().map_or(Time::NEVER, |multipath| multipath.spread.wake_at)
+        self.multipath.as_ref().map_or(Time::NEVER, |multipath| multipath.scheduling.wake_at)
     }
 
     /// Time at which packets received on a path abandoned since must be acknowledged on another.
     pub(super) fn next_report(&self) -> Time {
         let abandoned = self.paths.iter().filter(|path| path.stage == Stage::Abandoned);
         let due = abandoned.map(|path| path.acks[Space::Data as usize].due()).min();
-        due.filter(|_| self.messenger().is_some()).unwrap_or(Time::NEVER)
+        due.filter(|_| self.control_path().is_some()).unwrap_or(Time::NEVER)
     }
 
     /// Acknowledges packets received on an abandoned path (section 3.4.3).
     fn report_abandoned(&mut self, now: Time, out: &mut Datagram) -> bool {
         let is_due = |path: &Path| path.stage == Stage::Abandoned && path.acks[Space::Data as usize].due() <= now;
-        let Some((gone, carrier)) = self.paths.iter().position(is_due).zip(self.messenger()) else { return false };
+        let Some((gone, carrier)) = self.paths.iter().position(is_due).zip(self.control_path()) else { return false };
         let sent = &self.paths[carrier].recovery.spaces[Space::Data as usize];
         let (number, bytes) = (sent.next_number(), number_bytes(sent.unacknowledged()));
         let overhead = Kind::OneRtt.overhead(bytes);
@@ -193,7 +193,7 @@ impl Connection {
                 Decision::Repeat { path, penalised } => self.repeat(now, path, penalised),
             };
             if !done {
-                self.rest(now, rooms);
+                self.mark_app_limited(now, rooms);
                 return None;
             }
         }
@@ -202,20 +202,20 @@ impl Connection {
     /// Updates the paths' state for the scheduler; returns a bitmask of the paths on which a packet may leave.
     fn look(&mut self, now: Time) -> u64 {
         let Some(mut multipath) = self.multipath.take() else { return 0 };
-        multipath.spread.decided = None;
+        multipath.scheduling.decided = None;
         let (wanted, paces) = (self.has_content(), self.paces());
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         let mut rooms = 0;
-        multipath.spread.views.clear();
+        multipath.scheduling.views.clear();
         for number in 0..self.paths.len() {
             let path = &self.paths[number];
             let usable = self.is_open(path) && path.validated && (alone || path.recovery.pto_count == 0);
             let path = &mut self.paths[number];
             let has_room = usable && path.may_send(now, wanted || !path.queue.is_empty(), paces);
             rooms |= u64::from(has_room) << number;
-            multipath.spread.views.push(path.view(usable, has_room && path.queue.is_empty()));
+            multipath.scheduling.views.push(path.view(usable, has_room && path.queue.is_empty()));
         }
-        let views = &mut multipath.spread.views;
+        let views = &mut multipath.scheduling.views;
         if views.iter().any(|view| view.usable && !view.backup) {
             views.iter_mut().filter(|view| view.backup).for_each(|view| (view.usable, view.has_room) = (false, false));
         }
@@ -224,7 +224,7 @@ impl Connection {
     }
 
     /// Marks the paths with room as application-limited.
-    fn rest(&mut self, now: Time, rooms: u64) {
+    fn mark_app_limited(&mut self, now: Time, rooms: u64) {
         let paces = self.paces();
         for (number, path) in self.paths.iter_mut().enumerate().filter(|(number, _)| rooms & 1 << number != 0) {
             debug_assert!(number < 64);
@@ -233,7 +233,7 @@ impl Connection {
     }
 
     fn views(&self) -> &[PathState] {
-        self.multipath.as_ref().map_or(&[], |multipath| &multipath.spread.views)
+        self.multipath.as_ref().map_or(&[], |multipath| &multipath.scheduling.views)
     }
 
     fn fastest_with_room(&self) -> Option<usize> {
@@ -244,10 +244,10 @@ impl Connection {
     /// Asks the scheduler.
     fn decide(&mut self, now: Time) -> Decision {
         self.prune();
-        let Some(mut multipath) = self.multipath.take_if(|multipath| multipath.spread.can_decide()) else {
+        let Some(mut multipath) = self.multipath.take_if(|multipath| multipath.scheduling.can_decide()) else {
             return Decision::Wait;
         };
-        let Spread { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.spread;
+        let PathScheduling { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.scheduling;
         let streams = &self.streams;
         let is_repeating = |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_repeating());
         // If the peer's window is closed, only a retransmission may open it again, whichever stream is first.
@@ -304,7 +304,7 @@ impl Connection {
                 fin: false,
                 stamp: stamp(id, start + at),
             };
-            multipath.spread.parts.push_back(Part { octet: octet + at, frame, path: None });
+            multipath.scheduling.parts.push_back(Part { octet: octet + at, frame, path: None });
         }
     }
 
@@ -325,7 +325,7 @@ impl Connection {
     /// Queues the oldest unacknowledged data that a path has not sent itself; returns false if there is none.
     fn copy(&mut self, number: usize) -> bool {
         let Some(multipath) = &self.multipath else { return false };
-        let parts = &multipath.spread.parts;
+        let parts = &multipath.scheduling.parts;
         let path = &mut self.paths[number];
         path.copied = path.copied.max(parts.front().map_or(self.streams.data_sent, |part| part.octet));
         let at = parts.partition_point(|part| part.octet + u64::from(part.frame.length) <= path.copied);
@@ -344,7 +344,7 @@ impl Connection {
             slow.penalise(now);
         }
         let available = self.views().get(number).is_some_and(PathState::is_available);
-        let front = self.multipath.as_ref().and_then(|multipath| multipath.spread.parts.front());
+        let front = self.multipath.as_ref().and_then(|multipath| multipath.scheduling.parts.front());
         let Some(&Part { octet, frame, path: Some(holder) }) = front.filter(|_| available) else { return false };
         let path = &mut self.paths[number];
         if holder == number || path.repeated > octet {
@@ -362,7 +362,7 @@ impl Connection {
     fn prune(&mut self) {
         let streams = &self.streams;
         let Some(multipath) = &mut self.multipath else { return };
-        let parts = &mut multipath.spread.parts;
+        let parts = &mut multipath.scheduling.parts;
         while parts.front().is_some_and(|part| is_done(streams, &part.frame)) {
             parts.pop_front();
         }
@@ -376,7 +376,7 @@ impl Connection {
             }
             let header = StreamFrame::header(frame.id, frame.offset.max(1), u64::from(frame.length));
             let fits = left.saturating_sub(header).min(u32::from(frame.length)) as u16;
-            if fits < frame.length && u64::from(fits) < LEAST_ROOM || frame.bytes() > *left && fits == frame.length {
+            if fits < frame.length && u64::from(fits) < MIN_ROOM || frame.bytes() > *left && fits == frame.length {
                 self.paths[path].queue.push_front(frame);
                 return;
             }
@@ -396,12 +396,12 @@ impl Connection {
 
     /// Shows a coupled congestion control the state of the other paths.
     #[inline]
-    pub(super) fn couple(&mut self, number: usize) {
+    pub(super) fn update_coupling(&mut self, number: usize) {
         if self.multipath.is_none() || self.paths[number].control.siblings().is_none() {
             return;
         }
         let Some(mut multipath) = self.multipath.take() else { return };
-        let siblings = &mut multipath.spread.siblings;
+        let siblings = &mut multipath.scheduling.siblings;
         siblings.clear();
         let mut own = 0;
         for index in 0..self.paths.len() {
@@ -420,7 +420,8 @@ impl Connection {
 }
 
 /// Whether a part of a stream need not be sent any more.
-fn is_done(streams: &Streams, frame: &StreamFrame) -> bool {
-    let is_done = |stream: &Flow| stream.out.reset.is_some() || stream.out.has(frame.offset, frame.end(), frame.fin);
+fn is_done(streams: &StreamSet, frame: &StreamFrame) -> bool {
+    let is_done =
+        |stream: &StreamState| stream.out.reset.is_some() || stream.out.has(frame.offset, frame.end(), frame.fin);
     streams.map.get(&frame.id).is_none_or(is_done)
 }

@@ -6,8 +6,8 @@ use crate::quic::stream::{ALL, Incoming, Outgoing, Turn};
 use std::collections::BTreeSet;
 
 /// Streams of a connection and their limits.
-pub(super) struct Streams {
-    pub map: Table<Flow>,
+pub(super) struct StreamSet {
+    pub map: Table<StreamState>,
     /// Streams with data to send, in the order of scheduling.
     pub ready: BTreeSet<Turn>,
     /// New bytes of the streams in `ready`.
@@ -36,10 +36,10 @@ pub(super) struct Streams {
     pub tell_window: bool,
 }
 
-impl Streams {
-    pub fn new(config: &Config) -> Streams {
+impl StreamSet {
+    pub fn new(config: &Config) -> StreamSet {
         let most = config.max_streams.max(config.streams);
-        Streams {
+        StreamSet {
             map: Table::default(),
             ready: BTreeSet::new(),
             waiting: 0,
@@ -67,7 +67,7 @@ impl Streams {
     }
 
     /// Queues a stream that may have something to send.
-    pub fn stir(&mut self, id: u64) {
+    pub fn enqueue(&mut self, id: u64) {
         let Some(stream) = self.map.get_mut(&id) else { return };
         if stream.queued.is_none() && stream.out.is_pending(stream.peer_limit) {
             stream.turn_left = stream.quantum;
@@ -96,7 +96,7 @@ impl Streams {
         self.waiting -= stream.out.unsent();
         self.ready.remove(&place);
         if stays {
-            self.stir(place.2);
+            self.enqueue(place.2);
         }
     }
 
@@ -160,7 +160,7 @@ impl Connection {
         stream.out.end += bytes;
         match stream.queued {
             Some(_) => self.streams.waiting += bytes,
-            None => self.streams.stir(id),
+            None => self.streams.enqueue(id),
         }
         bytes
     }
@@ -169,7 +169,7 @@ impl Connection {
     pub fn finish_stream(&mut self, id: u64) {
         if let Some(stream) = self.streams.map.get_mut(&id) {
             stream.out.closed = true;
-            self.streams.stir(id);
+            self.streams.enqueue(id);
         }
     }
 
@@ -197,7 +197,7 @@ impl Connection {
         if let Some(stream) = self.streams.map.get_mut(&id) {
             (stream.urgency, stream.quantum) = (urgency, turn.unwrap_or(ALL));
         }
-        self.streams.stir(id);
+        self.streams.enqueue(id);
     }
 
     /// Reads at most `limit` bytes of in-order data from a stream.
@@ -205,7 +205,7 @@ impl Connection {
         let stream = self.streams.map.get_mut(&id)?;
         let range = stream.inc.order.take(limit)?;
         self.streams.data_read += range.end - range.start;
-        self.retune(id);
+        self.update_windows(id);
         self.retire(id);
         Some(range)
     }
@@ -223,7 +223,7 @@ impl Connection {
     /// Creates the state of a new stream.
     pub(super) fn admit(&mut self, id: u64) {
         let config = &self.config;
-        let mut stream = Flow::new(config.stream_window, Window::new(config.stream_window, config.most_window));
+        let mut stream = StreamState::new(config.stream_window, Window::new(config.stream_window, config.most_window));
         let ours = id & 1 == u64::from(self.role == Role::Server);
         match (one_way(id), ours) {
             (1, true) => stream.inc = Incoming::none(),
@@ -238,7 +238,7 @@ impl Connection {
     /// Returns the stream named in a frame of the peer. Naming a stream of the peer's opens it and all before it
     /// (section 3.2). `None`: it is closed, or invalid.
     #[inline]
-    pub(super) fn named(&mut self, id: u64) -> Option<&mut Flow> {
+    pub(super) fn named(&mut self, id: u64) -> Option<&mut StreamState> {
         if !self.streams.map.contains_key(&id) {
             self.open_through(id)?;
         }
@@ -273,7 +273,7 @@ impl Connection {
     /// Chromium for half.)
     #[inline]
     pub(super) fn retire(&mut self, id: u64) {
-        if !self.carries(id) && self.streams.map.get(&id).is_some_and(Flow::is_settled) {
+        if !self.carries(id) && self.streams.map.get(&id).is_some_and(StreamState::is_settled) {
             self.remove(id);
         }
     }
@@ -299,12 +299,12 @@ impl Connection {
             Frame::MaxData(limit) => {
                 self.streams.peer_limit = self.streams.peer_limit.max(limit);
                 let ids: Vec<u64> = self.streams.map.ids().collect();
-                ids.into_iter().for_each(|id| self.streams.stir(id));
+                ids.into_iter().for_each(|id| self.streams.enqueue(id));
             }
             Frame::MaxStreamData(id, limit) => {
                 if let Some(stream) = self.named(id) {
                     stream.peer_limit = stream.peer_limit.max(limit);
-                    self.streams.stir(id);
+                    self.streams.enqueue(id);
                 }
             }
             Frame::MaxStreams { both_ways, count } => {
@@ -318,8 +318,8 @@ impl Connection {
                 self.streams.resets.push_back((id, code));
                 self.streams.data_received += grown;
                 self.streams.data_read += unread;
-                self.heed_limits(self.streams.map[&id].window.limit < size);
-                self.retune(id);
+                self.check_flow_control(self.streams.map[&id].window.limit < size);
+                self.update_windows(id);
                 self.retire(id);
             }
             // Section 3.5: STOP_SENDING is answered with RESET_STREAM.
@@ -330,14 +330,14 @@ impl Connection {
 
     /// Checks flow control: of a stream, whose limit was exceeded if `beyond`, and of the connection.
     #[inline]
-    pub(super) fn heed_limits(&mut self, beyond: bool) {
+    pub(super) fn check_flow_control(&mut self, beyond: bool) {
         if beyond || self.streams.data_received > self.streams.window.limit {
             self.give_up(Failure::FlowControl);
         }
     }
 
     /// Updates flow control windows after a read.
-    fn retune(&mut self, id: u64) {
+    fn update_windows(&mut self, id: u64) {
         let (now, rtt) = (self.last_heard, self.longest_rtt());
         if let Some(stream) = self.streams.map.get_mut(&id)
             && stream.inc.fin.is_none()

@@ -9,7 +9,7 @@ impl Association {
     pub fn handle(&mut self, now: Time, path: usize, packet: &Packet) {
         self.clock = now;
         self.receive(now, path, packet);
-        self.part_replies();
+        self.split_replies();
     }
 
     fn receive(&mut self, now: Time, path: usize, packet: &Packet) {
@@ -45,7 +45,7 @@ impl Association {
             // Linux ends the processing of any packet with a new burst allowance (`sctp_cmd_interpreter`).
             self.tx.refill();
         }
-        self.tx.look_around();
+        self.tx.report_changes();
     }
 
     /// Section 8.5: checks the verification tag. An INIT has none; ABORT and SHUTDOWN COMPLETE may carry the
@@ -142,7 +142,7 @@ impl Association {
             // Section 9.2: data that crosses the SHUTDOWN is answered by another SHUTDOWN, and a SACK if there are
             // gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
-            self.rx.hurry(now);
+            self.rx.sack_now(now);
             self.start_shutdown_timer(now, path);
         }
     }
@@ -168,7 +168,7 @@ impl Association {
                 }
                 if self.config.is_linux() {
                     // sctp_sf_timer_ignore: everything is acknowledged at the peer, so no SACK is needed.
-                    self.rx.fall_silent();
+                    self.rx.cancel_sack();
                 }
                 self.tx.backlog.close();
                 self.tx.on_cumulative(now, cumulative);

@@ -275,7 +275,7 @@ impl Association {
     pub fn handle_timeout(&mut self, now: Time) {
         self.clock = now;
         if self.crash <= now {
-            self.lose_state();
+            self.simulate_restart();
         }
         let mut alive = true;
         if self.timer <= now {
@@ -289,8 +289,8 @@ impl Association {
             self.failure = Some(Failure::TimedOut);
             self.abort_with(None);
         }
-        self.part_replies();
-        self.tx.look_around();
+        self.split_replies();
+        self.tx.report_changes();
     }
 
     /// Handles expiry of T1 or T2: retransmits on the next path.
@@ -362,7 +362,7 @@ impl Association {
         self.state = State::Closed;
         (self.timer, self.guard, self.crash) = (Time::NEVER, Time::NEVER, Time::NEVER);
         self.was_open = true;
-        self.rx.fall_silent();
+        self.rx.cancel_sack();
     }
 
     /// Path for replies: the one that data last arrived on. Linux uses its active path instead if that one is
@@ -408,7 +408,7 @@ impl Association {
         let waited = self.rx.due() > self.clock;
         let range = self.rx.take(self.clock, limit);
         if waited {
-            self.part_replies();
+            self.split_replies();
         }
         range
     }

@@ -157,7 +157,7 @@ impl Association {
 
     /// Linux: separates replies due now from what the application triggers next.
     #[inline]
-    pub(super) fn part_replies(&mut self) {
+    pub(super) fn split_replies(&mut self) {
         if self.config.is_linux() && (self.rx.due() <= self.clock || !self.outbox.is_empty()) {
             self.replies = Replies { chunks: self.outbox.len(), alone: self.tx.has_nothing() };
         }

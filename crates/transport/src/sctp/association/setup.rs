@@ -26,7 +26,7 @@ impl Association {
 
     /// Simulates a restart of this host: it forgets the association and opens a new one on the same ports for the
     /// unsent data. The peer learns of it from the INIT (section 5.2.2).
-    pub(super) fn lose_state(&mut self) {
+    pub(super) fn simulate_restart(&mut self) {
         self.crash = Time::NEVER;
         if !matches!(self.state, State::Established | State::ShutdownPending) {
             return;
@@ -39,7 +39,7 @@ impl Association {
         self.rto = RttEstimator::new(initial, min, max, RtoRule::Rfc6298);
         self.timer = Time::NEVER;
         self.outbox.clear();
-        self.rx.fall_silent();
+        self.rx.cancel_sack();
         self.tx.stats.reopened += 1;
         self.tx.restart(self.own.tsn);
         self.open();

@@ -74,7 +74,7 @@ pub(super) struct Sender {
     current: usize,
     /// Path of the last packet with new data.
     last: usize,
-    lots: Stream,
+    rng: Stream,
     /// Partial reliability state, if both sides support it.
     pub partial: Option<Box<Partial>>,
     pub stats: Stats,
@@ -105,7 +105,7 @@ impl Sender {
             retran: 1.min(paths - 1),
             current: 0,
             last: paths - 1,
-            lots: Stream::new(seed, "sctp retransmission"),
+            rng: Stream::new(seed, "sctp retransmission"),
             partial: None,
             stats: Stats::default(),
             notices: Notices::default(),
@@ -116,7 +116,7 @@ impl Sender {
     /// Handles a restart of the peer (RFC 9260 section 5.2.4 A): data sent and not acknowledged is abandoned, since
     /// nobody knows whether it arrived. Unsent data waits for the new association, whose initial TSN is `initial`.
     pub fn restart(&mut self, initial: u32) {
-        self.lose_outstanding();
+        self.abandon_outstanding();
         let fresh = Sender::new(&self.config, self.paths.len(), initial, u64::from(initial));
         let old = std::mem::replace(self, fresh);
         for (path, old) in self.paths.iter_mut().zip(old.paths) {
@@ -235,7 +235,7 @@ impl Sender {
                 continue;
             }
             let timed_out = self.records.get(tsn).timed_out;
-            let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.lots);
+            let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.rng);
             if let Some(target) = target.filter(|&target| path.pass || self.views[target].room) {
                 found = Some((tsn, from, target));
             }

@@ -7,14 +7,14 @@ use crate::sctp::outstanding::Place;
 impl Sender {
     /// Reports changes to the application, if it subscribed.
     #[inline]
-    pub fn look_around(&mut self) {
+    pub fn report_changes(&mut self) {
         if self.notices.is_watched() {
-            self.tell_changes();
+            self.notify_changes();
         }
     }
 
     #[cold]
-    fn tell_changes(&mut self) {
+    fn notify_changes(&mut self) {
         for (number, path) in self.paths.iter_mut().enumerate() {
             if let Some(change) = path.change(number as u8) {
                 self.notices.tell(change);

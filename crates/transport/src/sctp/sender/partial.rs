@@ -160,7 +160,7 @@ impl Sender {
     }
 
     /// Abandons every message that was sent, at least in part, and not acknowledged.
-    pub(super) fn lose_outstanding(&mut self) {
+    pub(super) fn abandon_outstanding(&mut self) {
         let lost = self.unacknowledged();
         let begun = self.backlog.begun();
         for &(stream, message) in &begun {
@@ -209,7 +209,7 @@ impl Sender {
             } else if let Some(tsn) = self.least_important(own) {
                 self.abandon(tsn);
             } else {
-                self.backlog.doom(message, bytes);
+                self.backlog.abandon_on_arrival(message, bytes);
                 self.stats.abandoned_unsent += 1;
                 return self.note_abandoned(message as u32, true);
             }

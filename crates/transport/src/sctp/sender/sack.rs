@@ -121,7 +121,7 @@ impl Sender {
             self.flight -= record.bytes();
         }
         if record.place != Place::Marked || !self.config.is_linux() {
-            path.news.acked += record.bytes();
+            path.progress.acked += record.bytes();
         }
         path.newly.add(tsn);
         newly.add(tsn);
@@ -143,7 +143,7 @@ impl Sender {
     /// the chunks are in flight again and missing once (sections 6.2.1 iv and 6.3.2 R4): counted here unless they lie
     /// below a newly acknowledged TSN, where `find_missing` counts them.
     #[cold]
-    fn take_back(&mut self, now: Time, limit: u64, newly: &Newly) {
+    fn withdraw_reports(&mut self, now: Time, limit: u64, newly: &Newly) {
         let taken: Vec<u64> = self.gaps.iter().flat_map(|(start, end)| start..end.min(limit)).collect();
         for tsn in taken.into_iter().filter(|&tsn| !self.reported.contains(tsn, tsn + 1)) {
             let record = self.records.get_mut(tsn);
@@ -153,7 +153,7 @@ impl Sender {
             let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
             record.place = path.order.send_again(tsn, record.fast);
             path.flight += bytes;
-            path.news.acked = path.news.acked.saturating_sub(bytes);
+            path.progress.acked = path.progress.acked.saturating_sub(bytes);
             self.flight += bytes;
             if self.config.is_linux() {
                 // sctp_check_transmitted restarts the timer.
@@ -201,7 +201,7 @@ impl Sender {
             // Further blocks may not have fitted.
             let blocks = packet.gaps.len() + packet.duplicates.len();
             let is_full = 16 + 4 * (blocks as u32 + 1) > self.config.room();
-            self.take_back(now, if is_full { highest } else { self.records.next() }, newly);
+            self.withdraw_reports(now, if is_full { highest } else { self.records.next() }, newly);
         }
         if non_renegable {
             fresh.iter().flat_map(|&(start, end)| start..end).for_each(|tsn| self.release(tsn));
@@ -228,7 +228,7 @@ impl Sender {
 
     /// Shows a coupled congestion control the state of the other paths that carry data and whose round-trip time is
     /// known.
-    pub(super) fn couple(&mut self, number: usize) {
+    pub(super) fn update_coupling(&mut self, number: usize) {
         if !self.config.cmt || self.paths[number].siblings().is_none() {
             return;
         }
@@ -272,15 +272,15 @@ impl Sender {
         let next = self.records.next();
         let stopped = self.exit.is_some();
         for number in 0..self.paths.len() {
-            if self.paths[number].news.acked == 0 {
+            if self.paths[number].progress.acked == 0 {
                 continue;
             }
-            self.couple(number);
+            self.update_coupling(number);
             let path = &mut self.paths[number];
             for i in 0..self.config.growth.follows().len() {
-                path.news.pseudo[i] = path.cumacks[i].new;
+                path.progress.pseudo[i] = path.cumacks[i].new;
             }
-            let counted = self.config.growth.counts(&path.news, path.in_slow_start());
+            let counted = self.config.growth.counts(&path.progress, path.in_slow_start());
             let recovering = stopped || path.exit.is_some();
             let held = recovering && (path.in_slow_start() || !self.config.is_linux());
             path.grow(now, counted, held, next);
@@ -347,7 +347,7 @@ impl Sender {
         if recovering {
             return None;
         }
-        self.couple(number);
+        self.update_coupling(number);
         let path = &mut self.paths[number];
         path.cut(now, flight);
         match self.config.scope {

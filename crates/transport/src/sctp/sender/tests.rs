@@ -414,7 +414,7 @@ fn of_failing_paths_the_best_is_used() {
         for (path, errors) in sender.paths.iter_mut().zip(errors) {
             path.errors = errors;
         }
-        sender.shun();
+        sender.avoid_failing_paths();
         let usable = |&path: &usize| sender.paths[path].is_usable();
         assert_eq!((0..3).filter(usable).collect::<Vec<_>>(), used, "{errors:?}");
     }

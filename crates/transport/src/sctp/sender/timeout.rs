@@ -39,7 +39,7 @@ impl Sender {
         if is_dormant || self.is_dormant {
             self.choose_last_resort(is_dormant);
         }
-        self.shun();
+        self.avoid_failing_paths();
     }
 
     /// Sections 8.1 and 8.2: if every path is inactive the association is dormant, and fails only at
@@ -57,16 +57,16 @@ impl Sender {
 
     /// RFC 7829 section 4: potentially failed paths carry data only if no better one is left, and then the one with the
     /// fewest errors; ties go to the one used so far.
-    pub(super) fn shun(&mut self) {
+    pub(super) fn avoid_failing_paths(&mut self) {
         if self.config.pf_retries.is_none() {
             return;
         }
         let is_well = |path: &Path| path.is_active() && path.confirmed && !path.is_potentially_failed();
         let any = self.paths.iter().any(is_well);
         let failing = self.paths.iter().enumerate().filter(|(_, path)| path.confirmed && path.is_potentially_failed());
-        let best = failing.min_by_key(|(_, path)| (path.errors, path.shunned)).map(|(number, _)| number);
+        let best = failing.min_by_key(|(_, path)| (path.errors, path.avoided)).map(|(number, _)| number);
         for (number, path) in self.paths.iter_mut().enumerate() {
-            path.shunned = path.is_potentially_failed() && (any || Some(number) != best);
+            path.avoided = path.is_potentially_failed() && (any || Some(number) != best);
         }
     }
 
@@ -83,7 +83,7 @@ impl Sender {
             }
             return;
         }
-        self.couple(number);
+        self.update_coupling(number);
         let probe = self.probe_delay(number);
         let path = &mut self.paths[number];
         let flight = path.flight;
@@ -117,7 +117,7 @@ impl Sender {
     /// `sctp_transport_reset_hb_timer`): half an RTO plus a random part of another.
     pub(super) fn probe_delay(&mut self, number: usize) -> Duration {
         let rto = self.paths[number].rtt.rto();
-        rto / 2 + Duration::from_nanos(self.lots.below(rto.as_nanos().max(1)))
+        rto / 2 + Duration::from_nanos(self.rng.below(rto.as_nanos().max(1)))
     }
 
     /// Handles an unanswered heartbeat, or the time for one on an idle path.
@@ -150,22 +150,22 @@ impl Sender {
     /// Returns a heartbeat to send and its path.
     pub fn next_heartbeat(&mut self, now: Time) -> Option<(usize, Control)> {
         let number = self.paths.iter().position(|path| path.heartbeat.wanted)?;
-        let patience = self.patience(number);
+        let heartbeat_timeout = self.heartbeat_timeout(number);
         let path = &mut self.paths[number];
         if self.config.has_slow_heartbeats() {
-            path.rest();
+            path.lower_idle_window();
         }
         path.stats.heartbeats += 1;
         let beat = &mut path.heartbeat;
         beat.wanted = false;
         beat.nonce += 1;
         beat.pending = Some(beat.nonce);
-        beat.due = now + patience;
+        beat.due = now + heartbeat_timeout;
         Some((number, Control::Heartbeat(Probe { path: number as u8, sent: now, nonce: beat.nonce })))
     }
 
     /// Timeout of a heartbeat: an RTO (section 8.3); in Linux, the time of the next one.
-    fn patience(&mut self, number: usize) -> Duration {
+    fn heartbeat_timeout(&mut self, number: usize) -> Duration {
         if !self.config.has_slow_heartbeats() {
             return self.paths[number].rtt.rto();
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::common::stamp;
-use crate::tcp::ecn::{Echo, Marks};
+use crate::tcp::ecn::{EcnReceiver, EcnSender};
 use crate::tcp::receiver::{Arrival, Arrived};
 use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES};
 use crate::tcp::sender::Acknowledgement;
@@ -41,7 +41,7 @@ impl Connection {
         if segment.flags.has(Flags::ACK) {
             self.reset_due = Some(Reset::answer(segment.acknowledgment));
         } else if segment.flags.has(Flags::SYN) {
-            self.agree(segment, extra);
+            self.negotiate(segment, extra);
             self.state = State::SynReceived;
             self.syn_due = true;
             self.take_early_data(now, segment, extra);
@@ -70,7 +70,7 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
-        self.agree(segment, extra);
+        self.negotiate(segment, extra);
         if acknowledges {
             if let Some(fast) = &mut self.fast_open {
                 fast.on_answer(extra.and_then(|extra| extra.syn).and_then(|syn| syn.fast_open));
@@ -79,10 +79,10 @@ impl Connection {
             }
             // The window in a SYN segment is never scaled (RFC 7323 section 2.2).
             self.establish(now, segment, 0);
-            self.greeting_due = self.config.host == Host::Linux;
+            self.immediate_ack_due = self.config.host == Host::Linux;
             self.rx.acknowledge_now();
             if segment.length > 0 || segment.flags.has(Flags::FIN) {
-                self.take_text_of_syn(now, segment);
+                self.take_syn_payload(now, segment);
             }
         } else {
             // Simultaneous open.
@@ -108,14 +108,14 @@ impl Connection {
 
     /// Handles data or FIN in the peer's SYN segment once the connection is established.
     #[cold]
-    fn take_text_of_syn(&mut self, now: Time, segment: &Segment) {
+    fn take_syn_payload(&mut self, now: Time, segment: &Segment) {
         let sequence = segment.sequence.wrapping_add(1);
         let text = Segment { sequence, flags: segment.flags.without(Flags::SYN), ..*segment };
         self.handle_data(now, &text, 1);
     }
 
     /// Negotiates the options of the peer's SYN.
-    fn agree(&mut self, segment: &Segment, extra: Option<&Extra>) {
+    fn negotiate(&mut self, segment: &Segment, extra: Option<&Extra>) {
         self.irs = segment.sequence;
         let offered = extra.and_then(|e| e.syn);
         let config = &self.config;
@@ -126,10 +126,10 @@ impl Connection {
         }
         let ecn = self.wants_ecn() && understands_ecn(segment.flags);
         let blocks = self.config.multipath.map(|others| most_blocks(timestamps, others));
-        self.agreed = Agreed { timestamps, sack, blocks, ecn, own_scale: 0, peer_scale: 0 };
+        self.negotiated = Negotiated { timestamps, sack, blocks, ecn, own_scale: 0, peer_scale: 0 };
         if let Some(scale) = offered.and_then(|o| o.window_scale) {
-            self.agreed.own_scale = own_scale(config);
-            self.agreed.peer_scale = scale.min(14);
+            self.negotiated.own_scale = own_scale(config);
+            self.negotiated.peer_scale = scale.min(14);
         }
         // RFC 6691: the MSS option does not account for options, nor does `mss`. 536 is the default without it (RFC
         // 9293).
@@ -146,13 +146,13 @@ impl Connection {
         (self.tx.end, self.tx.fin) = written;
         self.tx.stats = stats;
         (self.tx.timer, self.tx.chronograph) = (timer, chronograph);
-        self.tx.marks = Marks::new(ecn);
-        self.echo = Echo::new(ecn, self.tx.control.wants_marks());
+        self.tx.marks = EcnSender::new(ecn);
+        self.ecn_echo = EcnReceiver::new(ecn, self.tx.control.wants_marks());
         let full = full_segment(config);
-        let agreed = full - if timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
+        let negotiated = full - if timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
         // A SYN advertises the size without options, a SYN-ACK the size with the negotiated options.
-        let in_syn = if self.state == State::Listen { agreed } else { full };
-        self.rx = Receiver::new(config, [in_syn, agreed], mss, self.agreed.own_scale, sack);
+        let in_syn = if self.state == State::Listen { negotiated } else { full };
+        self.rx = Receiver::new(config, [in_syn, negotiated], mss, self.negotiated.own_scale, sack);
     }
 
     /// Enters ESTABLISHED: `segment` acknowledged our SYN, and its window is in units of `scale`.
@@ -173,7 +173,7 @@ impl Connection {
         }
         // For a retransmitted SYN the timestamp tells which copy was answered (RFC 7323 section 4); Linux measures that
         // way.
-        let echoes = self.config.host == Host::Linux && self.agreed.timestamps && segment.echo != 0;
+        let echoes = self.config.host == Host::Linux && self.negotiated.timestamps && segment.echo != 0;
         let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
         if self.tx.stats.syn_timeouts > 0 {
@@ -206,12 +206,12 @@ impl Connection {
                 self.establish(now, segment, 0);
                 return;
             }
-            self.establish(now, segment, self.agreed.peer_scale);
+            self.establish(now, segment, self.negotiated.peer_scale);
         }
         if !self.handle_ack(now, segment, extra, in_window.then_some(start)) {
             return;
         }
-        if in_window && self.agreed.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
+        if in_window && self.negotiated.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
             // TS.Recent (RFC 7323 section 4.3): from the first segment covered by an ACK. A segment whose
             // acknowledgement RFC 5961 section 5.2 rejects does not update it: it may be forged.
             self.recent_timestamp = segment.timestamp;
@@ -225,11 +225,11 @@ impl Connection {
     /// lies in the window, or `None` if processing ends here.
     #[inline]
     fn check(&mut self, now: Time, segment: &Segment, start: u64) -> Option<bool> {
-        if self.agreed.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
+        if self.negotiated.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
             // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
             if age < 0 {
-                self.answer_stray(now, segment);
+                self.answer_out_of_window(now, segment);
                 return None;
             }
         }
@@ -258,13 +258,13 @@ impl Connection {
         let in_window = is_latest || self.rx.accepts(start, segment.span());
         if !in_window {
             // Old or beyond the window: the data is not accepted, but duplicates are reported and probes answered.
-            self.answer_stray(now, segment);
+            self.answer_out_of_window(now, segment);
         }
         Some(in_window)
     }
 
     /// Answers a segment outside the window. Data always gets an ACK: it cannot start an ACK loop.
-    fn answer_stray(&mut self, now: Time, segment: &Segment) {
+    fn answer_out_of_window(&mut self, now: Time, segment: &Segment) {
         let is_data = segment.length > 0 && !segment.flags.has(Flags::SYN);
         if is_data { self.rx.acknowledge_now() } else { self.challenge(now) }
     }
@@ -313,17 +313,17 @@ impl Connection {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
         };
-        let echoes = self.agreed.timestamps && segment.has_timestamps && segment.echo != 0;
+        let echoes = self.negotiated.timestamps && segment.has_timestamps && segment.echo != 0;
         let ack = Acknowledgement {
             offset,
             start,
-            window: u64::from(segment.window) << self.agreed.peer_scale,
+            window: u64::from(segment.window) << self.negotiated.peer_scale,
             sacked,
-            echo: self.agreed.ecn && segment.flags.has(Flags::ECE),
+            echo: self.negotiated.ecn && segment.flags.has(Flags::ECE),
             blocks: extra.is_some(),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
             echo_rtt: echoes.then(|| elapsed(now, segment.echo)),
-            way_back_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
+            return_delay_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
         if offset < self.tx.una {
             self.tx.on_late_ack(now, &ack);
@@ -377,11 +377,11 @@ impl Connection {
         if !receives && start + segment.span() > self.rx.nxt {
             return; // No data follows FIN.
         }
-        if self.config.host == Host::Linux && self.agreed.timestamps && segment.length > 0 {
+        if self.config.host == Host::Linux && self.negotiated.timestamps && segment.length > 0 {
             self.rx.on_echo(u64::from(segment.length), segment.echo, elapsed(now, segment.echo));
         }
-        if self.agreed.ecn && segment.length > 0 {
-            self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
+        if self.negotiated.ecn && segment.length > 0 {
+            self.ecn_echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
         }
         let waits = self.state == State::TimeWait;
         let arrived = self.arrived(segment);
@@ -396,7 +396,7 @@ impl Connection {
                 State::FinWait1 => {
                     self.rx.acknowledge_now();
                     self.state = State::Closing;
-                    self.greeting_due |= self.config.host == Host::Linux;
+                    self.immediate_ack_due |= self.config.host == Host::Linux;
                 }
                 // FIN was retransmitted because its acknowledgement was lost.
                 State::FinWait2 | State::TimeWait => {

@@ -39,7 +39,7 @@ impl Connection {
     }
     /// Estimated reordering in segments (`tcpi_reordering`), which only RACK keeps.
     pub fn reordering(&self) -> Option<u64> {
-        self.tx.modern.as_ref().map(|modern| modern.rack.degree())
+        self.tx.rack_tlp.as_ref().map(|rack_tlp| rack_tlp.rack.degree())
     }
     /// Time with data to send or unacknowledged (`tcpi_busy_time`).
     pub fn busy_time(&self, now: Time) -> Duration {

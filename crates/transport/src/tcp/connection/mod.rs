@@ -7,7 +7,7 @@ mod subflow;
 
 use crate::common::{ByteStream, RtoRule, RttEstimator};
 use crate::tcp::config::{Config, Host};
-use crate::tcp::ecn::Echo;
+use crate::tcp::ecn::EcnReceiver;
 use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::TIMESTAMPS_BYTES;
@@ -65,7 +65,7 @@ const LINEAR_SYN_RETRIES: u32 = 4;
 
 /// Options negotiated in the SYNs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Agreed {
+struct Negotiated {
     timestamps: bool,
     sack: bool,
     /// SACK blocks that fit in a segment with data and in one without.
@@ -98,11 +98,11 @@ pub struct Connection {
     config: Arc<Config>,
     iss: u32,
     irs: u32,
-    agreed: Agreed,
+    negotiated: Negotiated,
     tx: Sender,
     rx: Receiver,
     /// ECN state of the receiving side.
-    echo: Echo,
+    ecn_echo: EcnReceiver,
     /// Time of the last challenge ACK.
     challenged: Option<Time>,
     /// RFC 7323's TS.Recent.
@@ -111,7 +111,7 @@ pub struct Connection {
     passive: bool,
     syn_due: bool,
     /// Whether the peer's SYN, or a FIN that crossed ours, must be acknowledged at once without waiting for data.
-    greeting_due: bool,
+    immediate_ack_due: bool,
     syn_sent: Option<Time>,
     /// Whether SYN was retransmitted, which makes its round-trip time ambiguous.
     syn_resent: bool,
@@ -133,15 +133,15 @@ impl Connection {
             state,
             iss,
             irs: 0,
-            agreed: Agreed::default(),
+            negotiated: Negotiated::default(),
             tx: Sender::new(&config, mss, u64::from(iss), config.sack, rtt),
             rx: Receiver::new(&config, [full_segment(&config); 2], mss, 0, config.sack),
-            echo: Echo::default(),
+            ecn_echo: EcnReceiver::default(),
             challenged: None,
             recent_timestamp: 0,
             passive: state == State::Listen,
             syn_due: state == State::SynSent,
-            greeting_due: false,
+            immediate_ack_due: false,
             syn_sent: None,
             syn_resent: false,
             reset_due: None,
@@ -296,7 +296,7 @@ impl Connection {
         (self.tx.timer, self.tx.release) = (Time::NEVER, Time::NEVER);
         self.time_wait = Time::NEVER;
         self.syn_due = false;
-        self.rx.fall_silent();
+        self.rx.cancel_ack();
     }
 
     // ---- sequence numbers: octets count from the SYN (0) in 64 bits; the wire carries 32 ---------------------------

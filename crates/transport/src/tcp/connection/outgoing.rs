@@ -19,8 +19,8 @@ impl Connection {
             | State::FinWait2
             | State::Closing
             | State::LastAck => {
-                if self.greeting_due || self.echo.is_owing() {
-                    return Some(self.hasty_segment(now, extra));
+                if self.immediate_ack_due || self.ecn_echo.is_owing() {
+                    return Some(self.immediate_ack(now, extra));
                 }
                 if let Some(chunk) = self.tx.next(now) {
                     return Some(self.data_segment(now, chunk, extra));
@@ -42,7 +42,7 @@ impl Connection {
             }
         }
         if self.rx.is_ack_due(now) && !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
-            return Some(self.bare_segment(now, self.tx.nxt, extra));
+            return Some(self.pure_ack(now, self.tx.nxt, extra));
         }
         None
     }
@@ -50,10 +50,10 @@ impl Connection {
     /// Acknowledgement that precedes everything else: the ACK of a SYN, or of data received before a change of CE
     /// marks.
     #[cold]
-    fn hasty_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
-        self.greeting_due = false;
-        let owed = self.echo.take_owed();
-        let mut segment = self.bare_segment(now, self.tx.nxt, extra);
+    fn immediate_ack(&mut self, now: Time, extra: &mut Extra) -> Segment {
+        self.immediate_ack_due = false;
+        let owed = self.ecn_echo.take_owed();
+        let mut segment = self.pure_ack(now, self.tx.nxt, extra);
         if let Some((octet, flags)) = owed {
             segment.acknowledgment = self.irs.wrapping_add(octet as u32);
             segment.flags = Flags::ACK.with(flags);
@@ -76,25 +76,25 @@ impl Connection {
         }
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
-        if answer && self.agreed.ecn {
+        if answer && self.negotiated.ecn {
             flags = flags.with(Flags::ECE);
         } else if !answer && !self.syn_resent && self.wants_ecn() {
             // A SYN without an answer may have been dropped because of its ECN flags (RFC 3168 section 6.1.1.1).
             flags = flags.with(Flags::ECE.with(Flags::CWR));
         }
         // A SYN-ACK has only the options that the peer offered.
-        let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
+        let timestamps = if answer { self.negotiated.timestamps } else { self.config.timestamps };
         // The MSS that Linux advertises does not depend on them (RFC 6691).
         let counted = if self.config.host == Host::Linux { self.config.timestamps } else { timestamps };
-        let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
+        let scaled = !answer || self.negotiated.own_scale > 0 || self.negotiated.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
             mss: self.config.mss + if counted { TIMESTAMPS_BYTES as u16 } else { 0 },
             window_scale: scaled.then(|| own_scale(&self.config)),
-            sack_permitted: if answer { self.agreed.sack } else { self.config.sack },
+            sack_permitted: if answer { self.negotiated.sack } else { self.config.sack },
             fast_open: None,
         });
-        let length = self.open_fast(now, answer, extra);
+        let length = self.add_fast_open(now, answer, extra);
         Some(Segment {
             length,
             stamp: if length > 0 { stamp(0) } else { 0 },
@@ -113,7 +113,7 @@ impl Connection {
     fn reset_segment(&self, now: Time, reset: Reset) -> Segment {
         let Reset { sequence, acknowledgment, own } = reset;
         let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
-        let has_timestamps = own && self.agreed.timestamps;
+        let has_timestamps = own && self.negotiated.timestamps;
         let (timestamp, echo) = if has_timestamps { (timestamp(now), self.recent_timestamp) } else { (0, 0) };
         let acknowledgment = acknowledgment.unwrap_or(0);
         Segment { sequence, acknowledgment, flags, has_timestamps, timestamp, echo, ..Segment::default() }
@@ -121,7 +121,7 @@ impl Connection {
 
     /// Adds the Fast Open option and returns how much data goes with the SYN: as much as fits, but only once (RFC 7413
     /// section 4.2.1).
-    fn open_fast(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
+    fn add_fast_open(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
         let (Some(fast), Some(syn)) = (&mut self.fast_open, &mut extra.syn) else { return 0 };
         if answer {
             syn.fast_open = fast.answer();
@@ -168,11 +168,11 @@ impl Connection {
         if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
             flags = flags.with(Flags::PSH);
         }
-        let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);
-        if chunk.new && length > 0 && self.agreed.ecn {
+        let mut segment = self.segment(now, chunk.start, flags, extra, self.negotiated.blocks[0]);
+        if chunk.new && length > 0 && self.negotiated.ecn {
             // Retransmissions must not be ECN-capable (RFC 3168 section 6.1.5).
             segment.ecn = Ecn::Ect0;
-            if self.tx.marks.take_reduced() {
+            if self.tx.marks.take_cwr() {
                 segment.flags = segment.flags.with(Flags::CWR);
             }
         }
@@ -189,13 +189,13 @@ impl Connection {
     fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.tx.probe = false;
         self.tx.stats.probes += 1;
-        self.bare_segment(now, self.tx.una - 1, extra)
+        self.pure_ack(now, self.tx.una - 1, extra)
     }
 
     /// Segment without data.
     #[inline]
-    fn bare_segment(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
-        self.segment(now, octet, Flags::ACK, extra, self.agreed.blocks[1])
+    fn pure_ack(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
+        self.segment(now, octet, Flags::ACK, extra, self.negotiated.blocks[1])
     }
 
     /// Segment with the current acknowledgement and at most `blocks` SACK blocks.
@@ -203,13 +203,13 @@ impl Connection {
     fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra, blocks: u8) -> Segment {
         self.tx.stats.segments += 1;
         let acknowledgment = self.wire_acknowledgment();
-        let window = self.rx.on_ack_sent(now) >> self.agreed.own_scale;
+        let window = self.rx.on_ack_sent(now) >> self.negotiated.own_scale;
         let (mut stamp_value, mut echo) = (0, 0);
-        if self.agreed.timestamps {
+        if self.negotiated.timestamps {
             stamp_value = timestamp(now);
             echo = self.recent_timestamp;
         }
-        let has_extra = self.agreed.sack && blocks > 0 && self.rx.has_blocks();
+        let has_extra = self.negotiated.sack && blocks > 0 && self.rx.has_blocks();
         if has_extra {
             let irs = self.irs;
             (extra.syn, extra.multipath) = (None, None);
@@ -221,8 +221,8 @@ impl Connection {
             timestamp: stamp_value,
             echo,
             window: window.min(65_535) as u16,
-            flags: flags.with(self.echo.flags),
-            has_timestamps: self.agreed.timestamps,
+            flags: flags.with(self.ecn_echo.flags),
+            has_timestamps: self.negotiated.timestamps,
             has_extra,
             ..Segment::default()
         }

@@ -64,7 +64,7 @@ impl Connection {
         Self::octet(self.irs, sequence, self.rx.nxt).unwrap_or(0)
     }
     /// Whether the peer has acknowledged our FIN.
-    pub(crate) fn has_said_farewell(&self) -> bool {
+    pub(crate) fn is_fin_acknowledged(&self) -> bool {
         self.tx.is_finished()
     }
     /// Next octet of the peer to be read.
@@ -74,14 +74,14 @@ impl Connection {
     /// Window scales: of the window that we advertise and of the peer's.
     #[inline]
     pub(crate) fn scales(&self) -> (u8, u8) {
-        (self.agreed.own_scale, self.agreed.peer_scale)
+        (self.negotiated.own_scale, self.negotiated.peer_scale)
     }
     /// Makes an acknowledgement leave at the next opportunity.
     pub(crate) fn acknowledge_now(&mut self) {
         self.rx.acknowledge_now();
     }
     /// Closes the subflow silently: its address is gone, and nothing more is received on it.
-    pub(crate) fn vanish(&mut self) {
+    pub(crate) fn close_silently(&mut self) {
         self.failure.get_or_insert(Failure::TimedOut);
         self.enter_closed();
     }
@@ -95,7 +95,7 @@ impl Connection {
         self.tx.wait_for_room(now);
     }
     /// Limits the congestion window to `cwnd`.
-    pub(crate) fn restrain(&mut self, cwnd: u64) {
+    pub(crate) fn limit_cwnd(&mut self, cwnd: u64) {
         self.tx.control.restrict(cwnd, 0);
         self.tx.cwnd = self.tx.control.cwnd();
     }

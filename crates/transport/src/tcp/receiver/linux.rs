@@ -1,6 +1,6 @@
 //! Linux's ACK and receive-window algorithms (net/ipv4/tcp_input.c, tcp_output.c and tcp.c, 6.12).
 
-use super::{AckDue, Arrived, Order, Reached};
+use super::{AckDue, Arrived, Reached, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use vazao_engine::{Duration, Time};
 pub(crate) struct LinuxReceiver {
     clock: Clock,
     delayed_ack: u32,
-    most_quick: u64,
+    max_quick: u64,
     /// Segment size without options: the one advertised in our SYN (`advmss`) and the estimate of the peer's
     /// (`rcv_mss`).
     advertised: u64,
@@ -129,8 +129,8 @@ impl Compression {
 const BUFFER: Range<u64> = 128 << 10..6 << 20;
 /// Memory per segment: the part of a page that the NIC uses, and the kernel's metadata, once per group of coalesced
 /// segments.
-const HELD: u64 = 1536;
-const NOTED: u64 = 640;
+const SEGMENT_MEMORY: u64 = 1536;
+const METADATA: u64 = 640;
 /// Initial scaling ratio: half of the memory holds data.
 const UNKNOWN_RATIO: u64 = 128;
 /// Segments shorter than this do not grow the window.
@@ -149,7 +149,7 @@ impl Window {
     /// Memory in use.
     fn used(&self, blocks: u64) -> u64 {
         let noted = blocks + u64::from(self.unread > 0);
-        HELD * (self.unread + self.beyond) + NOTED * noted
+        SEGMENT_MEMORY * (self.unread + self.beyond) + METADATA * noted
     }
 
     fn space(&self, blocks: u64) -> u64 {
@@ -229,7 +229,7 @@ impl LinuxReceiver {
         LinuxReceiver {
             clock: Clock::new(config.tick),
             delayed_ack: config.delayed_ack,
-            most_quick: u64::from(config.quick_acks),
+            max_quick: u64::from(config.quick_acks),
             advertised,
             segment,
             short: 0,
@@ -309,7 +309,7 @@ impl LinuxReceiver {
     pub fn on_in_order(
         &mut self,
         now: Time,
-        order: &Order,
+        state: &ReceiveState,
         arrived: &Arrived,
         reached: Option<Reached>,
         fin: bool,
@@ -323,14 +323,14 @@ impl LinuxReceiver {
         if arrived.length > 0 {
             self.window.unread += 1;
             self.measure(arrived);
-            self.measure_round(now, order.nxt);
+            self.measure_round(now, state.nxt);
             self.note_arrival(now, arrived);
             if arrived.length >= SHORTEST_GROWTH {
-                self.grow(arrived.length, HELD, order.blocks);
+                self.grow(arrived.length, SEGMENT_MEMORY, state.blocks);
             }
         }
         self.pingpong |= fin;
-        if reached.is_some() && order.blocks == 0 { AckDue::Now } else { self.decide(now, order, arrived) }
+        if reached.is_some() && state.blocks == 0 { AckDue::Now } else { self.decide(now, state, arrived) }
     }
 
     /// Handles a segment beyond a hole. `joined` tells whether it extends a block; `place` is the index of its block
@@ -339,7 +339,7 @@ impl LinuxReceiver {
     pub fn on_out_of_order(
         &mut self,
         now: Time,
-        order: &Order,
+        state: &ReceiveState,
         arrived: &Arrived,
         joined: bool,
         place: Option<usize>,
@@ -354,7 +354,8 @@ impl LinuxReceiver {
         };
         if let Some(place) = place {
             // When the window grows, the first segment of a block is not accounted for yet.
-            let (memory, blocks) = if joined { (HELD, order.blocks) } else { (HELD + NOTED, order.blocks - 1) };
+            let (memory, blocks) =
+                if joined { (SEGMENT_MEMORY, state.blocks) } else { (SEGMENT_MEMORY + METADATA, state.blocks - 1) };
             self.window.beyond += u64::from(joined);
             self.grow(arrived.length, memory, blocks);
             self.window.beyond += u64::from(!joined);
@@ -362,7 +363,7 @@ impl LinuxReceiver {
                 return (AckDue::Now, true);
             }
         }
-        (self.decide(now, order, arrived), false)
+        (self.decide(now, state, arrived), false)
     }
 
     /// Handles a duplicate or out-of-window segment: the peer may have lost ACKs (`tcp_enter_quickack_mode`).
@@ -370,7 +371,7 @@ impl LinuxReceiver {
         self.scheduled = true;
         self.pingpong = false;
         self.wait = self.least_wait;
-        self.be_quick();
+        self.enter_quick_ack();
     }
 
     /// `tcp_measure_rcv_mss`.
@@ -379,7 +380,7 @@ impl LinuxReceiver {
         let length = arrived.length;
         if length >= self.segment {
             if length != self.segment {
-                let ratio = ((length << 8) / (HELD + NOTED)).max(1);
+                let ratio = ((length << 8) / (SEGMENT_MEMORY + METADATA)).max(1);
                 if ratio != self.window.ratio {
                     self.window.ratio = ratio;
                     self.window.clamp = self.window.win(self.window.buffer);
@@ -410,19 +411,19 @@ impl LinuxReceiver {
         self.arrived = now;
         let half = self.clock.half(self.least_wait);
         if self.wait == Duration::ZERO {
-            self.be_quick();
+            self.enter_quick_ack();
             self.wait = self.least_wait;
         } else if gap <= half {
             self.wait = self.clock.half(self.wait) + half;
         } else if gap < self.wait {
             self.wait = (self.clock.half(self.wait) + gap).min(self.rto);
         } else if gap > self.rto {
-            self.be_quick();
+            self.enter_quick_ack();
         }
     }
 
-    fn be_quick(&mut self) {
-        let acks = (self.window.offered / (2 * self.segment)).max(2).min(self.most_quick);
+    fn enter_quick_ack(&mut self) {
+        let acks = (self.window.offered / (2 * self.segment)).max(2).min(self.max_quick);
         self.quick = self.quick.max(acks);
     }
 
@@ -433,40 +434,40 @@ impl LinuxReceiver {
     }
 
     /// `__tcp_ack_snd_check`.
-    fn decide(&mut self, now: Time, order: &Order, arrived: &Arrived) -> AckDue {
-        let several = order.nxt - order.acknowledged > self.segment * u64::from(self.delayed_ack - 1);
+    fn decide(&mut self, now: Time, state: &ReceiveState, arrived: &Arrived) -> AckDue {
+        let several = state.nxt - state.acknowledged > self.segment * u64::from(self.delayed_ack - 1);
         let much = several && {
-            let window = self.choose(order);
+            let window = self.choose(state);
             window >= self.window.offered
         };
         if much || self.quick > 0 && !self.pingpong {
             return AckDue::Now;
         }
-        if order.blocks == 0 {
-            return self.delay(now, order, arrived);
+        if state.blocks == 0 {
+            return self.delay(now, state, arrived);
         }
         let rtt = self.rtt.estimate.min(arrived.srtt);
-        match self.compression.as_mut().and_then(|compression| compression.wait(order.nxt, rtt)) {
-            Some(wait) => order.due.sooner(AckDue::At(now + wait)),
+        match self.compression.as_mut().and_then(|compression| compression.wait(state.nxt, rtt)) {
+            Some(wait) => state.due.sooner(AckDue::At(now + wait)),
             None => AckDue::Now,
         }
     }
 
     /// Chooses the window to advertise now.
-    fn choose(&mut self, order: &Order) -> u64 {
+    fn choose(&mut self, state: &ReceiveState) -> u64 {
         let Some(size) = self.given else {
-            let (window, short) = self.window.choose(self.segment, order.blocks);
+            let (window, short) = self.window.choose(self.segment, state.blocks);
             self.quick *= u64::from(!short);
             return window;
         };
         // The window's right edge moves by at least a segment or half the buffer (RFC 9293 section 3.8.6.2.2).
-        let (wide, current) = ((order.read + size).saturating_sub(order.nxt), order.offered());
+        let (wide, current) = ((state.read + size).saturating_sub(state.nxt), state.offered());
         let step = self.segment.max(1 << self.window.scale).min(size / 2);
         if wide >= current + step { wide } else { current }
     }
 
     /// `tcp_send_delayed_ack`.
-    fn delay(&self, now: Time, order: &Order, arrived: &Arrived) -> AckDue {
+    fn delay(&self, now: Time, state: &ReceiveState, arrived: &Arrived) -> AckDue {
         let mut wait = self.wait;
         if wait > self.least_wait {
             let most = LONGEST_WAIT[usize::from(!self.pingpong && self.pushed == 0)];
@@ -474,7 +475,7 @@ impl LinuxReceiver {
             wait = wait.min(most).min(rtt);
         }
         let wait = wait.min(LONGEST_WAIT[0]);
-        match order.due {
+        match state.due {
             // The pending ACK is about to leave anyway.
             AckDue::At(due) if due <= self.clock.expiry(now, self.clock.half(self.clock.half(wait))) => AckDue::Now,
             other => other.sooner(AckDue::At(self.clock.expiry(now, wait))),
@@ -482,13 +483,13 @@ impl LinuxReceiver {
     }
 
     /// Records that an acknowledgement leaves, `overdue` if by the delayed-ACK timer; returns the window to advertise.
-    pub fn on_ack_sent(&mut self, overdue: bool, order: &Order) -> u64 {
+    pub fn on_ack_sent(&mut self, overdue: bool, state: &ReceiveState) -> u64 {
         if overdue && self.pingpong {
             (self.pingpong, self.wait) = (false, self.least_wait);
         } else if overdue {
             self.wait = (self.wait * 2).min(self.rto);
         }
-        let (window, current) = (self.choose(order), order.offered());
+        let (window, current) = (self.choose(state), state.offered());
         let kept = if self.given.is_none() { self.window.align(current) } else { current };
         self.window.offered = if window < current { kept } else { window };
         if self.scheduled && self.quick > 0 {
@@ -510,25 +511,25 @@ impl LinuxReceiver {
     }
 
     /// Handles a read of `count` octets that left `left`; returns whether to send an ACK (`tcp_cleanup_rbuf`).
-    pub fn on_read(&mut self, order: &Order, left: u64, count: u64) -> bool {
-        let current = order.offered();
+    pub fn on_read(&mut self, state: &ReceiveState, left: u64, count: u64) -> bool {
+        let current = state.offered();
         self.window.unread = (self.window.unread * left).div_ceil(left + count);
-        self.tune(self.arrived, order.read);
+        self.tune(self.arrived, state.read);
         if self.scheduled {
             let short = self.pushed == 2 || self.pushed == 1 && !self.pingpong;
             let empty = self.window.unread + self.window.beyond == 0;
-            if order.nxt - order.acknowledged > self.segment * u64::from(self.delayed_ack - 1) || short && empty {
+            if state.nxt - state.acknowledged > self.segment * u64::from(self.delayed_ack - 1) || short && empty {
                 return true;
             }
         }
         if let Some(size) = self.given {
             let step = self.advertised.max(1 << self.window.scale);
-            return current < step && order.read + size >= order.nxt + current + step.min(size / 2);
+            return current < step && state.read + size >= state.nxt + current + step.min(size / 2);
         }
         if 2 * current > self.window.clamp {
             return false;
         }
-        let window = self.choose(order);
+        let window = self.choose(state);
         window > 0 && window >= 2 * current
     }
 

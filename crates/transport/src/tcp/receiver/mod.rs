@@ -60,7 +60,7 @@ pub(crate) struct Arrived {
 }
 
 /// Receive state for the ACK policies.
-struct Order {
+struct ReceiveState {
     nxt: u64,
     read: u64,
     acknowledged: u64,
@@ -71,7 +71,7 @@ struct Order {
     due: AckDue,
 }
 
-impl Order {
+impl ReceiveState {
     /// Window known to the peer. FIN occupies an octet that takes no buffer space.
     #[inline]
     fn offered(&self) -> u64 {
@@ -180,8 +180,8 @@ impl Receiver {
     }
 
     #[inline]
-    fn order(&self) -> Order {
-        Order {
+    fn state(&self) -> ReceiveState {
+        ReceiveState {
             nxt: self.nxt,
             read: self.read,
             acknowledged: self.acknowledged,
@@ -296,12 +296,12 @@ impl Receiver {
     /// after it.
     #[inline]
     fn note_in_order(&mut self, now: Time, arrived: &Arrived, reached: Option<Reached>, ends: bool) {
-        let order = self.order();
+        let state = self.state();
         match &mut self.policy {
             // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once; so is FIN.
-            Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &order, reached.is_some() || ends),
+            Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &state, reached.is_some() || ends),
             Policy::Linux(linux) => {
-                self.due = linux.on_in_order(now, &order, arrived, reached, ends);
+                self.due = linux.on_in_order(now, &state, arrived, reached, ends);
                 self.settle();
             }
         }
@@ -309,13 +309,13 @@ impl Receiver {
 
     #[cold]
     fn note_out_of_order(&mut self, now: Time, start: u64, arrived: &Arrived, joined: bool, place: Option<usize>) {
-        let order = self.order();
+        let state = self.state();
         let Policy::Linux(linux) = &mut self.policy else {
             self.note_recent(start);
             self.due = AckDue::Now;
             return;
         };
-        let (due, late) = linux.on_out_of_order(now, &order, arrived, joined, place);
+        let (due, late) = linux.on_out_of_order(now, &state, arrived, joined, place);
         self.due = due;
         if late {
             self.late = Some(start);
@@ -383,7 +383,7 @@ impl Receiver {
     }
 
     /// Cancels the pending acknowledgement.
-    pub fn fall_silent(&mut self) {
+    pub fn cancel_ack(&mut self) {
         self.due = AckDue::Never;
     }
 
@@ -394,16 +394,16 @@ impl Receiver {
             self.offer(matches!(self.due, AckDue::At(due) if due <= now));
         }
         self.due = AckDue::Never;
-        self.order().offered()
+        self.state().offered()
     }
 
     #[inline]
     fn offer(&mut self, overdue: bool) {
         self.acknowledged = self.nxt;
-        let order = self.order();
+        let state = self.state();
         self.edge = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.on_ack_sent(&order),
-            Policy::Linux(linux) => self.nxt + linux.on_ack_sent(overdue, &order),
+            Policy::Rfc(rfc) => rfc.on_ack_sent(&state),
+            Policy::Linux(linux) => self.nxt + linux.on_ack_sent(overdue, &state),
         };
     }
 
@@ -452,10 +452,10 @@ impl Receiver {
         }
         let start = self.read - 1;
         self.read += count;
-        let order = self.order();
+        let state = self.state();
         let opens = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.on_read(&order),
-            Policy::Linux(linux) => linux.on_read(&order, available - count, count),
+            Policy::Rfc(rfc) => rfc.on_read(&state),
+            Policy::Linux(linux) => linux.on_read(&state, available - count, count),
         };
         if opens {
             // A window chosen before the read would not include the space that it freed.

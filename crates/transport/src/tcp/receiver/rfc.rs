@@ -1,6 +1,6 @@
 //! ACK and receive-window rules of the RFCs.
 
-use super::{AckDue, Order};
+use super::{AckDue, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
 use std::ops::Range;
@@ -62,18 +62,18 @@ impl RfcReceiver {
 
     /// Handles an in-order segment; `at_once` if it filled a hole or was the last.
     #[inline]
-    pub fn on_in_order(&mut self, now: Time, order: &Order, at_once: bool) -> AckDue {
+    pub fn on_in_order(&mut self, now: Time, state: &ReceiveState, at_once: bool) -> AckDue {
         self.unacknowledged += 1;
         let quick = self.quick_acks > 0;
         self.quick_acks -= u32::from(quick);
         let due = if at_once || quick || self.unacknowledged >= self.delayed_ack {
             AckDue::Now
-        } else if order.due == AckDue::Never {
+        } else if state.due == AckDue::Never {
             AckDue::At(self.clock.expiry(now, self.timeout))
         } else {
-            order.due
+            state.due
         };
-        self.tune(now, order.read);
+        self.tune(now, state.read);
         due
     }
 
@@ -96,17 +96,17 @@ impl RfcReceiver {
 
     /// Records that an acknowledgement leaves; returns the right edge of its window.
     #[inline]
-    pub fn on_ack_sent(&mut self, order: &Order) -> u64 {
+    pub fn on_ack_sent(&mut self, state: &ReceiveState) -> u64 {
         self.unacknowledged = 0;
-        let wide = order.read + self.buffer;
-        if wide >= order.edge + self.step() { wide } else { order.edge }
+        let wide = state.read + self.buffer;
+        if wide >= state.edge + self.step() { wide } else { state.edge }
     }
 
     /// Returns whether a read reopens the window enough for a window update: the sender may be waiting.
     #[inline]
-    pub fn on_read(&self, order: &Order) -> bool {
+    pub fn on_read(&self, state: &ReceiveState) -> bool {
         let step = self.step();
-        order.nxt + step.max(self.mss) > order.edge && order.read + self.buffer >= order.edge + step
+        state.nxt + step.max(self.mss) > state.edge && state.read + self.buffer >= state.edge + step
     }
 
     /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.

@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::tcp::rack_tlp::Before;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
-use crate::tcp::scoreboard::Mark;
+use crate::tcp::scoreboard::Status;
 use vazao_congestion::Signal;
 use vazao_engine::Time;
 
@@ -11,7 +11,7 @@ impl Sender {
     pub(super) fn on_duplicate_ack(&mut self, now: Time) {
         self.duplicates += 1;
         self.stats.duplicate_acks += 1;
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             return;
         }
         if !self.selective {
@@ -50,14 +50,14 @@ impl Sender {
         if self.recovery == Recovery::Tahoe {
             self.reduction.end();
             self.reduce(now, Signal::Restart);
-            self.board.lose_all(false);
+            self.board.declare_all_lost(false);
             self.episode = Episode::Restart { recover: self.nxt };
         } else {
-            if self.reduction.join().is_none() {
+            if self.reduction.merge_loss().is_none() {
                 self.reduce(now, Signal::Loss);
                 self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
             }
-            self.board.lose_front(once);
+            self.board.declare_front_lost(once);
             let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
             self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
         }
@@ -75,8 +75,8 @@ impl Sender {
     pub(super) fn watch(&mut self, now: Time) {
         self.watched -= 1;
         let Some(front) = self.board.front() else { return };
-        if front.state == Mark::default() && self.control.retransmit_early(now.since(front.at)) {
-            self.board.lose_front(false);
+        if front.state == Status::default() && self.control.retransmit_early(now.since(front.at)) {
+            self.board.declare_front_lost(false);
             self.force = true;
         }
     }

@@ -3,14 +3,14 @@
 use super::{Chunk, Purpose, Sender};
 use crate::tcp::config::SackProfile;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
-use crate::tcp::scoreboard::{Mark, Sent};
+use crate::tcp::scoreboard::{Sent, Status};
 use vazao_engine::Time;
 
 impl Sender {
     /// Returns the next chunk that may be sent now, for the caller to send; it is already on the scoreboard.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
-        if self.modern.as_ref().is_some_and(|modern| modern.probe.due) {
+        if self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due) {
             return self.next_probe(now);
         }
         if self.paced.is_some() && self.is_held(now) {
@@ -95,19 +95,19 @@ impl Sender {
     pub(in crate::tcp) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
         sent.start < self.edge
             || number == self.board.first_number()
-            || !self.lenient && !sent.state.has(Mark::AMBIGUOUS)
+            || !self.is_linux && !sent.state.has(Status::AMBIGUOUS)
     }
 
     pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
         if self.rated {
-            self.announce(now);
+            self.before_send(now);
         }
         if self.bursts.is_some() {
-            self.repeat_burst(now, number, sent.start);
+            self.begin_retransmit_burst(now, number, sent.start);
         }
         self.force = false;
         self.stats.retransmissions += 1;
-        if sent.state.has(Mark::TIMED_OUT) {
+        if sent.state.has(Status::TIMED_OUT) {
             self.stats.timeout_retransmissions += 1;
         } else {
             self.stats.fast_retransmissions += 1;
@@ -115,8 +115,8 @@ impl Sender {
         self.board.resend(number, now);
         self.undo.on_resent(sent.start, now);
         self.note_sent(now);
-        match &mut self.modern {
-            Some(modern) => modern.rack.on_resent(number, now),
+        match &mut self.rack_tlp {
+            Some(rack_tlp) => rack_tlp.rack.on_resent(number, now),
             None => self.watched = 2,
         }
         self.reduction.on_sent(sent.span);
@@ -124,7 +124,7 @@ impl Sender {
             self.pace(now, sent.span);
         }
         let overdue =
-            self.modern.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
+            self.rack_tlp.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
         if self.timer == Time::NEVER || overdue {
             // The retransmission of the first segment gets a full RTO, and the tail is not probed in recovery (RFC 8985
             // section 7.2; tcp_xmit_retransmit_queue in Linux).
@@ -145,7 +145,7 @@ impl Sender {
         }
         let mut span = data + u64::from(fin);
         let pipe = self.board.pipe();
-        if self.quiet < Time::NEVER {
+        if self.idle_since < Time::NEVER {
             self.after_pause(now);
         }
         if pipe + data > allowed && pipe > 0 {
@@ -170,7 +170,7 @@ impl Sender {
             self.resume();
         }
         if self.rated {
-            self.announce(now);
+            self.before_send(now);
         }
         self.board.push(start, span as u32, now);
         self.note_sent(now);
@@ -185,7 +185,7 @@ impl Sender {
             self.restart_timer(now);
         }
         self.reduction.on_sent(span as u32);
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             self.arm_probe(now);
         }
         Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
@@ -205,7 +205,7 @@ impl Sender {
             return None;
         }
         self.rescued = true;
-        let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
+        let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Status::RESENT))?;
         Some(self.resend(number, sent, now))
     }
 }

@@ -30,7 +30,7 @@ impl Sender {
         if let Some(first) = first {
             let exact = now.since(first);
             let coarse = if self.rtt_by_timestamps { echo } else { None };
-            self.rtt.sample_in(coarse.unwrap_or(exact).max(Duration::from_micros(1)), self.una..self.nxt);
+            self.rtt.sample_with_flight(coarse.unwrap_or(exact).max(Duration::from_micros(1)), self.una..self.nxt);
             let latest = last.map(|last| now.since(last));
             if let Some(latest) = latest {
                 self.stats.rtt.record(latest);
@@ -50,7 +50,7 @@ impl Sender {
     /// Takes an RTT sample for the RTO from SACKed data that was sent once, as Linux does; returns whether there was
     /// any.
     pub(super) fn sample_sacked(&mut self, now: Time) -> bool {
-        let first = self.board.first_news().filter(|_| self.lenient);
+        let first = self.board.first_newly_sacked().filter(|_| self.is_linux);
         if let Some(first) = first {
             self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
         }
@@ -60,7 +60,7 @@ impl Sender {
     #[inline]
     pub(in crate::tcp) fn restart_timer(&mut self, now: Time) {
         self.timer = self.clock.expiry(now, self.rtt.rto());
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
             self.arm_probe(now);
         }
@@ -89,8 +89,8 @@ impl Sender {
     pub fn on_timeout(&mut self, now: Time) -> bool {
         match self.purpose {
             Purpose::Retransmission => return self.on_retransmission_timeout(now),
-            Purpose::Reordering => self.stop_waiting(now),
-            Purpose::LossProbe => self.want_probe(now),
+            Purpose::Reordering => self.on_reordering_timeout(now),
+            Purpose::LossProbe => self.request_probe(now),
         }
         true
     }
@@ -114,7 +114,7 @@ impl Sender {
         let probes = self.is_shut() && matches!(self.episode, Episode::Restart { .. });
         let first = self.expiries == 1 && !self.episode.is_fast() && !self.reduction.is_lossless() && !probes;
         self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
-        self.lose_by_timeout(now);
+        self.declare_lost_on_timeout(now);
         self.episode = Episode::Restart { recover: self.nxt };
         self.guard = self.nxt;
         self.duplicates = 0;

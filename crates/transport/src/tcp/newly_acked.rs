@@ -1,11 +1,11 @@
 //! Newly acknowledged segments, as RACK needs them.
 
-use super::scoreboard::{Mark, Sent};
+use super::scoreboard::{Sent, Status};
 use vazao_engine::Time;
 
 /// Segments that arrived since the last reset, as RACK needs them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
+pub(crate) struct NewlyAcked {
     /// Last-sent segment among those sent once, and among those retransmitted: send time and end.
     pub once: Option<(Time, u64)>,
     pub again: Option<(Time, u64)>,
@@ -20,24 +20,24 @@ pub(crate) struct News {
     pub highest: u64,
 }
 
-impl Default for News {
+impl Default for NewlyAcked {
     fn default() -> Self {
-        News { once: None, again: None, reordered: false, lowest: u64::MAX, first: None, highest: 0 }
+        NewlyAcked { once: None, again: None, reordered: false, lowest: u64::MAX, first: None, highest: 0 }
     }
 }
 
-impl News {
+impl NewlyAcked {
     pub fn note(&mut self, sent: &Sent) {
-        if sent.state.has(Mark::AMBIGUOUS) {
+        if sent.state.has(Status::AMBIGUOUS) {
             self.again = self.again.max(Some(sent.order()));
         } else {
-            self.note_row(sent, sent);
+            self.note_run(sent, sent);
         }
     }
 
     /// Records the arrival of consecutive segments that were sent once.
     #[inline]
-    pub fn note_row(&mut self, first: &Sent, last: &Sent) {
+    pub fn note_run(&mut self, first: &Sent, last: &Sent) {
         if first.start < self.highest {
             self.note_late(first.start);
         }
