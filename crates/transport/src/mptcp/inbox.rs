@@ -36,7 +36,6 @@ impl Inbox {
         Inbox { order: Reassembly::default(), fin: None, buffer, edge: 0, duplicate_bytes: 0, tuning }
     }
 
-    /// Inserts octets `start..end`.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64) {
         let new = self.order.insert(start, end);

@@ -73,7 +73,6 @@ pub struct Subflow {
     /// others.
     pub(crate) copied: u64,
     pub(crate) repeated: u64,
-    /// Time of the last penalisation.
     pub(crate) penalised: Option<Time>,
     /// Receiver-side round-trip time, from an acknowledgement to the data that echoes its timestamp.
     pub(crate) receiver_rtt: Duration,
@@ -203,7 +202,6 @@ impl Subflow {
 
     // ---- what it sends --------------------------------------------------------------------------------------------
 
-    /// Assigns a piece of data to the subflow.
     #[inline]
     pub(crate) fn assign(&mut self, piece: Piece) {
         self.enqueue(self.queue.len(), piece);

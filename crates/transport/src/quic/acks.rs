@@ -95,7 +95,6 @@ impl Acks {
         }
     }
 
-    /// Time at which an acknowledgement is due.
     #[inline]
     pub fn due(&self) -> Time {
         self.due

@@ -145,7 +145,6 @@ impl Recovery {
         first.or_else(|| can_deadlock.map(|space| now + self.wait(space))).unwrap_or(Time::NEVER)
     }
 
-    /// Time and space of the earliest probe.
     fn first_probe(&self, confirmed: bool) -> Option<(Time, Space)> {
         let waits = |space: &Space| self.spaces[*space as usize].eliciting > 0 && (*space != Space::Data || confirmed);
         let due = |space: Space| (self.spaces[space as usize].last_eliciting + self.wait(space), space);

@@ -13,9 +13,7 @@ pub(crate) enum Content {
     /// None: its frames are not retransmitted, or are rebuilt.
     #[default]
     Nothing,
-    /// Data of one stream.
     Stream(StreamFrame),
-    /// Any other frames.
     Frames(Box<[Frame]>),
 }
 
@@ -36,7 +34,6 @@ enum State {
     Lost,
 }
 
-/// Sent packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub at: Time,
@@ -90,7 +87,6 @@ impl SentPackets {
             rates.1.shrink_to_fit();
         }
     }
-    /// Starts measuring delivery rates.
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());
     }
@@ -109,7 +105,6 @@ impl SentPackets {
         self.next - self.largest_acked.map_or(0, |largest| largest + 1).min(self.next)
     }
 
-    /// Records the next packet sent.
     #[inline]
     pub fn push(&mut self, packet: Sent) {
         if packet.eliciting {
@@ -175,12 +170,10 @@ impl SentPackets {
         })
     }
 
-    /// Declares a packet lost.
     pub fn declare_lost(&mut self, number: u64) -> Option<Sent> {
         self.settle(number, State::Lost)
     }
 
-    /// First packet that may be unsettled.
     #[inline]
     pub fn first_unsettled(&self) -> u64 {
         self.settled
@@ -243,7 +236,6 @@ impl SentPackets {
         Some(self.packets[(number - self.base) as usize].content.frames())
     }
 
-    /// Frames of all outstanding packets.
     pub fn outstanding_frames(&self) -> Vec<Frame> {
         let outstanding = self.unsettled().filter(|sent| sent.state == State::Outstanding);
         outstanding.flat_map(|sent| sent.content.frames()).collect()

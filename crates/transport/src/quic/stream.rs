@@ -258,7 +258,6 @@ pub(crate) const PACKET: u64 = 0;
 /// Quantum of everything a stream has.
 pub(crate) const ALL: u64 = u64::MAX;
 
-/// State of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamState {
     pub out: Outgoing,

@@ -22,7 +22,6 @@ struct Row {
     size: u64,
 }
 
-/// Outbound stream.
 #[derive(Clone, Copy, Debug)]
 struct OutboundStream {
     /// Its next message: global number, number in the stream as on the wire, and how much of it is sent, in bytes and
@@ -155,12 +154,10 @@ impl Backlog {
         self.last = self.streams.len() - 1;
     }
 
-    /// Number of streams.
     pub fn streams(&self) -> u16 {
         self.streams.len() as u16
     }
 
-    /// Begins a message of `bytes`.
     pub fn begin_message(&mut self, bytes: u64) {
         self.come += 1;
         if self.config.message.is_some() {
@@ -185,7 +182,6 @@ impl Backlog {
         }
     }
 
-    /// Size of the messages being written.
     pub fn message_size(&self) -> u64 {
         self.rows[self.rows.len() - 1].size
     }
@@ -196,7 +192,6 @@ impl Backlog {
         (!self.closing).then(|| bytes + bytes.div_ceil(self.message_size().min(self.largest)) * header)
     }
 
-    /// Appends `bytes` bytes.
     pub fn write(&mut self, now: Time, bytes: u64) {
         let before = self.written;
         self.written += bytes;
@@ -293,7 +288,6 @@ impl Backlog {
         (start, if self.closing { end.min(self.written) } else { end })
     }
 
-    /// Next fragment of a stream.
     #[inline]
     fn fragment(&self, index: usize) -> Option<Fragment> {
         let outbound = &self.streams[index];

@@ -2,7 +2,6 @@
 //! another path while data is in flight. Data sent later on the new path may arrive first, which does not mean that
 //! data sent earlier on the old path is lost.
 
-/// Changeover state of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changeover {
     /// CHANGEOVER_ACTIVE: data sent before the change to this path is not fully acknowledged.

@@ -16,7 +16,6 @@ pub(super) struct Order {
     suspects: Vec<u64>,
     /// In flight after a fast retransmission.
     again: BTreeSet<u64>,
-    /// Marked for retransmission.
     pub marked: BTreeSet<u64>,
 }
 
@@ -59,7 +58,6 @@ impl Order {
         }
     }
 
-    /// Lowest TSN in flight.
     pub fn lowest_in_flight(&mut self, records: &Outstanding) -> Option<u64> {
         self.prune(records);
         let number = self.number;

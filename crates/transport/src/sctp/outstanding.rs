@@ -14,14 +14,11 @@ pub(super) enum Place {
     Marked,
     /// Acknowledged by a gap report.
     Acked,
-    /// Message abandoned.
     Abandoned,
 }
 
-/// Record of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Time of the last transmission.
     pub sent: Time,
     /// End of its message's lifetime.
     pub expiry: Time,
@@ -34,10 +31,8 @@ pub(super) struct Record {
     pub stream: u16,
     pub transmissions: u16,
     pub flags: DataFlags,
-    /// Path of the last transmission.
     pub path: u8,
     pub place: Place,
-    /// Missing reports so far.
     pub missing: u8,
     /// Whether it was fast retransmitted, so that only the timer detects another loss.
     pub fast: bool,
@@ -48,7 +43,6 @@ pub(super) struct Record {
 }
 
 impl Default for Record {
-    /// Empty record.
     fn default() -> Record {
         Record {
             sent: Time::ZERO,
@@ -110,7 +104,6 @@ impl Outstanding {
     pub fn get_mut(&mut self, tsn: u64) -> &mut Record {
         &mut self.records[(tsn - self.first) as usize]
     }
-    /// Whether a chunk is at this place of this path.
     #[inline]
     pub fn is_at(&self, tsn: u64, path: u8, place: Place) -> bool {
         tsn >= self.first && {
@@ -118,7 +111,6 @@ impl Outstanding {
             record.place == place && record.path == path
         }
     }
-    /// Whether a chunk is in flight on a path.
     pub fn is_in_flight(&self, tsn: u64, path: u8) -> bool {
         tsn >= self.first && {
             let record = self.get(tsn);

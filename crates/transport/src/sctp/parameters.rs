@@ -7,7 +7,6 @@ use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
 const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
 
-/// Names of a table's entries.
 const fn names<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
@@ -210,7 +209,6 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// Table entry that the user named.
 fn find<T: Copy>(table: &[(&'static str, T)], name: &str) -> T {
     table.iter().find(|entry| entry.0 == name).expect("a choice among these").1
 }

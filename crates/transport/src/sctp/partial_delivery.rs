@@ -9,7 +9,6 @@
 use super::chunk::{Data, DataFlags};
 use super::stream::{Inbound, Message, Run, ahead};
 
-/// State of partial deliveries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartialDeliveries {
     /// Partially delivered message that blocks all others.

@@ -67,7 +67,6 @@ pub(super) enum Window {
     Common(Box<dyn CongestionControl>),
 }
 
-/// Heartbeat state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heartbeat {
     pub due: Time,
@@ -274,7 +273,6 @@ impl Path {
         }
     }
 
-    /// Begins processing of a SACK.
     pub(super) fn begin_sack(&mut self, advances: bool) {
         self.flight_before = self.flight;
         self.progress = SackProgress { advances, ..SackProgress::default() };

@@ -41,7 +41,6 @@ pub(super) struct Receiver {
     heard: u8,
     /// Bytes read by the application.
     read: u64,
-    /// Last advertised window.
     advertised: u64,
     /// Window of Linux's next SACK, which is determined before the application reads the data.
     before: Option<u64>,
@@ -89,7 +88,6 @@ impl Receiver {
     pub fn cumulative(&self) -> u32 {
         self.initial.wrapping_add(self.next as u32).wrapping_sub(1)
     }
-    /// Time at which a SACK is due.
     pub fn due(&self) -> Time {
         self.due
     }
@@ -257,7 +255,6 @@ impl Receiver {
         false
     }
 
-    /// Bytes of a complete SACK.
     pub fn sack_bytes(&self) -> u32 {
         let most = if self.config.is_linux() { LINUX_GAPS } else { usize::MAX };
         Sack { non_renegable: self.config.nr_sack, ..Sack::default() }.fixed_bytes()

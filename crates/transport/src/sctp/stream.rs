@@ -29,7 +29,6 @@ pub(super) struct Parts {
     pub ready: (u32, u64),
     /// Number and bytes of those already delivered.
     pub given: (u32, u64),
-    /// Undelivered fragments.
     pub fragments: BTreeMap<u32, (u16, u32)>,
     /// One of the chunks, which identifies the message.
     pub of: Data,
@@ -38,7 +37,6 @@ pub(super) struct Parts {
 /// Complete message, or the rest of one: global number and bytes.
 pub(super) type Message = (u32, u64);
 
-/// Inbound stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InboundStream {
     /// Number of the next message to deliver.
@@ -55,9 +53,7 @@ pub(super) struct Inbound {
     pub runs: BTreeMap<u64, Run>,
     /// Fragments in I-DATA chunks, by stream and message number.
     pub parts: BTreeMap<(u16, u32), Parts>,
-    /// State of partial deliveries.
     pub given: PartialDeliveries,
-    /// Bytes held.
     pub held: u64,
     /// Messages delivered, their bytes, and chunks that did not match their position.
     pub messages: u64,

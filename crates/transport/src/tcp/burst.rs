@@ -15,12 +15,10 @@ use vazao_engine::{Duration, Time};
 pub(crate) struct Bursts {
     /// Whether bursts are deferred to become larger.
     defer: bool,
-    /// Time of the last transmission.
     last_sent: Time,
     /// Octets of the last burst, and when it was decided on.
     octets: Range<u64>,
     at: Time,
-    /// Send buffer that the data comes from.
     pub buffer: SendBuffer,
 }
 

@@ -38,7 +38,6 @@ impl Clock {
         Duration::from_nanos((now.as_nanos() / self.tick - earlier.as_nanos() / self.tick) * self.tick)
     }
 
-    /// Returns half of a duration, in whole ticks.
     pub fn half(self, span: Duration) -> Duration {
         let unit = self.tick.max(1);
         Duration::from_nanos(span.as_nanos() / unit / 2 * unit)

@@ -6,7 +6,6 @@ use super::sender::Sender;
 use vazao_congestion::Signal;
 use vazao_engine::Time;
 
-/// ECN state of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EcnSender {
     /// Whether ECN was negotiated.
@@ -61,7 +60,6 @@ impl Sender {
     }
 }
 
-/// ECN state of a receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EcnReceiver {
     on: bool,
@@ -105,7 +103,6 @@ impl EcnReceiver {
         self.owed.is_some()
     }
 
-    /// Takes the immediate acknowledgement that is owed.
     pub fn take_owed(&mut self) -> Option<(u64, Flags)> {
         self.owed.take()
     }

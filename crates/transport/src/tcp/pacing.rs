@@ -6,7 +6,6 @@ use crate::common::{Pacer, Spread};
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Rate, Time};
 
-/// Pacing state of a connection.
 #[derive(Debug)]
 pub(crate) struct Paced {
     pub(super) pacer: Pacer,

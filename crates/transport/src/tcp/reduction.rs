@@ -36,7 +36,6 @@ impl Reduction {
         }
     }
 
-    /// Whether a reduction is under way.
     #[inline]
     pub fn is_under_way(&self) -> bool {
         self.prr.is_some()
@@ -61,7 +60,6 @@ impl Reduction {
         self.lossless_until.take()
     }
 
-    /// Ends the reduction.
     pub fn end(&mut self) {
         (self.prr, self.lossless_until) = (None, None);
     }

@@ -157,12 +157,10 @@ impl Scoreboard {
     pub fn is_orderly(&self) -> bool {
         self.sacked == 0 && self.lost == 0 && !self.is_repairing()
     }
-    /// Octets SACKed.
     #[inline]
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
-    /// Segments SACKed.
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
@@ -173,7 +171,6 @@ impl Scoreboard {
     pub fn front(&self) -> Option<&Sent> {
         self.segments.front()
     }
-    /// Number of the first segment.
     pub fn first_number(&self) -> u64 {
         self.base
     }
@@ -187,7 +184,6 @@ impl Scoreboard {
         self.newly_acked = Some(Box::default());
     }
 
-    /// Starts measuring delivery rates.
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());
     }

@@ -19,7 +19,6 @@ pub(crate) struct SendBuffer {
     pushed: u64,
 }
 
-/// State of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Application {
     /// Writes whatever it has.
@@ -30,7 +29,6 @@ enum Application {
     Wakes,
 }
 
-/// Memory overhead of a run.
 const RUN_OVERHEAD: u64 = 832;
 /// Memory limits: twice the window, at least this many segments, and at most `MAX_SIZE` bytes.
 const MIN_SEGMENTS: u64 = 10;
@@ -104,7 +102,6 @@ impl SendBuffer {
         }
     }
 
-    /// Whether the run that ends at this octet is pushed.
     pub fn is_pushed(&self, end: u64) -> bool {
         self.runs.binary_search_by_key(&end, |run| run.end).is_ok_and(|place| self.runs[place].pushed)
     }
@@ -139,7 +136,6 @@ impl SendBuffer {
         self.runs[first].pushed |= probes;
     }
 
-    /// End of the run that holds this octet.
     pub fn run_end(&self, octet: u64) -> u64 {
         self.runs.get(self.first_after(octet)).map_or(octet, |run| run.end)
     }

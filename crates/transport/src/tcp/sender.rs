@@ -28,7 +28,6 @@ pub(crate) struct Chunk {
     pub start: u64,
     pub span: u32,
     pub fin: bool,
-    /// Whether it is new data.
     pub new: bool,
 }
 
@@ -133,7 +132,6 @@ pub(crate) struct Sender {
     watched: u8,
     /// Gradual window reduction.
     pub(super) reduction: Reduction,
-    /// State of RACK-TLP, if used.
     pub(super) rack_tlp: Option<Box<RackTlp>>,
     /// Whether the congestion control needs delivery rates; its acknowledgement report then waits for loss detection.
     pub(super) rated: bool,
@@ -143,9 +141,7 @@ pub(crate) struct Sender {
     pub release: Time,
     /// Detection of spurious reductions.
     pub(super) undo: Undo,
-    /// ECN state.
     pub marks: EcnSender,
-    /// Burst state.
     pub(super) bursts: Option<Box<Bursts>>,
     pub clock: Clock,
     pub timer: Time,
@@ -278,7 +274,6 @@ impl Sender {
         }
     }
 
-    /// Reduces the size of segments by `bytes`.
     pub fn shorten_segments(&mut self, bytes: u64) {
         self.negotiated_mss -= bytes;
         self.mss -= bytes;

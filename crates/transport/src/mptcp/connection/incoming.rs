@@ -138,7 +138,6 @@ impl Connection {
         true
     }
 
-    /// Checks that the segment's stamp is that of the data octet it begins with.
     #[inline]
     fn check(&mut self, segment: &mut Segment, octet: u64, data: u64) {
         if segment.stamp == stamp(data) {

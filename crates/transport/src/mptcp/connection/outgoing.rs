@@ -300,7 +300,6 @@ impl Connection {
         segment
     }
 
-    /// Fills in the options of a segment after a fallback (RFC 8684 section 3.7).
     #[cold]
     fn fill_fallback_options(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.length == 0 {
@@ -316,7 +315,6 @@ impl Connection {
         }
     }
 
-    /// Fills in the options of a segment without SYN.
     fn fill_options(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.flags.has(Flags::RST) {
             multipath.signal = self.reset_reason(number);

@@ -118,7 +118,6 @@ impl Connection {
         }
     }
 
-    /// Time of the next interface change.
     #[inline]
     fn change_at(&self) -> Time {
         let Some(change) = self.config.changes.get(self.changed) else { return Time::NEVER };
@@ -142,7 +141,6 @@ impl Connection {
         }
     }
 
-    /// Our address of a subflow.
     pub(super) fn own_address(&self, number: usize) -> u8 {
         let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
         if self.role == Role::Client { way.client } else { way.server }

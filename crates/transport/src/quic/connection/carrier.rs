@@ -95,7 +95,6 @@ impl Connection {
         limit.saturating_sub(self.carrier.ids().map(held).sum())
     }
 
-    /// Sum of a count over the carrying streams.
     fn sum(&self, count: impl Fn(&StreamState) -> u64) -> u64 {
         self.carrier.ids().map(|id| count(&self.streams.map[&id])).sum()
     }

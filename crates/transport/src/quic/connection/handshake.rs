@@ -17,7 +17,6 @@ pub(super) struct Crypto {
     pub expected: u64,
 }
 
-/// Progress of the handshake.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub crypto: [Crypto; 3],

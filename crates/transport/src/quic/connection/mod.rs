@@ -135,7 +135,6 @@ pub struct Connection {
     /// Paths; the first is that of the handshake.
     paths: Vec<Path>,
     addresses: Addresses,
-    /// Multipath state (RFC 10069).
     multipath: Option<Box<MultipathState>>,
     seed: u64,
     last_heard: Time,
@@ -154,7 +153,6 @@ pub struct Connection {
     idle_at: Time,
     /// Whether anything has been received since an ack-eliciting packet was sent.
     answered: bool,
-    /// Time of the next keep-alive.
     keep_at: Time,
     /// Time of the next address change or path challenge.
     change_at: Time,

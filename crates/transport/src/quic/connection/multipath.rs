@@ -211,7 +211,6 @@ impl Connection {
         self.reserve_paths();
     }
 
-    /// Removes an interface of the client.
     pub(super) fn remove_interface(&mut self, now: Time, way: u8) {
         self.addresses.set_there(way, false);
         self.abandon_lost(now);
@@ -229,7 +228,6 @@ impl Connection {
         }
     }
 
-    /// Restores an interface of the client.
     pub(super) fn restore_interface(&mut self, now: Time, way: u8) {
         self.addresses.set_there(way, true);
         if let Some(tried) = self.tries().get_mut(usize::from(way)) {
@@ -256,7 +254,6 @@ impl Connection {
         self.frames.push_back(frame);
     }
 
-    /// Handles multipath frames.
     #[cold]
     pub(super) fn on_multipath(&mut self, now: Time, frame: Frame) {
         let Some(multipath) = &mut self.multipath else { return };

@@ -41,7 +41,6 @@ impl Scope {
 #[derive(Clone, Copy)]
 pub(super) struct PacketPlan {
     scope: Scope,
-    /// Whether there is any such content.
     content: bool,
     /// Whether it is a probe, sent as PING if there is no content.
     probing: bool,
@@ -218,7 +217,6 @@ impl Connection {
             || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
-    /// Kind of packet currently used in a space.
     #[inline]
     fn kind(&self, space: Space) -> Kind {
         match space {
@@ -400,7 +398,6 @@ impl Connection {
         }
     }
 
-    /// Records that a packet leaves on a path.
     #[inline]
     pub(super) fn commit(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
         let space = packet.space;
@@ -421,7 +418,6 @@ impl Connection {
         }
     }
 
-    /// Records that a datagram leaves on a path.
     #[inline]
     pub(super) fn conclude(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
         self.count(path, out);

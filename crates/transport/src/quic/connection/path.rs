@@ -64,7 +64,6 @@ pub struct PathView {
     pub stats: PathStats,
 }
 
-/// Path of a connection.
 pub(super) struct Path {
     config: Arc<Config>,
     pub stage: Stage,
@@ -116,7 +115,6 @@ pub(super) struct Path {
     /// for others.
     pub copied: u64,
     pub repeated: u64,
-    /// Time of the last penalisation.
     penalised: Option<Time>,
     pub stats: PathStats,
 }
@@ -317,7 +315,6 @@ impl Path {
         self.stage == Stage::Reserved
     }
 
-    /// Returns a snapshot of the path.
     pub fn report(&self) -> PathView {
         let rtt = Some(&self.recovery.rtt).filter(|_| self.recovery.is_measured());
         PathView {

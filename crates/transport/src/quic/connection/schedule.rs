@@ -223,7 +223,6 @@ impl Connection {
         rooms
     }
 
-    /// Marks the paths with room as application-limited.
     fn mark_app_limited(&mut self, now: Time, rooms: u64) {
         let paces = self.paces();
         for (number, path) in self.paths.iter_mut().enumerate().filter(|(number, _)| rooms & 1 << number != 0) {
@@ -368,7 +367,6 @@ impl Connection {
         }
     }
 
-    /// Fills a packet with frames queued for its path.
     pub(super) fn fill_queue(&mut self, path: usize, left: &mut u32, out: &mut Datagram) {
         while let Some(frame) = self.paths[path].queue.pop_front() {
             if is_done(&self.streams, &frame) {

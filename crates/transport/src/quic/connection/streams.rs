@@ -110,7 +110,6 @@ impl StreamSet {
     }
 }
 
-/// Bidirectional streams.
 impl crate::common::Streams for Connection {
     fn open_stream(&mut self) -> Option<u64> {
         Connection::open_stream(self, true)

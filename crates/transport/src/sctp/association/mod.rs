@@ -80,7 +80,6 @@ pub struct Association {
     /// Expirations so far, and the timer's RTO.
     attempts: u32,
     rto: RttEstimator,
-    /// Whether the application has closed.
     closing: bool,
     /// Whether the association was established once, so that `Closed` means over.
     was_open: bool,
@@ -326,7 +325,6 @@ impl Association {
         }
     }
 
-    /// Starts T1.
     fn start_timer(&mut self, now: Time) {
         self.attempts = 0;
         self.asked = now;
@@ -413,7 +411,6 @@ impl Association {
         range
     }
 
-    /// First usable path, or the primary one.
     fn usable_path(&self) -> usize {
         self.tx.paths.iter().position(Path::is_usable).unwrap_or(0)
     }

@@ -57,7 +57,6 @@ impl Association {
         })
     }
 
-    /// Begins a packet with the SACK that is due.
     #[inline(always)]
     fn fill_sack(&mut self, now: Time, out: &mut Packet) -> Begun {
         let room = self.config.room();

@@ -205,7 +205,6 @@ impl Association {
         self.establish(now);
     }
 
-    /// Enters ESTABLISHED.
     pub(super) fn establish(&mut self, now: Time) {
         self.tx.notices.tell(if self.is_connected() { Notification::Restart } else { Notification::Up });
         self.state = State::Established;

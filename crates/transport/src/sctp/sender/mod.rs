@@ -22,7 +22,6 @@ use vazao_engine::{Stream, Time};
 
 /// Next transmission.
 pub(super) struct Turn {
-    /// Path to send on.
     pub path: usize,
     /// Bytes of its first chunk.
     pub bytes: u32,

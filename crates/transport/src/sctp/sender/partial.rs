@@ -12,7 +12,6 @@ use crate::sctp::reliability::Reliability;
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::Time;
 
-/// Partial reliability state.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sctp) struct Partial {
     /// TSN after Advanced.Peer.Ack.Point.

@@ -103,7 +103,6 @@ pub struct Connection {
     rx: Receiver,
     /// ECN state of the receiving side.
     ecn_echo: EcnReceiver,
-    /// Time of the last challenge ACK.
     challenged: Option<Time>,
     /// RFC 7323's TS.Recent.
     recent_timestamp: u32,

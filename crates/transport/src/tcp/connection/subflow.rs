@@ -53,21 +53,17 @@ impl Connection {
     pub(crate) fn shorten_segments(&mut self, bytes: u64) {
         self.tx.shorten_segments(bytes);
     }
-    /// Octet number of a sequence number of ours.
     #[inline]
     pub(crate) fn sent_octet(&self, sequence: u32) -> u64 {
         Self::octet(self.iss, sequence, self.tx.nxt).unwrap_or(0)
     }
-    /// Octet number of a sequence number of the peer.
     #[inline]
     pub(crate) fn arrived_octet(&self, sequence: u32) -> u64 {
         Self::octet(self.irs, sequence, self.rx.nxt).unwrap_or(0)
     }
-    /// Whether the peer has acknowledged our FIN.
     pub(crate) fn is_fin_acknowledged(&self) -> bool {
         self.tx.is_finished()
     }
-    /// Next octet of the peer to be read.
     pub(crate) fn read_octet(&self) -> u64 {
         self.rx.read_octet()
     }
@@ -94,7 +90,6 @@ impl Connection {
     pub(crate) fn wait_for_room(&mut self, now: Time) {
         self.tx.wait_for_room(now);
     }
-    /// Limits the congestion window to `cwnd`.
     pub(crate) fn limit_cwnd(&mut self, cwnd: u64) {
         self.tx.control.restrict(cwnd, 0);
         self.tx.cwnd = self.tx.control.cwnd();

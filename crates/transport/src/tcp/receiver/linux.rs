@@ -68,7 +68,6 @@ struct Tuning {
 #[derive(Clone, Copy, Debug)]
 struct Rtt {
     estimate: Duration,
-    /// Last echoed timestamp.
     echo: Option<u32>,
     /// Without timestamps: start and end of the round trip being measured, a window's worth of data.
     round: Option<(Time, u64)>,

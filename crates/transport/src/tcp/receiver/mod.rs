@@ -350,7 +350,6 @@ impl Receiver {
     pub fn acknowledge_now(&mut self) {
         self.due = AckDue::Now;
     }
-    /// Whether a pure acknowledgement is due at `now`.
     #[inline]
     pub fn is_ack_due(&self, now: Time) -> bool {
         match self.due {
@@ -464,7 +463,6 @@ impl Receiver {
         Some(start..start + count)
     }
 
-    /// Next octet that the application reads.
     pub fn read_octet(&self) -> u64 {
         self.read
     }

@@ -5,7 +5,6 @@ use crate::tcp::recovery::Episode;
 use vazao_congestion::Signal;
 use vazao_engine::{Duration, Time};
 
-/// Purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Retransmission, or a zero-window probe.
