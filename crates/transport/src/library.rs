@@ -17,8 +17,7 @@ pub trait Library: Streams {
     fn handle_timeout(&mut self, now: Time);
     /// Handles an arriving datagram with this ECN codepoint in its IP header.
     fn handle(&mut self, now: Time, ecn: Ecn, datagram: &Datagram);
-    /// Fills `datagram` with the next datagram to send and returns whether there was one; call again until there is
-    /// none.
+    /// Fills `datagram` with the next datagram and returns whether there was one; call again until there is none.
     fn poll_transmit(&mut self, now: Time, datagram: &mut Datagram) -> bool;
     /// Whether the connection is finished.
     fn is_over(&self) -> bool;

@@ -80,8 +80,8 @@ mod tests {
         }
     }
 
-    /// A sender that its window blocks for two milliseconds out of ten catches up: one burst, plus one packet for each
-    /// of 1002 ms.
+    /// A sender blocked by its window for two milliseconds in ten catches up: a burst, plus a packet for each of 1002
+    /// ms.
     #[test]
     fn a_sender_that_others_hold_back_keeps_its_rate() {
         let mut bucket = Bucket::default();

@@ -87,8 +87,7 @@ impl DeliveryRate {
         })
     }
 
-    /// Counts bytes presumed lost; call it before the [sample](Self::sample) of the acknowledgement that revealed the
-    /// loss.
+    /// Counts bytes presumed lost; call it before the [sample](Self::sample) of the ACK that revealed the loss.
     pub fn on_lost(&mut self, bytes: u64) {
         self.lost += bytes;
     }

@@ -22,8 +22,7 @@ pub struct Spread {
     pub rate: Rate,
     /// Bytes sent back to back before a pause; zero: pace every packet.
     pub quantum: u64,
-    /// Whether a burst that begins late shortens the pause after it, by half at most (Linux compensates for late timers
-    /// this way).
+    /// Whether a burst that begins late shortens the pause after it, by half at most, as in Linux.
     pub catches_up: bool,
 }
 

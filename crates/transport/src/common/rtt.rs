@@ -58,8 +58,7 @@ impl RttEstimator {
         }
     }
 
-    /// Uses `rtt` as the round-trip time, and half of it as the variation, until the first sample (RFC 9002 section
-    /// 5.3).
+    /// Assumes `rtt`, with half of it as the variation, until the first sample (RFC 9002 section 5.3).
     pub fn assume(&mut self, rtt: Duration) {
         (self.srtt, self.rttvar) = (rtt.as_nanos(), rtt.as_nanos() / 2);
     }

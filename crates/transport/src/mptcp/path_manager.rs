@@ -16,8 +16,7 @@ pub struct AddressPair {
     pub relay: u8,
 }
 
-/// Returns the indices in `known` of the address pairs that need subflows, including the first. A pair listed twice
-/// gets two.
+/// Returns the indices in `known` of the address pairs that need subflows; a pair listed twice gets two.
 pub type Manager = fn(known: &[AddressPair], parameters: &Parameters) -> Vec<usize>;
 
 /// All path managers.

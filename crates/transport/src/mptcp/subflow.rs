@@ -69,8 +69,7 @@ pub struct Subflow {
     /// Timeouts handled, and the subflow octet before which data was reinjected.
     pub(crate) timeouts: u64,
     reinjected: u64,
-    /// Connection-level octets below which it has sent everything itself, and up to which it has repeated data for
-    /// others.
+    /// Connection-level octets below which it has sent everything itself, and has repeated data for others.
     pub(crate) copied: u64,
     pub(crate) repeated: u64,
     pub(crate) penalised: Option<Time>,

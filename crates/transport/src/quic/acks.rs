@@ -76,8 +76,8 @@ impl Acks {
             return;
         }
         self.unacknowledged += 1;
-        // Section 13.2.1: acknowledge at once an ack-eliciting packet that is reordered, follows a gap, or is
-        // CE-marked.
+        // Section 13.2.1: an ack-eliciting packet that is reordered, follows a gap, or is CE-marked is acknowledged at
+        // once.
         let next = self.largest_eliciting.map_or(0, |largest| largest + 1);
         let in_order = number >= next && (number == next || self.received.contains(next.max(self.floor), number));
         self.largest_eliciting = self.largest_eliciting.max(Some(number));

@@ -253,8 +253,7 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// Changes of the client's addresses, in order.
     pub changes: Vec<Change>,
-    /// Streams that carry the data of an application using the connection as a single byte stream; zero: it opens
-    /// streams itself.
+    /// Streams for an application that uses the connection as a single byte stream; zero: it opens streams itself.
     pub streams: u64,
     /// Whether these streams are scheduled round-robin.
     pub takes_turns: bool,

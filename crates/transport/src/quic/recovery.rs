@@ -313,8 +313,7 @@ mod tests {
         assert_eq!(acked(&mut recovery, 52, 4, Some(48)), (vec![1], false));
     }
 
-    /// Section 6.1.2: 9/8 of the greater of the latest and the smoothed round-trip time; with 80 ms, 90 after it was
-    /// sent.
+    /// Section 6.1.2: 9/8 of the greater of latest and smoothed RTT; with 80 ms, 90 after it was sent.
     #[test]
     fn a_packet_is_lost_when_its_time_is_over() {
         let mut recovery = sent(&[0, 5, 10]);

@@ -189,8 +189,7 @@ impl SentPackets {
         }
     }
 
-    /// Removes settled packets from the front. Lost ones are kept until they are older than `before`, in case they
-    /// arrive after all.
+    /// Removes settled packets from the front; lost ones once they are older than `before`, as they may yet arrive.
     #[inline]
     pub fn forget_settled(&mut self, before: Time) {
         self.pass_settled();

@@ -24,8 +24,7 @@ struct Row {
 
 #[derive(Clone, Copy, Debug)]
 struct OutboundStream {
-    /// Its next message: global number, number in the stream as on the wire, and how much of it is sent, in bytes and
-    /// in fragments.
+    /// Its next message: global number, number in the stream, and how much of it is sent, in bytes and fragments.
     message: u64,
     number: u64,
     offset: u64,

@@ -100,8 +100,7 @@ pub struct Sack {
     pub cumulative: u32,
     /// Free receive buffer in bytes (a_rwnd).
     pub window: u32,
-    /// Number of data packets that it acknowledges, which CMT's delayed ACKs report in the chunk flags; 0: not
-    /// reported.
+    /// Data packets that it acknowledges, which CMT's delayed ACKs report in the chunk flags; 0: not reported.
     pub packets: u8,
     /// Whether its gap ack blocks are non-renegable: an NR-SACK chunk (draft-natarajan-tsvwg-sctp-nrsack).
     pub non_renegable: bool,
@@ -296,8 +295,7 @@ impl Data {
     }
 }
 
-/// Bytes of an INIT: the fixed part, an IPv4 address parameter per address if there are several, Cookie Preservative,
-/// and extensions.
+/// Bytes of an INIT: fixed part, an address parameter per address if several, Cookie Preservative, and extensions.
 fn init_bytes(init: &Init) -> u32 {
     let addresses = init.addresses.count();
     let addresses = if addresses > 1 { 8 * addresses } else { 0 };

@@ -11,8 +11,7 @@ pub enum Semantics {
     Rfc9260,
     /// RFC 4960: windows count whole packets (PMTU).
     Rfc4960,
-    /// RFC 2960: the initial window is two packets, ssthresh may fall to two, and a chunk is lost at its fourth missing
-    /// report.
+    /// RFC 2960: initial window and minimum ssthresh are two packets; a chunk is lost at its fourth missing report.
     Rfc2960,
     /// RFC 4960 as implemented in Linux 4.18: see [`Config::is_linux`].
     Linux,

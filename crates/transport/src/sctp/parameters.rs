@@ -245,8 +245,7 @@ fn reliability(parameters: &Parameters) -> Reliability {
 }
 
 impl Config {
-    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`]; `message` is the message
-    /// size.
+    /// Builds the configuration from parameters resolved from [`PARAMETERS`]; `message` is the message size.
     pub fn new(parameters: &Parameters, message: Option<u64>, control: Option<ControlFactory>) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };

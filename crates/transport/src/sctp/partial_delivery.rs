@@ -123,8 +123,7 @@ impl Inbound {
         self.delivered += bytes;
     }
 
-    /// Ends partial delivery because another association follows: incomplete messages are aborted, blocked ones
-    /// delivered.
+    /// Ends partial delivery before another association: incomplete messages are aborted, blocked ones delivered.
     pub fn stop_partial_delivery(&mut self) {
         let runs = self.runs.values().filter(|run| run.given > 0).map(|run| run.of.message);
         let parts = self.parts.values().filter(|parts| parts.given.0 > 0).map(|parts| parts.of.message);

@@ -189,8 +189,7 @@ impl Receiver {
         }
     }
 
-    /// Handles a data chunk; returns false if it is a duplicate or there is no room for it, which calls for an
-    /// immediate SACK.
+    /// Handles a data chunk; returns false, which calls for an immediate SACK, if it is a duplicate or has no room.
     fn on_chunk(&mut self, data: &Data, interleaved: bool, stats: &mut Stats) -> bool {
         let distance = data.tsn.wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
         let Some(tsn) = self.next.checked_add_signed(i64::from(distance)).filter(|&tsn| tsn >= self.next) else {

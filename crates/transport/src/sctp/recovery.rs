@@ -38,8 +38,7 @@ impl Newly {
     }
 }
 
-/// Number of missing reports that a SACK makes for a chunk below the TSNs that it newly acknowledges on the chunk's
-/// path.
+/// Missing reports that a SACK makes for a chunk below the TSNs that it newly acknowledges on the chunk's path.
 ///
 /// DAC (Iyengar and others 2006): a SACK that acknowledges several packets counts as several, unless it acknowledges
 /// data of several paths or below the chunk, to which the packets may belong.

@@ -19,8 +19,7 @@ pub enum Policy {
     LossRate,
     /// RFC 9260 section 6.4.1: another path after a timeout, the same one after missing reports.
     Alternate,
-    /// Linux: one path for all retransmissions of the association: the second at first, and the next one whenever
-    /// T3-rtx expires on it.
+    /// Linux: one path for all retransmissions: the second at first, the next one whenever T3-rtx expires on it.
     RetranPath,
 }
 

@@ -22,8 +22,7 @@ pub enum StreamScheduler {
 pub struct Candidate {
     /// Global number of its next message.
     pub message: u64,
-    /// Distance behind the stream served last, in turn: from 0 for the next to the number of streams less one for the
-    /// same.
+    /// Distance behind the stream served last, in turn, from 0 for the next one.
     pub distance: u64,
     /// Priority of the stream; lower values go first.
     pub priority: u64,

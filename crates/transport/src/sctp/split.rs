@@ -2,8 +2,7 @@
 //! PFLDNeT 2010; Adhari and others, *Evaluation of concurrent multipath transfer over dissimilar paths*, WAINA 2011):
 //! no path may fill the shared buffer, lest a slow or lossy one block the others.
 
-/// Buffer that is split evenly among the paths. A path's usage is data sent on it and not released from the send
-/// buffer.
+/// Buffer that is split evenly among the paths; a path's usage is data sent on it and still in the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Neither buffer.

@@ -105,8 +105,7 @@ impl Inbound {
         None
     }
 
-    /// Joins a DATA fragment with its neighbours; if that completes a message, returns the bytes already delivered and
-    /// the rest.
+    /// Joins a DATA fragment with its neighbours; for a complete message, returns the bytes delivered and the rest.
     fn join(&mut self, tsn: u64, data: &Data) -> Option<(u64, Vec<(u16, u32)>)> {
         let mut start = tsn;
         let fragments = vec![(data.length, data.stamp)];

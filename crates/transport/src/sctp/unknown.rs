@@ -1,7 +1,6 @@
 //! Unrecognized chunks and parameters, which may have to be returned as received (RFC 9260 sections 3.2 and 3.2.1).
 
-/// Unrecognized chunk, or consecutive parameters, including headers. The bytes themselves are kept by the code that
-/// parsed them.
+/// Unrecognized chunk, or consecutive parameters, with headers. The bytes are kept by the code that parsed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// Type of the chunk, or of the first parameter.
@@ -23,8 +22,7 @@ impl Unknown {
         Unknown { kind, count: 1, bytes: bytes.next_multiple_of(4), number: Unknown::LOST }
     }
 
-    /// Whether the type's bits request a report: the second highest bit of a chunk's 8-bit or a parameter's 16-bit
-    /// type.
+    /// Whether the second highest bit of the type requests a report.
     pub fn is_reported(kind: u8) -> bool {
         kind & 0x40 != 0
     }

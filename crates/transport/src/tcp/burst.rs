@@ -216,8 +216,7 @@ impl Sender {
     /// window per round trip in slow start and 1.2 times near its end and later. Nearby peers get more at once.
     fn largest_burst(&self) -> u64 {
         let percent = if self.cwnd < self.control.ssthresh() / 2 { 200 } else { 120 };
-        // Bytes per nanosecond times 10^9 / 1024 / 100: the product does not overflow while the window is below a
-        // terabyte.
+        // Bytes per nanosecond times 10^9 / 1024 / 100, which does not overflow below a window of a terabyte.
         let window = self.cwnd.max(self.board.outstanding());
         let moment = (window * percent).saturating_mul(78_125) / 8 / self.rtt.srtt().as_nanos().max(1);
         let distance = (self.rtt.min().as_nanos() / 1_000) >> 9;

@@ -72,8 +72,7 @@ mod tests {
         assert_eq!(at(175, 11), ms(200));
         assert_eq!(at(170, 10), ms(190));
         assert_eq!(at(0, 620), ms(630));
-        // 63 ticks and more round up to a multiple of eight, 504 to one of 64. Time 0 is 2^32 - 29 900, twelve before
-        // one.
+        // 63 ticks and more round up to a multiple of 8, 504 to one of 64. Time 0 is 2^32 - 29 900, twelve before one.
         assert_eq!(at(0, 630), ms(680));
         assert_eq!(at(10, 1_000), ms(1_080));
         assert_eq!(at(0, 5_040), ms(5_240));

@@ -20,8 +20,7 @@ pub enum Host {
     Linux,
 }
 
-/// Conditions under which a sender paces, that is, spreads data over time instead of sending all that the window
-/// admits.
+/// Conditions under which a sender paces: spreads data over time instead of sending all that the window admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
     /// Pace at the congestion control's rate, if it has one.
@@ -76,8 +75,7 @@ pub struct Config {
     pub multipath: [u16; 2],
     /// Loss detection and recovery.
     pub recovery: Recovery,
-    /// Whether SACK-based fast recovery reduces the window by proportional rate reduction (PRR, RFC 9937); RACK always
-    /// does.
+    /// Whether SACK-based fast recovery reduces the window by PRR (RFC 9937); RACK always does.
     pub prr: bool,
     /// SACK implementation to follow.
     pub sack_profile: SackProfile,
@@ -97,8 +95,7 @@ pub struct Config {
     pub ecn: Option<bool>,
     /// Delayed-ACK timeout.
     pub delayed_ack_timeout: Duration,
-    /// Whether SRTT is measured from echoed timestamps with millisecond resolution (RFC 7323 section 4) instead of from
-    /// send times.
+    /// Whether SRTT is measured from echoed timestamps, in milliseconds (RFC 7323 section 4), not from send times.
     pub rtt_by_timestamps: bool,
     /// Segments acknowledged at once at the start of a connection.
     pub quick_acks: u32,

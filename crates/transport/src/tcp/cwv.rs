@@ -104,8 +104,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Updates the state: `una..nxt` is in flight, `flight` bytes; `limited` says whether the window keeps more data
-    /// back.
+    /// Records the octets `una..nxt` in flight, `flight` bytes, and whether the window keeps more data back.
     #[inline]
     pub fn update(&mut self, una: u64, nxt: u64, flight: u64, limited: bool) {
         let changed = limited || self.sent != nxt;

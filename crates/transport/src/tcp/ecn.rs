@@ -14,8 +14,7 @@ pub(crate) struct EcnSender {
     cwr_due: bool,
     /// Whether the acknowledgement being handled carries ECE.
     pub echoed: bool,
-    /// ECE causes no further reduction until data beyond this octet is acknowledged: before that the receiver cannot
-    /// have seen CWR.
+    /// ECE causes no reduction until data beyond this octet is acknowledged: the receiver cannot have seen CWR before.
     until: u64,
 }
 
@@ -77,8 +76,7 @@ impl EcnReceiver {
         EcnReceiver { on, precise, ..EcnReceiver::default() }
     }
 
-    /// Records arriving data, whether CE-marked, and its flags. `waiting` is the octet up to which earlier data awaits
-    /// acknowledgement.
+    /// Records arriving data with its marks and flags; earlier data up to `waiting` awaits acknowledgement.
     #[inline]
     pub fn on_data(&mut self, marked: bool, flags: Flags, waiting: Option<u64>) {
         if !self.on {

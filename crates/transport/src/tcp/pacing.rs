@@ -17,8 +17,7 @@ pub(crate) struct Paced {
 }
 
 impl Paced {
-    /// Linux does not pace the first ten segments. Other hosts pace from the first RTT sample on, that of the
-    /// handshake.
+    /// Linux does not pace the first ten segments; other hosts pace from the handshake's RTT sample on.
     const FREE: u32 = 10;
 
     /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio in per cent: in slow start the rate may double in the next

@@ -21,8 +21,7 @@ pub(crate) struct Rack {
     rtt: Duration,
     /// RACK.reordering_seen.
     reordering: bool,
-    /// Largest reordering seen, in segments (tcp_sock.reordering in Linux). For information only: RACK's window is a
-    /// time.
+    /// Largest reordering seen, in segments (tcp_sock.reordering in Linux), for information only.
     degree: u64,
     /// RACK.reo_wnd_mult: reordering window in quarters of the minimum round-trip time.
     quarters: u64,
@@ -122,8 +121,7 @@ impl Rack {
         self.resent.make_contiguous().sort_unstable();
     }
 
-    /// Returns the retransmission sent at this time if it is outstanding; `None` if it arrived, was sent again or is
-    /// lost.
+    /// Returns the retransmission sent at this time, unless it arrived, was sent again or is lost.
     fn copy(board: &Scoreboard, (at, number): (Time, u64)) -> Option<&Sent> {
         let awaited = |sent: &&Sent| !sent.state.has(Status::LOST) || sent.state.has(Status::RESENT);
         board.get(number).filter(|sent| sent.at == at && !sent.state.has(Status::SACKED)).filter(awaited)
@@ -134,8 +132,7 @@ impl Rack {
         self.resent.push_back((now, number));
     }
 
-    /// Step 4: returns the reordering window. While no reordering has been seen it is zero in recovery and once three
-    /// segments are SACKed.
+    /// Step 4: reordering window; zero in recovery or once three segments are SACKed, until reordering is seen.
     pub fn window(&self, board: &Scoreboard, recovering: bool, rtt: &RttEstimator) -> Duration {
         if !self.reordering && (recovering || board.sacked_segments() >= u64::from(DUP_THRESHOLD)) {
             return Duration::ZERO;

@@ -95,8 +95,7 @@ impl Sender {
     #[cold]
     pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.rearm(now);
-        // If this starts a recovery, Linux counts one segment as delivered (tcp_rack_reo_timeout), so one more may
-        // leave.
+        // If this starts a recovery, Linux counts one segment as delivered (tcp_rack_reo_timeout).
         let credit = if self.is_linux && self.episode == Episode::None { self.mss } else { 0 };
         let sacked = self.board.sacked().saturating_sub(credit);
         let before = Before { una: self.una, sacked, new_sacks: false };

@@ -39,8 +39,7 @@ impl Rates {
         self.sampler.on_delivered(sent.start + u64::from(sent.span), &self.packets[index]);
     }
 
-    /// Removes the first segment, which is cumulatively acknowledged; `arrives` says whether it had not been SACKed
-    /// before.
+    /// Removes the first segment, cumulatively acknowledged; `arrives` says whether it had not been SACKed.
     pub fn pop(&mut self, sent: &Sent, arrives: bool) {
         if arrives {
             self.deliver(0, sent);
@@ -68,8 +67,7 @@ impl Sender {
         self.cwnd = self.control.cwnd();
     }
 
-    /// Reports an acknowledgement to the congestion control after loss detection; `losses` is the count of lost octets
-    /// before it.
+    /// Reports an acknowledgement to the congestion control after loss detection; `losses` octets were lost before.
     #[inline(never)]
     pub(super) fn report_with_rate(&mut self, now: Time, losses: u64) {
         let (pipe, min_rtt, total) = (self.board.pipe(), self.rtt.min(), self.board.losses());
@@ -88,8 +86,7 @@ impl Sender {
         self.cwnd = self.control.cwnd();
     }
 
-    /// Before a write: marks the connection application-limited if the application kept the sender waiting (section 3.4
-    /// of the draft).
+    /// Before a write: marks the connection application-limited if the application kept it waiting (section 3.4).
     pub fn on_write(&mut self) {
         let idle = self.finish() - self.nxt < self.mss && !self.board.has_pending();
         let pipe = self.board.pipe();

@@ -1,7 +1,6 @@
 //! Loss detection and recovery: the differences between Tahoe, Reno, NewReno and SACK TCP.
 
-/// Loss recovery algorithm. All use the retransmission timer (RFC 6298), after which everything outstanding counts as
-/// lost.
+/// Loss recovery algorithm. After the retransmission timer (RFC 6298) expires, all outstanding data counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Retransmission timer only (TCP before Tahoe's fast retransmit).

@@ -95,8 +95,7 @@ impl Undo {
         }
     }
 
-    /// Handles a D-SACK for `start..end`; returns whether it is due to a retransmission, not to duplication in the
-    /// network.
+    /// Handles a D-SACK for `start..end`; returns whether it is due to a retransmission of ours.
     pub fn on_report(&mut self, start: u64, end: u64) -> bool {
         self.dsack_arrived = true;
         let Some((&first, count)) = self.unreported.range_mut(start..end.max(start)).next() else { return false };
@@ -181,8 +180,8 @@ impl Sender {
         }
         let room = self.nxt < self.finish() && self.edge > self.nxt;
         self.undo.frto = match self.undo.frto {
-            // Duplicates before the first acknowledgement say nothing (section 3.1 step 2), except without SACK
-            // (section 2.1 step 2a).
+            // Duplicates before the first ACK say nothing (section 3.1 step 2), except without SACK (section 2.1 step
+            // 2a).
             Frto::FirstAnswer if !advanced && self.selective => Frto::FirstAnswer,
             // Up to two new segments; without data or window, conventional recovery (step 2b).
             Frto::FirstAnswer if advanced && self.una < recover && room => Frto::Testing(self.nxt + 2 * self.mss),

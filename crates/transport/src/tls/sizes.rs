@@ -21,8 +21,7 @@ const FINISHED: u64 = 36;
 const CERTIFICATE_VERIFY: u64 = 4 + 2 + 2 + 256;
 /// EndOfEarlyData: header only.
 const END_OF_EARLY_DATA: u64 = 4;
-/// ServerHello, EncryptedExtensions and NewSessionTicket in TLS 1.3; the first two in a full handshake and after
-/// resumption.
+/// ServerHello, EncryptedExtensions and NewSessionTicket in TLS 1.3; the first two also after resumption.
 const SERVER_HELLO: [u64; 2] = [90, 96];
 const ENCRYPTED_EXTENSIONS: [u64; 2] = [40, 44];
 const TICKET: u64 = 201;

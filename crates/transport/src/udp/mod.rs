@@ -35,8 +35,7 @@ pub struct Datagram {
 pub struct Config {
     /// Maximum payload bytes of a datagram.
     pub payload: u16,
-    /// Sending rate, counted as payload; without one, each write is a message that leaves at once in as many datagrams
-    /// as needed.
+    /// Sending rate of payload; without one, each write is a message that leaves at once in one or more datagrams.
     pub rate: Option<Rate>,
 }
 

@@ -91,8 +91,7 @@ impl Situation<'_> {
 pub enum Decision {
     /// Send nothing until something changes: an acknowledgement, a timeout, more data, or [`PacketScheduler::wake`].
     Wait,
-    /// Send the next data on `path`, at once or as soon as it has room. `skip` bytes of waiting data are left for other
-    /// paths.
+    /// Send the next data on `path`, at once or when it has room; `skip` bytes of waiting data are left for others.
     Send {
         /// Index into [`Situation::paths`].
         path: usize,
@@ -104,8 +103,7 @@ pub enum Decision {
         /// Index into [`Situation::paths`].
         path: usize,
     },
-    /// Retransmit the oldest unacknowledged data on `path` (once), and halve the window of `penalised` (once per
-    /// round-trip time).
+    /// Retransmit the oldest unacknowledged data on `path`, and halve the window of `penalised` once per round trip.
     Repeat {
         /// Index into [`Situation::paths`].
         path: usize,
@@ -198,8 +196,7 @@ pub(crate) fn send_or_wait(paths: &[PathState], waits: impl FnOnce(&PathState, &
     }
 }
 
-/// Usable path with the least smoothed round-trip time, with or without room; ties go to one that has room, then to the
-/// first.
+/// Usable path with the least smoothed round-trip time; ties go to one that has room, then to the first.
 #[inline]
 pub(crate) fn fastest(paths: &[PathState]) -> Option<usize> {
     let known = paths.iter().enumerate().filter(|(_, path)| path.is_known());

@@ -57,8 +57,7 @@ impl Connection {
         }
     }
 
-    /// Applies the receive window, which is relative to the DATA_ACK (RFC 8684 section 3.3.4); the subflow itself has
-    /// no window.
+    /// Applies the receive window, relative to the DATA_ACK (RFC 8684 section 3.3.4); the subflow has no window.
     #[inline]
     fn handle_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: Option<Dss>) {
         if !segment.flags.has(Flags::ACK) {

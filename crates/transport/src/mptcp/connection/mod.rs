@@ -232,8 +232,7 @@ impl Connection {
     pub fn is_multipath(&self) -> bool {
         self.mode == Mode::Multipath
     }
-    /// Whether the connection is finished. Once both sides' data is delivered, the peer's subflow FINs are not waited
-    /// for.
+    /// Whether the connection is finished. After both sides' data is delivered, the peer's FINs are not waited for.
     pub fn is_over(&self) -> bool {
         let mapped = self.mode == Mode::Multipath;
         let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.is_fin_acknowledged();

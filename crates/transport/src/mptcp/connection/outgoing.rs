@@ -18,8 +18,7 @@ fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
 }
 
 impl Connection {
-    /// Returns the next segment to send, if there is one; call again until there is none. Its options are put into
-    /// `extra`.
+    /// Returns the next segment to send, its options in `extra`; call again until there is none.
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         if let Some((tuple, acknowledgment)) = self.refused.pop() {
             return Some(refusal(tuple, acknowledgment, extra));
@@ -344,8 +343,7 @@ impl Connection {
         }
     }
 
-    /// Option of a reset: MP_FASTCLOSE if the whole connection is reset, otherwise the reason for resetting the
-    /// subflow.
+    /// Option of a reset: MP_FASTCLOSE for the whole connection, otherwise the reason for resetting the subflow.
     fn reset_reason(&mut self, number: usize) -> Option<Signal> {
         match self.peer_key {
             Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),

@@ -157,8 +157,7 @@ impl Connection {
         self.refresh(now, number);
     }
 
-    /// Removes one of our addresses and its subflows; the peer is told on the others (REMOVE_ADDR, RFC 8684 section
-    /// 3.4.2).
+    /// Removes one of our addresses and its subflows, and tells the peer (REMOVE_ADDR, RFC 8684 section 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
         let removed = Signal::RemoveAddress(self.announced(address));
         self.withdrawn |= 1 << address;

@@ -238,8 +238,7 @@ impl Connection {
 }
 
 impl Path {
-    /// OnPacketsAcked (appendix B.5); `lost` bytes and `marks` packets are those that the acknowledgement revealed to
-    /// be lost or CE-marked.
+    /// OnPacketsAcked (appendix B.5); the ACK revealed `lost` bytes as lost and `marks` packets as CE-marked.
     fn tell_control(
         &mut self,
         now: Time,
@@ -273,8 +272,7 @@ impl Path {
             round,
             window_limited: self.window_limited,
             in_recovery: fresh == 0,
-            // Marks count packets, not bytes: the fraction of newly acknowledged packets that were newly reported as
-            // marked.
+            // Marks count packets, not bytes: the fraction of newly acknowledged packets newly reported as marked.
             marked: newly.delivered * marks.min(newly.packets) / newly.packets,
             ..Ack::default()
         };

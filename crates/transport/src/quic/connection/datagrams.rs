@@ -1,5 +1,4 @@
-//! Unreliable datagrams (RFC 9221), sent by the application itself or carrying the messages of an application's byte
-//! stream.
+//! Unreliable datagrams (RFC 9221), sent by the application itself or carrying the messages of its byte stream.
 
 use super::*;
 use std::collections::BTreeMap;

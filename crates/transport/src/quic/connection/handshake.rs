@@ -86,8 +86,7 @@ impl Connection {
             self.progress.retry_due = true;
             return false;
         }
-        // Once the handshake is complete, the token does not validate the client's present address. Version negotiation
-        // validates nothing.
+        // A token does not validate the client's address after the handshake; version negotiation validates nothing.
         if token > 0 && !self.progress.complete && !self.is_google() {
             self.paths[0].validated = true;
         }

@@ -77,8 +77,7 @@ impl Connection {
         }
     }
 
-    /// Migrates the client to another interface (section 9.2), with another connection ID and a path of unknown
-    /// properties.
+    /// Migrates the client to another interface (section 9.2), with another connection ID and an unknown path.
     fn migrate(&mut self, now: Time, way: u8) {
         let address = self.addresses.nat.of(way);
         let before = std::mem::replace(&mut self.paths[0].address, address);
@@ -183,8 +182,7 @@ impl Connection {
         self.challenge_again(now, path);
     }
 
-    /// Sends the next PATH_CHALLENGE with new data, or, after the last one, reverts to the previous address (section
-    /// 9.3.2).
+    /// Sends the next PATH_CHALLENGE, or, after the last one, reverts to the previous address (section 9.3.2).
     fn challenge_again(&mut self, now: Time, path: usize) {
         let tried = &mut self.paths[path];
         // No more often than an Initial packet (section 8.2.1), and three times as long in all (section 8.2.4).

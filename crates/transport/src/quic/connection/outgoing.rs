@@ -276,8 +276,7 @@ impl Connection {
             return None;
         }
         let eliciting = out.frames.len() > said;
-        // Packet number and payload need at least four bytes, for the header protection sample (RFC 9001 section
-        // 5.4.2).
+        // Packet number and payload need four bytes or more, for the header protection sample (RFC 9001 section 5.4.2).
         let short = 4_u32.saturating_sub(number_bytes + room - overhead - left);
         if short > 0 {
             out.frames.push(Frame::Padding(short as u16));

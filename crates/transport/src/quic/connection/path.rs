@@ -15,8 +15,7 @@ const BURST: u64 = 10;
 /// Path validation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validation {
-    /// Data of the last PATH_CHALLENGE (section 8.2.1), number of challenges sent, and time of the next one or of
-    /// failure.
+    /// Data of the last PATH_CHALLENGE (section 8.2.1), number of challenges sent, and time of the next one.
     pub challenge: u64,
     pub sent: u32,
     pub again_at: Time,
@@ -111,8 +110,7 @@ pub(super) struct Path {
     pub statuses: (u64, u64),
     /// Frames assigned to the path and not sent yet.
     pub queue: VecDeque<StreamFrame>,
-    /// Offset in all stream data below which this path has sent everything itself, and below which it has repeated data
-    /// for others.
+    /// Offset in all stream data below which this path has sent everything itself, and has repeated data for others.
     pub copied: u64,
     pub repeated: u64,
     penalised: Option<Time>,
@@ -284,8 +282,7 @@ impl Path {
         true
     }
 
-    /// Handles a retransmission timeout, where these exist (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow
-    /// start restarts.
+    /// Handles a retransmission timeout (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start restarts.
     pub fn on_timeout(&mut self, now: Time) {
         let again = self.recovery.is_backed_off();
         let flight = self.recovery.in_flight();

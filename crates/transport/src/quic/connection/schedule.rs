@@ -96,8 +96,7 @@ impl Connection {
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         for path in 0..self.paths.len() {
             if self.can_send(&self.paths[path]) {
-                // A probe carries whatever data there is (RFC 9002 section 6.2.4), unless a responsive path can carry
-                // it.
+                // A probe carries data (RFC 9002 section 6.2.4), unless a responsive path can carry it.
                 let scope = if alone && self.paths[path].is_probing() { Scope::All } else { Scope::Nothing };
                 if self.path_datagram(now, path, scope, out) {
                     return true;

@@ -80,8 +80,7 @@ impl StreamSet {
         }
     }
 
-    /// Records that the first stream in the queue has sent `bytes`; if it `stays` and its turn is over, it is queued
-    /// again.
+    /// Records that the first stream in the queue has sent `bytes`; it is queued again if it `stays` after its turn.
     #[inline]
     pub fn end_turn(&mut self, place: Turn, bytes: u64, stays: bool) {
         if stays && self.ready.len() == 1 {

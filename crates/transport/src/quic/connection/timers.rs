@@ -116,8 +116,7 @@ impl Connection {
         }
     }
 
-    /// Handshake space with data to send but nothing in flight that could elicit an answer, because application data
-    /// fills the window.
+    /// Handshake space with data to send but nothing ack-eliciting in flight: application data fills the window.
     #[cold]
     fn blocked_handshake_space(&self) -> Option<Space> {
         let spaces = &Space::ALL[..2];

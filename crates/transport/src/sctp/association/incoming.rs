@@ -48,8 +48,7 @@ impl Association {
         self.tx.report_changes();
     }
 
-    /// Section 8.5: checks the verification tag. An INIT has none; ABORT and SHUTDOWN COMPLETE may carry the
-    /// receiver's.
+    /// Section 8.5: checks the verification tag, which is zero in INIT and may be the receiver's in two other chunks.
     fn is_ours(&self, packet: &Packet) -> bool {
         match packet.control.first() {
             Some(Control::Init(_)) => packet.tag == 0,
@@ -139,8 +138,7 @@ impl Association {
             self.send(path, Control::Error(Cause::InvalidStream(stream)));
         }
         if self.state == State::ShutdownSent {
-            // Section 9.2: data that crosses the SHUTDOWN is answered by another SHUTDOWN, and a SACK if there are
-            // gaps.
+            // Section 9.2: data that crosses the SHUTDOWN is answered by another one, and a SACK if there are gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
             self.rx.sack_now(now);
             self.start_shutdown_timer(now, path);

@@ -86,8 +86,7 @@ impl Association {
         Begun { path, room: if parts_from_data { 0 } else { room } }
     }
 
-    /// Takes the first of at most `most` control chunks and those that can be bundled with it; returns the path and the
-    /// bytes left.
+    /// Takes the first of `most` control chunks and those to bundle with it; returns the path and the bytes left.
     fn take_control(&mut self, now: Time, most: usize, out: &mut Packet) -> (usize, u32) {
         let (path, tag, first) = self.outbox[0];
         if matches!(first, Control::Init(_)) && self.timer == Time::NEVER {

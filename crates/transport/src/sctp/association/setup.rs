@@ -216,8 +216,7 @@ impl Association {
         self.tell_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
         if self.tx.backlog.streams() > self.peer.streams.1 {
-            // Messages are already assigned to streams; section 5.1.1 leaves it to the upper layer to abort with too
-            // few streams.
+            // Messages are already assigned to streams; section 5.1.1 lets the upper layer abort with too few streams.
             self.abort_for(Cause::UserInitiated);
         }
     }

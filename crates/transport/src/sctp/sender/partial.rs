@@ -1,5 +1,4 @@
-//! Partial reliability at the sender (RFC 3758 section 3.5): abandoning messages, and FORWARD TSN. Steps A and C are
-//! the RFC's.
+//! Partial reliability at the sender (RFC 3758 section 3.5, whose steps A and C are cited): abandoning messages.
 
 use super::Sender;
 use crate::common::RangeSet;
@@ -348,8 +347,7 @@ mod tests {
         for _ in 105..=110 {
             send(&mut sender, 50);
         }
-        // TSNs count from 1 here. 100 to 102 are acknowledged cumulatively; 106, 107, 108, ... make three missing
-        // reports.
+        // TSNs count from 1 here. 100 to 102 are acknowledged; 106, 107, 108, ... make three missing reports.
         for last in 4..=6 {
             let sack = Sack { cumulative: 3, window: 1 << 30, packets: 0, non_renegable: false };
             let packet = Packet { sack: Some(sack), gaps: vec![(4, last)], ..Packet::default() };
@@ -393,8 +391,7 @@ mod tests {
         assert_eq!(sender.partial.as_mut().and_then(|partial| partial.settled.pop_front()), Some(0));
     }
 
-    /// The lifetime of a five-chunk message ends when two chunks were sent and acknowledged: its end gets a TSN that
-    /// never leaves.
+    /// The lifetime of a five-chunk message ends after two chunks: its end gets a TSN that never leaves.
     #[test]
     fn a_message_that_was_begun_is_ended() {
         let mut sender = sender(&[("partial_reliability", "timed"), ("lifetime", "100 ms")], 1);
@@ -428,8 +425,7 @@ mod tests {
         write(&mut sender, 4);
         (0..4).for_each(|_| _ = sender.next(at(0), 1452, &mut Packet::default()));
         write(&mut sender, 14);
-        // Stream 1 has the lower priority: of its 9 messages only the one stays for which there is room beside 9
-        // others.
+        // Stream 1 has the lower priority: of its 9 messages only one finds room beside 9 others.
         let abandoned: Vec<u64> =
             sender.partial.iter().flat_map(|p| p.abandoned.iter()).flat_map(|(a, b)| a..b).collect();
         assert_eq!(abandoned.len(), 8);

@@ -226,8 +226,7 @@ impl Sender {
         }
     }
 
-    /// Shows a coupled congestion control the state of the other paths that carry data and whose round-trip time is
-    /// known.
+    /// Shows a coupled congestion control the other paths that carry data and whose round-trip time is known.
     pub(super) fn update_coupling(&mut self, number: usize) {
         if !self.config.cmt || self.paths[number].siblings().is_none() {
             return;

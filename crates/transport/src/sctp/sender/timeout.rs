@@ -70,8 +70,7 @@ impl Sender {
         }
     }
 
-    /// Handles expiry of T3-rtx: everything in flight on the path is marked lost and retransmitted as a window of one
-    /// packet admits.
+    /// Handles expiry of T3-rtx: everything in flight on the path is marked lost, and the window is one packet.
     fn on_t3(&mut self, now: Time, number: usize) {
         self.paths[number].timer = Time::NEVER;
         if self.paths[number].flight == 0 {

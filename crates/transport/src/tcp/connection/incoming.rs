@@ -131,8 +131,7 @@ impl Connection {
             self.negotiated.own_scale = own_scale(config);
             self.negotiated.peer_scale = scale.min(14);
         }
-        // RFC 6691: the MSS option does not account for options, nor does `mss`. 536 is the default without it (RFC
-        // 9293).
+        // RFC 6691: neither the MSS option nor `mss` accounts for options. 536 is the default (RFC 9293).
         let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
         let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
         // Linux uses the space of timestamps that the peer declined.
@@ -171,8 +170,7 @@ impl Connection {
         if let Some(rtt) = rtt {
             self.rx.set_rtt(rtt, now);
         }
-        // For a retransmitted SYN the timestamp tells which copy was answered (RFC 7323 section 4); Linux measures that
-        // way.
+        // For a retransmitted SYN, Linux uses the timestamp, which tells the copies apart (RFC 7323 section 4).
         let echoes = self.config.host == Host::Linux && self.negotiated.timestamps && segment.echo != 0;
         let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));

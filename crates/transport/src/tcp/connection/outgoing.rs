@@ -47,8 +47,7 @@ impl Connection {
         None
     }
 
-    /// Acknowledgement that precedes everything else: the ACK of a SYN, or of data received before a change of CE
-    /// marks.
+    /// Acknowledgement that precedes everything else: of a SYN, or of data received before a change of CE marks.
     #[cold]
     fn immediate_ack(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.immediate_ack_due = false;
@@ -119,8 +118,7 @@ impl Connection {
         Segment { sequence, acknowledgment, flags, has_timestamps, timestamp, echo, ..Segment::default() }
     }
 
-    /// Adds the Fast Open option and returns how much data goes with the SYN: as much as fits, but only once (RFC 7413
-    /// section 4.2.1).
+    /// Adds the Fast Open option and returns the bytes of data in the SYN, which leaves once (RFC 7413 section 4.2.1).
     fn add_fast_open(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
         let (Some(fast), Some(syn)) = (&mut self.fast_open, &mut extra.syn) else { return 0 };
         if answer {

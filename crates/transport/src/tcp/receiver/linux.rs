@@ -11,8 +11,7 @@ pub(crate) struct LinuxReceiver {
     clock: Clock,
     delayed_ack: u32,
     max_quick: u64,
-    /// Segment size without options: the one advertised in our SYN (`advmss`) and the estimate of the peer's
-    /// (`rcv_mss`).
+    /// Segment size without options: advertised in our SYN (`advmss`), and estimated of the peer (`rcv_mss`).
     advertised: u64,
     segment: u64,
     /// Length of the last shorter segment, which becomes the estimate if another one follows (`last_seg_size`).
@@ -126,8 +125,7 @@ impl Compression {
 /// Initial buffer, and the buffer up to which short segments grow the window (`tcp_rmem`). Full segments grow it as far
 /// as the window scale can express, which Linux derives from `rmem_max`.
 const BUFFER: Range<u64> = 128 << 10..6 << 20;
-/// Memory per segment: the part of a page that the NIC uses, and the kernel's metadata, once per group of coalesced
-/// segments.
+/// Memory per segment: part of a page used by the NIC, and metadata once per group of coalesced segments.
 const SEGMENT_MEMORY: u64 = 1536;
 const METADATA: u64 = 640;
 /// Initial scaling ratio: half of the memory holds data.
@@ -303,8 +301,7 @@ impl LinuxReceiver {
         admits
     }
 
-    /// Handles an in-order segment; `fin` ends the peer's data. `reached` gives the out-of-order octets before and
-    /// after it.
+    /// Handles an in-order segment; `fin` ends the data; `reached` gives the out-of-order octets before and after.
     pub fn on_in_order(
         &mut self,
         now: Time,

@@ -292,8 +292,7 @@ impl Receiver {
         blocks().position(|(s, e)| start <= e && s <= end).unwrap_or_else(|| blocks().count())
     }
 
-    /// Handles an in-order segment, the last of all if it `ends`; `reached` gives the out-of-order octets before and
-    /// after it.
+    /// Handles an in-order segment, the last if it `ends`; `reached` gives the out-of-order octets before and after.
     #[inline]
     fn note_in_order(&mut self, now: Time, arrived: &Arrived, reached: Option<Reached>, ends: bool) {
         let state = self.state();
@@ -420,8 +419,7 @@ impl Receiver {
         !self.ranges.is_empty() || self.duplicate.is_some()
     }
 
-    /// Returns at most `limit` SACK blocks: a duplicate first (RFC 2883), then the most recent blocks (RFC 2018 section
-    /// 4).
+    /// Returns at most `limit` SACK blocks: a duplicate (RFC 2883), then the latest blocks (RFC 2018 section 4).
     pub fn blocks(&mut self, limit: usize, wire: impl Fn(u64) -> u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut left = limit;

@@ -156,8 +156,8 @@ impl Sender {
         let room = self.edge.saturating_sub(self.nxt);
         if data > room {
             self.window_limited = false;
-            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): at least half the largest window, unless a
-            // probe is due.
+            // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): at least half the largest window, unless a probe is
+            // due.
             if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
                 self.chronograph.rwnd_limited.begin(now);
                 self.persist(now);

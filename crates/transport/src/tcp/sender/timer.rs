@@ -46,8 +46,7 @@ impl Sender {
         None
     }
 
-    /// Takes an RTT sample for the RTO from SACKed data that was sent once, as Linux does; returns whether there was
-    /// any.
+    /// Takes a sample for the RTO from SACKed data sent once, as Linux does; returns whether there was any.
     pub(super) fn sample_sacked(&mut self, now: Time) -> bool {
         let first = self.board.first_newly_sacked().filter(|_| self.is_linux);
         if let Some(first) = first {

@@ -28,8 +28,7 @@ fn what_the_receiver_takes_back_is_in_flight_again() {
     }
 }
 
-/// A SACK counts as one report, even if it withdraws a TSN and newly acknowledges a later one (sections 6.2.1 iv and
-/// 7.2.4).
+/// A SACK is one report, even if it withdraws a TSN and acknowledges a later one (sections 6.2.1 iv and 7.2.4).
 #[test]
 fn one_sack_reports_once() {
     for (then, missing) in [(vec![2], 1), (vec![2, 4], 1)] {
