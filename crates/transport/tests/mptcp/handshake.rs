@@ -1,4 +1,4 @@
-//! How connections and subflows open (RFC 8684 sections 3.1, 3.2), and what a middlebox that takes options out makes of it.
+//! Opening of connections and subflows (RFC 8684 sections 3.1, 3.2), and middleboxes that remove options.
 
 use crate::lab::{Application, Lab, at, config, mesh, paced, pairs, tuple, with};
 use vazao_transport::mptcp::keys::{Hash, Secret, truncate};
@@ -15,7 +15,7 @@ fn key(signal: Option<Signal>) -> Option<u64> {
     if let Some(Signal::Capable { key, .. }) = signal { key } else { None }
 }
 
-/// Section 3.1, figure 4: no key in the SYN (version 1), the server's in the SYN-ACK, both in the third segment; and data
+/// Section 3.1, figure 4: no key in the SYN (version 1), the server's in the SYN-ACK, both in the third segment; data
 /// sequence numbers begin where the keys say.
 #[test]
 fn keys_are_exchanged() {
@@ -37,8 +37,8 @@ fn keys_are_exchanged() {
     assert_eq!((second.dsn, second.subflow), (first.wrapping_add(1424), 1425));
 }
 
-/// Section 3.2, figure 8: token and nonce, the server's truncated HMAC and nonce, the client's HMAC, an acknowledgement; and no
-/// data before that.
+/// Section 3.2, figure 8: token and nonce, the server's truncated HMAC and nonce, the client's HMAC, an
+/// acknowledgement; no data before that.
 #[test]
 fn a_subflow_joins() {
     let mut lab = two_paths(2 << 20);
@@ -56,12 +56,12 @@ fn a_subflow_joins() {
     assert_eq!(joining[2].signal(), Some(Signal::JoinProof(Hash::Sha256.join_hmac(client, server))));
     assert_eq!((joining[3].from, joining[3].segment.length), (1, 0), "the fourth segment");
     let data = lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.length > 0).expect("data");
-    // Two round trips after its SYN: 40 ms each, and what the segments take to be sent.
+    // Two round trips of 40 ms after its SYN, plus the transmission times of the segments.
     let after = data.at.since(joining[0].at);
     assert!((80..85).contains(&(after.as_nanos() / 1_000_000)), "{after:?}");
 }
 
-/// The third segment or the fourth is lost: it is sent again after a retransmission timeout, and data waits for that.
+/// A lost third or fourth segment is sent again after a retransmission timeout, and data waits for that.
 #[test]
 fn the_proof_is_repeated_until_it_is_answered() {
     for lost in [2, 3] {
@@ -79,7 +79,7 @@ fn the_proof_is_repeated_until_it_is_answered() {
     }
 }
 
-/// An HMAC that is wrong, of either side, or a token that is not known: no subflow, and the connection goes on.
+/// A wrong HMAC of either side, or an unknown token: no subflow, and the connection goes on.
 #[test]
 fn who_does_not_know_the_keys_does_not_join() {
     let wrong: [fn(&mut Signal); 3] = [
@@ -117,7 +117,7 @@ fn who_does_not_know_the_keys_does_not_join() {
     }
 }
 
-/// The third segment is lost and the first one with data too: what follows without keys is not taken for plain TCP.
+/// The third segment and the first data are lost: segments without keys that follow are not taken for plain TCP.
 #[test]
 fn keys_are_repeated_until_they_are_known() {
     let mut lab = two_paths(2 << 20);
@@ -155,7 +155,7 @@ fn strip(from: usize, which: fn(Flags) -> bool) -> Lab {
     lab
 }
 
-/// Section 3.7: options that are taken out of SYNs, of the answers, or of all that follows, either way: plain TCP.
+/// Section 3.7: options removed from SYNs, SYN-ACKs, or all later segments, in either direction: plain TCP.
 #[test]
 fn a_connection_falls_back_where_options_are_taken_out() {
     let syn: fn(Flags) -> bool = |flags| flags.has(Flags::SYN);
@@ -169,7 +169,7 @@ fn a_connection_falls_back_where_options_are_taken_out() {
     }
 }
 
-/// The same once both have spoken, as after a change of route, with the one subflow in use.
+/// Options removed after both sides have used them, as after a route change, on the only subflow.
 #[test]
 fn a_connection_falls_back_in_its_midst() {
     for from in [0, 1] {
@@ -192,7 +192,7 @@ fn a_connection_falls_back_in_its_midst() {
     }
 }
 
-/// Section 3.4.1: an address is announced until that is echoed, and then has its subflows.
+/// Section 3.4.1: an address is advertised until it is echoed, and then has its subflows.
 #[test]
 fn an_address_is_announced_until_it_is_echoed() {
     for lost in 0..3 {
@@ -217,7 +217,7 @@ fn an_address_is_announced_until_it_is_echoed() {
     }
 }
 
-/// Section 3.4.1: an address that is not proved is ignored, and not echoed.
+/// Section 3.4.1: an address without a valid HMAC is ignored, and not echoed.
 #[test]
 fn an_address_is_proved() {
     let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
