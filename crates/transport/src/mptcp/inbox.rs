@@ -56,7 +56,7 @@ impl Inbox {
     }
 
     /// Offset from a subflow's octets to data, if `octet` is its next one to be read and there are no gaps.
-    pub fn lead(&self, octet: u64) -> Option<u64> {
+    pub fn data_offset(&self, octet: u64) -> Option<u64> {
         (!self.order.has_gap()).then(|| self.order.next.wrapping_sub(octet - 1))
     }
 

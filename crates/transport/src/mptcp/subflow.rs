@@ -207,7 +207,7 @@ impl Subflow {
     }
 
     /// Assigns a reinjected piece, ahead of later data.
-    pub(crate) fn assign_late(&mut self, piece: Piece) {
+    pub(crate) fn assign_reinjection(&mut self, piece: Piece) {
         self.enqueue(self.queue.partition_point(|known| known.start < piece.start), piece);
     }
 
@@ -238,7 +238,7 @@ impl Subflow {
     }
 
     /// Offset from subflow octets to data, if all unacknowledged data up to `nxt` is contiguous on this subflow.
-    pub(crate) fn lead(&self, una: u64, nxt: u64) -> Option<u64> {
+    pub(crate) fn data_offset(&self, una: u64, nxt: u64) -> Option<u64> {
         let queued = self.queue.iter().map(|piece| (piece.start, piece.length));
         let mut pieces = self.sent.iter().map(|mapped| (mapped.data, mapped.length)).chain(queued).peekable();
         let first = self.sent.front().map_or(self.tcp.written_octet(), |mapped| mapped.octet);
@@ -259,7 +259,7 @@ impl Subflow {
 
     /// Returns the sent piece that begins at connection-level octet `data`, if it belongs to the first unacknowledged
     /// mapping, or to any if `thorough`.
-    pub(crate) fn holds(&self, data: u64, thorough: bool) -> Option<Piece> {
+    pub(crate) fn piece_at(&self, data: u64, thorough: bool) -> Option<Piece> {
         let candidates = if thorough { self.sent.len() } else { 1 };
         self.sent.iter().take(candidates).find_map(|mapped| {
             let end = mapped.data + u64::from(mapped.length);

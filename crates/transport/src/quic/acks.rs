@@ -11,9 +11,9 @@ const MAX_RANGES: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     received: RangeSet,
-    /// Packets below `floor` are too late to count; those below `told` need no acknowledgement any more.
+    /// Packets below `floor` are too late to count; those below `ack_floor` need no acknowledgement any more.
     floor: u64,
-    told: u64,
+    ack_floor: u64,
     /// Largest packet received, and when.
     largest: Option<(u64, Time)>,
     /// Largest ack-eliciting packet, and number of them since the last acknowledgement.
@@ -32,7 +32,7 @@ impl Acks {
         Acks {
             received: RangeSet::default(),
             floor: 0,
-            told: 0,
+            ack_floor: 0,
             largest: None,
             largest_eliciting: None,
             unacknowledged: 0,
@@ -61,7 +61,7 @@ impl Acks {
             self.floor = end;
             self.received.remove_below(end);
         }
-        self.told = self.told.min(number);
+        self.ack_floor = self.ack_floor.min(number);
         if number >= expected {
             self.largest = Some((number, now));
         }
@@ -116,10 +116,10 @@ impl Acks {
         let mut frame = AckFrame { delay, path, ecn, ..AckFrame::default() };
         let (mut left, mut previous) = (room.saturating_sub(frame.bytes()), None);
         for (start, end) in self.received.iter().rev() {
-            if end <= self.told {
+            if end <= self.ack_floor {
                 break;
             }
-            let (start, last) = (start.max(self.told), end - 1);
+            let (start, last) = (start.max(self.ack_floor), end - 1);
             let length = varint(last - start);
             let bytes = match previous {
                 // Largest packet number, range count, and length of the first range.
@@ -144,7 +144,7 @@ impl Acks {
     /// arriving later are still accepted (section 12.3).
     pub fn forget_through(&mut self, number: u64) {
         let keep = self.largest.map_or(0, |(largest, _)| largest);
-        self.told = self.told.max((number + 1).min(keep));
+        self.ack_floor = self.ack_floor.max((number + 1).min(keep));
     }
 }
 
@@ -228,17 +228,17 @@ mod tests {
     #[test]
     fn what_the_peer_knows_is_not_told_again() {
         let mut acks = acks(&[0, 1, 2, 5, 6]);
-        let told = |acks: &mut Acks| {
+        let reported = |acks: &mut Acks| {
             let mut ranges = Vec::new();
             acks.frame(Time::ZERO, &mut ranges, 1000, None);
             ranges
         };
         acks.forget_through(5);
-        assert_eq!(told(&mut acks), [(6, 6)]);
+        assert_eq!(reported(&mut acks), [(6, 6)]);
         // Packets that arrive later are new all the same.
         assert!([0, 2, 6].iter().all(|&number| acks.is_known(number)) && !acks.is_known(3));
         acks.on_packet(Time::ZERO, 3, true, Ecn::NotEct, 2, WAIT);
-        assert_eq!((acks.due(), told(&mut acks)), (Time::ZERO, vec![(5, 6), (3, 3)]));
+        assert_eq!((acks.due(), reported(&mut acks)), (Time::ZERO, vec![(5, 6), (3, 3)]));
     }
 
     /// Section 13.2.3: beyond the maximum number of gaps the oldest are closed, and packets that would fill them count

@@ -8,7 +8,7 @@ const TESTING: u32 = 10;
 
 /// ECN validation state of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trust {
+enum EcnState {
     /// ECN not used.
     Off,
     /// Testing, with this many packets left to mark.
@@ -23,7 +23,7 @@ enum Trust {
 /// Sending half of ECN on a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Marking {
-    trust: Trust,
+    state: EcnState,
     /// Packets marked ECT(0), and those among them that were lost.
     sent: u64,
     lost: u64,
@@ -33,25 +33,25 @@ pub(crate) struct Marking {
 
 impl Marking {
     pub fn new(on: bool) -> Marking {
-        let trust = if on { Trust::Testing(TESTING) } else { Trust::Off };
-        Marking { trust, sent: 0, lost: 0, counted: Default::default() }
+        let state = if on { EcnState::Testing(TESTING) } else { EcnState::Off };
+        Marking { state, sent: 0, lost: 0, counted: Default::default() }
     }
 
     /// Restarts testing after a migration; counts continue, as the peer's do.
     pub fn test_again(&mut self) {
-        if self.trust != Trust::Off {
-            (self.trust, self.lost) = (Trust::Testing(TESTING), 0);
+        if self.state != EcnState::Off {
+            (self.state, self.lost) = (EcnState::Testing(TESTING), 0);
         }
     }
 
     /// Returns the codepoint for a datagram with `packets` packets.
     #[inline]
     pub fn mark(&mut self, packets: u64) -> Ecn {
-        self.trust = match self.trust {
-            Trust::Off | Trust::Unknown | Trust::Failed => return Ecn::NotEct,
-            Trust::Testing(left) if left > 1 => Trust::Testing(left - 1),
-            Trust::Testing(_) => Trust::Unknown,
-            Trust::Capable => Trust::Capable,
+        self.state = match self.state {
+            EcnState::Off | EcnState::Unknown | EcnState::Failed => return Ecn::NotEct,
+            EcnState::Testing(left) if left > 1 => EcnState::Testing(left - 1),
+            EcnState::Testing(_) => EcnState::Unknown,
+            EcnState::Capable => EcnState::Capable,
         };
         self.sent += packets;
         Ecn::Ect0
@@ -61,24 +61,24 @@ impl Marking {
     /// acknowledges `capable` marked packets; returns the increase of the CE count. Invalid counts disable ECN (section
     /// 13.4.2.1).
     pub fn on_ack(&mut self, space: Space, capable: u64, counts: Option<[u64; 3]>) -> u64 {
-        if matches!(self.trust, Trust::Off | Trust::Failed) {
+        if matches!(self.state, EcnState::Off | EcnState::Failed) {
             return 0;
         }
         let before = self.counted[space as usize];
         let Some(now @ [ect0, ect1, ce]) = counts else {
             if capable > 0 {
-                self.trust = Trust::Failed;
+                self.state = EcnState::Failed;
             }
             return 0;
         };
         let fewer = now.iter().zip(before).any(|(now, before)| *now < before);
         if fewer || ect1 > 0 || ect0 + ce > self.sent || ect0 + ce < before[0] + before[2] + capable {
-            self.trust = Trust::Failed;
+            self.state = EcnState::Failed;
             return 0;
         }
         self.counted[space as usize] = now;
         if capable > 0 {
-            self.trust = Trust::Capable;
+            self.state = EcnState::Capable;
         }
         ce - before[2]
     }
@@ -86,8 +86,8 @@ impl Marking {
     /// Records lost marked packets: if none has been acknowledged yet, the marks may be the cause.
     pub fn on_lost(&mut self, capable: u64) {
         self.lost += capable;
-        if self.trust == Trust::Unknown && self.lost >= u64::from(TESTING) {
-            self.trust = Trust::Failed;
+        if self.state == EcnState::Unknown && self.lost >= u64::from(TESTING) {
+            self.state = EcnState::Failed;
         }
     }
 }

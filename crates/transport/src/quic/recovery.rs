@@ -284,10 +284,10 @@ mod tests {
         (found.lost.iter().map(|sent| sent.at.as_nanos() / 1_000_000).collect(), found.persistent)
     }
 
-    /// Section 5.3 by hand. First 100 ms: variation 50. Then 120 with an ACK delay of 10: 110; the variation is (3 * 50
-    /// + 10) / 4 = 40, the mean (7 * 100 + 110) / 8 = 101.25. Then 110 with a delay of 25: the result would be below
-    /// the minimum, so it counts in full: (3 * 40 + 8.75) / 4 = 32.1875, (7 * 101.25 + 110) / 8 = 102.34375. Then 200
-    /// with a delay of 60, of which 25 are allowed: 175.
+    /// Section 5.3 by hand. First 100 ms: variation 50. Then 120 with an ACK delay of 10: 110; the variation is
+    /// (3 * 50 + 10) / 4 = 40, the mean (7 * 100 + 110) / 8 = 101.25. Then 110 with a delay of 25: the result would be
+    /// below the minimum, so it counts in full: (3 * 40 + 8.75) / 4 = 32.1875, (7 * 101.25 + 110) / 8 = 102.34375. Then
+    /// 200 with a delay of 60, of which 25 are allowed: 175.
     #[test]
     fn round_trips_count_without_what_the_peer_held_them() {
         let mut recovery = sent(&[]);

@@ -158,7 +158,7 @@ impl SentPackets {
     }
 
     /// Whether a packet that counted as in flight was declared lost and is now acknowledged.
-    pub fn was_called_lost(&mut self, number: u64) -> bool {
+    pub fn acknowledge_lost(&mut self, number: u64) -> bool {
         let index = number.checked_sub(self.base);
         let packet = index.and_then(|index| self.packets.get_mut(index as usize));
         packet.is_some_and(|packet| {

@@ -23,10 +23,10 @@ pub(crate) struct Outgoing {
     fin_acked: bool,
     acked: RangeSet,
     /// Lost data to retransmit.
-    again: RangeSet,
+    lost: RangeSet,
     /// Data skipped when later data was sent.
-    left_out: RangeSet,
-    fin_again: bool,
+    skipped: RangeSet,
+    fin_lost: bool,
     /// Whether the peer must learn of the stream although there is no data yet.
     pub opens: bool,
     /// Error code of a reset, and whether the peer has acknowledged it.
@@ -44,7 +44,7 @@ impl Outgoing {
     #[inline]
     pub fn is_pending(&self, limit: u64) -> bool {
         let ends = self.closed && !self.fin_sent && self.sent == self.end;
-        let late = !self.again.is_empty() || !self.left_out.is_empty() || self.fin_again;
+        let late = !self.lost.is_empty() || !self.skipped.is_empty() || self.fin_lost;
         let any = late || self.sent < self.end.min(limit) || ends || self.opens;
         any && self.reset.is_none()
     }
@@ -56,7 +56,7 @@ impl Outgoing {
         }
     }
     /// Resets the stream; returns its final size. `None`: nothing is left to reset.
-    pub fn abandon(&mut self, code: u64) -> Option<u64> {
+    pub fn reset_with(&mut self, code: u64) -> Option<u64> {
         if self.reset.is_some() || self.is_finished() {
             return None;
         }
@@ -71,7 +71,7 @@ impl Outgoing {
     /// Returns the next part to send, at most `most` bytes: offset, length, and whether it has FIN.
     #[inline]
     pub fn next(&mut self, most: u64, limit: u64) -> Option<(u64, u64, bool)> {
-        let late = if self.again.is_empty() { &mut self.left_out } else { &mut self.again };
+        let late = if self.lost.is_empty() { &mut self.skipped } else { &mut self.lost };
         let missing = late.iter().next();
         if let Some((start, end)) = missing {
             let length = (end - start).min(most);
@@ -80,12 +80,12 @@ impl Outgoing {
             }
             late.remove_below(start + length);
             let fin = self.closed && start + length == self.end;
-            self.fin_again &= !fin;
+            self.fin_lost &= !fin;
             self.fin_sent |= fin;
             return Some((start, length, fin));
         }
-        if self.fin_again {
-            self.fin_again = false;
+        if self.fin_lost {
+            self.fin_lost = false;
             return Some((self.end, 0, true));
         }
         let length = most.min(self.end.min(limit).saturating_sub(self.sent));
@@ -101,14 +101,14 @@ impl Outgoing {
     }
 
     /// Whether the next part is a retransmission.
-    pub fn is_repeating(&self) -> bool {
-        !self.again.is_empty() || self.fin_again
+    pub fn is_retransmitting(&self) -> bool {
+        !self.lost.is_empty() || self.fin_lost
     }
 
     /// Skips up to `bytes` of new data below `most`, which is sent before all later data; returns the bytes skipped.
     pub fn skip(&mut self, bytes: u64, most: u64) -> u64 {
         let skipped = bytes.min(self.end.min(most).saturating_sub(self.sent));
-        self.left_out.insert(self.sent, self.sent + skipped, |_, _| {});
+        self.skipped.insert(self.sent, self.sent + skipped, |_, _| {});
         self.sent += skipped;
         skipped
     }
@@ -132,26 +132,26 @@ impl Outgoing {
     #[inline]
     pub fn acknowledge(&mut self, start: u64, end: u64, fin: bool) {
         self.fin_acked |= fin;
-        self.fin_again &= !fin;
+        self.fin_lost &= !fin;
         self.acked.insert(start, end, |_, _| {});
-        if self.again.first_beyond(start).is_some_and(|(from, _)| from < end) {
-            self.again = difference(&self.again, start, end);
+        if self.lost.first_beyond(start).is_some_and(|(from, _)| from < end) {
+            self.lost = difference(&self.lost, start, end);
         }
     }
 
     pub fn on_lost(&mut self, start: u64, end: u64, fin: bool) {
         self.opens |= end == 0 && self.sent == 0;
-        self.fin_again |= fin && !self.fin_acked;
+        self.fin_lost |= fin && !self.fin_acked;
         // Data delivered by another copy is not missing.
         let mut at = start;
         while at < end {
             match self.acked.first_beyond(at) {
                 Some((from, to)) if from < end => {
-                    self.again.insert(at, from.max(at), |_, _| {});
+                    self.lost.insert(at, from.max(at), |_, _| {});
                     at = to;
                 }
                 _ => {
-                    self.again.insert(at, end, |_, _| {});
+                    self.lost.insert(at, end, |_, _| {});
                     break;
                 }
             }
@@ -201,7 +201,7 @@ impl Incoming {
 
     /// Handles the peer's reset with final size `size`: returns the growth of `highest` and the bytes that will never
     /// be read. `None`: everything has arrived already.
-    pub fn cut(&mut self, code: u64, size: u64) -> Option<(u64, u64)> {
+    pub fn on_reset(&mut self, code: u64, size: u64) -> Option<(u64, u64)> {
         if self.reset.is_some() || self.fin == Some(self.order.next) || size < self.highest {
             return None;
         }
@@ -266,7 +266,7 @@ pub(crate) struct StreamState {
     pub peer_limit: u64,
     pub window: Window,
     /// Whether the limit must be announced.
-    pub tell: bool,
+    pub limit_due: bool,
     /// Scheduling key, while the stream has data to send.
     pub queued: Option<Turn>,
     /// RFC 9218's urgency, lowest first; streams of the same urgency take turns or follow each other.
@@ -283,7 +283,7 @@ impl StreamState {
             inc: Incoming::default(),
             peer_limit,
             window,
-            tell: false,
+            limit_due: false,
             queued: None,
             urgency: 3,
             quantum: PACKET,

@@ -58,7 +58,7 @@ pub(super) struct Backlog {
     largest: u64,
     rows: VecDeque<Row>,
     /// Number and position after the last message whose size was announced.
-    told: Option<(u64, u64)>,
+    announced: Option<(u64, u64)>,
     streams: Vec<OutboundStream>,
     /// Bytes written, and bytes fragmented.
     pub written: u64,
@@ -95,7 +95,7 @@ impl Backlog {
             interleaving: false,
             largest: 0,
             rows: VecDeque::from([Row { message: 0, start: 0, size }]),
-            told: None,
+            announced: None,
             streams: Vec::new(),
             written: 0,
             cut: 0,
@@ -134,7 +134,7 @@ impl Backlog {
     pub fn establish(&mut self, streams: u16, interleaving: bool) {
         self.interleaving = interleaving;
         self.largest = u64::from(self.config.largest_fragment(interleaving));
-        if self.config.message.is_none() && self.told.is_none() && self.cut == 0 {
+        if self.config.message.is_none() && self.announced.is_none() && self.cut == 0 {
             self.rows[0].size = self.largest;
         }
         if self.reopened {
@@ -162,8 +162,8 @@ impl Backlog {
         if self.config.message.is_some() {
             return;
         }
-        let (message, start) = self.told.unwrap_or((0, 0));
-        self.told = Some((message + 1, start + bytes));
+        let (message, start) = self.announced.unwrap_or((0, 0));
+        self.announced = Some((message + 1, start + bytes));
         match self.rows.back_mut() {
             Some(row) if message > 0 && row.size == bytes => {}
             Some(row) if message == 0 => row.size = bytes,
@@ -280,7 +280,7 @@ impl Backlog {
         let mut end = start + row.size;
         if let Some(next) = self.rows.get(index) {
             end = end.min(next.start);
-        } else if self.config.message.is_none() && self.told.is_none() {
+        } else if self.config.message.is_none() && self.announced.is_none() {
             // Messages without a configured size consist of the available data, up to a packet.
             end = end.min(self.written);
         }
@@ -379,7 +379,7 @@ impl Backlog {
         let message = self.streams[index].message;
         let (start, end) = self.place(message);
         let row = self.rows[self.rows.len() - 1];
-        if self.told.is_none() && message >= row.message && end - start < row.size {
+        if self.announced.is_none() && message >= row.message && end - start < row.size {
             // The message was cut short, so the rest of its row begins after it.
             self.rows.push_back(Row { message: message + 1, start: end, size: row.size });
         }
@@ -481,7 +481,7 @@ mod tests {
         #[test]
         fn every_byte_is_cut_once(
             scheduler in prop::sample::select(StreamScheduler::ALL.map(|(name, _)| name).to_vec()),
-            streams in 1_u16..5, interleaving: bool, told: bool, message in prop::option::of(1_u64..5_000),
+            streams in 1_u16..5, interleaving: bool, announced: bool, message in prop::option::of(1_u64..5_000),
             writes in prop::collection::vec((1_u64..4_000, 0_usize..6, any::<bool>()), 1..40),
         ) {
             let mut backlog = backlog(scheduler, streams, interleaving, message);
@@ -509,7 +509,7 @@ mod tests {
             };
             let mut open = 0;
             for (size, turns, ends) in writes {
-                if told {
+                if announced {
                     backlog.begin_message(size);
                 }
                 backlog.written += size;
@@ -536,7 +536,7 @@ mod tests {
             prop_assert_eq!((bytes, backlog.cut), (backlog.written, backlog.written));
             prop_assert!(seen.values().all(|f| f.flags.has(DataFlags::END)));
             let lengths: Vec<u64> = seen.values().map(|f| f.offset + f.length).collect();
-            if message.is_some() || told {
+            if message.is_some() || announced {
                 prop_assert_eq!(lengths, sizes);
             }
         }

@@ -21,7 +21,7 @@ impl Changeover {
     /// Whether a SACK must not count as a missing report for `tsn`: `current` says whether it was last sent on the
     /// current path, `saw` whether that path has newly acknowledged data, and `paths` how many paths have. Called on
     /// the current path.
-    pub fn excuses(&self, tsn: u64, current: bool, saw: bool, paths: usize) -> bool {
+    pub fn suppresses_report(&self, tsn: u64, current: bool, saw: bool, paths: usize) -> bool {
         let mixed = if paths >= 2 { !current } else { !saw };
         self.active && if self.cycling { tsn < self.next } else { mixed }
     }
@@ -35,14 +35,14 @@ mod tests {
     #[test]
     fn reports_are_excused_as_the_draft_says() {
         let mut change = Changeover::default();
-        assert!(!change.excuses(5, false, false, 1), "before any change everything is reported");
+        assert!(!change.suppresses_report(5, false, false, 1), "before any change everything is reported");
         change.begin(10);
         // New acknowledgements on two paths: only the new path's chunks are reported.
-        assert!(change.excuses(5, false, true, 2) && !change.excuses(11, true, true, 2));
+        assert!(change.suppresses_report(5, false, true, 2) && !change.suppresses_report(11, true, true, 2));
         // On one path: only that path's are.
-        assert!(change.excuses(5, false, false, 1) && !change.excuses(5, false, true, 1));
+        assert!(change.suppresses_report(5, false, false, 1) && !change.suppresses_report(5, false, true, 1));
         change.begin(20);
         // Changed back before everything was acknowledged: nothing from before the last change is.
-        assert!(change.excuses(19, true, true, 1) && !change.excuses(20, true, true, 1));
+        assert!(change.suppresses_report(19, true, true, 1) && !change.suppresses_report(20, true, true, 1));
     }
 }

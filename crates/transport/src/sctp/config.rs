@@ -139,7 +139,7 @@ impl Config {
         self.initial_window.unwrap_or((4 * self.segment()).min((2 * self.segment()).max(floor)))
     }
     /// Section 7.2.3: minimum slow-start threshold.
-    pub fn least_threshold(&self) -> u64 {
+    pub fn min_ssthresh(&self) -> u64 {
         self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
     }
     /// Section 9.2: T5-shutdown-guard, which bounds a shutdown from its first SHUTDOWN on.

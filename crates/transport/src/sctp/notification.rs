@@ -115,16 +115,16 @@ impl Notices {
         self.queue.is_some()
     }
     #[inline]
-    pub fn tell(&mut self, what: Notification) {
+    pub fn notify(&mut self, what: Notification) {
         if let Some(queue) = &mut self.queue {
             queue.push(what);
         }
     }
     /// Reports once that all `written` bytes were acknowledged.
-    pub fn tell_dry(&mut self, written: u64) {
+    pub fn notify_dry(&mut self, written: u64) {
         if written > self.dry_at {
             self.dry_at = written;
-            self.tell(Notification::SenderDry);
+            self.notify(Notification::SenderDry);
         }
     }
     pub fn take(&mut self) -> Vec<Notification> {

@@ -15,7 +15,7 @@ pub(super) struct Order {
     /// In flight and overtaken, so that missing reports count. Ascending.
     suspects: Vec<u64>,
     /// In flight after a fast retransmission.
-    again: BTreeSet<u64>,
+    fast_retransmitted: BTreeSet<u64>,
     pub marked: BTreeSet<u64>,
 }
 
@@ -30,10 +30,10 @@ impl Order {
     }
 
     /// Records a retransmission and returns the chunk's place; after a `fast` one missing reports no longer count.
-    pub fn send_again(&mut self, tsn: u64, fast: bool) -> Place {
+    pub fn retransmit(&mut self, tsn: u64, fast: bool) -> Place {
         if fast {
-            self.again.insert(tsn);
-            return Place::Again;
+            self.fast_retransmitted.insert(tsn);
+            return Place::FastRetransmitted;
         }
         let at = self.suspects.partition_point(|&other| other < tsn);
         if self.suspects.get(at) != Some(&tsn) {
@@ -45,7 +45,7 @@ impl Order {
     /// Removes a chunk that was acknowledged or sent on another path.
     pub fn remove(&mut self, tsn: u64, place: Place) {
         match place {
-            Place::Again => _ = self.again.remove(&tsn),
+            Place::FastRetransmitted => _ = self.fast_retransmitted.remove(&tsn),
             Place::Marked => _ = self.marked.remove(&tsn),
             Place::Ahead | Place::Suspect | Place::Acked | Place::Abandoned => {}
         }
@@ -62,7 +62,7 @@ impl Order {
         self.prune(records);
         let number = self.number;
         let suspect = self.suspects.iter().find(|&&tsn| records.is_at(tsn, number, Place::Suspect));
-        [self.ahead.front(), suspect, self.again.first()].into_iter().flatten().min().copied()
+        [self.ahead.front(), suspect, self.fast_retransmitted.first()].into_iter().flatten().min().copied()
     }
 
     /// Highest TSN in flight.
@@ -70,7 +70,7 @@ impl Order {
         let at = |place| move |tsn: &&u64| records.is_at(**tsn, self.number, place);
         let ahead = self.ahead.iter().rev().find(at(Place::Ahead));
         let suspect = self.suspects.iter().rev().find(at(Place::Suspect));
-        [ahead, suspect, self.again.last()].into_iter().flatten().max().copied()
+        [ahead, suspect, self.fast_retransmitted.last()].into_iter().flatten().max().copied()
     }
 
     /// Lowest unacknowledged TSN at or above `from` in a subset of the chunks, in flight or not.
@@ -83,7 +83,7 @@ impl Order {
         let ahead = self.ahead.range(start..).filter(at(Place::Ahead)).find(fits);
         let start = self.suspects.partition_point(|&tsn| tsn < from);
         let suspect = self.suspects[start..].iter().filter(at(Place::Suspect)).find(fits);
-        let again = self.again.range(from..).find(fits);
+        let again = self.fast_retransmitted.range(from..).find(fits);
         let marked = self.marked.range(from..).find(fits);
         [ahead, suspect, again, marked].into_iter().flatten().min().copied()
     }
@@ -111,7 +111,7 @@ impl Order {
     /// Removes and returns everything in flight, all of which is presumed lost.
     pub fn drain_in_flight(&mut self, records: &Outstanding) -> Vec<u64> {
         let number = self.number;
-        let mut all: Vec<u64> = std::mem::take(&mut self.again).into_iter().collect();
+        let mut all: Vec<u64> = std::mem::take(&mut self.fast_retransmitted).into_iter().collect();
         all.extend(self.suspects.drain(..).filter(|&tsn| records.is_at(tsn, number, Place::Suspect)));
         all.extend(self.ahead.drain(..).filter(|&tsn| records.is_at(tsn, number, Place::Ahead)));
         all

@@ -10,7 +10,7 @@ pub(super) enum Place {
     /// In flight, or marked for retransmission.
     Ahead,
     Suspect,
-    Again,
+    FastRetransmitted,
     Marked,
     /// Acknowledged by a gap report.
     Acked,

@@ -126,7 +126,7 @@ pub struct Path {
     /// TSN whose acknowledgement ends the path's own fast recovery.
     pub(super) exit: Option<u64>,
     /// Whether one packet, a fast retransmission, may exceed the window.
-    pub(super) pass: bool,
+    pub(super) window_exempt: bool,
     /// Time of the last data transmission.
     pub(super) used: Time,
     /// TSN whose acknowledgement ends the round trip.
@@ -135,7 +135,7 @@ pub struct Path {
     pub(super) silent: bool,
     pub(super) stats: PathStats,
     /// Reachability last reported to the application.
-    told: Health,
+    reported: Health,
 }
 
 impl Path {
@@ -147,7 +147,7 @@ impl Path {
                 ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
                 partial: 0,
                 segment: config.segment(),
-                floor: config.least_threshold(),
+                floor: config.min_ssthresh(),
             }),
             Some(control) => Window::Common(control(u64::from(config.largest_fragment(false)), seed)),
         };
@@ -175,12 +175,12 @@ impl Path {
             newly: Newly::NOTHING,
             passed: false,
             exit: None,
-            pass: false,
+            window_exempt: false,
             used: Time::ZERO,
             round: 0,
             silent: false,
             stats: PathStats::default(),
-            told: if number == 0 { Health::Well } else { Health::Unconfirmed },
+            reported: if number == 0 { Health::Well } else { Health::Unconfirmed },
         }
     }
 
@@ -322,7 +322,7 @@ impl Path {
         self.stats.recoveries += 1;
         match &mut self.window {
             Window::Own(window) => window.shrink(),
-            Window::Common(_) => self.tell(now, Signal::Loss, flight),
+            Window::Common(_) => self.signal(now, Signal::Loss, flight),
         }
     }
 
@@ -332,11 +332,11 @@ impl Path {
         self.silent = true;
         match &mut self.window {
             Window::Own(window) => window.collapse(),
-            Window::Common(_) => self.tell(now, signal, flight),
+            Window::Common(_) => self.signal(now, signal, flight),
         }
     }
 
-    fn tell(&mut self, now: Time, signal: Signal, flight: u64) {
+    fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         if let Window::Common(control) = &mut self.window {
             let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
             control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
@@ -368,7 +368,7 @@ impl Path {
     /// Reachability change of this path, `number`, since the last call.
     pub(super) fn change(&mut self, number: u8) -> Option<Notification> {
         let now = self.health();
-        let before = std::mem::replace(&mut self.told, now);
+        let before = std::mem::replace(&mut self.reported, now);
         match (before, now) {
             _ if before == now => None,
             (_, Health::Inactive) => Some(Notification::PathDown(number)),
@@ -390,7 +390,7 @@ impl Path {
     }
 
     /// Records an acknowledgement or an answered heartbeat; returns whether the path became active again.
-    pub(super) fn on_sign_of_life(&mut self) -> bool {
+    pub(super) fn on_response(&mut self) -> bool {
         self.errors = 0;
         !std::mem::replace(&mut self.active, true)
     }
@@ -412,7 +412,7 @@ impl Path {
         self.heartbeat.pending = None;
         self.rtt.sample(now.since(probe.sent));
         self.confirmed = true;
-        self.on_sign_of_life();
+        self.on_response();
         self.heartbeat.due = interval.map_or(Time::NEVER, |interval| now + interval + self.rtt.rto());
         true
     }

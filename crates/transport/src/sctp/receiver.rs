@@ -93,7 +93,7 @@ impl Receiver {
     }
     /// Whether a SACK is pending that may go on `path`, having arrived data to acknowledge there (section 6.4).
     #[inline]
-    pub fn owes(&self, path: usize) -> bool {
+    pub fn has_pending_sack(&self, path: usize) -> bool {
         self.due < Time::NEVER && self.heard >> path & 1 == 1
     }
     /// Makes a SACK due at once.
@@ -265,7 +265,7 @@ impl Receiver {
     pub fn sack(&mut self, now: Time, room: u32, out: &mut Packet) {
         let packets = if self.config.dac { self.packets.min(3) as u8 } else { 0 };
         self.advertised =
-            self.before.take().unwrap_or_else(|| self.window().min(self.advertised + self.worth_telling()));
+            self.before.take().unwrap_or_else(|| self.window().min(self.advertised + self.announced_growth()));
         let window = u32::try_from(self.advertised).unwrap_or(u32::MAX);
         let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
         out.sack = Some(sack);
@@ -277,7 +277,7 @@ impl Receiver {
         out.duplicates.append(&mut self.duplicates);
         (self.packets, self.heard) = (0, 0);
         // Data read in the meantime may call for a window update.
-        self.due = if self.is_worth_telling() { now } else { Time::NEVER };
+        self.due = if self.is_window_update_due() { now } else { Time::NEVER };
     }
 
     /// Starts recording which messages were read.
@@ -296,16 +296,16 @@ impl Receiver {
     pub fn take(&mut self, now: Time, limit: u64) -> Option<Range<u64>> {
         let start = self.read;
         self.read += limit.min(self.inbound.delivered - start);
-        if self.is_worth_telling() {
+        if self.is_window_update_due() {
             self.due = now;
         }
         (self.read > start).then_some(start..self.read)
     }
 
     /// Whether a window update is due.
-    fn is_worth_telling(&self) -> bool {
+    fn is_window_update_due(&self) -> bool {
         if self.config.is_linux() {
-            return self.window() >= self.advertised + self.least_growth();
+            return self.window() >= self.advertised + self.min_window_growth();
         }
         // A peer with a closed window waits for an update (silly window avoidance).
         let enough = self.config.segment().min(self.config.receive_buffer / 2);
@@ -314,14 +314,14 @@ impl Receiver {
 
     /// Window growth that Linux announces (`sctp_peer_needs_update`): a sixteenth of the socket buffer, half of which
     /// is advertised; it checks after each whole message.
-    fn worth_telling(&self) -> u64 {
+    fn announced_growth(&self) -> u64 {
         if !self.config.is_linux() {
             return u64::MAX >> 1;
         }
-        self.least_growth().next_multiple_of(self.piece)
+        self.min_window_growth().next_multiple_of(self.piece)
     }
 
-    fn least_growth(&self) -> u64 {
+    fn min_window_growth(&self) -> u64 {
         (self.config.receive_buffer / 8).max(self.config.segment())
     }
 }

@@ -81,7 +81,7 @@ impl PipeAck {
     }
 
     /// Section 4.3: the window is not validated if less than half of it is used.
-    fn judge(&mut self, now: Time, srtt: Duration, cwnd: u64) {
+    fn update_validation(&mut self, now: Time, srtt: Duration, cwnd: u64) {
         let validated = self.used(now, srtt).is_none_or(|used| 2 * used >= cwnd);
         // An idle period began with the last sample.
         self.since = if validated { None } else { self.since.or(self.last) };
@@ -158,7 +158,7 @@ impl Sender {
         if self.window_limited {
             pipe.since = None;
         } else {
-            pipe.judge(now, srtt, self.cwnd);
+            pipe.update_validation(now, srtt, self.cwnd);
         }
         while let Some(since) = pipe.since.filter(|&since| now.since(since) >= PipeAck::NVP) {
             pipe.since = Some(since + PipeAck::NVP);

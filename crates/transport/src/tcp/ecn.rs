@@ -67,7 +67,7 @@ pub(crate) struct EcnReceiver {
     /// Flags of the current acknowledgements: ECE or none.
     pub flags: Flags,
     /// Immediate acknowledgement of data that arrived before the CE state changed: its octet and flags.
-    owed: Option<(u64, Flags)>,
+    immediate_ack: Option<(u64, Flags)>,
 }
 
 impl EcnReceiver {
@@ -85,7 +85,7 @@ impl EcnReceiver {
         let seen = self.flags == Flags::ECE;
         if self.precise {
             if marked != seen {
-                self.owed = waiting.map(|octet| (octet, self.flags));
+                self.immediate_ack = waiting.map(|octet| (octet, self.flags));
                 self.flags = if marked { Flags::ECE } else { Flags::default() };
             }
         } else if marked {
@@ -97,11 +97,11 @@ impl EcnReceiver {
 
     /// Whether an immediate acknowledgement is owed.
     #[inline]
-    pub fn is_owing(&self) -> bool {
-        self.owed.is_some()
+    pub fn owes_immediate_ack(&self) -> bool {
+        self.immediate_ack.is_some()
     }
 
-    pub fn take_owed(&mut self) -> Option<(u64, Flags)> {
-        self.owed.take()
+    pub fn take_immediate_ack(&mut self) -> Option<(u64, Flags)> {
+        self.immediate_ack.take()
     }
 }

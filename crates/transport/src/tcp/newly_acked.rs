@@ -39,7 +39,7 @@ impl NewlyAcked {
     #[inline]
     pub fn note_run(&mut self, first: &Sent, last: &Sent) {
         if first.start < self.highest {
-            self.note_late(first.start);
+            self.note_reordering(first.start);
         }
         if self.once.is_none_or(|sent| sent < last.order()) {
             self.once = Some(last.order());
@@ -47,7 +47,7 @@ impl NewlyAcked {
     }
 
     #[cold]
-    fn note_late(&mut self, start: u64) {
+    fn note_reordering(&mut self, start: u64) {
         self.reordered = true;
         self.lowest = self.lowest.min(start);
     }

@@ -43,7 +43,7 @@ impl Paced {
 
 impl Sender {
     /// Whether pacing holds back data that could be sent; if so, sets the time to wake up.
-    pub(super) fn is_held(&mut self, now: Time) -> bool {
+    pub(super) fn is_pacing_blocked(&mut self, now: Time) -> bool {
         let Some(paced) = &self.paced else { return false };
         let held = !paced.pacer.is_open(now);
         let waiting = self.board.has_pending() || self.nxt < self.finish();
@@ -58,7 +58,7 @@ impl Sender {
     }
 
     /// Returns how long pacing holds back the next segment.
-    pub(super) fn held(&self, now: Time) -> Duration {
+    pub(super) fn pacing_delay(&self, now: Time) -> Duration {
         self.paced.as_ref().map_or(Duration::ZERO, |paced| paced.pacer.release().since(now))
     }
 

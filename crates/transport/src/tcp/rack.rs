@@ -30,7 +30,7 @@ pub(crate) struct Rack {
     /// RACK.dsack_round: the reordering window does not grow again before this octet is acknowledged.
     widened: u64,
     /// Original transmissions before this segment number have been judged.
-    judged: u64,
+    examined: u64,
     /// Retransmissions in the order of sending: send time and segment number.
     resent: VecDeque<(Time, u64)>,
 }
@@ -39,7 +39,7 @@ impl Rack {
     /// Recoveries for which a reordering window stays widened after a D-SACK.
     const PERSIST: u32 = 16;
     /// Linux's net.ipv4.tcp_max_reordering.
-    const MOST_REORDERING: u64 = 300;
+    const MAX_REORDERING: u64 = 300;
 
     pub fn new() -> Self {
         Rack {
@@ -50,7 +50,7 @@ impl Rack {
             quarters: 1,
             persist: 0,
             widened: 0,
-            judged: 0,
+            examined: 0,
             resent: VecDeque::new(),
         }
     }
@@ -111,12 +111,12 @@ impl Rack {
 
     /// Records a segment that arrived when octets up to `lateness` beyond its first one had arrived.
     pub fn on_lateness(&mut self, lateness: u64, mss: u64) {
-        self.degree = self.degree.max(lateness.div_ceil(mss).min(Self::MOST_REORDERING));
+        self.degree = self.degree.max(lateness.div_ceil(mss).min(Self::MAX_REORDERING));
     }
 
     /// Judges all segments again after a spurious loss detection; retransmitted ones by their last copy.
     pub fn reconsider(&mut self, board: &Scoreboard) {
-        self.judged = 0;
+        self.examined = 0;
         self.resent = board.copies().collect();
         self.resent.make_contiguous().sort_unstable();
     }
@@ -142,15 +142,15 @@ impl Rack {
 
     /// Step 5: marks lost segments; returns when the last of the remaining overtaken ones will be lost.
     pub fn detect(&mut self, board: &mut Scoreboard, now: Time, window: Duration) -> Time {
-        self.judged = self.judged.max(board.first_number());
-        while let Some(&sent) = board.get(self.judged) {
+        self.examined = self.examined.max(board.first_number());
+        while let Some(&sent) = board.get(self.examined) {
             if !sent.state.has(Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS)) {
                 if self.due(&sent, window) > now {
                     break;
                 }
-                board.declare_lost(self.judged);
+                board.declare_lost(self.examined);
             }
-            self.judged += 1;
+            self.examined += 1;
         }
         // Retransmissions sent at the same time need not be in sequence order: one that has not been overtaken must not
         // hide another behind it.
@@ -177,7 +177,7 @@ impl Rack {
         let settled = Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS);
         // A retransmitted segment keeps its place on the scoreboard but was sent later.
         let before = |sent: &&Sent| sent.state.has(Status::AMBIGUOUS) || overtaken(sent);
-        let once = (self.judged..).map_while(|number| board.get(number)).take_while(before);
+        let once = (self.examined..).map_while(|number| board.get(number)).take_while(before);
         let once = once.filter(|sent| !sent.state.has(settled));
         let again = self.resent.iter().filter_map(|&copy| Self::copy(board, copy).filter(overtaken));
         once.last().into_iter().chain(again).map(|sent| sent.at + self.rtt + window).max().unwrap_or(Time::NEVER)

@@ -77,8 +77,8 @@ impl Sender {
     /// until then (tcp_check_sack_reneging, net/ipv4/tcp_input.c).
     #[cold]
     fn await_reneging_timeout(&mut self, now: Time) {
-        const LEAST: Duration = Duration::from_millis(10);
-        self.timer = self.clock.expiry(now, (self.rtt.srtt() / 2).max(LEAST));
+        const MIN: Duration = Duration::from_millis(10);
+        self.timer = self.clock.expiry(now, (self.rtt.srtt() / 2).max(MIN));
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 

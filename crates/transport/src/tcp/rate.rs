@@ -75,7 +75,7 @@ impl Sender {
         let Some(rates) = self.board.rates() else { return };
         rates.count_losses(total);
         let (in_recovery, is_repairing) = (self.episode.is_fast(), self.episode != Episode::None);
-        let held = self.held(now);
+        let held = self.pacing_delay(now);
         let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.pending_ack) else { return };
         // Updated in place to avoid copying the large struct.
         ack.rate = rates.sampler.sample(now, ack.delivered, min_rtt);

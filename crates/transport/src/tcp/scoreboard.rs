@@ -91,7 +91,7 @@ pub(crate) struct Scoreboard {
     /// Newly SACKed ranges, kept to avoid allocations.
     fresh: Vec<(u64, u64)>,
     /// Segments before this number have been examined for loss.
-    judged: u64,
+    examined: u64,
     /// No segment before this number is lost and not yet resent.
     next_lost: u64,
     /// Newly acknowledged segments, if recorded.
@@ -397,7 +397,7 @@ impl Scoreboard {
 
     /// RFC 6675's IsLost for all segments at once: marks those below the point above which three ranges, or more than
     /// two segments' worth of octets, have been SACKed.
-    pub fn judge(&mut self, mss: u64) {
+    pub fn mark_losses(&mut self, mss: u64) {
         let (mut count, mut octets, mut point) = (0, 0, 0);
         for (start, end) in self.ranges.iter().rev() {
             count += 1;
@@ -407,14 +407,14 @@ impl Scoreboard {
                 break;
             }
         }
-        let mut index = self.judged.max(self.base) - self.base;
+        let mut index = self.examined.max(self.base) - self.base;
         while let Some(segment) = self.segments.get(index as usize).filter(|s| s.start < point) {
             if !segment.state.has(Status::SACKED.or(Status::LOST)) {
                 self.mark_lost(index as usize);
             }
             index += 1;
         }
-        self.judged = self.base + index;
+        self.examined = self.base + index;
     }
 
     fn mark_lost(&mut self, index: usize) {
@@ -493,7 +493,7 @@ impl Scoreboard {
         }
         self.losses += self.pending.saturating_sub(missing);
         self.next_lost = self.base;
-        self.judged = self.base + self.segments.len() as u64;
+        self.examined = self.base + self.segments.len() as u64;
     }
 
     /// Send times and numbers of segments sent more than once that have not arrived.
@@ -507,7 +507,7 @@ impl Scoreboard {
     pub fn unmark_losses(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::LOST.or(Status::TIMED_OUT)));
         (self.lost, self.pending) = (0, 0);
-        (self.judged, self.next_lost) = (self.base, self.base);
+        (self.examined, self.next_lost) = (self.base, self.base);
         debug_assert!(self.is_consistent());
     }
 
@@ -529,10 +529,10 @@ impl Scoreboard {
 
     /// RFC 6675's NextSeg rule 3: returns the first segment that is neither SACKed nor resent, below the highest SACKed
     /// octet (criterion 1.b) unless `anywhere`.
-    pub fn next_doubtful(&self, anywhere: bool) -> Option<(u64, Sent)> {
+    pub fn next_possibly_lost(&self, anywhere: bool) -> Option<(u64, Sent)> {
         let highest = if anywhere { u64::MAX } else { self.ranges.end() };
         let unknown = |s: &Sent| !s.state.has(Status::SACKED.or(Status::RESENT));
-        let index = self.judged.max(self.base) - self.base;
+        let index = self.examined.max(self.base) - self.base;
         let range = self.segments.range((index as usize).min(self.segments.len())..);
         range
             .enumerate()

@@ -129,7 +129,7 @@ pub(crate) struct Sender {
     /// Octet whose acknowledgement (or, with RACK, that of data beyond it) ends the round trip.
     pub(super) round_end: u64,
     /// New ACKs since the last retransmission that Vegas still checks.
-    watched: u8,
+    vegas_checks: u8,
     /// Gradual window reduction.
     pub(super) reduction: Reduction,
     pub(super) rack_tlp: Option<Box<RackTlp>>,
@@ -217,7 +217,7 @@ impl Sender {
             force: false,
             rescued: false,
             round_end: 1,
-            watched: 0,
+            vegas_checks: 0,
             rack_tlp,
             undo: Undo::new(config.detects()),
             marks: EcnSender::default(),
@@ -252,7 +252,7 @@ impl Sender {
         self.episode != Episode::None
     }
     /// Without SACK: number of duplicate ACKs that stand for delivered segments.
-    pub fn stands_for(&self) -> u64 {
+    pub fn dup_ack_segments(&self) -> u64 {
         match self.episode {
             _ if self.selective => 0,
             Episode::Fast { .. } => self.credit / self.mss,
@@ -291,7 +291,7 @@ impl Sender {
     }
 
     /// Whether the receiver's window is closed.
-    pub(super) fn is_shut(&self) -> bool {
+    pub(super) fn is_window_closed(&self) -> bool {
         self.edge <= self.una
     }
 
@@ -352,7 +352,7 @@ impl Sender {
         if ack.offset > una {
             self.on_new_ack(now, ack, same_window);
         } else {
-            if self.board.outstanding() == 0 || self.is_shut() {
+            if self.board.outstanding() == 0 || self.is_window_closed() {
                 self.expiries = 0; // The answer to a probe shows that the peer is alive.
             }
             if self.episode != Episode::None || self.undo.has_dsack() {
@@ -402,7 +402,7 @@ impl Sender {
         if self.rack_tlp.is_some() {
             self.repair_by_time(now, ack, before);
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {
-            self.judge(now, before);
+            self.detect_losses(now, before);
         }
         if self.rated {
             self.report_with_rate(now, losses);
@@ -457,8 +457,8 @@ impl Sender {
             now,
             AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery },
         );
-        if self.watched > 0 {
-            self.watch(now);
+        if self.vegas_checks > 0 {
+            self.check_vegas(now);
         }
     }
 
@@ -570,6 +570,6 @@ impl Sender {
 /// (tcp_bound_to_half_wnd).
 fn linux_segment(largest_window: u64) -> u64 {
     const DEFAULT_MSS: u64 = 536;
-    const LEAST: u64 = 36;
-    if largest_window > DEFAULT_MSS { (largest_window / 2).max(LEAST) } else { largest_window.max(LEAST) }
+    const MIN: u64 = 36;
+    if largest_window > DEFAULT_MSS { (largest_window / 2).max(MIN) } else { largest_window.max(MIN) }
 }

@@ -144,7 +144,8 @@ impl Connection {
     pub(super) fn fall_back_to(&mut self, number: usize) -> bool {
         let subflow = &self.subflows[number];
         let alone = self.subflows.iter().filter(|subflow| !subflow.is_gone()).count() == 1 && !subflow.is_gone();
-        let shifts = (subflow.lead(self.outbox.una, self.outbox.nxt), self.inbox.lead(subflow.tcp.read_octet()));
+        let shifts =
+            (subflow.data_offset(self.outbox.una, self.outbox.nxt), self.inbox.data_offset(subflow.tcp.read_octet()));
         let whole = self.outbox.next_reinjection().is_none_or(|piece| self.is_tried_by_all(&piece));
         let (true, (Some(own), Some(peer))) = (alone && whole, shifts) else { return false };
         self.fall_back();

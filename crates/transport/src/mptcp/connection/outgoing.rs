@@ -105,7 +105,7 @@ impl Connection {
             let length = piece.length.min(self.views[path].mss as u32);
             self.outbox.take_reinjection(length);
             self.stats.reinjected += u64::from(length);
-            self.subflows[path].assign_late(Piece { length, ..piece });
+            self.subflows[path].assign_reinjection(Piece { length, ..piece });
             self.pollable |= 1 << path;
             return true;
         }
@@ -163,7 +163,7 @@ impl Connection {
     fn find_blocker(&mut self) -> Option<usize> {
         let una = self.outbox.una;
         if self.blocker.0 != una {
-            let holder = |thorough| self.subflows.iter().position(|subflow| subflow.holds(una, thorough).is_some());
+            let holder = |thorough| self.subflows.iter().position(|subflow| subflow.piece_at(una, thorough).is_some());
             self.blocker = (una, holder(false).or_else(|| holder(true)));
         }
         self.blocker.1
@@ -205,7 +205,7 @@ impl Connection {
         let Some(&view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
         let una = self.outbox.una;
         let holder = self.find_blocker().filter(|&holder| holder != path && self.subflows[path].repeated <= una);
-        let Some(piece) = holder.and_then(|holder| self.subflows[holder].holds(una, true)) else { return false };
+        let Some(piece) = holder.and_then(|holder| self.subflows[holder].piece_at(una, true)) else { return false };
         let length = piece.length.min(view.mss as u32);
         self.subflows[path].repeated = una + u64::from(length);
         self.stats.repeated += u64::from(length);

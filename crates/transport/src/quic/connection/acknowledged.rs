@@ -71,7 +71,7 @@ impl Connection {
         if let (1.., Some(at)) = (marks, newly.largest) {
             self.stats.mark_reductions += u64::from(path.on_congestion(now, at, Signal::Mark, flight));
         }
-        path.tell_control(now, space, &newly, flight, rtt, (lost, marks));
+        path.report_ack(now, space, &newly, flight, rtt, (lost, marks));
         // Packets declared lost are kept for three probe timeouts, in case they arrive after all.
         let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((path.recovery.pto(space) * 3).as_nanos()));
         path.recovery.space(space).forget_settled(long_ago);
@@ -83,7 +83,7 @@ impl Connection {
         for packet in parts.iter().flat_map(|&(from, to)| from..to) {
             let path = &mut self.paths[number];
             let Some(sent) = path.recovery.space(space).acknowledge(packet) else {
-                self.stats.spurious_losses += u64::from(path.recovery.space(space).was_called_lost(packet));
+                self.stats.spurious_losses += u64::from(path.recovery.space(space).acknowledge_lost(packet));
                 continue;
             };
             newly.packets += 1;
@@ -208,19 +208,19 @@ impl Connection {
                 self.progress.crypto[space as usize].out.on_lost(offset, offset + u64::from(length), false);
             }
             Frame::MaxData(_) => {
-                if !std::mem::replace(&mut self.streams.tell_window, true) {
+                if !std::mem::replace(&mut self.streams.window_due, true) {
                     self.frames.push_back(frame);
                 }
             }
             Frame::MaxStreamData(id, _) => {
                 if let Some(stream) = self.streams.map.get_mut(&id)
-                    && !std::mem::replace(&mut stream.tell, true)
+                    && !std::mem::replace(&mut stream.limit_due, true)
                 {
                     self.frames.push_back(frame);
                 }
             }
             Frame::MaxStreams { both_ways, .. } => {
-                if !std::mem::replace(&mut self.streams.tell_granted[usize::from(!both_ways)], true) {
+                if !std::mem::replace(&mut self.streams.granted_due[usize::from(!both_ways)], true) {
                     self.frames.push_back(frame);
                 }
             }
@@ -239,7 +239,7 @@ impl Connection {
 
 impl Path {
     /// OnPacketsAcked (appendix B.5); the ACK revealed `lost` bytes as lost and `marks` packets as CE-marked.
-    fn tell_control(
+    fn report_ack(
         &mut self,
         now: Time,
         space: Space,

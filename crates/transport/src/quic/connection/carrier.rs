@@ -206,7 +206,7 @@ impl ByteStream for Connection {
 
     fn is_connected(&self) -> bool {
         // The server learns of the client's streams from its first STREAM frame.
-        let opened = self.role == Role::Client || self.heard_of_streams;
+        let opened = self.role == Role::Client || self.knows_streams;
         opened && (self.progress.early || self.stats.ready.is_some()) && self.life == Life::Open
     }
 

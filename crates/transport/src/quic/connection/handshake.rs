@@ -120,7 +120,7 @@ impl Connection {
                     progress.crypto[1].out.end = progress.finished;
                     (progress.reads[2], progress.sends[2]) = (true, true);
                     if std::mem::take(&mut progress.early) && self.config.handshake == Handshake::Rejected {
-                        self.repeat_early();
+                        self.retransmit_early_data();
                     }
                     self.establish(now);
                 }
@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// Retransmits all data of rejected 0-RTT packets, without a congestion signal.
-    fn repeat_early(&mut self) {
+    fn retransmit_early_data(&mut self) {
         let said = self.paths[0].recovery.space(Space::Data).take_outstanding();
         said.into_iter().for_each(|sent| self.requeue_content(sent));
     }

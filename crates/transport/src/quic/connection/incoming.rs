@@ -43,7 +43,7 @@ impl Connection {
         if self.parity.is_waiting() || !datagram.protected.is_empty() {
             self.recover_lost(now, &datagram.protected, datagram.address);
         }
-        self.settle();
+        self.close_if_finished();
         self.arm(now, path);
     }
 
@@ -184,13 +184,13 @@ impl Connection {
             Frame::PathChallenge(_)
             | Frame::PathResponse(_)
             | Frame::NewConnectionId(..)
-            | Frame::RetireConnectionId(_) => self.on_path_ruled(now, path, from, *frame),
+            | Frame::RetireConnectionId(_) => self.on_path_frame(now, path, from, *frame),
             Frame::PathAbandon { .. }
             | Frame::PathStatus { .. }
             | Frame::PathNewConnectionId { .. }
             | Frame::PathRetireConnectionId { .. }
             | Frame::MaxPathId(_) => self.on_multipath(now, *frame),
-            other => self.on_stream_ruled(*other),
+            other => self.on_stream_frame(*other),
         }
     }
 
@@ -204,7 +204,7 @@ impl Connection {
         if frame.length > 0 && frame.stamp != stamp(frame.id, frame.offset) {
             self.stats.misplaced += 1;
         }
-        self.heard_of_streams = true;
+        self.knows_streams = true;
         let Some(stream) = self.named(frame.id) else { return };
         let beyond = frame.end() > stream.window.limit;
         let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
@@ -215,7 +215,7 @@ impl Connection {
         if unwanted {
             self.read_stream(frame.id, u64::MAX);
         } else if !self.carries(frame.id) {
-            self.note_heard(frame.id);
+            self.note_readable(frame.id);
         }
         if empty_end {
             self.retire(frame.id);
@@ -224,7 +224,7 @@ impl Connection {
 
     /// Closes the connection once all streams are finished.
     #[inline]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn close_if_finished(&mut self) {
         if (self.finishes || self.carrier.is_closed()) && self.life == Life::Open {
             self.end();
         }

@@ -37,7 +37,7 @@ impl Connection {
     /// Time of the next address change or path challenge.
     pub(super) fn next_change(&self) -> Time {
         let validations = self.paths.iter().filter_map(|path| path.validation);
-        let validation = validations.map(|validation| validation.again_at).min().unwrap_or(Time::NEVER);
+        let validation = validations.map(|validation| validation.next_challenge).min().unwrap_or(Time::NEVER);
         let change = self.stats.established.filter(|_| self.role == Role::Client && self.progress.confirmed);
         let change = change.and_then(|since| Some(since + self.config.changes.get(self.addresses.changed)?.at));
         validation.min(change.unwrap_or(Time::NEVER)).min(self.next_try())
@@ -47,8 +47,8 @@ impl Connection {
     pub(super) fn on_change_due(&mut self, now: Time) {
         self.manage_paths(now);
         for path in 0..self.paths.len() {
-            if self.paths[path].validation.is_some_and(|validation| validation.again_at <= now) {
-                self.challenge_again(now, path);
+            if self.paths[path].validation.is_some_and(|validation| validation.next_challenge <= now) {
+                self.send_challenge(now, path);
             }
         }
         while let Some(change) = self.config.changes.get(self.addresses.changed)
@@ -144,7 +144,7 @@ impl Connection {
         }
         self.start_validation(now, path, before);
         if self.paths[path].stage == Stage::Open {
-            self.ask_known_address(path);
+            self.challenge_previous_address(path);
         }
     }
 
@@ -158,7 +158,7 @@ impl Connection {
 
     /// Also validates the previous address, since the migration may be spurious, caused by an attacker who forwards
     /// packets: the client answers there if it has not moved (section 9.3.3).
-    fn ask_known_address(&mut self, path: usize) {
+    fn challenge_previous_address(&mut self, path: usize) {
         let Some(before) = self.paths[path].validation.map(|validation| validation.before) else { return };
         self.addresses.challenges += 1;
         let frame = Frame::PathChallenge(self.addresses.challenges);
@@ -178,12 +178,12 @@ impl Connection {
     pub(super) fn start_validation(&mut self, now: Time, path: usize, before: Address) {
         let tried = &mut self.paths[path];
         let before = tried.validation.map_or(before, |validation| validation.before);
-        tried.validation = Some(Validation { challenge: 0, sent: 0, again_at: now, before });
-        self.challenge_again(now, path);
+        tried.validation = Some(Validation { challenge: 0, sent: 0, next_challenge: now, before });
+        self.send_challenge(now, path);
     }
 
     /// Sends the next PATH_CHALLENGE, or, after the last one, reverts to the previous address (section 9.3.2).
-    fn challenge_again(&mut self, now: Time, path: usize) {
+    fn send_challenge(&mut self, now: Time, path: usize) {
         let tried = &mut self.paths[path];
         // No more often than an Initial packet (section 8.2.1), and three times as long in all (section 8.2.4).
         let wait = tried.recovery.pto(Space::Data).max(self.config.initial_rtt * 3);
@@ -203,7 +203,7 @@ impl Connection {
             return;
         }
         self.addresses.challenges += 1;
-        (validation.challenge, validation.sent, validation.again_at) =
+        (validation.challenge, validation.sent, validation.next_challenge) =
             (self.addresses.challenges, validation.sent + 1, now + wait);
         let frame = Frame::PathChallenge(validation.challenge);
         tried.answers.push_back((tried.address, frame));
@@ -211,7 +211,7 @@ impl Connection {
     }
 
     /// Handles frames about a path that came from address `from`.
-    pub(super) fn on_path_ruled(&mut self, now: Time, path: usize, from: Address, frame: Frame) {
+    pub(super) fn on_path_frame(&mut self, now: Time, path: usize, from: Address, frame: Frame) {
         let ruled = &mut self.paths[path];
         match frame {
             // Answering from an address that the client has left on purpose would link the two (section 9.5).

@@ -142,7 +142,7 @@ pub struct Connection {
     carrier: Carrier,
     datagrams: Datagrams,
     /// Whether this side knows that the client's streams exist.
-    heard_of_streams: bool,
+    knows_streams: bool,
     /// Whether the connection closes once all streams are finished.
     finishes: bool,
     parity: Parity,
@@ -183,7 +183,7 @@ impl Connection {
             streams: StreamSet::new(&config),
             carrier: Carrier::default(),
             datagrams: Datagrams::default(),
-            heard_of_streams: false,
+            knows_streams: false,
             finishes: false,
             keep_at: Time::NEVER,
             change_at: Time::NEVER,

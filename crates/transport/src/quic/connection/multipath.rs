@@ -8,11 +8,11 @@ use crate::quic::identifiers::ACTIVE;
 /// Highest path identifier that an endpoint allows initially (initial_max_path_id), and ever. Each abandoned path
 /// raises the limit by one.
 pub const MAX_PATH_ID: u8 = 7;
-const MOST: u8 = 63;
+const MAX_PATHS: u8 = 63;
 /// Connection IDs issued per path.
 const IDENTIFIERS: usize = ACTIVE / 2;
 /// Delay before another attempt to open a path, doubled each time.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// PATH_UNSTABLE_OR_POOR, the reason for abandoning a path.
 const UNSTABLE: u64 = 0x3e76;
 
@@ -131,7 +131,7 @@ impl Connection {
         }
         (path.stage, path.address, path.backup) = (Stage::Opening, address, backup);
         if backup {
-            self.tell_status(number);
+            self.send_status(number);
         }
         self.tries()[usize::from(way)].1 = Time::NEVER;
         self.start_validation(now, number, address);
@@ -181,7 +181,7 @@ impl Connection {
             let way = usize::from(self.paths[number].address.way);
             self.abandon(now, number);
             let (count, at) = &mut self.tries()[way];
-            *at = now + AGAIN * (1 << (*count).min(10));
+            *at = now + RETRY_DELAY * (1 << (*count).min(10));
             *count += 1;
         }
         self.change_at = self.next_change();
@@ -203,7 +203,7 @@ impl Connection {
         queue.into_iter().for_each(|frame| self.requeue(Frame::Stream(frame), Space::Data));
         self.frames.push_back(Frame::PathAbandon { path: number as u8, code: UNSTABLE });
         if let Some(multipath) = &mut self.multipath
-            && multipath.granted < MOST
+            && multipath.granted < MAX_PATHS
         {
             multipath.granted += 1;
             self.frames.push_back(Frame::MaxPathId(multipath.granted));
@@ -242,12 +242,12 @@ impl Connection {
             let path = &mut self.paths[number];
             if path.address.way == way && matches!(path.stage, Stage::Opening | Stage::Open) && path.backup != backup {
                 path.backup = backup;
-                self.tell_status(number);
+                self.send_status(number);
             }
         }
     }
 
-    fn tell_status(&mut self, number: usize) {
+    fn send_status(&mut self, number: usize) {
         let path = &mut self.paths[number];
         path.statuses.0 += 1;
         let frame = Frame::PathStatus { path: number as u8, number: path.statuses.0, backup: path.backup };

@@ -75,7 +75,7 @@ impl Connection {
     /// Fills `out` with the next datagram and returns whether there was one; call again until there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
-        self.settle();
+        self.close_if_finished();
         if !self.is_settled_path() || self.life != Life::Open || self.config.fec > 0 {
             return self.poll_otherwise(now, out);
         }
@@ -98,8 +98,8 @@ impl Connection {
     ) -> bool {
         let Some(packet) = self.packet(now, Space::Data, (path, room), plan, out) else { return false };
         out.ecn = self.paths[path].marking.mark(1);
-        self.commit(now, path, packet.sent(now, &out.frames), out.ecn);
-        self.conclude(now, path, packet.eliciting, out);
+        self.on_packet_sent(now, path, packet.sent(now, &out.frames), out.ecn);
+        self.on_datagram_sent(now, path, packet.eliciting, out);
         true
     }
 
@@ -170,8 +170,8 @@ impl Connection {
         }
         out.ecn = self.paths[0].marking.mark(out.packets.len() as u64);
         let eliciting = packets.iter().any(|packet| packet.eliciting);
-        packets.iter().for_each(|packet| self.commit(now, 0, packet.sent(now, &out.frames), out.ecn));
-        self.conclude(now, 0, eliciting, out);
+        packets.iter().for_each(|packet| self.on_packet_sent(now, 0, packet.sent(now, &out.frames), out.ecn));
+        self.on_datagram_sent(now, 0, eliciting, out);
         true
     }
 
@@ -194,8 +194,8 @@ impl Connection {
         out.bytes = bytes;
         pad(out, MIN_INITIAL.min(most.min(u64::from(MIN_INITIAL)) as u32));
         let packet = Sent::new(now, 0, true, None, Content::Nothing, Space::Data);
-        self.commit(now, path, packet, Ecn::NotEct);
-        self.conclude(now, path, true, out);
+        self.on_packet_sent(now, path, packet, Ecn::NotEct);
+        self.on_datagram_sent(now, path, true, out);
         let used = &mut self.paths[path];
         if address != used.address && !used.validated {
             // Does not count toward the current address's amplification limit.
@@ -313,7 +313,7 @@ impl Connection {
             }
         }
         if !self.frames.is_empty() || self.datagrams.is_waiting() {
-            self.fill_others(left, out);
+            self.fill_control(left, out);
         }
         if scope == Scope::All {
             self.fill_streams(path, left, out);
@@ -336,7 +336,7 @@ impl Connection {
 
     /// Adds control frames and datagrams.
     #[inline(never)]
-    fn fill_others(&mut self, left: &mut u32, out: &mut Datagram) {
+    fn fill_control(&mut self, left: &mut u32, out: &mut Datagram) {
         while let Some(&frame) = self.frames.front() {
             let frame = self.current(frame);
             if frame.bytes() > *left {
@@ -365,7 +365,7 @@ impl Connection {
             let stream = streams.map.get_mut(&id).expect("what is ready is there");
             let (mut sends, mut bytes) = (true, 0);
             while sends && u64::from(*left) >= MIN_ROOM {
-                let (before, repeats) = (stream.out.sent, stream.out.is_repeating());
+                let (before, repeats) = (stream.out.sent, stream.out.is_retransmitting());
                 let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
                 sends = frame.is_some();
                 if let Some(frame) = frame {
@@ -398,7 +398,7 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn commit(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
+    pub(super) fn on_packet_sent(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
         let space = packet.space;
         let used = &mut self.paths[path];
         if packet.eliciting {
@@ -418,7 +418,7 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn conclude(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
+    pub(super) fn on_datagram_sent(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
         self.count(path, out);
         if eliciting {
             let paces = self.paces();

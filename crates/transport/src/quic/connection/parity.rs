@@ -69,8 +69,8 @@ impl Connection {
         self.stats.parities += 1;
         let packet = Sent::new(now, out.bytes, true, None, Content::Nothing, Space::Data);
         out.ecn = self.paths[0].marking.mark(1);
-        self.commit(now, 0, packet, out.ecn);
-        self.conclude(now, 0, true, out);
+        self.on_packet_sent(now, 0, packet, out.ecn);
+        self.on_datagram_sent(now, 0, true, out);
     }
 
     /// Recovers packets of groups that now lack only one, after a datagram that may carry parity.

@@ -18,7 +18,7 @@ pub(super) struct Validation {
     /// Data of the last PATH_CHALLENGE (section 8.2.1), number of challenges sent, and time of the next one.
     pub challenge: u64,
     pub sent: u32,
-    pub again_at: Time,
+    pub next_challenge: Time,
     /// Previous address, used again if validation fails.
     pub before: Address,
 }

@@ -149,8 +149,8 @@ impl Connection {
             ranges: ack.ranges,
         });
         out.bytes = overhead + ack.bytes();
-        self.commit(now, carrier, Sent::new(now, 0, false, None, Content::Nothing, Space::Data), Ecn::NotEct);
-        self.conclude(now, carrier, false, out);
+        self.on_packet_sent(now, carrier, Sent::new(now, 0, false, None, Content::Nothing, Space::Data), Ecn::NotEct);
+        self.on_datagram_sent(now, carrier, false, out);
         true
     }
 
@@ -247,11 +247,12 @@ impl Connection {
         };
         let PathScheduling { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.scheduling;
         let streams = &self.streams;
-        let is_repeating = |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_repeating());
+        let is_retransmitting =
+            |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_retransmitting());
         // If the peer's window is closed, only a retransmission may open it again, whichever stream is first.
         let is_shut = streams.data_sent >= streams.peer_limit;
-        let repeats =
-            streams.ready.first().is_some_and(is_repeating) || is_shut && streams.ready.iter().any(is_repeating);
+        let repeats = streams.ready.first().is_some_and(is_retransmitting)
+            || is_shut && streams.ready.iter().any(is_retransmitting);
         debug_assert_eq!(streams.waiting, streams.ready.iter().map(|turn| streams.map[&turn.2].out.unsent()).sum());
         let waiting = if repeats { 0 } else { streams.waiting };
         let bare = waiting == 0;

@@ -19,11 +19,11 @@ pub(super) struct StreamSet {
     allowed: [u64; 2],
     pub granted: [u64; 2],
     /// Whether MAX_STREAMS must be sent.
-    pub tell_granted: [bool; 2],
+    pub granted_due: [bool; 2],
     /// Streams of the peer that the application has not accepted yet.
     fresh: VecDeque<u64>,
     /// Streams with new data for the application.
-    heard: BTreeSet<u64>,
+    readable: BTreeSet<u64>,
     /// Streams reset by the peer, not yet reported to the application.
     resets: VecDeque<(u64, u64)>,
     /// The peer's connection-level limit, and bytes sent.
@@ -33,7 +33,7 @@ pub(super) struct StreamSet {
     pub window: Window,
     pub data_received: u64,
     pub data_read: u64,
-    pub tell_window: bool,
+    pub window_due: bool,
 }
 
 impl StreamSet {
@@ -47,16 +47,16 @@ impl StreamSet {
             opened: [0; 4],
             allowed: [most; 2],
             granted: [most; 2],
-            tell_granted: [false; 2],
+            granted_due: [false; 2],
             fresh: VecDeque::new(),
-            heard: BTreeSet::new(),
+            readable: BTreeSet::new(),
             resets: VecDeque::new(),
             peer_limit: config.connection_window,
             data_sent: 0,
             window: Window::new(config.connection_window, config.most_window),
             data_received: 0,
             data_read: 0,
-            tell_window: false,
+            window_due: false,
         }
     }
 
@@ -123,7 +123,7 @@ impl crate::common::Streams for Connection {
         self.prioritise_stream(id, 3, turn);
     }
     fn next_readable(&mut self) -> Option<u64> {
-        self.streams.heard.pop_first()
+        self.streams.readable.pop_first()
     }
     fn read_stream(&mut self, id: u64) -> Option<Range<u64>> {
         Connection::read_stream(self, id, u64::MAX)
@@ -173,7 +173,7 @@ impl Connection {
 
     /// Resets the sending side of a stream: unsent and unacknowledged data is abandoned (RESET_STREAM).
     pub fn reset_stream(&mut self, id: u64, code: u64) {
-        let Some(size) = self.streams.map.get_mut(&id).and_then(|stream| stream.out.abandon(code)) else { return };
+        let Some(size) = self.streams.map.get_mut(&id).and_then(|stream| stream.out.reset_with(code)) else { return };
         self.streams.withdraw(id);
         self.frames.push_back(Frame::ResetStream { id, code, size });
     }
@@ -262,8 +262,8 @@ impl Connection {
     }
 
     /// Records that data has arrived on a stream.
-    pub(super) fn note_heard(&mut self, id: u64) {
-        self.streams.heard.insert(id);
+    pub(super) fn note_readable(&mut self, id: u64) {
+        self.streams.readable.insert(id);
     }
 
     /// Removes a finished stream and lets the peer open another at once, to keep the number of concurrent streams
@@ -286,13 +286,13 @@ impl Connection {
         }
         let way = one_way(id);
         self.streams.granted[way] += 1;
-        if !std::mem::replace(&mut self.streams.tell_granted[way], true) {
+        if !std::mem::replace(&mut self.streams.granted_due[way], true) {
             self.frames.push_back(Frame::MaxStreams { both_ways: way == 0, count: 0 });
         }
     }
 
     /// Handles flow control and stream state frames.
-    pub(super) fn on_stream_ruled(&mut self, frame: Frame) {
+    pub(super) fn on_stream_frame(&mut self, frame: Frame) {
         match frame {
             Frame::MaxData(limit) => {
                 self.streams.peer_limit = self.streams.peer_limit.max(limit);
@@ -310,7 +310,7 @@ impl Connection {
                 *allowed = count.max(*allowed);
             }
             Frame::ResetStream { id, code, size } => {
-                let Some((grown, unread)) = self.named(id).and_then(|stream| stream.inc.cut(code, size)) else {
+                let Some((grown, unread)) = self.named(id).and_then(|stream| stream.inc.on_reset(code, size)) else {
                     return;
                 };
                 self.streams.resets.push_back((id, code));
@@ -340,14 +340,14 @@ impl Connection {
         if let Some(stream) = self.streams.map.get_mut(&id)
             && stream.inc.fin.is_none()
             && stream.window.on_read(now, stream.inc.order.read, rtt).is_some()
-            && !stream.tell
+            && !stream.limit_due
         {
-            stream.tell = true;
+            stream.limit_due = true;
             self.frames.push_back(Frame::MaxStreamData(id, 0));
         }
         let read = self.streams.data_read;
-        if self.streams.window.on_read(now, read, rtt).is_some() && !self.streams.tell_window {
-            self.streams.tell_window = true;
+        if self.streams.window.on_read(now, read, rtt).is_some() && !self.streams.window_due {
+            self.streams.window_due = true;
             self.frames.push_back(Frame::MaxData(0));
         }
     }
@@ -356,19 +356,19 @@ impl Connection {
     pub(super) fn current(&mut self, frame: Frame) -> Frame {
         match frame {
             Frame::MaxData(_) => {
-                self.streams.tell_window = false;
+                self.streams.window_due = false;
                 Frame::MaxData(self.streams.window.limit)
             }
             Frame::MaxStreamData(id, _) => {
                 let limit = self.streams.map.get_mut(&id).map_or(0, |stream| {
-                    stream.tell = false;
+                    stream.limit_due = false;
                     stream.window.limit
                 });
                 Frame::MaxStreamData(id, limit)
             }
             Frame::MaxStreams { both_ways, .. } => {
                 let way = usize::from(!both_ways);
-                self.streams.tell_granted[way] = false;
+                self.streams.granted_due[way] = false;
                 Frame::MaxStreams { both_ways, count: self.streams.granted[way] }
             }
             other => other,

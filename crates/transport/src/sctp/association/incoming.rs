@@ -34,7 +34,7 @@ impl Association {
             }
             if packet.forward.is_some() && self.state != State::ShutdownReceived {
                 self.rx.on_forward(now, path, packet, &mut self.tx.stats);
-                self.tell_aborted();
+                self.notify_aborted();
             }
             if !packet.data.is_empty() {
                 self.on_data(now, path, packet);
@@ -88,7 +88,7 @@ impl Association {
             Control::CookieEcho(cookie) => return self.on_cookie_echo(now, path, cookie),
             Control::CookieAck if self.state == State::CookieEchoed => self.establish(now),
             Control::Error(cause) => {
-                self.tx.notices.tell(Notification::RemoteError(cause));
+                self.tx.notices.notify(Notification::RemoteError(cause));
                 if let Cause::StaleCookie(_) = cause {
                     self.on_stale_cookie(now, path);
                 }
@@ -110,7 +110,7 @@ impl Association {
             Control::Shutdown(cumulative) => self.on_shutdown(now, path, cumulative),
             Control::ShutdownAck if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) => {
                 self.send(path, Control::ShutdownComplete(false));
-                self.peer_shut = true;
+                self.peer_shut_down = true;
                 self.complete_shutdown();
             }
             // Section 8.5.1 E: the sender waits for the end of an earlier association.
@@ -145,14 +145,14 @@ impl Association {
         }
     }
 
-    pub(super) fn tell_aborted(&mut self) {
+    pub(super) fn notify_aborted(&mut self) {
         while let Some(message) = self.rx.next_aborted() {
-            self.tx.notices.tell(Notification::PartialDeliveryAborted(message));
+            self.tx.notices.notify(Notification::PartialDeliveryAborted(message));
         }
     }
 
     fn complete_shutdown(&mut self) {
-        self.tx.notices.tell(Notification::ShutdownComplete);
+        self.tx.notices.notify(Notification::ShutdownComplete);
         self.enter_closed();
     }
 
@@ -161,8 +161,8 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
-                if !std::mem::replace(&mut self.peer_shut, true) {
-                    self.tx.notices.tell(Notification::PeerShutdown);
+                if !std::mem::replace(&mut self.peer_shut_down, true) {
+                    self.tx.notices.notify(Notification::PeerShutdown);
                 }
                 if self.config.is_linux() {
                     // sctp_sf_timer_ignore: everything is acknowledged at the peer, so no SACK is needed.
@@ -173,7 +173,7 @@ impl Association {
             }
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
-                self.peer_shut = true;
+                self.peer_shut_down = true;
                 if self.config.is_linux() {
                     self.guard = Time::NEVER;
                 }

@@ -83,16 +83,16 @@ pub struct Association {
     closing: bool,
     /// Whether the association was established once, so that `Closed` means over.
     was_open: bool,
-    peer_shut: bool,
+    peer_shut_down: bool,
     failure: Option<Failure>,
     /// Time of the first request that T1 or T2 guards, and of the last call.
-    asked: Time,
+    requested_at: Time,
     clock: Time,
     /// INITs answered since establishment.
     answers: u64,
     /// Time from establishment until this end loses its state, and when that is.
     restart: Option<Duration>,
-    crash: Time,
+    restart_at: Time,
 }
 
 impl Association {
@@ -127,13 +127,13 @@ impl Association {
             rto: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
             closing: false,
             was_open: false,
-            peer_shut: false,
+            peer_shut_down: false,
             failure: None,
-            asked: Time::ZERO,
+            requested_at: Time::ZERO,
             clock: Time::ZERO,
             answers: 0,
             restart: None,
-            crash: Time::NEVER,
+            restart_at: Time::NEVER,
             config,
         }
     }
@@ -262,7 +262,7 @@ impl Association {
         let data = if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER };
         // After a close, reading opens a window that need not be announced.
         let answer = if self.state == State::Closed { Time::NEVER } else { self.rx.due() };
-        self.timer.min(self.guard).min(answer).min(data).min(self.crash)
+        self.timer.min(self.guard).min(answer).min(data).min(self.restart_at)
     }
 
     /// Whether data, and therefore heartbeats, may be sent.
@@ -273,7 +273,7 @@ impl Association {
     /// Handles every timer due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.clock = now;
-        if self.crash <= now {
+        if self.restart_at <= now {
             self.simulate_restart();
         }
         let mut alive = true;
@@ -327,7 +327,7 @@ impl Association {
 
     fn start_timer(&mut self, now: Time) {
         self.attempts = 0;
-        self.asked = now;
+        self.requested_at = now;
         self.rto.forget_back_off();
         self.timer = now + self.rto.rto();
     }
@@ -335,7 +335,7 @@ impl Association {
     /// Starts T2 for a chunk sent on `path`.
     fn start_shutdown_timer(&mut self, now: Time, path: usize) {
         self.attempts = 0;
-        self.asked = now;
+        self.requested_at = now;
         self.timer = now + self.timeout(path).rto();
     }
 
@@ -349,16 +349,16 @@ impl Association {
     fn fail(&mut self) {
         match self.state {
             State::Closed => {}
-            State::CookieWait | State::CookieEchoed => self.tx.notices.tell(Notification::CannotStart),
-            _ => self.tx.notices.tell(Notification::Lost),
+            State::CookieWait | State::CookieEchoed => self.tx.notices.notify(Notification::CannotStart),
+            _ => self.tx.notices.notify(Notification::Lost),
         }
-        self.tx.tell_unacknowledged();
+        self.tx.notify_unacknowledged();
         self.enter_closed();
     }
 
     fn enter_closed(&mut self) {
         self.state = State::Closed;
-        (self.timer, self.guard, self.crash) = (Time::NEVER, Time::NEVER, Time::NEVER);
+        (self.timer, self.guard, self.restart_at) = (Time::NEVER, Time::NEVER, Time::NEVER);
         self.was_open = true;
         self.rx.cancel_sack();
     }
@@ -399,7 +399,7 @@ impl Association {
     /// Section 9.2: whether new data is accepted; once a shutdown has begun, only data accepted earlier is sent.
     fn takes_data(&self) -> bool {
         let is_over = self.state == State::Closed && self.was_open;
-        !(self.closing || self.peer_shut || is_over)
+        !(self.closing || self.peer_shut_down || is_over)
     }
 
     fn take(&mut self, limit: u64) -> Option<Range<u64>> {
@@ -467,6 +467,6 @@ impl ByteStream for Association {
     }
 
     fn peer_closed(&self) -> bool {
-        self.peer_shut && self.rx.is_drained()
+        self.peer_shut_down && self.rx.is_drained()
     }
 }

@@ -76,7 +76,7 @@ impl Association {
         }
         let parts_from_data = self.replies.alone && self.replies.chunks > 0;
         let (path, mut room) = self.take_control(now, most, out);
-        if out.tag != self.peer.tag || !self.is_connected() || out.control.iter().any(stands_alone) {
+        if out.tag != self.peer.tag || !self.is_connected() || out.control.iter().any(is_unbundled) {
             return Begun { path, room: 0 };
         }
         if sacks && self.answer_path() == path && self.rx.sack_bytes() <= room {
@@ -96,7 +96,7 @@ impl Association {
         let mut count = 1;
         for (other_path, other_tag, chunk) in &self.outbox[1..most] {
             // COOKIE ECHO must come first.
-            let joins = !stands_alone(&first) && !stands_alone(chunk) && !matches!(chunk, Control::CookieEcho(_));
+            let joins = !is_unbundled(&first) && !is_unbundled(chunk) && !matches!(chunk, Control::CookieEcho(_));
             if !joins || (*other_path, *other_tag) != (path, tag) || chunk.bytes() > room {
                 break;
             }
@@ -130,7 +130,7 @@ impl Association {
             let has_forward = room < whole;
             return begun.map(|begun| begun.path).or_else(|| has_forward.then(|| self.usable_path()));
         };
-        if self.rx.owes(turn.path) && !self.add_waiting_sack(now, turn.bytes, &mut room, out) {
+        if self.rx.has_pending_sack(turn.path) && !self.add_waiting_sack(now, turn.bytes, &mut room, out) {
             return Some(turn.path);
         }
         if turn.bytes > room {
@@ -163,7 +163,7 @@ impl Association {
 }
 
 /// Whether a chunk must not be bundled (section 6.10), or nothing may follow it (ABORT).
-fn stands_alone(chunk: &Control) -> bool {
+fn is_unbundled(chunk: &Control) -> bool {
     matches!(chunk, Control::Init(_) | Control::InitAck(..) | Control::ShutdownComplete(_) | Control::Abort(..))
 }
 

@@ -27,13 +27,13 @@ impl Association {
     /// Simulates a restart of this host: it forgets the association and opens a new one on the same ports for the
     /// unsent data. The peer learns of it from the INIT (section 5.2.2).
     pub(super) fn simulate_restart(&mut self) {
-        self.crash = Time::NEVER;
+        self.restart_at = Time::NEVER;
         if !matches!(self.state, State::Established | State::ShutdownPending) {
             return;
         }
         self.own = self.successor();
         self.peer = Init::default();
-        self.peer_shut = false;
+        self.peer_shut_down = false;
         self.state = State::CookieWait;
         let [initial, min, max] = self.config.rto;
         self.rto = RttEstimator::new(initial, min, max, RtoRule::Rfc6298);
@@ -110,7 +110,7 @@ impl Association {
         self.cookie = Some(cookie);
         self.state = State::CookieEchoed;
         if self.attempts == 0 && !self.config.is_linux() {
-            self.rto.sample(now.since(self.asked));
+            self.rto.sample(now.since(self.requested_at));
         }
         self.send(path, Control::CookieEcho(cookie));
         if let Some(unknown) = init.unknown {
@@ -136,7 +136,7 @@ impl Association {
             return;
         }
         self.tx.stats.stale_cookies += 1;
-        let longer = (now.since(self.asked) + Duration::from_secs(1)).as_nanos().div_ceil(1_000_000);
+        let longer = (now.since(self.requested_at) + Duration::from_secs(1)).as_nanos().div_ceil(1_000_000);
         self.own.preservative = u32::try_from(longer).unwrap_or(u32::MAX);
         if self.config.is_linux() {
             // The peer's stream limits apply to the next attempt (`sctp_process_init`).
@@ -199,21 +199,21 @@ impl Association {
     fn restart(&mut self, now: Time, cookie: &Cookie) {
         self.own = Init { tag: cookie.own.tag, tsn: cookie.own.tsn, ..self.own };
         self.peer = cookie.peer;
-        self.peer_shut = false;
+        self.peer_shut_down = false;
         self.tx.stats.restarts += 1;
         self.tx.restart(self.own.tsn);
         self.establish(now);
     }
 
     pub(super) fn establish(&mut self, now: Time) {
-        self.tx.notices.tell(if self.is_connected() { Notification::Restart } else { Notification::Up });
+        self.tx.notices.notify(if self.is_connected() { Notification::Restart } else { Notification::Up });
         self.state = State::Established;
         self.was_open = true;
-        self.crash = self.restart.take().map_or(self.crash, |after| now + after);
+        self.restart_at = self.restart.take().map_or(self.restart_at, |after| now + after);
         (self.timer, self.guard) = (Time::NEVER, Time::NEVER);
         let extensions = self.own.extensions.and(self.peer.extensions);
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
-        self.tell_aborted();
+        self.notify_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
         if self.tx.backlog.streams() > self.peer.streams.1 {
             // Messages are already assigned to streams; section 5.1.1 lets the upper layer abort with too few streams.

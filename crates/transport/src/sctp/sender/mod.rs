@@ -25,12 +25,12 @@ pub(super) struct Turn {
     pub path: usize,
     /// Bytes of its first chunk.
     pub bytes: u32,
-    what: What,
+    what: Content,
 }
 
-enum What {
+enum Content {
     /// Retransmission of chunks lost on a path, from the lowest TSN on.
-    Again(usize),
+    Retransmission(usize),
     /// New data, from this fragment on.
     New(Fragment),
 }
@@ -205,23 +205,23 @@ impl Sender {
     #[inline]
     pub fn turn(&mut self, now: Time, empty: bool) -> Option<Turn> {
         if self.partial.is_some() {
-            self.give_up(now);
+            self.abandon_expired(now);
         }
-        self.next_again().or_else(|| self.next_new(now, empty))
+        self.next_retransmission().or_else(|| self.next_new(now, empty))
     }
 
     /// Adds the data of `turn` to `out`, which has `room` bytes left, enough for at least the first chunk.
     #[inline]
     pub fn fill(&mut self, now: Time, turn: &Turn, room: u32, out: &mut Packet) {
         match &turn.what {
-            What::Again(from) => self.fill_again(now, *from, turn.path, room, out),
-            What::New(fragment) => self.fill_new(now, turn.path, *fragment, room, out),
+            Content::Retransmission(from) => self.fill_retransmissions(now, *from, turn.path, room, out),
+            Content::New(fragment) => self.fill_new(now, turn.path, *fragment, room, out),
         }
     }
 
     /// Next retransmission; retransmissions precede new data (section 6.1 rule C).
     #[inline]
-    fn next_again(&mut self) -> Option<Turn> {
+    fn next_retransmission(&mut self) -> Option<Turn> {
         if self.paths.iter().all(|path| path.order.marked.is_empty()) {
             return None;
         }
@@ -235,7 +235,7 @@ impl Sender {
             }
             let timed_out = self.records.get(tsn).timed_out;
             let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.rng);
-            if let Some(target) = target.filter(|&target| path.pass || self.views[target].room) {
+            if let Some(target) = target.filter(|&target| path.window_exempt || self.views[target].room) {
                 found = Some((tsn, from, target));
             }
         }
@@ -244,15 +244,15 @@ impl Sender {
         if self.config.is_linux() && !self.admits(u64::from(length)) {
             return None;
         }
-        Some(Turn { path: target, bytes: self.chunk_bytes(u64::from(length)), what: What::Again(from) })
+        Some(Turn { path: target, bytes: self.chunk_bytes(u64::from(length)), what: Content::Retransmission(from) })
     }
 
     fn chunk_bytes(&self, length: u64) -> u32 {
         data_header(self.interleaved) + (length as u32).next_multiple_of(4)
     }
 
-    fn fill_again(&mut self, now: Time, from: usize, target: usize, room: u32, out: &mut Packet) {
-        self.paths[from].pass = false;
+    fn fill_retransmissions(&mut self, now: Time, from: usize, target: usize, room: u32, out: &mut Packet) {
+        self.paths[from].window_exempt = false;
         let mut left = room;
         while let Some(&tsn) = self.paths[from].order.marked.first() {
             let length = self.records.get(tsn).length;
@@ -261,17 +261,17 @@ impl Sender {
                 break;
             }
             left -= size;
-            self.send_again(now, tsn, from, target, out);
+            self.retransmit(now, tsn, from, target, out);
         }
     }
 
-    fn send_again(&mut self, now: Time, tsn: u64, from: usize, target: usize, out: &mut Packet) {
+    fn retransmit(&mut self, now: Time, tsn: u64, from: usize, target: usize, out: &mut Packet) {
         self.paths[from].order.remove(tsn, Place::Marked);
         let path = &mut self.paths[target];
         let first = path.order.lowest_in_flight(&self.records).is_none_or(|lowest| tsn < lowest);
         let record = self.records.get_mut(tsn);
         record.fast |= !record.timed_out;
-        record.place = path.order.send_again(tsn, record.fast);
+        record.place = path.order.retransmit(tsn, record.fast);
         record.path = target as u8;
         let bytes = record.bytes();
         record.missing = 0;
@@ -315,7 +315,7 @@ impl Sender {
             return None;
         }
         let path = self.choose(now)?;
-        Some(Turn { path, bytes: self.chunk_bytes(fragment.length), what: What::New(fragment) })
+        Some(Turn { path, bytes: self.chunk_bytes(fragment.length), what: Content::New(fragment) })
     }
 
     #[inline]

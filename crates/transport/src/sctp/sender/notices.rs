@@ -17,22 +17,22 @@ impl Sender {
     fn notify_changes(&mut self) {
         for (number, path) in self.paths.iter_mut().enumerate() {
             if let Some(change) = path.change(number as u8) {
-                self.notices.tell(change);
+                self.notices.notify(change);
             }
         }
         if self.is_drained() {
-            self.notices.tell_dry(self.backlog.written);
+            self.notices.notify_dry(self.backlog.written);
         }
     }
 
     /// Reports messages that were sent, at least in part, and not acknowledged when the association ends. Unsent
     /// messages are not reported: a greedy source would have too many.
-    pub fn tell_unacknowledged(&mut self) {
+    pub fn notify_unacknowledged(&mut self) {
         if !self.notices.is_watched() {
             return;
         }
         for message in self.unacknowledged() {
-            self.notices.tell(Notification::SendFailed(message));
+            self.notices.notify(Notification::SendFailed(message));
         }
     }
 

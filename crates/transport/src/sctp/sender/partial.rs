@@ -16,7 +16,7 @@ pub(in crate::sctp) struct Partial {
     /// TSN after Advanced.Peer.Ack.Point.
     advanced: u64,
     /// TSN and time of the last FORWARD TSN, and whether one is due.
-    told: (u64, Time),
+    sent: (u64, Time),
     due: bool,
     /// For each stream, ordered and unordered separately: highest message number abandoned before `advanced`, and its
     /// TSN. Acknowledged ones stay until the next FORWARD TSN.
@@ -53,10 +53,10 @@ impl Sender {
     }
 
     /// Abandons messages whose chunks would be retransmitted and must not be.
-    pub(super) fn give_up(&mut self, now: Time) {
+    pub(super) fn abandon_expired(&mut self, now: Time) {
         for path in 0..self.paths.len() {
             while let Some(&tsn) = self.paths[path].order.marked.first()
-                && self.is_hopeless(now, tsn)
+                && self.must_abandon(now, tsn)
             {
                 self.abandon(tsn);
                 self.advance_point(now);
@@ -64,7 +64,7 @@ impl Sender {
         }
     }
 
-    fn is_hopeless(&self, now: Time, tsn: u64) -> bool {
+    fn must_abandon(&self, now: Time, tsn: u64) -> bool {
         let record = self.records.get(tsn);
         match self.config.reliability {
             Reliability::Timed(_) => record.expiry <= now,
@@ -86,7 +86,7 @@ impl Sender {
         match sent {
             Some(tsn) => self.abandon(tsn),
             None => {
-                self.end_early(fragment.stream);
+                self.end_message_early(fragment.stream);
                 self.note_abandoned(number, false);
             }
         }
@@ -108,7 +108,7 @@ impl Sender {
                 return self.note_abandoned(message, false);
             }
         }
-        self.end_early(stream);
+        self.end_message_early(stream);
         self.note_abandoned(message, false);
     }
 
@@ -142,7 +142,7 @@ impl Sender {
 
     /// Ends a partially sent message. Its end gets a TSN that never leaves: everything sent may be acknowledged, and
     /// then no FORWARD TSN could refer to the message.
-    fn end_early(&mut self, stream: u16) {
+    fn end_message_early(&mut self, stream: u16) {
         let (message, number) = self.backlog.head(stream);
         self.backlog.skip(stream);
         self.stats.abandoned_unsent += 1;
@@ -175,7 +175,7 @@ impl Sender {
 
     fn note_abandoned(&mut self, message: u32, is_settled: bool) {
         self.stats.messages_abandoned += 1;
-        self.notices.tell(Notification::SendFailed(message));
+        self.notices.notify(Notification::SendFailed(message));
         if let Some(partial) = &mut self.partial {
             partial.abandoned.insert(u64::from(message), u64::from(message) + 1, |_, _| {});
             if is_settled {
@@ -236,9 +236,9 @@ impl Sender {
             }
             partial.advanced += 1;
         }
-        let (told, when) = partial.told;
+        let (sent, when) = partial.sent;
         let waits = partial.advanced > self.records.first;
-        partial.due = waits && (partial.due || partial.advanced > told || now >= when + self.paths[0].rtt.srtt());
+        partial.due = waits && (partial.due || partial.advanced > sent || now >= when + self.paths[0].rtt.srtt());
         if waits && self.paths.iter().all(|path| path.timer == Time::NEVER) {
             // Step C5.
             let usable = self.paths.iter().position(Path::is_usable).unwrap_or(0);
@@ -287,7 +287,7 @@ impl Sender {
                 partial.skips.insert(key, (record.number, tsn));
             }
         }
-        partial.told = (partial.advanced, now);
+        partial.sent = (partial.advanced, now);
         out.forward = Some(self.initial.wrapping_add(partial.advanced as u32).wrapping_sub(1));
         let skip = |(&(stream, unordered), &(number, _)): (&(u16, bool), &(u64, u64))| {
             let number = number as u32;

@@ -79,7 +79,7 @@ impl Sender {
         if !linux {
             self.set_timers(now, earliest);
         }
-        self.assess();
+        self.reassess_paths();
         self.advance_point(now);
         self.refill();
     }
@@ -135,7 +135,7 @@ impl Sender {
         if record.place != Place::Marked && (record.transmissions == 1 || self.paths.len() == 1) {
             // A chunk marked for retransmission tells nothing about its path, nor does one that was sent twice, perhaps
             // on different paths (section 8.2).
-            self.paths[number].on_sign_of_life();
+            self.paths[number].on_response();
         }
     }
 
@@ -151,7 +151,7 @@ impl Sender {
                 continue;
             }
             let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
-            record.place = path.order.send_again(tsn, record.fast);
+            record.place = path.order.retransmit(tsn, record.fast);
             path.flight += bytes;
             path.progress.acked = path.progress.acked.saturating_sub(bytes);
             self.flight += bytes;
@@ -312,7 +312,7 @@ impl Sender {
             let (current, saw) = (i == self.current, !self.paths[i].newly.is_nothing());
             let mut lost = Vec::new();
             self.paths[i].order.report_missing(&mut self.records, below, |tsn, records| {
-                if self.config.cacc && change.excuses(tsn, current, saw, seeing) {
+                if self.config.cacc && change.suppresses_report(tsn, current, saw, seeing) {
                     return false;
                 }
                 let record = records.get_mut(tsn);
@@ -342,7 +342,7 @@ impl Sender {
         }
         // In Linux a packet may exceed the window only if no earlier retransmission waits for the window.
         let first = self.paths[number].order.marked.first() == Some(&lost[0]);
-        self.paths[number].pass = first || !self.config.is_linux();
+        self.paths[number].window_exempt = first || !self.config.is_linux();
         if recovering {
             return None;
         }

@@ -184,7 +184,7 @@ fn rfc_2960_waits_for_a_fourth_report_and_halves_further() {
             ssthresh: 3_000,
             partial: 0,
             segment: 1_500,
-            floor: sender.config.least_threshold(),
+            floor: sender.config.min_ssthresh(),
         });
         let arrived = |last: u64| Arrived((1..=last).collect()).sack(0);
         for (tsn, marked) in [(1, 0), (2, 0), (3, third), (4, fourth)] {
@@ -534,7 +534,7 @@ proptest! {
                         let from = usize::from(record.path);
                         sender.paths[from].order.remove(tsn, record.place);
                         sender.mark(tsn, more);
-                        sender.send_again(at(1), tsn, from, path, &mut Packet::default());
+                        sender.retransmit(at(1), tsn, from, path, &mut Packet::default());
                     }
                 }
                 _ => {

@@ -23,7 +23,7 @@ impl Sender {
                 self.on_heartbeat_due(now, i);
             }
         }
-        self.assess();
+        self.reassess_paths();
         self.refill();
         if expired && self.config.is_linux() {
             // sctp_retransmit forces one packet out, even if another path's window is open.
@@ -34,7 +34,7 @@ impl Sender {
 
     /// Reassesses which paths carry data after some may have failed or recovered.
     #[inline]
-    pub(super) fn assess(&mut self) {
+    pub(super) fn reassess_paths(&mut self) {
         let is_dormant = !self.paths.iter().any(|path| path.active && path.confirmed);
         if is_dormant || self.is_dormant {
             self.choose_last_resort(is_dormant);
@@ -98,7 +98,7 @@ impl Sender {
             }
         }
         path.timed = None;
-        path.pass = false;
+        path.window_exempt = false;
         // Slow start restarts, unrestricted by any recovery.
         path.exit = None;
         self.exit = None;
@@ -180,7 +180,7 @@ impl Sender {
             && path.on_heartbeat_ack(now, probe, interval)
         {
             self.errors = 0;
-            self.assess();
+            self.reassess_paths();
             self.refill();
         }
     }

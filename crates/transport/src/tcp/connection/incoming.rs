@@ -125,7 +125,7 @@ impl Connection {
             self.recent_timestamp = segment.timestamp;
         }
         let ecn = self.wants_ecn() && understands_ecn(segment.flags);
-        let blocks = self.config.multipath.map(|others| most_blocks(timestamps, others));
+        let blocks = self.config.multipath.map(|others| max_blocks(timestamps, others));
         self.negotiated = Negotiated { timestamps, sack, blocks, ecn, own_scale: 0, peer_scale: 0 };
         if let Some(scale) = offered.and_then(|o| o.window_scale) {
             self.negotiated.own_scale = own_scale(config);
@@ -435,7 +435,7 @@ impl Connection {
 }
 
 /// SACK blocks that fit beside timestamps and `others`, after four bytes of header and padding (RFC 2018 section 3).
-fn most_blocks(timestamps: bool, others: u16) -> u8 {
+fn max_blocks(timestamps: bool, others: u16) -> u8 {
     let taken = if timestamps { TIMESTAMPS_BYTES } else { 0 } + u32::from(others) + 4;
     (OPTIONS_BYTES.saturating_sub(taken) / 8) as u8
 }

@@ -25,7 +25,7 @@ impl Connection {
             Episode::Fast { .. } => CaState::Recovery,
             Episode::Restart { .. } => CaState::Loss,
             Episode::None if self.tx.reduction.is_lossless() => CaState::Cwr,
-            Episode::None if self.tx.board.is_orderly() && self.tx.stands_for() == 0 => CaState::Open,
+            Episode::None if self.tx.board.is_orderly() && self.tx.dup_ack_segments() == 0 => CaState::Open,
             Episode::None => CaState::Disorder,
         }
     }
@@ -35,7 +35,7 @@ impl Connection {
     }
     /// Segments that SACK blocks report, or without SACK the number of duplicate ACKs (`tcpi_sacked`).
     pub fn sacked_segments(&self) -> u64 {
-        if self.tx.selective { self.tx.board.sacked_segments() } else { self.tx.stands_for() }
+        if self.tx.selective { self.tx.board.sacked_segments() } else { self.tx.dup_ack_segments() }
     }
     /// Estimated reordering in segments (`tcpi_reordering`), which only RACK keeps.
     pub fn reordering(&self) -> Option<u64> {

@@ -19,7 +19,7 @@ impl Connection {
             | State::FinWait2
             | State::Closing
             | State::LastAck => {
-                if self.immediate_ack_due || self.ecn_echo.is_owing() {
+                if self.immediate_ack_due || self.ecn_echo.owes_immediate_ack() {
                     return Some(self.immediate_ack(now, extra));
                 }
                 if let Some(chunk) = self.tx.next(now) {
@@ -51,13 +51,13 @@ impl Connection {
     #[cold]
     fn immediate_ack(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.immediate_ack_due = false;
-        let owed = self.ecn_echo.take_owed();
+        let immediate_ack = self.ecn_echo.take_immediate_ack();
         let mut segment = self.pure_ack(now, self.tx.nxt, extra);
-        if let Some((octet, flags)) = owed {
+        if let Some((octet, flags)) = immediate_ack {
             segment.acknowledgment = self.irs.wrapping_add(octet as u32);
             segment.flags = Flags::ACK.with(flags);
             // Data received since must be acknowledged too.
-            self.rx.acknowledge_later(now);
+            self.rx.schedule_ack(now);
         }
         segment
     }

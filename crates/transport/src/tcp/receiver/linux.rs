@@ -544,8 +544,7 @@ impl LinuxReceiver {
         let wanted =
             twice.saturating_add((2.0 * twice as f64 * (taken - tuning.most) as f64 / tuning.most as f64) as u64);
         tuning.most = taken;
-        let buffer =
-            (wanted.saturating_mul(256) / self.window.ratio).min((super::LARGEST_BUFFER << 8) / self.window.ratio);
+        let buffer = (wanted.saturating_mul(256) / self.window.ratio).min((super::MAX_BUFFER << 8) / self.window.ratio);
         if buffer > self.window.buffer {
             self.window.buffer = buffer;
             self.window.clamp = self.window.win(buffer);
@@ -553,7 +552,7 @@ impl LinuxReceiver {
     }
 
     /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.
-    pub fn acknowledge_later(&mut self, now: Time) -> AckDue {
+    pub fn schedule_ack(&mut self, now: Time) -> AckDue {
         self.scheduled = true;
         AckDue::At(self.clock.expiry(now, self.wait))
     }

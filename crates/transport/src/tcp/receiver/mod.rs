@@ -12,7 +12,7 @@ use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
 /// Maximum size of an auto-tuned receive buffer.
-const LARGEST_BUFFER: u64 = 64 << 20;
+const MAX_BUFFER: u64 = 64 << 20;
 
 /// Time at which the next acknowledgement is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub(crate) struct Receiver {
     edge: u64,
     due: AckDue,
     /// Whether the window of the pending acknowledgement is already chosen, regardless of later reads.
-    settled: bool,
+    window_chosen: bool,
     /// Octet of a block that is reported only by the acknowledgement after the next one.
     late: Option<u64>,
     policy: Policy,
@@ -145,7 +145,7 @@ impl Receiver {
             acknowledged: 1,
             edge: 1 + first,
             due: AckDue::Never,
-            settled: false,
+            window_chosen: false,
             late: None,
             policy,
         }
@@ -153,12 +153,12 @@ impl Receiver {
 
     /// Largest possible buffer, which the window scale must be able to express.
     pub fn largest_buffer(config: &Config) -> u64 {
-        config.receive_buffer.unwrap_or(LARGEST_BUFFER)
+        config.receive_buffer.unwrap_or(MAX_BUFFER)
     }
 
     /// Records that a SYN leaves, acknowledging the data of the peer's SYN; returns the window to advertise.
     pub fn on_syn_sent(&mut self) -> u64 {
-        (self.due, self.settled) = (AckDue::Never, false);
+        (self.due, self.window_chosen) = (AckDue::Never, false);
         self.acknowledged = self.nxt;
         self.edge - self.nxt
     }
@@ -239,7 +239,7 @@ impl Receiver {
             self.note_in_order(now, arrived, reached, self.fin_reached());
             return Arrival::InOrder;
         }
-        let place = self.place_of(start, end);
+        let place = self.recent_index(start, end);
         let joined = self.ranges.range_at(start - 1).is_some();
         let beyond = &mut self.beyond;
         self.ranges.insert(start, end, |from, to| *beyond += to - from);
@@ -256,7 +256,7 @@ impl Receiver {
             return false;
         }
         (self.edge, self.acknowledged) = (self.nxt, self.nxt);
-        (self.due, self.settled) = (AckDue::Now, true);
+        (self.due, self.window_chosen) = (AckDue::Now, true);
         true
     }
 
@@ -287,7 +287,7 @@ impl Receiver {
     }
 
     /// Returns the index among recent blocks of the first that `start..end` touches, or their number if there is none.
-    fn place_of(&self, start: u64, end: u64) -> usize {
+    fn recent_index(&self, start: u64, end: u64) -> usize {
         let blocks = || self.recent.iter().filter_map(|&octet| self.ranges.range_at(octet));
         blocks().position(|(s, e)| start <= e && s <= end).unwrap_or_else(|| blocks().count())
     }
@@ -301,7 +301,7 @@ impl Receiver {
             Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &state, reached.is_some() || ends),
             Policy::Linux(linux) => {
                 self.due = linux.on_in_order(now, &state, arrived, reached, ends);
-                self.settle();
+                self.choose_window_early();
             }
         }
     }
@@ -321,7 +321,7 @@ impl Receiver {
         } else {
             self.note_recent(start);
         }
-        self.settle();
+        self.choose_window_early();
     }
 
     #[cold]
@@ -337,11 +337,11 @@ impl Receiver {
 
     /// Chooses the window of an immediate ACK from Linux's memory now, before the application reads.
     #[inline]
-    fn settle(&mut self) {
+    fn choose_window_early(&mut self) {
         let early = matches!(&self.policy, Policy::Linux(linux) if linux.accounts_for_memory());
         if early && self.due == AckDue::Now {
-            self.offer(false);
-            self.settled = true;
+            self.advertise(false);
+            self.window_chosen = true;
         }
     }
 
@@ -373,10 +373,10 @@ impl Receiver {
     }
 
     /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.
-    pub fn acknowledge_later(&mut self, now: Time) {
+    pub fn schedule_ack(&mut self, now: Time) {
         self.due = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.acknowledge_later(now),
-            Policy::Linux(linux) => linux.acknowledge_later(now),
+            Policy::Rfc(rfc) => rfc.schedule_ack(now),
+            Policy::Linux(linux) => linux.schedule_ack(now),
         };
     }
 
@@ -388,15 +388,15 @@ impl Receiver {
     /// Records that an acknowledgement leaves; returns the window to advertise, whose right edge never moves back.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time) -> u64 {
-        if !std::mem::take(&mut self.settled) {
-            self.offer(matches!(self.due, AckDue::At(due) if due <= now));
+        if !std::mem::take(&mut self.window_chosen) {
+            self.advertise(matches!(self.due, AckDue::At(due) if due <= now));
         }
         self.due = AckDue::Never;
         self.state().offered()
     }
 
     #[inline]
-    fn offer(&mut self, overdue: bool) {
+    fn advertise(&mut self, overdue: bool) {
         self.acknowledged = self.nxt;
         let state = self.state();
         self.edge = match &mut self.policy {
@@ -456,7 +456,7 @@ impl Receiver {
         };
         if opens {
             // A window chosen before the read would not include the space that it freed.
-            (self.due, self.settled) = (AckDue::Now, false);
+            (self.due, self.window_chosen) = (AckDue::Now, false);
         }
         Some(start..start + count)
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
 /// Initial and maximum size of an auto-tuned buffer.
-const BUFFER: Range<u64> = 128 << 10..super::LARGEST_BUFFER;
+const BUFFER: Range<u64> = 128 << 10..super::MAX_BUFFER;
 
 /// Receiver with delayed acknowledgements (RFC 5681 section 4.2) and a window equal to the free buffer space.
 pub(crate) struct RfcReceiver {
@@ -110,7 +110,7 @@ impl RfcReceiver {
     }
 
     /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.
-    pub fn acknowledge_later(&mut self, now: Time) -> AckDue {
+    pub fn schedule_ack(&mut self, now: Time) -> AckDue {
         self.unacknowledged = 1;
         if self.delayed_ack > 1 { AckDue::At(self.clock.expiry(now, self.timeout)) } else { AckDue::Now }
     }

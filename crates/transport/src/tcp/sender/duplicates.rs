@@ -34,9 +34,9 @@ impl Sender {
     }
 
     /// Marks segments that the scoreboard shows to be lost, and starts recovery if there are new ones.
-    pub(super) fn judge(&mut self, now: Time, before: Before) {
+    pub(super) fn detect_losses(&mut self, now: Time, before: Before) {
         let pending = self.board.has_pending();
-        self.board.judge(self.mss);
+        self.board.mark_losses(self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
             self.start_recovery(now, true);
         }
@@ -72,8 +72,8 @@ impl Sender {
     /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a retransmission, the next
     /// segment is retransmitted at once if it is older than the timeout. It was sent before the window was cut, so the
     /// window is not cut again.
-    pub(super) fn watch(&mut self, now: Time) {
-        self.watched -= 1;
+    pub(super) fn check_vegas(&mut self, now: Time) {
+        self.vegas_checks -= 1;
         let Some(front) = self.board.front() else { return };
         if front.state == Status::default() && self.control.retransmit_early(now.since(front.at)) {
             self.board.declare_front_lost(false);

@@ -13,7 +13,7 @@ impl Sender {
         if self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due) {
             return self.next_probe(now);
         }
-        if self.paced.is_some() && self.is_held(now) {
+        if self.paced.is_some() && self.is_pacing_blocked(now) {
             return None;
         }
         if self.board.outstanding() == 0 && self.nxt == self.finish() {
@@ -33,7 +33,11 @@ impl Sender {
         if let Some(chunk) = self.next_new(now, allowed) {
             return Some(chunk);
         }
-        if self.recovery == Recovery::Sack && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
+        if self.recovery == Recovery::Sack && self.episode.is_fast() {
+            self.next_possibly_lost(now, allowed)
+        } else {
+            None
+        }
     }
 
     /// Whether a segment of new data would leave at once.
@@ -117,7 +121,7 @@ impl Sender {
         self.note_sent(now);
         match &mut self.rack_tlp {
             Some(rack_tlp) => rack_tlp.rack.on_resent(number, now),
-            None => self.watched = 2,
+            None => self.vegas_checks = 2,
         }
         self.reduction.on_sent(sent.span);
         if self.paced.is_some() {
@@ -194,11 +198,11 @@ impl Sender {
     /// RFC 6675 section 4, NextSeg rules 3 and 4: with nothing known lost and no new data, retransmits what may be
     /// lost, and once per episode the very last segment.
     #[cold]
-    fn next_doubtful(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+    fn next_possibly_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         if self.board.pipe() + self.mss > allowed {
             return None;
         }
-        if let Some((number, sent)) = self.board.next_doubtful(self.sack_profile == SackProfile::Ns3) {
+        if let Some((number, sent)) = self.board.next_possibly_lost(self.sack_profile == SackProfile::Ns3) {
             return Some(self.resend(number, sent, now));
         }
         if self.sack_profile == SackProfile::Ns3 || self.rescued || self.edge > self.nxt && self.nxt < self.finish() {

@@ -109,7 +109,7 @@ impl Sender {
         self.stats.timeouts += 1;
         // A burst of losses reduces ssthresh only once: in fast recovery it was reduced for the same flight. After the
         // receiver has closed the window again, a retransmission is only a probe.
-        let probes = self.is_shut() && matches!(self.episode, Episode::Restart { .. });
+        let probes = self.is_window_closed() && matches!(self.episode, Episode::Restart { .. });
         let first = self.expiries == 1 && !self.episode.is_fast() && !self.reduction.is_lossless() && !probes;
         self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
         self.declare_lost_on_timeout(now);
