@@ -60,7 +60,7 @@ fn choice(name: &str, paths: &[PathState]) -> Decision {
     scheduler(name).decide(&situation(paths))
 }
 
-// ---- any situation --------------------------------------------------------------------------------------------------
+// ---- invariants -----------------------------------------------------------------------------------------------------
 
 /// Schedulers that by definition may leave a path with room unused.
 const WAITING: [&str; 9] = [
@@ -170,7 +170,7 @@ fn what_is_sent_again_does_not_wait() {
     }
 }
 
-// ---- one by one -----------------------------------------------------------------------------------------------------
+// ---- individual schedulers ------------------------------------------------------------------------------------------
 
 #[test]
 fn lowest_rtt_takes_the_nearest_that_has_room_the_first_of_equals() {

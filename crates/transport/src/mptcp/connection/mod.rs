@@ -214,7 +214,7 @@ impl Connection {
         Connection::new(config, Role::Server, identity)
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
     /// Subflows in the order in which they were opened.
     pub fn subflows(&self) -> &[Subflow] {

@@ -45,7 +45,7 @@ impl Connection {
         }
     }
 
-    // ---- which subflow takes what -----------------------------------------------------------------------------------
+    // ---- scheduling -------------------------------------------------------------------------------------------------
 
     /// Gives a subflow something to send; returns false if there is nothing or no subflow for it.
     fn schedule(&mut self, now: Time) -> bool {

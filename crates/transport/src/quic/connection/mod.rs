@@ -214,7 +214,7 @@ impl Connection {
         Connection::new(config, Role::Server, seed)
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
     /// Counters.
     pub fn stats(&self) -> &Stats {

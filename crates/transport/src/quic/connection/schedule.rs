@@ -154,7 +154,7 @@ impl Connection {
         true
     }
 
-    // ---- which path takes what ----------------------------------------------------------------------------------------
+    // ---- scheduling ---------------------------------------------------------------------------------------------------
 
     /// Returns the path of the next packet with more than an acknowledgement, and its content.
     fn choose(&mut self, now: Time) -> Option<(usize, Scope)> {
@@ -355,7 +355,7 @@ impl Connection {
         true
     }
 
-    // ---- what was sent ------------------------------------------------------------------------------------------------
+    // ---- sent data ----------------------------------------------------------------------------------------------------
 
     /// Removes acknowledged parts from the front.
     fn prune(&mut self) {

@@ -152,7 +152,7 @@ impl Association {
         Association::new(config, paths, tag, tsn, State::Closed)
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
     /// State of the association.
     pub fn state(&self) -> State {
@@ -254,7 +254,7 @@ impl Association {
         self.abort_with(Some(cause));
     }
 
-    // ---- time ---------------------------------------------------------------------------------------------------
+    // ---- timers -------------------------------------------------------------------------------------------------
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]

@@ -3,8 +3,7 @@
 use super::*;
 use crate::sctp::chunk::Packet;
 
-/// Data that Linux sends before the application can act (`sctp_outq_uncork` at the end of a packet, `sctp_outq_tail`
-/// for a window update).
+/// Replies that Linux sends before the application can act (`sctp_outq_uncork`, `sctp_outq_tail`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replies {
     /// Number of leading control chunks that belong to it.

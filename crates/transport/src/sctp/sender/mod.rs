@@ -148,7 +148,7 @@ impl Sender {
         self.refill();
     }
 
-    // ---- what the application writes ----------------------------------------------------------------------------
+    // ---- writing ------------------------------------------------------------------------------------------------
 
     /// Bytes in the send buffer.
     fn held(&self) -> u64 {
@@ -179,7 +179,7 @@ impl Sender {
         self.acknowledged + self.backlog.forgotten == self.backlog.written && self.records.is_empty()
     }
 
-    // ---- what is sent -------------------------------------------------------------------------------------------
+    // ---- transmission -------------------------------------------------------------------------------------------
 
     /// Renews the burst allowance: Max.Burst counts from here (section 6.1 rule D).
     pub fn refill(&mut self) {

@@ -43,8 +43,8 @@ impl Sender {
     }
 
     /// Sections 8.1 and 8.2: if every path is inactive the association is dormant, and fails only at
-    /// Association.Max.Retrans. Meanwhile data is sent on the path with the fewest errors; ties go to the one not tried
-    /// last, so that paths alternate.
+    /// Association.Max.Retrans. Meanwhile data is sent on the path with the fewest errors; ties go to the current
+    /// one, so that paths alternate as errors grow.
     #[cold]
     fn choose_last_resort(&mut self, is_dormant: bool) {
         self.is_dormant = is_dormant;

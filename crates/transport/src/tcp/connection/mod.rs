@@ -55,7 +55,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Duration of TIME-WAIT: one minute, as implementations shorten RFC 9293's 2 MSL of four.
+/// Duration of TIME-WAIT: one minute, where RFC 9293 has 2 MSL, four minutes.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 /// Maximum SYN retransmissions, as in Linux: about two minutes.
@@ -184,7 +184,7 @@ impl Connection {
         })
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
     /// State of the connection.
     pub fn state(&self) -> State {
@@ -250,7 +250,7 @@ impl Connection {
         self.enter_closed();
     }
 
-    // ---- time ---------------------------------------------------------------------------------------------------
+    // ---- timers -------------------------------------------------------------------------------------------------
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
