@@ -199,7 +199,7 @@ fn half_a_record_is_nothing() {
 
 /// Discarding removes whole records; a partially sent record is completed.
 #[test]
-fn unsent_records_are_taken_back() {
+fn unsent_records_are_discarded() {
     let mut pair = Pair::new(V13, Resumed, u64::MAX);
     for _ in 0..3 {
         pair.exchange(&[0, 1]);

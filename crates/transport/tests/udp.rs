@@ -67,7 +67,7 @@ fn a_message_leaves_at_once_in_as_many_datagrams_as_it_needs() {
 }
 
 #[test]
-fn what_was_not_sent_can_be_taken_back() {
+fn unsent_data_can_be_discarded() {
     let mut sender = endpoint(1000, Some(8_000_000));
     sender.write(1 << 50);
     let all = sent(&mut sender, at(4500));

@@ -72,7 +72,7 @@ mod tests {
 
     /// Section 7.7: accumulated credit can be used later: a packet per millisecond, ten at most.
     #[test]
-    fn silence_earns_as_much_as_a_burst() {
+    fn idle_time_earns_at_most_a_burst() {
         for (silence_us, earned) in [(0, 0), (999, 0), (1000, 1), (3500, 3), (9999, 9), (10_000, 10), (1_000_000, 10)] {
             let mut bucket = Bucket::default();
             assert_eq!(send(&mut bucket, at(5000), 100), 10);
@@ -83,7 +83,7 @@ mod tests {
     /// A sender blocked by its window for two milliseconds in ten catches up: a burst, plus a packet for each of 1002
     /// ms.
     #[test]
-    fn a_sender_that_others_hold_back_keeps_its_rate() {
+    fn a_blocked_sender_catches_up() {
         let mut bucket = Bucket::default();
         let mut sent = send(&mut bucket, at(0), 100);
         for round in 1..=100 {
@@ -95,7 +95,7 @@ mod tests {
 
     /// Defining bound of a token bucket, for senders that send any number of packets at any time.
     #[test]
-    fn no_interval_lets_out_more_than_a_burst_and_its_share() {
+    fn no_interval_exceeds_a_burst_plus_the_rate() {
         let mut stream = vazao_engine::Stream::new(1, "arrivals");
         let (mut bucket, mut now) = (Bucket::default(), 0);
         let mut sent: Vec<(u64, usize)> = Vec::new();

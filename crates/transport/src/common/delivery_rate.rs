@@ -171,7 +171,7 @@ mod tests {
 
     /// An ACK for the original of a retransmitted packet would give an interval below the round-trip time.
     #[test]
-    fn what_is_faster_than_the_path_is_no_sample() {
+    fn an_ack_faster_than_the_path_gives_no_sample() {
         let mut rate = DeliveryRate::default();
         rate.on_sent(at(0), 0, 1000);
         rate.on_delivered(

@@ -86,7 +86,7 @@ mod tests {
 
     /// Idle time earns no credit for a burst.
     #[test]
-    fn silence_earns_nothing() {
+    fn idle_time_earns_nothing() {
         let mut pacer = Pacer::default();
         pacer.on_sent(at(100), 1000, &PLAIN);
         assert_eq!(pacer.release(), at(101));
@@ -116,7 +116,7 @@ mod tests {
 
     /// Linux's tcp_update_skb_after_send: lateness shortens the pause by half at most.
     #[test]
-    fn lateness_is_made_up_for_by_half_a_pause_at_most() {
+    fn lateness_shortens_a_pause_by_half_at_most() {
         let spread = Spread { quantum: 2000, catches_up: true, ..PLAIN };
         for (late_us, paused_us) in [(0, 2000), (400, 1600), (900, 1100), (5000, 1000)] {
             let mut pacer = Pacer::default();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_ahead_is_not_sent_again() {
+    fn data_sent_ahead_is_not_sent_twice() {
         let mut outbox = outbox(1000, 1000);
         let ahead = outbox.next_new(100, 300).unwrap();
         assert_eq!(ahead, piece(300, 100));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_is_in_order_and_still_missing() {
+    fn reinjections_are_ordered_and_unacknowledged() {
         let mut outbox = outbox(1000, 1000);
         outbox.nxt = 1000;
         let tried = |start, length, tried| Piece { tried, ..piece(start, length) };

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn each_manager_wants_what_its_definition_says() {
+    fn each_manager_follows_its_definition() {
         let known = mesh();
         assert_eq!(wanted("default", &known), [0]);
         assert_eq!(wanted("ndiffports", &known), [0, 0]);

@@ -170,7 +170,7 @@ mod tests {
 
     /// RFC 9000 section 13.2.1: a packet beyond a gap, and one that fills it.
     #[test]
-    fn what_is_out_of_order_is_acknowledged_at_once() {
+    fn out_of_order_packets_are_acknowledged_at_once() {
         for numbers in [&[0, 1, 3][..], &[0, 1, 3, 4, 2]] {
             let mut acks = acks(&numbers[..numbers.len() - 1]);
             acks.frame(Time::ZERO, &mut Vec::new(), 1000, None);
@@ -182,7 +182,7 @@ mod tests {
     /// RFC 9000 section 13.2.1 counts gaps from the largest ack-eliciting packet: after 1, the pure ACK 3 does not hide
     /// that 2 is missing; if 2 was a pure ACK or has arrived, there is no gap.
     #[test]
-    fn gaps_count_from_what_asks_for_an_answer() {
+    fn gaps_count_from_ack_eliciting_packets() {
         let due = |packets: &[(u64, bool)]| {
             let mut acks = acks(&[0, 1]);
             acks.frame(Time::ZERO, &mut Vec::new(), 1000, None);
@@ -197,7 +197,7 @@ mod tests {
 
     /// Section 13.2: non-ack-eliciting packets are reported along with other packets if nothing was reported recently.
     #[test]
-    fn what_does_not_ask_is_reported_now_and_then() {
+    fn non_eliciting_packets_are_reported_occasionally() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut acks = acks(&[0]);
         assert!(acks.should_report(at(1), WAIT));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_knows_is_not_told_again() {
+    fn acknowledged_ranges_are_not_repeated() {
         let mut acks = acks(&[0, 1, 2, 5, 6]);
         let reported = |acks: &mut Acks| {
             let mut ranges = Vec::new();

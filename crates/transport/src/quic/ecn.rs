@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_come_back_are_gone_on_with() {
+    fn validated_marks_are_kept() {
         let mut marking = tested();
         assert_eq!(marking.on_ack(Space::Data, 2, Some([1, 0, 1])), 1);
         assert_eq!(marking.mark(1), Ecn::Ect0);
@@ -117,7 +117,7 @@ mod tests {
 
     /// RFC 9000 section 13.4.2.1: missing counts; too few; more than were sent; of the wrong kind.
     #[test]
-    fn counts_that_cannot_be_end_it() {
+    fn impossible_counts_disable_ecn() {
         for counts in [None, Some([1, 0, 0]), Some([9, 0, 2]), Some([2, 1, 0])] {
             let mut marking = tested();
             assert_eq!(marking.on_ack(Space::Data, 2, counts), 0);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_drops_what_is_marked_gets_nothing_marked() {
+    fn a_path_that_drops_marked_packets_disables_ecn() {
         let mut marking = tested();
         marking.on_lost(10);
         assert_eq!(marking.mark(1), Ecn::NotEct);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_marked_unless_it_is_wanted() {
+    fn nothing_is_marked_unless_enabled() {
         assert_eq!(Marking::new(false).mark(1), Ecn::NotEct);
     }
 }

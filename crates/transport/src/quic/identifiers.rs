@@ -107,7 +107,7 @@ mod tests {
     /// A connection ID whose frame was lost and arrives after later ones are in use is still usable; otherwise the peer
     /// would count it as active forever and issue fewer.
     #[test]
-    fn one_that_is_late_is_used_as_well() {
+    fn late_connection_ids_are_used() {
         let mut there = Identifiers::new();
         [2, 3].iter().for_each(|&number| there.on_new(number));
         assert_eq!((there.change(), there.current()), (Some(0), Some(2)));

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_current_is_let_in() {
+    fn only_current_mappings_are_admitted() {
         let mut nat = Nat::default();
         let first = nat.of(0);
         assert_eq!(first, Address::default());

@@ -289,7 +289,7 @@ mod tests {
     /// below the minimum, so it counts in full: (3 * 40 + 8.75) / 4 = 32.1875, (7 * 101.25 + 110) / 8 = 102.34375. Then
     /// 200 with a delay of 60, of which 25 are allowed: 175.
     #[test]
-    fn round_trips_count_without_what_the_peer_held_them() {
+    fn round_trip_times_exclude_the_ack_delay() {
         let mut recovery = sent(&[]);
         let nanos = |recovery: &Recovery| (recovery.rtt.srtt().as_nanos(), recovery.rtt.variation().as_nanos());
         recovery.sample(at(100), ms(100), ms(70), false);
@@ -306,7 +306,7 @@ mod tests {
 
     /// Section 6.1.1: three later packets are needed.
     #[test]
-    fn a_packet_is_lost_when_one_three_later_has_arrived() {
+    fn a_packet_is_lost_by_the_packet_threshold() {
         let mut recovery = sent(&[0, 1, 2, 3, 4]);
         assert_eq!(acked(&mut recovery, 50, 2, Some(48)), (vec![], false));
         assert_eq!(acked(&mut recovery, 51, 3, Some(48)), (vec![0], false));
@@ -315,7 +315,7 @@ mod tests {
 
     /// Section 6.1.2: 9/8 of the greater of latest and smoothed RTT; with 80 ms, 90 after it was sent.
     #[test]
-    fn a_packet_is_lost_when_its_time_is_over() {
+    fn a_packet_is_lost_by_the_time_threshold() {
         let mut recovery = sent(&[0, 5, 10]);
         assert_eq!(acked(&mut recovery, 90, 2, Some(80)), (vec![0], false));
         assert_eq!(recovery.timer(at(90), true, None), at(95));
@@ -330,7 +330,7 @@ mod tests {
     /// Section 6.2.1: before the first sample 333 + 4 * 166.5 ms, plus the maximum ACK delay in the data space. Each
     /// expiry doubles it; the data space is not probed until the handshake is confirmed.
     #[test]
-    fn probes_come_later_and_later() {
+    fn probes_back_off() {
         let mut recovery = sent(&[7]);
         let first = at(7) + ms(999) + MAX_ACK_DELAY;
         assert_eq!(recovery.timer(at(7), false, None), Time::NEVER);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_that_persists_is_told_apart() {
+    fn persistent_congestion_is_detected() {
         assert!(example(2_001, &[]));
         // 3 * 2.4 s is longer than the 7 s between them.
         assert!(!example(2_400, &[]));
@@ -378,7 +378,7 @@ mod tests {
 
     /// Section 7.6.2: packets sent before the first RTT sample do not count.
     #[test]
-    fn congestion_does_not_persist_before_anything_is_measured() {
+    fn persistent_congestion_needs_an_rtt_sample() {
         let mut recovery = Recovery::new(ms(333), Duration::ZERO);
         send(&mut recovery, &[0, 9_000, 9_001, 9_002, 9_003]);
         let (lost, persistent) = acked(&mut recovery, 9_103, 4, Some(100));

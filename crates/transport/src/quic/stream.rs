@@ -313,7 +313,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_lost_is_sent_again_and_what_arrived_is_not() {
+    fn lost_data_is_retransmitted_and_delivered_data_is_not() {
         let mut out = Outgoing { end: 300, closed: true, ..Outgoing::default() };
         let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
         assert_eq!(parts, [(0, 100, false), (100, 100, false), (200, 100, true)]);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_alone_is_sent_and_sent_again() {
+    fn a_bare_fin_is_sent_and_retransmitted() {
         let mut out = Outgoing { closed: true, ..Outgoing::default() };
         assert_eq!(out.next(100, 0), Some((0, 0, true)));
         assert_eq!(out.next(100, 0), None);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_arrived_after_all_is_not_sent_again() {
+    fn an_acknowledged_fin_is_not_retransmitted() {
         let mut out = Outgoing { end: 100, closed: true, ..Outgoing::default() };
         assert_eq!(out.next(100, 100), Some((0, 100, true)));
         out.on_lost(0, 100, true);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_limits_widens() {
+    fn a_limiting_window_grows() {
         let mut window = Window::new(100, 1000);
         let (rtt, ms) = (Duration::from_millis(10), |ms: u64| Time::from_nanos(ms * 1_000_000));
         assert_eq!(window.on_read(ms(0), 40, rtt), None);

@@ -33,7 +33,7 @@ mod tests {
 
     /// Steps 3.1 and 3.2 of the draft, case by case.
     #[test]
-    fn reports_are_excused_as_the_draft_says() {
+    fn reports_are_suppressed_as_in_the_draft() {
         let mut change = Changeover::default();
         assert!(!change.suppresses_report(5, false, false, 1), "before any change everything is reported");
         change.begin(10);

@@ -337,7 +337,7 @@ mod tests {
     /// fill the gap. sctp_make_sack reports the window before reading; with a socket buffer of 212 992 bytes, 13 312
     /// bytes read trigger another SACK.
     #[test]
-    fn linux_delays_what_fills_the_last_gap() {
+    fn linux_delays_the_sack_for_the_last_gap() {
         let answers = |semantics: &str, last: u32| {
             let given = [("semantics", Raw::Text(semantics.into())), ("receive_buffer", Raw::Text("106496 B".into()))];
             let given = given.map(|(name, value)| (name.to_owned(), value)).into();
@@ -381,7 +381,7 @@ mod tests {
     /// 103, the first message of the stream. The cumulative TSN becomes 105, messages waiting for 103 are delivered,
     /// and 103 itself is a duplicate if it arrives later.
     #[test]
-    fn nothing_waits_for_what_is_skipped() {
+    fn skipped_messages_are_not_waited_for() {
         let config = Arc::new(Config::new(&Parameters::defaults(PARAMETERS), None, None));
         let mut receiver = Receiver::new(&config);
         receiver.open(103, 1, true);

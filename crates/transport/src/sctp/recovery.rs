@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delayed_acknowledgements_count_for_each_packet_that_can_only_be_later() {
+    fn delayed_acks_count_each_later_packet() {
         let newly = Newly { lowest: 10, highest: 13 };
         // Both packets came after TSN 7: two reports. TSN 11 lies between them: one. Data of two paths: one.
         assert_eq!(reports(2, false, newly, 7), 2);

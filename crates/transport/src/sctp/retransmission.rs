@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_looks_at_what_it_is_named_after() {
+    fn each_policy_follows_its_definition() {
         let full = View { room: false, cwnd: 30_000, ssthresh: 10_000, loss_rate: 0.02, ..PATH };
         let keen = View { cwnd: 5_000, ssthresh: 60_000, loss_rate: 0.05, ..PATH };
         let calm = View { cwnd: 4_000, ssthresh: 8_000, loss_rate: 0.0, room: false, ..PATH };
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_by_an_inactive_path() {
+    fn inactive_paths_are_not_used() {
         let dead = View { usable: false, cwnd: 1_000_000, ssthresh: 1_000_000, loss_rate: 0.0, ..PATH };
         for (name, policy) in Policy::ALL {
             for timed_out in [false, true] {
@@ -148,7 +148,7 @@ mod tests {
 
     /// Each of two equal paths comes up about half of the time: within four standard errors of 200 draws, 28.
     #[test]
-    fn ties_are_broken_by_lot() {
+    fn ties_are_broken_at_random() {
         let mut rng = Stream::new(7, "lots");
         for policy in [Policy::Asap, Policy::Cwnd, Policy::Ssthresh, Policy::LossRate] {
             let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut rng) == Some(1)).count();

@@ -88,7 +88,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_scheduler_looks_at_what_it_is_named_after() {
+    fn each_scheduler_follows_its_definition() {
         let first = |scheduler: StreamScheduler| (0..3).min_by_key(|&i| scheduler.rank(&CANDIDATES[i]));
         for (name, scheduler) in StreamScheduler::ALL {
             let expected = match name {

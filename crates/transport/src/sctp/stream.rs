@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_at_another_place_is_noticed() {
+    fn a_misplaced_payload_is_noticed() {
         let mut inbound = Inbound::default();
         inbound.delivers(0, &Data { stamp: stamp(0, 1, 0), ..fragment(0, 0, 0, 3) });
         assert_eq!(inbound.misplaced, 1);
@@ -345,7 +345,7 @@ mod tests {
 
     /// RFC 8260: fragments of two messages interleaved, in any order; TSNs do not matter.
     #[test]
-    fn interleaved_messages_are_told_apart_by_their_numbers() {
+    fn interleaved_messages_are_distinguished_by_number() {
         let (first, second) = ([2, 0, 1], [2, 1]);
         let chunks = [(0, 0, first[0]), (1, 0, second[0]), (0, 100, first[1]), (1, 100, second[1]), (0, 200, first[2])];
         let mut inbound = Inbound::default();

@@ -63,7 +63,7 @@ fn a_subflow_joins() {
 
 /// A lost third or fourth segment is sent again after a retransmission timeout, and data waits for that.
 #[test]
-fn the_proof_is_repeated_until_it_is_answered() {
+fn the_third_ack_is_repeated_until_answered() {
     for lost in [2, 3] {
         let mut lab = two_paths(2 << 20);
         let mut count = 0;
@@ -81,7 +81,7 @@ fn the_proof_is_repeated_until_it_is_answered() {
 
 /// A wrong HMAC of either side, or an unknown token: no subflow, and the connection goes on.
 #[test]
-fn who_does_not_know_the_keys_does_not_join() {
+fn joins_need_the_keys() {
     let wrong: [fn(&mut Signal); 3] = [
         |signal| {
             if let Signal::Join { token, .. } = signal {
@@ -219,7 +219,7 @@ fn an_address_is_announced_until_it_is_echoed() {
 
 /// Section 3.4.1: an address without a valid HMAC is ignored, and not echoed.
 #[test]
-fn an_address_is_proved() {
+fn an_address_needs_a_valid_hmac() {
     let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
     let settings: Config = config(&[]);
     let mut lab =

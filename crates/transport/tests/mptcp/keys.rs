@@ -14,14 +14,14 @@ fn number(text: &str) -> u64 {
 
 /// The token is in the client's MP_JOIN; data begins one above the initial data sequence numbers.
 #[test]
-fn linux_names_and_numbers_its_connection_likewise() {
+fn linux_derives_the_same_tokens_and_sequence_numbers() {
     assert_eq!(Hash::Sha256.token(SERVER.key), 0xbf99_1671);
     assert_eq!(Hash::Sha256.initial_data_sequence(CLIENT.key) + 1, 0x234c_4fcf_6c5d_d454);
     assert_eq!(Hash::Sha256.initial_data_sequence(SERVER.key) + 1, 0x9a48_2159_2761_d85f);
 }
 
 #[test]
-fn linux_proves_its_subflow_likewise() {
+fn linux_derives_the_same_hmacs() {
     assert_eq!(truncate(Hash::Sha256.join_hmac(SERVER, CLIENT)), 0xb0be_6f60_b97b_bb3a);
     let client = 0xf9d6_00ad_989d_bf96_7524_a596_3113_da38_u128.to_be_bytes();
     let rest = 0x4421_0053_u32.to_be_bytes();
@@ -30,7 +30,7 @@ fn linux_proves_its_subflow_likewise() {
 
 /// An ADD_ADDR of the server: address 2 is 10.0.0.4.
 #[test]
-fn linux_vouches_for_its_addresses_likewise() {
+fn linux_authenticates_its_addresses_alike() {
     let hmac = |port| address_hmac(SERVER.key, CLIENT.key, 2, [10, 0, 0, 4], port);
     assert_eq!(hmac(None), 0x9f9c_6779_0232_0d72);
     // RFC 8684 section 3.4.1: a missing port counts as port 0.

@@ -157,7 +157,7 @@ proptest! {
 
 /// Without new data, the decision is about a retransmission: it leaves on a path with room, or ahead of queued data.
 #[test]
-fn what_is_sent_again_does_not_wait() {
+fn retransmissions_do_not_wait() {
     for entry in SCHEDULERS.iter().filter(|entry| !WAITING.contains(&entry.name)) {
         let paths = [path(10, 10, 10), path(500, 10, 3)];
         let again = Situation { waiting: 0, ..situation(&paths) };
@@ -445,7 +445,7 @@ fn adaptive_is_lts_while_the_window_is_wide() {
 /// A path whose handshake lost a segment has no RTT sample before it carries data: it is used while it has room, but
 /// other paths do not wait for it, nor does it get all data.
 #[test]
-fn nobody_waits_for_a_path_that_is_not_known() {
+fn unmeasured_paths_are_not_waited_for() {
     let unknown = PathState { srtt: Duration::ZERO, forward: -5_000_000, has_room: false, ..path(0, 1, 1) };
     let short = Situation { waiting: MSS, ..situation(&[]) };
     for entry in SCHEDULERS {

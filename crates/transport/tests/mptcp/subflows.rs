@@ -14,7 +14,7 @@ fn round_robin() -> Config {
 
 /// A path goes silent: its data is reinjected on the other after a timeout, and the end does not wait for it.
 #[test]
-fn a_silent_path_is_gone_round() {
+fn a_silent_path_is_bypassed() {
     let mut lab = Lab::new(round_robin(), MEGABYTES, vec![paced(10), dead_after(20, 150)]);
     lab.run(60);
     lab.assert_complete();
@@ -237,7 +237,7 @@ fn a_connection_without_subflows_fails_at_both_ends() {
 /// A failure within the first 0.1 s, a timeout of 0.2 s and a round trip or two, and 300 kB in slow start from ten
 /// segments in round trips of 80 ms, of which it takes six: 0.9 s; a second timeout would come 0.4 s later.
 #[test]
-fn what_goes_by_another_path_waits_for_its_pacing_alone() {
+fn reinjected_data_waits_only_for_pacing() {
     for death in (60..=108).step_by(2) {
         let settings = with(&[("pacing", text("on"))], "reno", "lowest-rtt", "single-mesh");
         let mut lab = Lab::new(settings, 300_000, vec![dead_after(10, death), paced(40)]);

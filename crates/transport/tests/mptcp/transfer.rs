@@ -103,7 +103,7 @@ fn the_window_is_shared() {
 
 /// A gap on one path fills the receiver's buffer through the other, and no further.
 #[test]
-fn what_waits_for_a_gap_takes_the_window() {
+fn data_beyond_a_gap_uses_the_window() {
     let given = [("receive_buffer", text("100 kB"))];
     let outage = Weather { outages: std::iter::once(160..1_000).collect(), ..paced(30) };
     let settings = with(&given, "reno", "round-robin", "single-mesh");

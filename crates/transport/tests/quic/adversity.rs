@@ -44,7 +44,7 @@ fn marks_are_in_use_again_after_a_migration() {
 /// RFC 9000 section 10.1: the idle timeout runs from the first ack-eliciting packet since the last one received, not
 /// from that one: after 1.9 of 2 seconds of silence both sides send, and the first 0.5 s of that is lost.
 #[test]
-fn who_speaks_after_a_silence_is_waited_for() {
+fn the_idle_timeout_restarts_with_the_first_packet_sent() {
     let given = [("idle_timeout", text("2 s")), ("keep_alive", text("1 h"))];
     let mut lab = Lab::quiet(config(&given), Weather::fair(50), 1);
     lab.paths.weather[0].outages.push(1_900..2_400);
@@ -100,7 +100,7 @@ fn each_migration_has_an_identifier_of_its_own() {
 /// RFC 9000 section 10.2.3: an endpoint that closes during the handshake does so in every space, since the peer's keys
 /// are unknown; a client's datagram with an Initial packet still has 1200 bytes (section 14.1, checked by the lab).
 #[test]
-fn giving_up_in_the_handshake_is_heard_of() {
+fn closing_in_the_handshake_reaches_the_peer() {
     // After the server's answer, whether lost or not; before the client has received it, and after.
     for (who, ms, lost) in [(1, 60, true), (1, 60, false), (0, 60, false), (0, 110, false)] {
         for handshake in ["1-rtt", "0-rtt", "0-rtt-rejected"] {
@@ -121,7 +121,7 @@ fn giving_up_in_the_handshake_is_heard_of() {
 /// also probes the previous address, and the client's answer takes the connection back within a round trip: what the
 /// server sends 100 ms later goes to the client at once.
 #[test]
-fn a_copied_packet_takes_a_connection_away_for_a_round_trip_only() {
+fn a_forwarded_packet_diverts_a_connection_for_a_round_trip_only() {
     let mut lab = Lab::quiet(config(&[]), Weather::fair(50), 1);
     let copied = Arc::new(Mutex::new(None));
     let copy = copied.clone();
@@ -188,7 +188,7 @@ fn any_two_datagrams_may_be_lost() {
 /// does not wait for it, but is not probed for (RFC 9002 section 6.2.1), so the last of it waits for the server's
 /// probe.
 #[test]
-fn a_lost_confirmation_is_said_again() {
+fn a_lost_handshake_done_is_repeated() {
     let mut lab = Lab::new(config(&[]), [20_000, 0], Weather::fair(50), 1);
     let (mut said, mut ended) = (0, 0);
     lab.lose = Box::new(move |from, datagram| {
@@ -225,7 +225,7 @@ fn duplicates_change_nothing() {
 /// Reordering far beyond both thresholds (RFC 9002 section 6.1), without losses: packets declared lost arrive after
 /// all.
 #[test]
-fn everything_that_is_late_is_known_to_have_arrived() {
+fn late_packets_are_spurious_losses() {
     let mut lab = Lab::quiet(config(&[]), Weather::fair(5), 1);
     lab.run_to(100);
     lab.paths.weather[0].jitter = 30;
@@ -243,7 +243,7 @@ fn everything_that_is_late_is_known_to_have_arrived() {
 /// RFC 9000 section 4.1: each side is blocked by the other's windows all the time, and every second frame with a new
 /// limit is lost.
 #[test]
-fn limits_that_are_lost_are_told_both_ways() {
+fn lost_limits_are_repeated_in_both_directions() {
     let windows =
         [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
     let mut lab = Lab::new(config(&windows), [400_000; 2], Weather::fair(10), 1);
@@ -273,7 +273,7 @@ fn silence_ends_a_connection_in_time() {
 
 /// RFC 9000 section 10.2: CONNECTION_CLOSE is not repeated by itself, but in answer to any packet.
 #[test]
-fn a_lost_end_is_said_again() {
+fn a_lost_close_is_repeated() {
     for who in 0..2 {
         let mut lab = Lab::new(config(&[]), [10_000; 2], Weather::fair(50), 1);
         let mut said = 0;
@@ -291,7 +291,7 @@ fn a_lost_end_is_said_again() {
 /// RFC 9000 section 9.3.2: a client that migrates to a dead interface returns after three challenges of 999 + 25 ms
 /// each (RFC 9002 section 6.2.2, without an RTT sample), and everything arrives.
 #[test]
-fn a_migration_to_nowhere_is_taken_back() {
+fn a_failed_migration_is_reverted() {
     for sends in [[8 << 20, 0], [0, 8 << 20]] {
         let mut lab = Lab::new(changing(&[], &[(100, "migrate", 2)]), sends, Weather::fair(50), 1);
         lab.lose = Box::new(|_, datagram| datagram.address.way == 1);
@@ -307,7 +307,7 @@ fn a_migration_to_nowhere_is_taken_back() {
 /// RFC 9002 section 5.2: after persistent congestion the minimum RTT is the newest sample, since the path may have
 /// changed.
 #[test]
-fn the_least_round_trip_is_forgotten_when_congestion_persists() {
+fn persistent_congestion_resets_the_minimum_rtt() {
     let mut lab = Lab::new(config(&[("cc", text("reno"))]), [64 << 20, 0], Weather::fair(20), 1);
     lab.paths.weather[0].outages.push(400..4_000);
     lab.run_to(1_000);
@@ -320,7 +320,7 @@ fn the_least_round_trip_is_forgotten_when_congestion_persists() {
 /// draft-ietf-quic-ack-frequency: asked to acknowledge every tenth packet, a receiver sends a fifth of the ACKs that it
 /// sends for every second one, and none later than max_ack_delay.
 #[test]
-fn acknowledgements_are_as_frequent_as_is_asked() {
+fn acknowledgements_have_the_requested_frequency() {
     let acks = |frequency: Option<f64>| {
         let given: Vec<_> = frequency.map(|every| ("ack_frequency", Raw::Number(every))).into_iter().collect();
         let mut lab = Lab::new(config(&given), [4 << 20, 0], Weather::fair(50), 1);
@@ -349,7 +349,7 @@ fn acknowledgements_are_as_frequent_as_is_asked() {
 
 /// RFC 9000 section 8.1: a server at its amplification limit sends CONNECTION_CLOSE once it may send again.
 #[test]
-fn giving_up_is_said_once_it_may_be() {
+fn a_close_is_sent_once_permitted() {
     let mut lab = Lab::new(config(&[("certificate", text("8 kB"))]), [1000, 0], Weather::fair(50), 1);
     lab.run_to(60);
     lab.ends[1].quic.abort();
@@ -360,7 +360,7 @@ fn giving_up_is_said_once_it_may_be() {
 /// RFC 9000 section 3.5: data of a stopped stream takes nothing of the connection's window, nor of the stream limit,
 /// even if it was all sent before STOP_SENDING arrived.
 #[test]
-fn what_nobody_wants_is_in_nobody_s_way() {
+fn stopped_streams_block_nobody() {
     let windows =
         [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("max_streams", Raw::Number(1.0))];
     let mut lab = Lab::quiet(config(&windows), Weather::fair(50), 1);
@@ -414,7 +414,7 @@ fn an_outage_costs_as_long_again_at_most() {
 /// RFC 9002 section 6.2.2.1: a server at its amplification limit has no timer, and counts no probe: its certificate is
 /// longer than it may send, and its client's answers are lost for ten seconds.
 #[test]
-fn a_server_that_may_not_send_does_not_probe() {
+fn a_blocked_server_does_not_probe() {
     let mut lab = Lab::new(config(&[("certificate", text("8 kB"))]), [1000, 0], Weather::fair(50), 1);
     lab.paths.weather[0].outages.push(50..10_000);
     lab.run_to(9_000);

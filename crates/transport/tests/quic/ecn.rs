@@ -31,7 +31,7 @@ fn nothing_is_marked_by_default() {
 
 /// DCTCP requires marks and requests them.
 #[test]
-fn a_control_that_lives_by_marks_gets_them() {
+fn dctcp_enables_ecn() {
     let mut lab = Lab::new(config(&[("cc", text("dctcp"))]), [1 << 20, 0], Weather::fair(20), 1);
     lab.paths.weather[0].marking = 100;
     lab.run(60);

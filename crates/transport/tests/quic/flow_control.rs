@@ -43,7 +43,7 @@ fn windows_limit_the_rate_until_they_widen() {
 
 /// A lost limit is announced again: nothing else would unblock the sender.
 #[test]
-fn lost_limits_are_told_again() {
+fn lost_limits_are_repeated() {
     let windows =
         [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
     let mut lab = Lab::new(config(&windows), [100_000, 0], Weather::fair(10), 1);

@@ -66,7 +66,7 @@ fn only_packets_count_while_there_are_later_ones() {
 /// One lost packet per group is recovered without retransmission; two are not. Eight packets with data and, in groups
 /// of three, three parity packets.
 #[test]
-fn one_lost_packet_of_a_group_is_made_again() {
+fn one_lost_packet_of_a_group_is_recovered() {
     let given = [("fec", Raw::Number(3.0)), ("initial_window", Raw::Number(20.0))];
     let run = |lost| {
         let mut lab = Lab::new(google(&given), [10_000, 0], Weather::fair(50), 1);
@@ -88,7 +88,7 @@ fn one_lost_packet_of_a_group_is_made_again() {
 
 /// The overhead of parity is at most one packet per group; each is as long as the group's longest.
 #[test]
-fn parity_is_one_packet_in_so_many() {
+fn parity_is_one_packet_per_group() {
     let mut lab = Lab::new(google(&[("fec", Raw::Number(10.0))]), [1 << 20, 0], Weather::fair(50), 1);
     let parity = std::sync::Arc::new(std::sync::Mutex::new((0_u64, 0_u64)));
     let seen = parity.clone();

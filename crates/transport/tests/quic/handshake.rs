@@ -56,7 +56,7 @@ fn a_lost_first_datagram_is_probed_for_after_a_second() {
 /// RFC 9002 section 6.2.2.1: a server at its amplification limit has no timer; its client's probes unblock it. The
 /// client's first flight arrives, the server's is lost once; the client must send although it has no data.
 #[test]
-fn a_blocked_server_is_spoken_to() {
+fn a_blocked_server_is_unblocked_by_probes() {
     let mut lab = Lab::new(config(&[("certificate", text("8000 B"))]), [1000, 0], Weather::fair(50), 1);
     lab.lose = {
         let mut sent = 0;

@@ -88,7 +88,7 @@ fn a_path_is_validated_before_it_carries_data() {
 /// Section 3.4: a path whose interface goes is abandoned, by both sides on another path; the one opened when the
 /// interface is back has another identifier.
 #[test]
-fn a_path_is_abandoned_and_its_identifier_never_used_again() {
+fn a_path_is_abandoned_and_its_identifier_never_reused() {
     let changes = vec![change(100, "remove", 2), change(600, "add", 2)];
     let mut lab = two_paths("round-robin", [0, 20 << 20], [Weather::fair(10), Weather::fair(15)], changes, Vec::new());
     lab.ends[0].user.reads_slowly(Some(100_000));
@@ -201,7 +201,7 @@ proptest! {
 
 /// All interfaces go, the last with data in flight; then the first comes back, but never the last.
 #[test]
-fn what_the_last_path_has_taken_goes_by_the_first_that_comes_back() {
+fn data_of_the_last_path_moves_to_the_first_that_returns() {
     for sends in [[4 << 20, 0], [0, 4 << 20]] {
         let changes = vec![change(200, "remove", 1), change(300, "remove", 2), change(1_000, "add", 1)];
         let mut config = over_paths(config(&[]), "round-robin");
@@ -262,7 +262,7 @@ fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
 /// The first packets of a path leave before its round-trip time is known, and later ones are not paced for 333 ms. (25
 /// kB per 40 ms, a round trip with a delayed ACK, is 150 kB in 250 ms.)
 #[test]
-fn a_new_path_is_not_paced_by_a_round_trip_time_that_nobody_measured() {
+fn a_new_path_is_not_paced_before_an_rtt_sample() {
     let mut config = over_paths(config(&[]), "round-robin");
     config.max_window = Some(25_000);
     let mut lab = Lab::new(config, [4 << 20, 0], Weather::fair(10), 1).with_ways(vec![Weather::fair(15)]);

@@ -161,7 +161,7 @@ fn what_fills_a_gap_is_acknowledged_later_by_linux() {
 
 /// Section 3.2.2: the ERROR about an INIT ACK goes with the COOKIE ECHO, which comes first.
 #[test]
-fn a_complaint_of_an_init_ack_goes_with_the_cookie() {
+fn an_error_about_an_init_ack_goes_with_the_cookie() {
     let mut client = connect(5, 100);
     let _ = said(&mut client, at(0));
     let unknown = Unknown::new(0xc0ff, 40);
@@ -197,7 +197,7 @@ fn one_packet_answers_one_packet() {
 /// Section 6.10: INIT, INIT ACK and SHUTDOWN COMPLETE are never bundled; and section 9.1: no data is bundled with an
 /// ABORT.
 #[test]
-fn some_chunks_are_alone() {
+fn some_chunks_are_never_bundled() {
     let (mut client, mut server) = talking("rfc9260");
     let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
     server.handle(at(2), 0, &chunk(9, Control::Heartbeat(Probe { path: 0, sent: at(0), nonce: 1 })));

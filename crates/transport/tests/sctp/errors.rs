@@ -180,7 +180,7 @@ fn out_of_the_blue() {
 /// Section 8.5.1 A: a bundled INIT is dropped, wherever in the packet it is; and section 5.1.5: so is a COOKIE ECHO
 /// whose tag is not its cookie's, or whose cookie is foreign.
 #[test]
-fn what_is_dropped_without_a_word() {
+fn silently_dropped_packets() {
     use vazao_transport::sctp::Cookie;
     let fresh = || listen(9, 200, &[]);
     let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };

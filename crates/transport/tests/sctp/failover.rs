@@ -57,7 +57,7 @@ fn a_path_that_may_have_failed_carries_nothing_but_heartbeats() {
 
 /// If no path is better than the others, all are used.
 #[test]
-fn with_one_path_there_is_no_other_to_go_by() {
+fn a_single_path_is_always_used() {
     let only = vec![weather(100..3_000).remove(0)];
     let mut lab = Lab::new(config(Some(1000), &[("pf_retries", Raw::Number(0.0))]), 2_000_000, only, 3);
     lab.run(1_000);

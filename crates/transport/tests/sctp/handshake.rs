@@ -27,7 +27,7 @@ fn four_messages_in_two_round_trips() {
 /// Any one or two of the four packets may be lost: T1 retransmits after RTO.Initial, or after the RTO measured by the
 /// INIT (1 s at least), and the answers come again.
 #[test]
-fn whatever_is_lost_comes_again() {
+fn lost_packets_are_retransmitted() {
     for first in 0..4 {
         for second in first..5 {
             let mut lab = lab(&[], 1);

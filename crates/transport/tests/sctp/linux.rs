@@ -71,7 +71,7 @@ fn an_init_without_a_tag() {
 
 /// RFC 9260 section 5.2.2 answers every INIT; Linux ignores that of the established association.
 #[test]
-fn linux_is_silent_to_the_same_init() {
+fn linux_ignores_the_same_init() {
     for (whose, answers) in [("rfc9260", true), ("linux", false)] {
         let (_, mut server) = standing(&semantics(whose));
         assert_eq!(answer(&mut server, at(1), &init(5, (1, 1))).is_some(), answers, "{whose}");
@@ -147,7 +147,7 @@ fn linux_takes_a_chunk_beyond_its_window() {
 
 /// A chunk too far ahead for a gap ack block (section 3.3.4, 16 bits; SCTP_TSN_MAP_SIZE in Linux) is not accepted.
 #[test]
-fn what_is_too_far_ahead_is_not_kept() {
+fn chunks_too_far_ahead_are_dropped() {
     for (whose, reach) in [("rfc9260", 65_535), ("linux", 4096)] {
         let (_, mut server) = standing(&semantics(whose));
         server.handle(at(1), 0, &data(100 + reach, 10));
@@ -222,7 +222,7 @@ fn linux_takes_the_first_init_ack_at_its_word() {
 /// `sctp_peer_needs_update`: 1500 bytes more than advertised trigger a SACK, checked after each whole message read,
 /// whatever the size of the last.
 #[test]
-fn linux_tells_of_a_packet_s_worth_read() {
+fn linux_announces_a_packet_s_worth_of_window() {
     let given = [semantics("linux")[0].clone(), ("receive_buffer", text("4000 B"))];
     let (_, mut server) = standing(&given);
     let first = answer(&mut server, at(1), &data(100, 10)).and_then(|packet| packet.sack).expect("at once");

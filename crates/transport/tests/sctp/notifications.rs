@@ -47,7 +47,7 @@ fn a_path_fails_and_comes_back() {
 /// After an abort by the peer, the application learns that the association is lost, and which messages may not have
 /// arrived.
 #[test]
-fn what_is_lost_with_the_association() {
+fn messages_lost_with_the_association() {
     let mut lab = watched(&[], 1 << 20, vec![Weather::fair(50)]);
     lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.ends[1].sctp.abort();
@@ -75,7 +75,7 @@ fn nobody_is_there() {
 }
 
 #[test]
-fn each_message_given_up_is_named_once() {
+fn each_abandoned_message_is_reported_once() {
     let given = [("partial_reliability", text("timed")), ("lifetime", text("200 ms"))];
     let mut lab = watched(&given, 500_000, vec![Weather { loss: 10, ..Weather::fair(20) }]);
     lab.run(100);
@@ -113,7 +113,7 @@ fn a_sender_is_dry_each_time() {
 }
 
 #[test]
-fn complaints_of_the_peer_s() {
+fn errors_from_the_peer() {
     let (mut client, mut server) = standing(&[]);
     client.watch_notifications();
     let data = Data { tsn: 100, stream: 5, length: 100, flags: DataFlags::WHOLE, ..Data::default() };

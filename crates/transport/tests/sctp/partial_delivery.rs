@@ -64,7 +64,7 @@ fn receiver(interleaving: bool, partial: bool) -> Association {
 
 /// Beyond the partial delivery point everything is delivered at once; the message counts when it is complete.
 #[test]
-fn what_is_beyond_the_point_is_given_at_once() {
+fn data_beyond_the_point_is_delivered_at_once() {
     for interleaved in [false, true] {
         let mut server = receiver(interleaved, false);
         let seen = [0, 1, 2, 4, 3].map(|i| hears(&mut server, interleaved, fragment(i, 0, i, 5)));

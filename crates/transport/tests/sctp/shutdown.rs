@@ -31,7 +31,7 @@ fn three_messages_end_it() {
 /// SHUTDOWN, SHUTDOWN ACK or SHUTDOWN COMPLETE is lost; the other side gets the last one again although the first has
 /// forgotten the association (section 8.4 rule 5).
 #[test]
-fn whatever_is_lost_comes_again() {
+fn lost_packets_are_retransmitted() {
     for lost in 0..3 {
         let mut lab = Lab::new(config(Some(1000), &[]), 3_000, vec![Weather::fair(50)], 3);
         let mut number = 0;

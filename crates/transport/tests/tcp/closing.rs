@@ -228,7 +228,7 @@ fn giving_up() {
 
 /// An acknowledgement of data never sent is answered, and its data dropped (section 3.10.7.4).
 #[test]
-fn an_acknowledgement_of_the_future_counts_for_nothing() {
+fn an_acknowledgement_of_unsent_data_is_ignored() {
     let mut t = Trace::established(plain());
     assert_eq!(t.gets("1:501 ack 900"), ["1:1 ack 1"]);
     assert_eq!(t.tcp.read(), None);

@@ -95,7 +95,7 @@ fn sparing() -> Trace {
 /// RFC 7661 section 4.4.3: five minutes after the last validation the window is halved. Four segments are half of
 /// eight, so it is halved once.
 #[test]
-fn what_is_not_used_for_five_minutes_goes() {
+fn a_window_unused_for_five_minutes_is_halved() {
     // The initial window, the lower limit, is two segments here.
     let config = Config { cwv: Validation::PipeAck, control: control("reno", 2, None), ..plain() };
     let mut t = Trace::established(config);
@@ -114,7 +114,7 @@ fn what_is_not_used_for_five_minutes_goes() {
 
 /// Section 4.4.1: a loss is judged by the maximum recent usage, not by the window, nor by the flight alone.
 #[test]
-fn a_loss_is_judged_by_what_was_used() {
+fn a_loss_is_judged_by_the_usage() {
     let mut t = sparing();
     for segments in [6, 6] {
         used(&mut t, segments, 1);

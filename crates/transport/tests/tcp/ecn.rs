@@ -28,7 +28,7 @@ fn receiver(config: Config) -> Trace {
 // ---- section 6.1.1 --------------------------------------------------------------------------------------------------
 
 #[test]
-fn it_is_agreed_on_in_the_syns() {
+fn ecn_is_negotiated_in_the_syns() {
     for (syn, answer) in [
         ("SYN ECE CWR 0:1 mss 1000", "SYN ECE 0:1 ack 1"),
         ("SYN 0:1 mss 1000", "SYN 0:1 ack 1"),
@@ -51,7 +51,7 @@ fn it_is_agreed_on_in_the_syns() {
 
 /// Section 6.1.1.1: a SYN without an answer is retransmitted without ECN.
 #[test]
-fn a_repeated_syn_does_not_offer_it() {
+fn a_repeated_syn_does_not_offer_ecn() {
     let mut t = Trace::client(ecn());
     t.sent();
     assert_eq!(t.wait(1000), ["SYN 0:1"]);
@@ -147,7 +147,7 @@ fn a_loss_counts_for_marks() {
 
 /// Without negotiation, the flag means nothing.
 #[test]
-fn an_echo_nobody_asked_for_is_ignored() {
+fn ece_without_negotiation_is_ignored() {
     let mut t = Trace::sender(Recovery::NewReno, 8);
     t.writes(40_000);
     t.gets("ECE 1:1 ack 1001");
@@ -158,7 +158,7 @@ fn an_echo_nobody_asked_for_is_ignored() {
 
 /// After a mark every acknowledgement carries ECE, until the sender has signalled CWR.
 #[test]
-fn a_mark_is_echoed_until_it_was_heard() {
+fn a_mark_is_echoed_until_cwr() {
     let mut t = receiver(Config { delayed_ack: 1, ..ecn() });
     assert_eq!(t.gets("1:1001 ack 1"), ["1:1 ack 1001"]);
     assert_eq!(t.gets("1001:2001 ack 1 ce"), ["ECE 1:1 ack 2001"]);

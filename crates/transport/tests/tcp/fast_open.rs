@@ -118,7 +118,7 @@ fn a_wrong_cookie_opens_nothing() {
 
 /// Section 4.2.1: data that the server did not accept, or not entirely, is sent after the handshake.
 #[test]
-fn what_was_not_taken_goes_again() {
+fn data_not_accepted_is_sent_again() {
     for (answer, rest) in [("SYN 0:1 ack 1 mss 1000", "1:501 ack 1"), ("SYN 0:1 ack 201 mss 1000", "201:501 ack 1")] {
         let mut t = client(&cookies(true));
         assert_eq!(t.writes(500), ["SYN 0:501 cookie 7"]);
@@ -132,7 +132,7 @@ fn what_was_not_taken_goes_again() {
 /// RFC 9293 section 3.10.7.4: a listener silently returns to LISTEN; here the application has the client's data
 /// already.
 #[test]
-fn a_reset_after_early_data_is_told() {
+fn a_reset_after_early_data_is_reported() {
     for (syn, state, failure) in [
         ("SYN 0:501 mss 1000 cookie 7", State::Closed, Some(Failure::Reset)),
         ("SYN 0:501 mss 1000 cookie 8", State::Listen, None),

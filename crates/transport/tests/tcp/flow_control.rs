@@ -117,7 +117,7 @@ fn taken_back(config: Config, window: u16) -> Trace {
 
 /// Data in flight may still arrive; then the window is probed like any closed one (MUST-35), with back-off.
 #[test]
-fn a_window_taken_back_is_probed() {
+fn a_shrunken_window_is_probed() {
     let mut t = taken_back(plain(), 0);
     assert_eq!(t.gets("1:1 ack 5001 win 0"), NOTHING);
     let rto = t.tcp.rtt().rto();
@@ -136,7 +136,7 @@ fn a_window_taken_back_is_probed() {
 /// Data in flight is lost: the first segment, retransmitted, probes the window as long as the peer answers (SHLD-17,
 /// MUST-37). Its rejection is not reported as a loss each time.
 #[test]
-fn what_is_in_flight_probes_a_window_taken_back() {
+fn data_in_flight_probes_a_shrunken_window() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         let config = Config { recovery, sack: recovery.is_selective(), ..plain() };
         let mut t = taken_back(config, 0);
@@ -160,7 +160,7 @@ fn what_is_in_flight_probes_a_window_taken_back() {
 
 /// A peer that does not answer is given up.
 #[test]
-fn a_window_taken_back_by_a_dead_peer_ends() {
+fn a_window_shrunken_by_a_dead_peer_ends() {
     let mut t = taken_back(plain(), 0);
     while t.tcp.state() == State::Established && t.now < Time::from_nanos(1_000_000_000_000) {
         t.now = t.tcp.next_timeout();
@@ -181,7 +181,7 @@ fn a_smaller_window_lets_new_data_out_later() {
 /// RFC 7323 section 2.4: a segment sent within the window is retransmitted once regardless of it, and then only within
 /// the last advertised window. Linux omits all beyond it. 1, 5 and 6 are lost, and 4000 octets are advertised.
 #[test]
-fn what_is_sent_again_beyond_a_window() {
+fn retransmissions_beyond_the_window() {
     for (host, first, second) in [(Host::Rfc, vec![1, 5, 6], vec![5]), (Host::Linux, vec![1], vec![5])] {
         let control = control("reno", 10, Some(10));
         let mut t = Trace::established(Config { recovery: Recovery::Sack, sack: true, host, control, ..plain() });
@@ -196,7 +196,7 @@ fn what_is_sent_again_beyond_a_window() {
 /// Section 3.10.7.4: an older segment of the peer does not update the window (SND.WL1). Of segments that begin at the
 /// same octet any does; in Linux only one that opens or closes it (tcp_may_update_window).
 #[test]
-fn old_segments_tell_nothing_of_the_window() {
+fn old_segments_do_not_update_the_window() {
     for (host, admitted) in [(Host::Rfc, 1), (Host::Linux, 2)] {
         let mut t = Trace::established_with(Config { host, ..plain() }, 2_000);
         assert_eq!(t.writes_segments(1), [1]);
@@ -318,7 +318,7 @@ fn the_offer_grows_with_what_arrives() {
 /// An immediate ACK of Linux advertises the space before its application reads. If that was none, and the application
 /// reads everything before the ACK leaves, a window update follows: nothing else would announce the space.
 #[test]
-fn a_full_memory_that_is_read_is_told_of() {
+fn reading_a_full_buffer_sends_a_window_update() {
     let linux = || Trace::established(Config { mss: 1_448, receive_buffer: None, host: Host::Linux, ..plain() });
     // Delivers segments that nobody reads until the answer to one advertises zero; returns the octets that each begins
     // with. Each is acknowledged separately, and as the window is rounded up to 2048 bytes its edge moves until memory
@@ -396,7 +396,7 @@ fn the_buffer_grows_with_the_reader() {
 
 /// Two peers with full windows and holes answer each other's acknowledgements once, not forever.
 #[test]
-fn full_windows_start_no_war_of_acknowledgements() {
+fn full_windows_cause_no_ack_loop() {
     let mut t = Trace::established(Config { receive_buffer: Some(3_000), ..plain() });
     t.gets("1001:2001 ack 1");
     t.gets("2001:3001 ack 1");

@@ -23,7 +23,7 @@ fn figure_6_three_way_handshake() {
 
 /// Data that waits for the handshake carries the ACK of the SYN-ACK; in Linux a pure ACK precedes it.
 #[test]
-fn who_acknowledges_the_syn_ack() {
+fn the_syn_ack_is_acknowledged() {
     for (host, expected) in [(Host::Rfc, &["1:501 ack 1"][..]), (Host::Linux, &["1:1 ack 1", "1:501 ack 1"])] {
         let mut t = Trace::client(Config { host, ..plain() });
         assert_eq!(t.writes(500), ["SYN 0:1"]);

@@ -22,7 +22,7 @@ impl Trace {
 
 /// Busy: from the first byte written until everything written has been acknowledged, and again while FIN is not.
 #[test]
-fn it_is_busy_while_something_is_not_acknowledged() {
+fn busy_while_data_is_unacknowledged() {
     let mut t = Trace::established(plain());
     t.wait(70);
     assert_eq!(t.limited_times(), [0, 0]);
@@ -92,7 +92,7 @@ fn the_congestion_window_limits_it_first() {
 
 /// tcp_ca_state by hand: no loss, one segment overtaken, three (RFC 6675), the first repaired, all.
 #[test]
-fn its_state_in_a_recovery() {
+fn state_in_a_recovery() {
     let mut t = Trace::sender(Rack, 8);
     t.writes_segments(30);
     t.wait(100);
@@ -111,7 +111,7 @@ fn its_state_in_a_recovery() {
 /// Without SACK duplicates stand for segments (tcp_add_reno_sack); a timeout forgets them, and marks the whole flight
 /// lost.
 #[test]
-fn its_state_without_sack() {
+fn state_without_sack() {
     let mut t = Trace::sender(NewReno, 8);
     t.writes_segments(30);
     t.wait(100);
@@ -126,7 +126,7 @@ fn its_state_without_sack() {
 
 /// RFC 3168: a mark reduces the window without losses, over a round trip: until data beyond the flight is acknowledged.
 #[test]
-fn its_state_after_a_mark() {
+fn state_after_a_mark() {
     let config =
         Config { ecn: Some(true), recovery: Rack, sack: true, control: control("reno", 8, Some(8)), ..plain() };
     let mut t = Trace::client(config);

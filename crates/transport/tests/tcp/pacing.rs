@@ -86,7 +86,7 @@ fn linux_sends_bursts() {
 
 /// A retransmission is paced too; a new acknowledgement does not release anything earlier.
 #[test]
-fn acknowledgements_do_not_hasten_what_is_paced() {
+fn acknowledgements_do_not_override_pacing() {
     let mut t = Trace::established(at_rate(8));
     assert_eq!(t.writes_segments(20), [1]);
     t.wait(7);

@@ -48,7 +48,7 @@ fn the_reordering_window_is_a_quarter_of_the_least_round_trip() {
 
 /// Section 6.2 step 5: one timer for all overtaken segments, set to the longest wait. 1 and 2 left 5 ms before 3.
 #[test]
-fn what_is_waited_for_is_lost_together() {
+fn overtaken_segments_are_lost_together() {
     let mut t = Trace::sender(Rack, 4);
     assert_eq!(t.writes_segments(2), [1, 2]);
     t.wait(5);
@@ -109,7 +109,7 @@ fn linux_counts_a_segment_when_the_wait_is_over() {
 /// RFC 8985 section 6.2 step 2: RACK.rtt is that of the segment sent last, 3 here: 90 ms, so 2 is lost 115 ms after it
 /// left. In Linux it is that of 1, processed last: 110 ms, plus two.
 #[test]
-fn linux_waits_by_what_it_looked_at_last() {
+fn linux_waits_by_the_last_processed_segment() {
     for (host, wait) in [(Host::Rfc, 5), (Host::Linux, 27)] {
         let control = control("reno", 8, Some(8));
         let mut t = Trace::established(Config { recovery: Rack, sack: true, host, control, ..plain() });
@@ -137,7 +137,7 @@ fn reordering_is_waited_for() {
 
 /// Section 6.2 step 4: a D-SACK widens the window by another quarter, once a round trip.
 #[test]
-fn a_needless_resend_widens_the_window() {
+fn a_spurious_retransmission_widens_the_window() {
     let mut t = flying(8, 40);
     assert_eq!(t.acks(1, &[(2, 2)]), [9]);
     assert_eq!(t.wait(25).first().map(String::as_str), Some("1:1001 ack 1"));
@@ -203,7 +203,7 @@ fn new_data_probes_the_tail() {
 /// Section 7.3: the retransmission timer restarts after a probe. SRTT is 100 ms, the RTO 300 ms: the probe leaves after
 /// 200, and as it is lost too, the first segment 300 later, and 600 later again.
 #[test]
-fn the_timer_runs_anew_from_the_probe() {
+fn the_timer_restarts_with_the_probe() {
     let mut t = established();
     assert_eq!(t.writes_segments(4), [1, 2, 3, 4]);
     for (wait, sent) in [(200, [4]), (300, [1]), (600, [1])] {
@@ -246,7 +246,7 @@ fn a_recovery_is_not_probed() {
 /// Section 7.2: the acknowledgement of a single segment may be delayed by 200 ms. Section 7.4: a probe reported by
 /// D-SACK was no loss, so the window stays.
 #[test]
-fn a_needless_probe_costs_nothing() {
+fn a_spurious_probe_costs_nothing() {
     let mut t = flying(8, 1);
     assert!(t.wait(299).is_empty());
     assert_eq!(t.wait(1), ["1:1001 ack 1"]);
@@ -317,7 +317,7 @@ fn heavy_losses_are_repaired_as_slow_start_does() {
 /// retransmission timeout (tcp_send_loss_probe, tcp_rearm_rto): with 223 ms, 23 ticks plus one so as not to be early,
 /// it expires in a guest at 410 ms for what left at 164 ms, not at 400.
 #[test]
-fn linux_sets_the_timer_anew_instead_of_a_second_probe() {
+fn linux_restarts_the_timer_instead_of_a_second_probe() {
     let tick = Duration::from_millis(10);
     let config = Config { recovery: Rack, sack: true, host: Host::Linux, min_rto: tick * 20, tick, ..plain() };
     let mut t = Trace::client(config);

@@ -85,7 +85,7 @@ fn selective_acknowledgements_deliver() {
 
 /// The first data of a connection is application-limited; later there is a bubble when there was nothing to send.
 #[test]
-fn what_the_application_limits_is_marked() {
+fn application_limited_samples_are_marked() {
     let (mut t, ear) = listening(Recovery::Sack);
     t.writes_segments(20);
     t.wait(100);
@@ -106,7 +106,7 @@ fn what_the_application_limits_is_marked() {
 
 /// The congestion control is informed before a transmission: the first finds nothing in flight and the handshake's RTT.
 #[test]
-fn sendings_are_announced() {
+fn transmissions_are_announced() {
     let (mut t, ear) = listening(Recovery::Sack);
     t.writes_segments(3);
     let sendings = ear.sendings.lock().unwrap().clone();
@@ -116,7 +116,7 @@ fn sendings_are_announced() {
 
 /// After a timeout, acknowledgements are reported as recovery.
 #[test]
-fn a_repair_after_a_timeout_is_told() {
+fn recovery_after_a_timeout_is_reported() {
     let (mut t, ear) = listening(Recovery::Sack);
     t.writes_segments(4);
     t.wait(100);

@@ -244,7 +244,7 @@ fn paws() {
 /// RFC 7323 section 4.3: a delayed ACK echoes the first segment that it acknowledges, (A); out-of-order or old ones
 /// change nothing, (B) and R2.
 #[test]
-fn what_is_echoed() {
+fn the_echoed_timestamp() {
     let mut t = stamped();
     t.gets("1:1001 ack 1 ts 1010 1");
     assert_eq!(t.gets("1001:2001 ack 1 ts 1020 1"), ["1:1 ack 2001 ts 1 1010"]);

@@ -263,7 +263,7 @@ fn is_lost_by_ranges() {
 
 /// NextSeg rule 3: with nothing known lost and nothing new, possibly lost segments.
 #[test]
-fn with_nothing_new_the_doubtful_is_sent_again() {
+fn without_new_data_possible_losses_are_retransmitted() {
     let mut t = flying(Sack, 6, 6);
     // Lost: 1 and 4. Only two segments above 4, so it is not known to be lost.
     assert_eq!(t.acks(1, &[(2, 2)]), NOTHING);
@@ -291,7 +291,7 @@ fn the_last_segment_is_rescued_once() {
 /// without comparing it with the highest SACKed octet as criterion 1.b requires: while only 1 is lost, 7 and 8 are sent
 /// again.
 #[test]
-fn ns3_sends_again_what_is_on_its_way_at_the_end() {
+fn ns3_retransmits_the_end_in_flight() {
     for (sack_profile, again) in [(SackProfile::Rfc, vec![8]), (SackProfile::Ns3, vec![7, 8])] {
         let reno = control("reno", 8, Some(8));
         let config = Config { recovery: Sack, sack: true, control: reno, sack_profile, ..plain() };
@@ -306,7 +306,7 @@ fn ns3_sends_again_what_is_on_its_way_at_the_end() {
 
 /// An acknowledgement of old data, or without new information, is no duplicate (section 2).
 #[test]
-fn only_news_is_a_duplicate() {
+fn only_new_information_is_a_duplicate() {
     let mut t = flying(Sack, 8, 30);
     assert_eq!(t.acks(1, &[(2, 2)]), [9]);
     assert_eq!([(); 5].map(|()| t.acks(1, &[(2, 2)])).concat(), NOTHING);
@@ -411,7 +411,7 @@ fn prr_spreads_a_sack_recovery() {
 /// RFC 6675 section 5 updates the scoreboard on any acknowledgement, even a reordered one: with 4, 6 and 8 arrived,
 /// three ranges lie above 2. RACK (RFC 8985 section 6.2) has no wait after three segments either.
 #[test]
-fn what_a_late_acknowledgement_reports_counts() {
+fn a_late_acknowledgement_updates_the_scoreboard() {
     for recovery in [Sack, Recovery::Rack] {
         let mut t = flying(recovery, 8, 8);
         t.wait(100);
@@ -426,7 +426,7 @@ fn what_a_late_acknowledgement_reports_counts() {
 
 /// Data that it reports is not retransmitted: 3, for which the acknowledgement that 1 released had no room.
 #[test]
-fn what_a_late_acknowledgement_reports_is_not_sent_again() {
+fn data_sacked_late_is_not_retransmitted() {
     let mut t = flying(Sack, 16, 16);
     assert_eq!(t.acks(2, &[(11, 11), (9, 9), (7, 7), (5, 5)]), [2]);
     assert_eq!(t.acks(1, &[(9, 9), (7, 7), (5, 5), (3, 3)]), NOTHING);

@@ -71,7 +71,7 @@ fn karn() {
 
 /// Data sent once that waited at the receiver for retransmitted data gives no sample either.
 #[test]
-fn what_waited_for_a_retransmission_is_no_sample() {
+fn data_held_up_by_a_retransmission_gives_no_sample() {
     let mut t = established();
     assert_eq!(t.writes_segments(6), [1, 2, 3, 4, 5, 6]);
     t.wait(100);

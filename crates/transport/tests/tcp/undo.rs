@@ -39,7 +39,7 @@ fn windows(t: &Trace) -> (u64, u64) {
 /// Sections 2.1 and 3.1: the answer to the retransmission releases two new segments; the next one covers original
 /// transmissions, so the timeout was spurious. The window is restored, and nothing else is retransmitted.
 #[test]
-fn a_spurious_timeout_is_taken_back() {
+fn a_spurious_timeout_is_undone() {
     for recovery in [Reno, NewReno, Sack] {
         let mut t = flying(config(recovery), 40);
         assert_eq!(t.times_out(), [1]);
@@ -74,7 +74,7 @@ fn a_true_timeout_is_repaired() {
 
 /// Section 3.1 step 2: SACKs before the answer say nothing; section 3 step 3b: one for an original is decisive.
 #[test]
-fn with_sack_what_arrives_out_of_order_tells_too() {
+fn with_sack_out_of_order_arrivals_decide_too() {
     let mut t = flying(config(Sack), 40);
     t.times_out();
     assert_eq!(t.acks(1, &[(3, 3)]), NOTHING);
@@ -86,7 +86,7 @@ fn with_sack_what_arrives_out_of_order_tells_too() {
 
 /// Step 2a: the first answer covers everything, so much may have arrived before. Step 2b: there is nothing new to send.
 #[test]
-fn what_cannot_be_told_is_a_loss() {
+fn an_ambiguous_answer_is_a_loss() {
     let mut t = flying(config(NewReno), 40);
     t.times_out();
     assert_eq!(t.acks(9, &[]), [9, 10, 11]);
@@ -113,7 +113,7 @@ fn linux_believes_the_first_answer() {
 
 /// A second timeout that proves spurious undoes the first one's reduction too: there was only one (RFC 5681).
 #[test]
-fn a_repeated_timeout_is_taken_back() {
+fn a_repeated_timeout_is_undone() {
     let mut t = flying(config(Sack), 40);
     assert_eq!([t.times_out(), t.times_out()], [[1], [1]]);
     assert_eq!(t.acks(2, &[]), [9, 10]);
@@ -125,7 +125,7 @@ fn a_repeated_timeout_is_taken_back() {
 
 /// RFC 3522 section 3.2: the answer echoes a timestamp from before the retransmission.
 #[test]
-fn an_old_echo_takes_a_timeout_back() {
+fn an_old_echo_undoes_a_timeout() {
     for recovery in [NewReno, Sack] {
         let mut t = stamped(recovery);
         assert_eq!(t.times_out(), [1]);
@@ -142,7 +142,7 @@ fn an_old_echo_takes_a_timeout_back() {
 
 /// Eifel after a fast recovery has ended: the first segment was overtaken by three.
 #[test]
-fn an_old_echo_takes_a_recovery_back() {
+fn an_old_echo_undoes_a_recovery() {
     for (recovery, echo, expected) in
         [(NewReno, 101, 8), (Sack, 101, 8), (Rack, 101, 8), (NewReno, 201, 4), (Rack, 201, 4)]
     {
@@ -184,7 +184,7 @@ fn a_recovery_that_takes_over_resends_stands() {
 
 /// RFC 3708 section 2: everything retransmitted had arrived.
 #[test]
-fn a_reported_duplicate_takes_a_recovery_back() {
+fn a_reported_duplicate_undoes_a_recovery() {
     let mut t = flying(config(Sack), 40);
     assert_eq!((2..=4).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [9, 10, 1]);
     t.acks(11, &[]);
@@ -214,7 +214,7 @@ fn a_loss_among_duplicates_stands() {
 
 /// Off by default for the older recoveries.
 #[test]
-fn nothing_is_taken_back_unless_asked_for() {
+fn nothing_is_undone_unless_enabled() {
     let mut t = flying(Config { undo: false, frto: false, ..config(Sack) }, 40);
     t.times_out();
     assert_eq!(t.acks(2, &[]), [2, 3]);

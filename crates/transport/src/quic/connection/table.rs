@@ -66,7 +66,7 @@ mod tests {
 
     /// Behaves as a map: values are found by number, in order, and removed for good, wherever they are stored.
     #[test]
-    fn things_are_found_by_their_numbers_in_order() {
+    fn streams_are_found_in_order() {
         let mut table = Table::default();
         for id in [8, 0, 3] {
             assert_eq!(table.insert(id, 10 * id), None);

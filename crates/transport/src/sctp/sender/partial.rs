@@ -334,7 +334,7 @@ mod tests {
     /// not, and 106 is acknowledged: the point moves from 102 to 104. There are two streams, and each has a skipped
     /// message.
     #[test]
-    fn the_point_moves_over_what_was_given_up() {
+    fn the_point_advances_over_abandoned_chunks() {
         let mut sender = sender(&[("partial_reliability", "timed"), ("lifetime", "100 ms")], 2);
         let send = |sender: &mut Sender, ms: u64| {
             sender.write(at(ms), 1000);
@@ -393,7 +393,7 @@ mod tests {
 
     /// The lifetime of a five-chunk message ends after two chunks: its end gets a TSN that never leaves.
     #[test]
-    fn a_message_that_was_begun_is_ended() {
+    fn a_partial_message_is_ended() {
         let mut sender = sender(&[("partial_reliability", "timed"), ("lifetime", "100 ms")], 1);
         let config = Config { message: Some(7000), ..(*sender.config).clone() };
         sender.backlog = crate::sctp::backlog::Backlog::new(&Arc::new(config));
@@ -413,7 +413,7 @@ mod tests {
     /// RFC 7496 section 3.2: of alternating messages of two priorities, of which ten fit in the buffer, those of the
     /// lower one make room or are rejected, and the others stay. Two of each were sent before.
     #[test]
-    fn the_less_important_make_room() {
+    fn lower_priorities_make_room() {
         let mut sender = sender(&[("partial_reliability", "priority"), ("send_buffer", "10 kB")], 2);
         let write = |sender: &mut Sender, count| {
             for _ in 0..count {

@@ -285,7 +285,7 @@ fn delayed_acknowledgements_report_twice() {
 /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): a non-renegable gap report frees the send buffer once, and not again
 /// when the cumulative TSN passes; a plain SACK's gap report frees nothing before that.
 #[test]
-fn reports_for_good_release_the_send_buffer() {
+fn nr_sacks_release_the_send_buffer() {
     for (non_renegable, room) in [(true, 2 * CHUNK), (false, 0)] {
         let mut sender = sender(1, &[("send_buffer", "5808 B")]);
         assert_eq!(sender.write(at(0), u64::MAX), 0, "four chunks fill it");
@@ -376,7 +376,7 @@ fn linux_restarts_a_timer_when_the_cumulative_tsn_passes() {
 /// Linux sends no new data on any path while a retransmission is pending, and all retransmissions on one path, another
 /// once that one has timed out; RTX-SAME keeps the paths separate.
 #[test]
-fn linux_sends_again_by_one_path_before_anything_new() {
+fn linux_retransmits_on_one_path_before_new_data() {
     // A window of one packet of 1500 bytes has room for two chunks of 1452 (section 6.1 rule B).
     for (semantics, by) in [("rfc4960", [Some(0), Some(0), Some(1)]), ("linux", [Some(1), None, None])] {
         let mut sender = sender(2, &[("cmt", "true"), ("semantics", semantics), ("max_burst", "0")]);
@@ -424,7 +424,7 @@ fn of_failing_paths_the_best_is_used() {
 /// even increases a window that a timeout reduced to one packet. It leaves between half an RTO and one and a half after
 /// the timeout.
 #[test]
-fn linux_rests_a_window_with_a_heartbeat() {
+fn linux_lowers_an_idle_window_with_a_heartbeat() {
     for (semantics, cwnd) in [("rfc4960", 1500), ("linux", 6000)] {
         let mut sender = sender(2, &[("semantics", semantics), ("pf_retries", "0")]);
         send(&mut sender, &[0; 20]);

@@ -5,7 +5,7 @@ use super::*;
 /// Section 6.2.1 B and D: a lost chunk frees no room at a full peer, and Linux retransmits it only after a window
 /// update. RFC 9260 requires room for new data only (section 6.1 rule A).
 #[test]
-fn what_is_lost_makes_no_room_at_a_full_peer() {
+fn losses_free_no_room_at_a_full_peer() {
     for (semantics, leaves) in [("rfc4960", true), ("linux", false)] {
         let mut sender = sender(1, &[("semantics", semantics)]);
         send(&mut sender, &[0; 20]);

@@ -5,7 +5,7 @@ use super::*;
 /// Section 6.2.1 (iv): a TSN that a SACK no longer reports is in flight again, missing once, and guarded by a timer
 /// (section 6.3.2 R4) that retransmits it.
 #[test]
-fn what_the_receiver_takes_back_is_in_flight_again() {
+fn withdrawn_reports_are_in_flight_again() {
     for semantics in ["rfc9260", "linux"] {
         let mut sender = sender(1, &[("semantics", semantics)]);
         send(&mut sender, &[0; 4]);
@@ -43,7 +43,7 @@ fn one_sack_reports_once() {
 
 /// With CMT a reordered SACK withdraws nothing; one that proves the next TSN gone does.
 #[test]
-fn overtaken_reports_of_cmt_take_nothing_back() {
+fn reordered_sacks_of_cmt_withdraw_nothing() {
     let mut sender = sender(2, &[("cmt", "true")]);
     send(&mut sender, &[0, 1, 0, 1]);
     let early = Arrived([1].into());
