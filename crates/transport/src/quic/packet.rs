@@ -129,9 +129,9 @@ impl Datagram {
         let (mut frames, mut ranges) = (&self.frames[..], &self.ranges[..]);
         self.packets.iter().map(move |packet| {
             let (own, rest) = frames.split_at(packet.frames.into());
-            let (told, more) = ranges.split_at(packet.ranges.into());
+            let (acked, more) = ranges.split_at(packet.ranges.into());
             (frames, ranges) = (rest, more);
-            (packet, own, told)
+            (packet, own, acked)
         })
     }
 

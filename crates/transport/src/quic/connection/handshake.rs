@@ -149,8 +149,8 @@ impl Connection {
 
     /// Retransmits all data of rejected 0-RTT packets, without a congestion signal.
     fn retransmit_early_data(&mut self) {
-        let said = self.paths[0].recovery.space(Space::Data).take_outstanding();
-        said.into_iter().for_each(|sent| self.requeue_content(sent));
+        let outstanding = self.paths[0].recovery.space(Space::Data).take_outstanding();
+        outstanding.into_iter().for_each(|sent| self.requeue_content(sent));
     }
 
     pub(super) fn establish(&mut self, now: Time) {

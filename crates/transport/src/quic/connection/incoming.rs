@@ -32,9 +32,9 @@ impl Connection {
         let (mut frames, mut ranges) = (0, 0);
         for header in &datagram.packets {
             let own = frames..frames + usize::from(header.frames);
-            let told = ranges..ranges + usize::from(header.ranges);
-            (frames, ranges) = (own.end, told.end);
-            self.handle_packet(now, path, datagram, header, (own, told), ecn);
+            let acked = ranges..ranges + usize::from(header.ranges);
+            (frames, ranges) = (own.end, acked.end);
+            self.handle_packet(now, path, datagram, header, (own, acked), ecn);
             // Coalesced packets may need keys that this one has made available.
             if !self.progress.confirmed {
                 self.advance(now);
@@ -53,10 +53,10 @@ impl Connection {
         path: usize,
         datagram: &Datagram,
         header: &Header,
-        (own, told): (Range<usize>, Range<usize>),
+        (own, acked): (Range<usize>, Range<usize>),
         ecn: Ecn,
     ) {
-        let (frames, ranges) = (&datagram.frames[own], &datagram.ranges[told]);
+        let (frames, ranges) = (&datagram.frames[own], &datagram.ranges[acked]);
         let (space, early) = (header.kind.space(), header.kind != Kind::OneRtt || !self.progress.confirmed);
         let index = space as usize;
         if early && !self.can_read(header) {

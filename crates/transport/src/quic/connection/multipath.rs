@@ -197,9 +197,9 @@ impl Connection {
         (path.validation, path.timer, path.release) = (None, Time::NEVER, Time::NEVER);
         path.answers.clear();
         path.acks[Space::Data as usize].ack_now(now);
-        let said = path.recovery.space(Space::Data).take_outstanding();
+        let outstanding = path.recovery.space(Space::Data).take_outstanding();
         let queue = std::mem::take(&mut path.queue);
-        said.into_iter().for_each(|sent| self.requeue_content(sent));
+        outstanding.into_iter().for_each(|sent| self.requeue_content(sent));
         queue.into_iter().for_each(|frame| self.requeue(Frame::Stream(frame), Space::Data));
         self.frames.push_back(Frame::PathAbandon { path: number as u8, code: UNSTABLE });
         if let Some(multipath) = &mut self.multipath

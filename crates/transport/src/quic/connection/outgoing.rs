@@ -25,7 +25,7 @@ pub(super) enum Scope {
     /// Frames queued for its path.
     Queue,
     /// Queued and control frames.
-    Rules,
+    Control,
     All,
 }
 
@@ -54,7 +54,7 @@ struct BuiltPacket {
     eliciting: bool,
     reported: Option<u64>,
     /// Range of its frames, without the ACK frame.
-    said: usize,
+    content_start: usize,
     end: usize,
 }
 
@@ -62,7 +62,7 @@ impl BuiltPacket {
     /// Creates the record of the sent packet, in place.
     #[inline(always)]
     fn sent(&self, now: Time, frames: &[Frame]) -> Sent {
-        let content = match &frames[self.said..self.end] {
+        let content = match &frames[self.content_start..self.end] {
             [] | [Frame::Ping] | [Frame::Ping, Frame::Padding(_)] => Content::Nothing,
             [Frame::Stream(frame)] => Content::Stream(*frame),
             several => Content::Frames(several.into()),
@@ -103,12 +103,12 @@ impl Connection {
         true
     }
 
-    /// Sends such a datagram on one of several paths.
+    /// Sends a datagram with one packet of the data space on one of several paths.
     pub(super) fn path_datagram(&mut self, now: Time, path: usize, scope: Scope, out: &mut Datagram) -> bool {
         let content = match scope {
             Scope::Nothing => false,
             Scope::Queue => true,
-            Scope::Rules | Scope::All => self.has_content_in(Space::Data),
+            Scope::Control | Scope::All => self.has_content_in(Space::Data),
         };
         let room = u64::from(self.config.datagram).min(self.paths[path].allowance()) as u32;
         let plan = PacketPlan { scope, content, probing: self.paths[path].is_probing() };
@@ -264,18 +264,18 @@ impl Connection {
             left -= ack.bytes();
             out.frames.push(Frame::Ack(ack));
         }
-        let said = out.frames.len();
+        let content_start = out.frames.len();
         if scope != Scope::Nothing {
             self.fill(space, path, scope, &mut left, out);
         }
-        if probing && out.frames.len() == said {
+        if probing && out.frames.len() == content_start {
             out.frames.push(Frame::Ping);
             left -= 1;
         }
         if out.frames.len() == first {
             return None;
         }
-        let eliciting = out.frames.len() > said;
+        let eliciting = out.frames.len() > content_start;
         // Packet number and payload need four bytes or more, for the header protection sample (RFC 9001 section 5.4.2).
         let short = 4_u32.saturating_sub(number_bytes + room - overhead - left);
         if short > 0 {
@@ -288,7 +288,7 @@ impl Connection {
         let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
         out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
         let in_flight = if eliciting { bytes } else { 0 };
-        Some(BuiltPacket { space, in_flight, eliciting, reported, said, end: out.frames.len() })
+        Some(BuiltPacket { space, in_flight, eliciting, reported, content_start, end: out.frames.len() })
     }
 
     fn has_content_in(&self, space: Space) -> bool {

@@ -42,8 +42,8 @@ impl Connection {
             frames = rest;
             if header.kind == Kind::OneRtt && own.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
                 // Control frames are retransmitted anyway; only stream data is recovered.
-                let said = own.iter().filter(|frame| matches!(frame, Frame::Stream(_)));
-                self.parity.group.extend(said.map(|frame| (header.number, *frame)));
+                let stream_frames = own.iter().filter(|frame| matches!(frame, Frame::Stream(_)));
+                self.parity.group.extend(stream_frames.map(|frame| (header.number, *frame)));
                 self.parity.packets += 1;
                 self.parity.longest = self.parity.longest.max(own.iter().map(Frame::bytes).sum());
             }

@@ -165,15 +165,15 @@ impl Connection {
             {
                 return Some((path, Scope::Queue));
             }
-            let rules = !self.frames.is_empty() || self.datagrams.is_waiting();
+            let control = !self.frames.is_empty() || self.datagrams.is_waiting();
             let decision = match self.has_content() {
-                true if rules => Decision::send(self.fastest_with_room()),
+                true if control => Decision::send(self.fastest_with_room()),
                 true => self.decide(now),
                 false => Decision::Wait,
             };
             let done = match decision {
                 Decision::Wait => false,
-                Decision::Send { path, .. } if rules => return Some((path, Scope::Rules)),
+                Decision::Send { path, .. } if control => return Some((path, Scope::Control)),
                 Decision::Send { path, skip } => {
                     let view = *self.views().get(path)?;
                     self.skip(skip);
