@@ -51,7 +51,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         source: "Boccassi, Fayed, Marina, LCDNet 2013",
         help: "a subflow through each relay (transport.relays) between the first pair of addresses",
         parameters: &[],
-        build: |known, _| all(known, |way| way.client == known[0].client && way.server == known[0].server),
+        build: |known, _| all(known, |pair| pair.client == known[0].client && pair.server == known[0].server),
     },
     Entry {
         name: "full-mesh",
@@ -87,7 +87,7 @@ fn all(known: &[AddressPair], wanted: impl Fn(&AddressPair) -> bool) -> Vec<usiz
 
 /// Sorts by server address, as they are advertised.
 fn full_mesh(known: &[AddressPair], parameters: &Parameters) -> Vec<usize> {
-    let mut each = all(known, |way| way.relay == 0);
+    let mut each = all(known, |pair| pair.relay == 0);
     each.sort_by_key(|&index| (known[index].server != known[0].server, known[index].server));
     let [subflows, limit] = ["subflows", "limit"].map(|name| parameters.integer(name) as usize);
     each.iter().copied().cycle().take((each.len() * subflows).min(limit)).collect()
@@ -95,8 +95,9 @@ fn full_mesh(known: &[AddressPair], parameters: &Parameters) -> Vec<usize> {
 
 /// Uses each client address once, with the first known server address that can be reached from it.
 fn single_mesh(known: &[AddressPair], _: &Parameters) -> Vec<usize> {
-    let is_first = |index: usize| known[..index].iter().all(|way| way.client != known[index].client || way.relay != 0);
-    all(known, |way| way.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
+    let is_first =
+        |index: usize| known[..index].iter().all(|pair| pair.client != known[index].client || pair.relay != 0);
+    all(known, |pair| pair.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
 }
 
 #[cfg(test)]

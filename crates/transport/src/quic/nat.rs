@@ -20,27 +20,27 @@ impl Default for Nat {
 
 impl Nat {
     /// Address of an interface.
-    pub fn of(&mut self, way: u8) -> Address {
-        for way in self.mapped.len() as u8..=way {
-            self.mapped.push(Address { way, host: 0, number: self.count });
+    pub fn of(&mut self, interface: u8) -> Address {
+        for interface in self.mapped.len() as u8..=interface {
+            self.mapped.push(Address { interface, host: 0, number: self.count });
             self.count = self.count.wrapping_add(1);
         }
-        self.mapped[usize::from(way)]
+        self.mapped[usize::from(interface)]
     }
 
     /// Rebinds an interface's mapping to another port, or to another host if it `moves`.
-    pub fn rebind(&mut self, way: u8, moves: bool) -> Address {
-        let before = self.of(way);
+    pub fn rebind(&mut self, interface: u8, moves: bool) -> Address {
+        let before = self.of(interface);
         self.hosts = self.hosts.wrapping_add(u8::from(moves));
         let host = if moves { self.hosts } else { before.host };
-        self.mapped[usize::from(way)] = Address { way, host, number: self.count };
+        self.mapped[usize::from(interface)] = Address { interface, host, number: self.count };
         self.count = self.count.wrapping_add(1);
-        self.mapped[usize::from(way)]
+        self.mapped[usize::from(interface)]
     }
 
     /// Whether a datagram to this address reaches the client: the NAT blocks addresses whose mapping is gone.
     pub fn admits(&self, address: Address) -> bool {
-        self.mapped.get(usize::from(address.way)) == Some(&address)
+        self.mapped.get(usize::from(address.interface)) == Some(&address)
     }
 }
 

@@ -93,7 +93,7 @@ pub struct Header {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
     /// Client interface, from 0.
-    pub way: u8,
+    pub interface: u8,
     /// Host as seen by the server, which a NAT may change.
     pub host: u8,
     /// Number that makes each address unique, as a port does; a NAT may change it too.

@@ -15,7 +15,7 @@ pub struct Multipath {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
     /// Address pair, numbered alike at both ends.
-    pub way: u16,
+    pub pair: u16,
     /// Port pair: the subflow's number, assigned by the client.
     pub port: u8,
 }

@@ -90,11 +90,11 @@ proptest! {
         calm_after in 500_u64..3_000,
     ) {
         answers.closes_second &= !sends.closes_second;
-        let ways = mesh(clients, servers);
-        let paths = weathers[..ways.len()].to_vec();
+        let pairs = mesh(clients, servers);
+        let paths = weathers[..pairs.len()].to_vec();
         let make = || {
             let mut lab = Lab::between(
-                (client.0.clone(), sends.clone()), (server.0.clone(), answers.clone()), (ways.clone(), paths.clone()), seed,
+                (client.0.clone(), sends.clone()), (server.0.clone(), answers.clone()), (pairs.clone(), paths.clone()), seed,
             );
             (lab.paths.calm_after, lab.paths.calm_from) = (calm_after, at(10_000));
             lab.run(100_000);

@@ -45,7 +45,7 @@ fn a_subflow_joins() {
     lab.run(10);
     lab.assert_complete();
     let keys = [2, 1].map(|at| key(lab.paths.log[at].signal()).expect("a key"));
-    let joining: Vec<_> = lab.paths.log.iter().filter(|seen| seen.way() == 1).take(4).collect();
+    let joining: Vec<_> = lab.paths.log.iter().filter(|seen| seen.pair() == 1).take(4).collect();
     let Some(Signal::Join { token, nonce, backup: false, .. }) = joining[0].signal() else {
         panic!("{:?}", joining[0])
     };
@@ -55,7 +55,7 @@ fn a_subflow_joins() {
     assert_eq!(hmac, truncate(Hash::Sha256.join_hmac(server, client)));
     assert_eq!(joining[2].signal(), Some(Signal::JoinProof(Hash::Sha256.join_hmac(client, server))));
     assert_eq!((joining[3].from, joining[3].segment.length), (1, 0), "the fourth segment");
-    let data = lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.length > 0).expect("data");
+    let data = lab.paths.log.iter().find(|seen| seen.pair() == 1 && seen.segment.length > 0).expect("data");
     // Two round trips of 40 ms after its SYN, plus the transmission times of the segments.
     let after = data.at.since(joining[0].at);
     assert!((80..85).contains(&(after.as_nanos() / 1_000_000)), "{after:?}");
@@ -68,8 +68,8 @@ fn the_third_ack_is_repeated_until_answered() {
         let mut lab = two_paths(2 << 20);
         let mut count = 0;
         lab.middlebox = Box::new(move |_, _, _, extra| {
-            count += u32::from(tuple(extra).way == 1);
-            tuple(extra).way != 1 || count != lost + 1
+            count += u32::from(tuple(extra).pair == 1);
+            tuple(extra).pair != 1 || count != lost + 1
         });
         lab.run(10);
         lab.assert_complete();
@@ -109,10 +109,10 @@ fn joins_need_the_keys() {
         });
         lab.run(30);
         lab.assert_complete();
-        let data = lab.paths.log.iter().any(|seen| seen.way() == 1 && seen.segment.length > 0);
+        let data = lab.paths.log.iter().any(|seen| seen.pair() == 1 && seen.segment.length > 0);
         assert!(!data, "case {case}");
         let reset =
-            lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
+            lab.paths.log.iter().find(|seen| seen.pair() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
         assert_eq!(reset.signal(), Some(Signal::Reset(reason::MPTCP)), "case {case}");
     }
 }
@@ -140,8 +140,8 @@ fn keys_are_repeated_until_they_are_known() {
 fn strip(from: usize, which: fn(Flags) -> bool) -> Lab {
     let mut answers = Application::sends(50_000);
     answers.closes_second = true;
-    let ways = (pairs(2), vec![paced(10), paced(20)]);
-    let mut lab = Lab::between((config(&[]), Application::sends(100_000)), (config(&[]), answers), ways, 3);
+    let pairs = (pairs(2), vec![paced(10), paced(20)]);
+    let mut lab = Lab::between((config(&[]), Application::sends(100_000)), (config(&[]), answers), pairs, 3);
     lab.paths.logs = true;
     lab.middlebox = Box::new(move |_, end, segment, extra| {
         if end == from
@@ -165,7 +165,7 @@ fn a_connection_falls_back_where_options_are_taken_out() {
         lab.run(30);
         lab.assert_complete();
         assert!(lab.ends.iter().all(|end| !end.mptcp.is_multipath()), "options of {from} are taken out");
-        assert!(lab.paths.log.iter().all(|seen| seen.way() == 0), "there is one subflow");
+        assert!(lab.paths.log.iter().all(|seen| seen.pair() == 0), "there is one subflow");
     }
 }
 
@@ -175,8 +175,8 @@ fn a_connection_falls_back_in_its_midst() {
     for from in [0, 1] {
         let server = Application { closes_second: true, ..Application::sends(300_000) };
         let settings = with(&[], "reno", "lowest-rtt", "default");
-        let ways = (pairs(1), vec![paced(10)]);
-        let mut lab = Lab::between((settings.clone(), Application::sends(300_000)), (settings, server), ways, 3);
+        let pairs = (pairs(1), vec![paced(10)]);
+        let mut lab = Lab::between((settings.clone(), Application::sends(300_000)), (settings, server), pairs, 3);
         lab.middlebox = Box::new(move |now, end, _, extra| {
             if now > at(70)
                 && end == from
@@ -196,10 +196,10 @@ fn a_connection_falls_back_in_its_midst() {
 #[test]
 fn an_address_is_announced_until_it_is_echoed() {
     for lost in 0..3 {
-        let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
+        let pairs = (mesh(1, 2), vec![paced(10), paced(20)]);
         let settings: Config = config(&[]);
         let mut lab =
-            Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
+            Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), pairs, 1);
         lab.paths.logs = true;
         let mut left = lost;
         lab.middlebox = Box::new(move |_, _, _, extra| {
@@ -220,10 +220,10 @@ fn an_address_is_announced_until_it_is_echoed() {
 /// Section 3.4.1: an address without a valid HMAC is ignored, and not echoed.
 #[test]
 fn an_address_needs_a_valid_hmac() {
-    let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
+    let pairs = (mesh(1, 2), vec![paced(10), paced(20)]);
     let settings: Config = config(&[]);
     let mut lab =
-        Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
+        Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), pairs, 1);
     lab.paths.logs = true;
     lab.middlebox = Box::new(|_, _, _, extra| {
         if let Some(Signal::AddAddress { hmac: Some(hmac), .. }) =

@@ -127,8 +127,8 @@ impl Packet {
     pub fn signal(&self) -> Option<Signal> {
         self.extra.multipath.and_then(|multipath| multipath.signal)
     }
-    pub fn way(&self) -> u16 {
-        tuple(&self.extra).way
+    pub fn pair(&self) -> u16 {
+        tuple(&self.extra).pair
     }
 }
 
@@ -183,7 +183,7 @@ impl Laboratory for Lab {
             self.observe(from, &segment, &extra);
             let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment);
             self.digest = (self.digest ^ at.as_nanos() ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ burst;
-            let path = usize::from(tuple(&extra).way);
+            let path = usize::from(tuple(&extra).pair);
             // Packets count as one byte: their transmission time does not depend on their size.
             self.send(Sent { at, from, path, size: 1, ecn: Ecn::NotEct, packet: Packet { segment, extra } });
         }
@@ -194,22 +194,22 @@ impl Laboratory for Lab {
 impl Lab {
     /// Creates a lab in which the client sends `bytes` and closes, over disjoint paths.
     pub fn new(config: Config, bytes: u64, paths: Vec<Weather>) -> Lab {
-        let ways = pairs(paths.len() as u8);
+        let pairs = pairs(paths.len() as u8);
         let server = (config.clone(), Application::sends(0));
-        Lab::between((config, Application::sends(bytes)), server, (ways, paths), 1)
+        Lab::between((config, Application::sends(bytes)), server, (pairs, paths), 1)
     }
 
     /// Creates a lab of two endpoints, each with its settings, and a path for each address pair.
     pub fn between(
         client: (Config, Application),
         server: (Config, Application),
-        (ways, paths): (Vec<AddressPair>, Vec<Weather>),
+        (pairs, paths): (Vec<AddressPair>, Vec<Weather>),
         seed: u64,
     ) -> Lab {
         let mut paths = Paths::new(paths, seed);
         let addresses = [0, 1].map(|side| (0..8).map(|address| [10, side, address, 1]).collect::<Vec<_>>());
         let mut identity = || Identity {
-            ways: ways.clone(),
+            pairs: pairs.clone(),
             addresses: addresses.clone(),
             key: paths.random.below(u64::MAX),
             iss: paths.random.below(1 << 32) as u32,
@@ -309,7 +309,7 @@ impl Lab {
 
     /// An attacker on the path resets a subflow, as far as he can, towards both ends.
     fn forge_resets(&mut self, from: usize, segment: &Segment, extra: &Extra) {
-        let delay = Duration::from_millis(self.paths.weather[usize::from(tuple(extra).way)].delay);
+        let delay = Duration::from_millis(self.paths.weather[usize::from(tuple(extra).pair)].delay);
         let known = self.ends[1 - from].wire.acknowledgments.get(&tuple(extra).port).copied();
         let multipath = mptcp::Multipath { tuple: tuple(extra), ..Default::default() };
         let forged = Extra { multipath: Some(multipath), ..Extra::default() };

@@ -63,7 +63,7 @@ fn a_subflow_is_opened_again() {
         let mut lab = Lab::new(Config { reestablish, ..round_robin() }, MEGABYTES, paths());
         lab.run(60);
         lab.assert_complete();
-        let opened = lab.ends[0].mptcp.subflows().iter().map(|subflow| subflow.tuple().way).collect::<Vec<_>>();
+        let opened = lab.ends[0].mptcp.subflows().iter().map(|subflow| subflow.tuple().pair).collect::<Vec<_>>();
         let [died, joined] = [lab.ends[0].mptcp.stats().died, lab.ends[0].mptcp.stats().joined];
         match reestablish {
             None => assert_eq!((opened, died, joined), (vec![0, 1], 1, 1)),
@@ -133,7 +133,7 @@ fn a_subflow_becomes_a_backup() {
     assert!(lab.paths.log.iter().any(|seen| seen.signal() == Some(Signal::Priority { backup: true })));
     // A one-way delay until it arrives.
     let heard = now + Duration::from_millis(10);
-    let later = lab.paths.log.iter().filter(|seen| seen.from == 0 && seen.way() == 1 && seen.at > heard);
+    let later = lab.paths.log.iter().filter(|seen| seen.from == 0 && seen.pair() == 1 && seen.at > heard);
     assert_eq!(later.filter(|seen| seen.segment.length > 0).count(), 0);
 }
 
@@ -203,9 +203,13 @@ fn a_connection_is_closed_fast() {
     lab.serve(0);
     lab.run(60);
     assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.failure()), [Some(Failure::Reset); 2]);
-    for way in [0, 1] {
-        let reset =
-            lab.paths.log.iter().find(|seen| seen.way() == way && seen.segment.flags.has(Flags::RST)).expect("a reset");
+    for pair in [0, 1] {
+        let reset = lab
+            .paths
+            .log
+            .iter()
+            .find(|seen| seen.pair() == pair && seen.segment.flags.has(Flags::RST))
+            .expect("a reset");
         assert!(matches!((reset.from, reset.signal()), (0, Some(Signal::FastClose(_)))), "{reset:?}");
     }
     assert!(lab.ends.iter().all(|end| end.mptcp.next_timeout() == vazao_engine::Time::NEVER));
@@ -225,9 +229,9 @@ fn all_paths_in_timeout_at_once() {
 #[test]
 fn a_connection_without_subflows_fails_at_both_ends() {
     let path = || Weather { resets: std::iter::once(100..10_000).collect(), ..paced(10) };
-    let ways = (pairs(2), vec![path(), path()]);
+    let pairs = (pairs(2), vec![path(), path()]);
     let side = |bytes| (round_robin(), Application::sends(bytes));
-    let mut lab = Lab::between(side(MEGABYTES), side(MEGABYTES), ways, 1);
+    let mut lab = Lab::between(side(MEGABYTES), side(MEGABYTES), pairs, 1);
     lab.run(60);
     assert!(lab.ends.iter().all(|end| end.mptcp.failure() == Some(Failure::Reset)));
 }

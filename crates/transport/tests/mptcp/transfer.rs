@@ -35,9 +35,9 @@ fn data_ends_before_subflows_do() {
 /// A DATA_FIN without data that is lost repeatedly is repeated.
 #[test]
 fn a_bare_data_fin_is_repeated() {
-    let ways = (pairs(1), vec![paced(10)]);
+    let pairs = (pairs(1), vec![paced(10)]);
     let server = (round_robin(), Application { closes_second: true, ..Application::sends(0) });
-    let mut lab = Lab::between((round_robin(), Application::sends(1_000)), server, ways, 1);
+    let mut lab = Lab::between((round_robin(), Application::sends(1_000)), server, pairs, 1);
     lab.paths.logs = true;
     let mut left = 3;
     lab.middlebox = Box::new(move |_, from, _, extra| {
@@ -58,9 +58,9 @@ fn a_bare_data_fin_is_repeated() {
 /// One side closes and the other continues to send.
 #[test]
 fn a_connection_is_closed_by_half() {
-    let ways = (pairs(2), vec![paced(10), paced(20)]);
+    let pairs = (pairs(2), vec![paced(10), paced(20)]);
     let server = (round_robin(), Application { closes_second: true, ..Application::sends(2_000_000) });
-    let mut lab = Lab::between((round_robin(), Application::sends(10)), server, ways, 1);
+    let mut lab = Lab::between((round_robin(), Application::sends(10)), server, pairs, 1);
     lab.run(60);
     lab.assert_complete();
 }
@@ -68,9 +68,9 @@ fn a_connection_is_closed_by_half() {
 /// Both send, and both close at once.
 #[test]
 fn both_ends_send_and_close() {
-    let ways = (pairs(2), vec![paced(10), paced(10)]);
+    let pairs = (pairs(2), vec![paced(10), paced(10)]);
     let side = || (round_robin(), Application::sends(2_000_000));
-    let mut lab = Lab::between(side(), side(), ways, 1);
+    let mut lab = Lab::between(side(), side(), pairs, 1);
     lab.run(60);
     lab.assert_complete();
     let repeated = lab.ends.iter().map(|end| end.mptcp.stats().reinjected + end.mptcp.duplicate_bytes()).sum::<u64>();
@@ -83,10 +83,10 @@ fn both_ends_send_and_close() {
 fn the_window_is_shared() {
     let given = [("receive_buffer", text("50 kB"))];
     let settings = with(&given, "reno", "round-robin", "single-mesh");
-    let ways = (pairs(2), vec![paced(10), paced(30)]);
+    let pairs = (pairs(2), vec![paced(10), paced(30)]);
     // One read in ten seconds: 40 kB, so the window opens only then.
     let slow = Application { reads: 40_000, every: 10_000, ..Application::sends(0) };
-    let mut lab = Lab::between((settings.clone(), Application::sends(150_000)), (settings, slow), ways, 1);
+    let mut lab = Lab::between((settings.clone(), Application::sends(150_000)), (settings, slow), pairs, 1);
     // The window update is lost: only answers get through.
     let mut asked = true;
     lab.middlebox = Box::new(move |now, from, _, _| {
@@ -117,7 +117,7 @@ fn data_beyond_a_gap_uses_the_window() {
 fn a_subflow_whose_data_is_altered_is_given_up() {
     let mut lab = two_paths(Config { checksum: true, ..round_robin() }, 2_000_000);
     lab.middlebox = Box::new(|now, _, segment, extra| {
-        if now > at(200) && segment.length > 0 && crate::lab::tuple(extra).way == 1 {
+        if now > at(200) && segment.length > 0 && crate::lab::tuple(extra).pair == 1 {
             segment.stamp ^= 1;
         }
         true
@@ -161,8 +161,9 @@ fn the_only_subflow_falls_back_where_data_is_altered() {
 fn either_side_can_ask_for_checksums() {
     for sides in [[true, false], [false, true], [false, false]] {
         let [client, server] = sides.map(|checksum| Config { checksum, ..config(&[]) });
-        let ways = (pairs(1), vec![paced(10)]);
-        let mut lab = Lab::between((client, Application::sends(10_000)), (server, Application::sends(10_000)), ways, 1);
+        let pairs = (pairs(1), vec![paced(10)]);
+        let mut lab =
+            Lab::between((client, Application::sends(10_000)), (server, Application::sends(10_000)), pairs, 1);
         lab.paths.logs = true;
         lab.run(10);
         lab.assert_complete();

@@ -30,7 +30,7 @@ fn marks_are_in_use_again_after_a_migration() {
     let seen = marked.clone();
     lab.lose = Box::new(move |from, datagram| {
         if from == 0 {
-            seen.lock().unwrap()[usize::from(datagram.address.way)][usize::from(datagram.ecn == Ecn::Ect0)] += 1;
+            seen.lock().unwrap()[usize::from(datagram.address.interface)][usize::from(datagram.ecn == Ecn::Ect0)] += 1;
         }
         false
     });
@@ -86,8 +86,8 @@ fn each_migration_has_an_identifier_of_its_own() {
     let (seen, mut issued) = (used.clone(), 0);
     lab.lose = Box::new(move |from, datagram| {
         if from == 0 {
-            let way = *seen.lock().unwrap().entry(datagram.identifier).or_insert(datagram.address.way);
-            assert_eq!(way, datagram.address.way, "identifier {}", datagram.identifier);
+            let way = *seen.lock().unwrap().entry(datagram.identifier).or_insert(datagram.address.interface);
+            assert_eq!(way, datagram.address.interface, "identifier {}", datagram.identifier);
         }
         let issues = from == 1 && says(datagram, |frame| matches!(frame, Frame::NewConnectionId(..)));
         issued += u32::from(issues);
@@ -294,7 +294,7 @@ fn a_lost_close_is_repeated() {
 fn a_failed_migration_is_reverted() {
     for sends in [[8 << 20, 0], [0, 8 << 20]] {
         let mut lab = Lab::new(changing(&[], &[(100, "migrate", 2)]), sends, Weather::fair(50), 1);
-        lab.lose = Box::new(|_, datagram| datagram.address.way == 1);
+        lab.lose = Box::new(|_, datagram| datagram.address.interface == 1);
         lab.run_to(3_270);
         let received = lab.ends.each_ref().map(|end| end.user.received);
         lab.run(20);

@@ -157,7 +157,7 @@ impl Laboratory for Lab {
             assert!(burst < 100_000, "it sends without end: {datagram:?}");
             let packet = std::mem::take(&mut datagram);
             self.inspect(from, &packet);
-            let way = usize::from(packet.address.way);
+            let way = usize::from(packet.address.interface);
             let path = if way < self.paths.weather.len() { way } else { 0 };
             let sent = Sent { at, from, path, size: 0, ecn: packet.ecn, packet };
             self.paths.note(&sent);
@@ -197,7 +197,7 @@ impl Lab {
 
     /// Adds client interfaces, each with its weather, before anything is sent.
     pub fn with_ways(mut self, ways: Vec<Weather>) -> Lab {
-        self.ends[0].quic.use_ways(ways.len() as u8 + 1);
+        self.ends[0].quic.set_interfaces(ways.len() as u8 + 1);
         let random = self.paths.random;
         self.paths = Paths::new(self.paths.weather.into_iter().chain(ways).collect(), 0);
         self.paths.random = random;

@@ -17,16 +17,16 @@ impl Connection {
         if !subflow.joins {
             return Some(Signal::Capable { key: answers.then_some(key), peer: None, length: None, checksum });
         }
-        let way = self.identity.ways[usize::from(subflow.tuple.way)];
+        let pair = self.identity.pairs[usize::from(subflow.tuple.pair)];
         let (backup, nonce) = (subflow.backup, subflow.nonces[0]);
         Some(if answers {
             let [own, peer] = self.secrets(number)?;
             let hmac = truncate(HASH.join_hmac(own, peer));
-            Signal::JoinAnswer { backup, address: self.announced(way.server).identifier, hmac, nonce }
+            Signal::JoinAnswer { backup, address: self.announced(pair.server).identifier, hmac, nonce }
         } else {
             Signal::Join {
                 backup,
-                address: self.announced(way.client).identifier,
+                address: self.announced(pair.client).identifier,
                 token: HASH.token(self.peer_key?),
                 nonce,
             }
@@ -51,7 +51,7 @@ impl Connection {
         let is_new = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let is_ours = self.role == Role::Server && token == HASH.token(self.identity.key) && self.peer_key.is_some();
         let is_over = self.closing || self.failure.is_some() || self.mode == Mode::Fallback;
-        let is_possible = usize::from(tuple.way) < self.identity.ways.len() && self.subflows.len() < MAX_SUBFLOWS;
+        let is_possible = usize::from(tuple.pair) < self.identity.pairs.len() && self.subflows.len() < MAX_SUBFLOWS;
         if !is_new || !is_ours || is_over || !is_possible {
             return None;
         }
@@ -174,7 +174,7 @@ impl Connection {
         self.confirmed = true;
         if self.role == Role::Server {
             if self.config.announces {
-                let servers = self.identity.ways.iter().fold(0, |all, way| all | 1_u64 << way.server);
+                let servers = self.identity.pairs.iter().fold(0, |all, pair| all | 1_u64 << pair.server);
                 self.unannounced = servers & !self.known;
                 self.announce(now);
             }
@@ -187,7 +187,7 @@ impl Connection {
 
     /// Address of ours as named in options.
     pub(super) fn announced(&self, number: u8) -> Announced {
-        let AddressPair { client, server, .. } = self.identity.ways[0];
+        let AddressPair { client, server, .. } = self.identity.pairs[0];
         let first = if self.role == Role::Client { client } else { server };
         Announced { number, identifier: if number == first { 0 } else { number + 1 } }
     }
@@ -261,8 +261,8 @@ impl Connection {
     /// Resets the subflows of a peer address that was removed.
     fn forget_address(&mut self, now: Time, address: u8) {
         for number in 0..self.subflows.len() {
-            let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
-            let theirs = if self.role == Role::Client { way.server } else { way.client };
+            let pair = self.identity.pairs[usize::from(self.subflows[number].tuple.pair)];
+            let theirs = if self.role == Role::Client { pair.server } else { pair.client };
             if theirs == address && !self.subflows[number].is_gone() {
                 self.reset(now, number, Signal::Reset(reason::UNSPECIFIED));
             }

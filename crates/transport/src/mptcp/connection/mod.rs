@@ -73,7 +73,7 @@ impl Role {
 /// Addresses and keys of one side.
 pub struct Identity {
     /// Address pairs between which packets can travel; the first is that of the initial subflow.
-    pub ways: Vec<AddressPair>,
+    pub pairs: Vec<AddressPair>,
     /// IPv4 addresses of the client and of the server, for HMACs.
     pub addresses: [Vec<[u8; 4]>; 2],
     /// Key of this side.
@@ -153,7 +153,7 @@ impl Connection {
     fn new(config: Arc<Config>, role: Role, identity: Identity) -> Connection {
         let scheduler = (config.scheduler)();
         let inbox = Inbox::new(config.receive_buffer);
-        let server = identity.ways[0].server;
+        let server = identity.pairs[0].server;
         let first = [HASH.initial_data_sequence(identity.key).wrapping_add(1), 0];
         let mut connection = Connection {
             checksum: config.checksum,

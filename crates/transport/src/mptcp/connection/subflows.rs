@@ -17,8 +17,8 @@ const LINGER: Duration = Duration::from_secs(60);
 impl Connection {
     pub(super) fn add_subflow(&mut self, tcp: tcp::Connection, tuple: Tuple, joins: bool) -> usize {
         let number = self.subflows.len();
-        let way = self.identity.ways[usize::from(tuple.way)];
-        let backup = self.config.backups.contains(&(u64::from(way.client) + 1));
+        let pair = self.identity.pairs[usize::from(tuple.pair)];
+        let backup = self.config.backups.contains(&(u64::from(pair.client) + 1));
         let nonce = (self.identity.key >> 17) as u32 ^ (number as u32).wrapping_mul(0x9e37_79b9);
         self.subflows.push(Subflow::new(tcp, tuple, joins, backup, nonce));
         self.ports.resize(self.ports.len().max(usize::from(tuple.port) + 1), None);
@@ -41,9 +41,9 @@ impl Connection {
             return;
         }
         // A removed interface of ours may come back.
-        let is_announced = |way: &usize| self.known & 1 << self.identity.ways[*way].server != 0;
-        let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(is_announced).collect();
-        let known: Vec<AddressPair> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
+        let is_announced = |pair: &usize| self.known & 1 << self.identity.pairs[*pair].server != 0;
+        let numbers: Vec<usize> = (0..self.identity.pairs.len()).filter(is_announced).collect();
+        let known: Vec<AddressPair> = numbers.iter().map(|&pair| self.identity.pairs[pair]).collect();
         if known.is_empty() {
             return;
         }
@@ -51,26 +51,26 @@ impl Connection {
         let mut missing: Vec<usize> = manager(&known, parameters).into_iter().map(|index| numbers[index]).collect();
         for subflow in &self.subflows {
             // Failed subflows are reopened separately.
-            if let Some(at) = missing.iter().position(|&way| way == usize::from(subflow.tuple.way)) {
+            if let Some(at) = missing.iter().position(|&pair| pair == usize::from(subflow.tuple.pair)) {
                 missing.swap_remove(at);
             }
         }
         missing.sort_unstable();
-        missing.into_iter().for_each(|way| self.open(way));
+        missing.into_iter().for_each(|pair| self.open(pair));
     }
 
     /// Whether both addresses of a pair are available, as far as known.
-    fn is_known(&self, way: usize) -> bool {
-        let AddressPair { client, server, .. } = self.identity.ways[way];
+    fn is_known(&self, pair: usize) -> bool {
+        let AddressPair { client, server, .. } = self.identity.pairs[pair];
         self.known & 1 << server != 0 && self.withdrawn & 1 << client == 0
     }
 
     /// Opens a subflow on an address pair, if possible.
-    pub(super) fn open(&mut self, way: usize) {
-        if self.subflows.len() >= MAX_SUBFLOWS || !self.is_known(way) {
+    pub(super) fn open(&mut self, pair: usize) {
+        if self.subflows.len() >= MAX_SUBFLOWS || !self.is_known(pair) {
             return;
         }
-        let tuple = Tuple { way: way as u16, port: self.ports.len() as u8 };
+        let tuple = Tuple { pair: pair as u16, port: self.ports.len() as u8 };
         let tcp = tcp::Connection::connect(self.config.tcp.clone(), self.iss(tuple.port));
         self.add_subflow(tcp, tuple, true);
     }
@@ -147,7 +147,7 @@ impl Connection {
             subflow.tcp.abort();
         }
         subflow.proof_at = Time::NEVER;
-        let way = usize::from(subflow.tuple.way);
+        let pair = usize::from(subflow.tuple.pair);
         let failure = subflow.tcp.failure();
         self.dues[number] = subflow.tcp.next_timeout();
         self.views[number].usable = false;
@@ -162,7 +162,7 @@ impl Connection {
             return self.fail(failure.unwrap_or(Failure::Reset));
         }
         self.reinject(number, true);
-        self.plan_reopening(now, way, refused);
+        self.plan_reopening(now, pair, refused);
         let more = self.config.reestablish.is_some() || !self.reopen.is_empty() || self.expects_address();
         if more && !self.subflows.iter().any(Subflow::is_open) {
             // Another subflow may come: one being opened, or one that the client opens.
@@ -183,16 +183,16 @@ impl Connection {
 
     /// Schedules the replacement of a failed subflow, if configured; each unsuccessful attempt doubles the delay. A
     /// refused subflow may just have come too early.
-    fn plan_reopening(&mut self, now: Time, way: usize, refused: bool) {
+    fn plan_reopening(&mut self, now: Time, pair: usize, refused: bool) {
         if self.role == Role::Server {
             return;
         }
-        let before = || self.subflows.iter().rev().filter(|subflow| usize::from(subflow.tuple.way) == way);
+        let before = || self.subflows.iter().rev().filter(|subflow| usize::from(subflow.tuple.pair) == pair);
         if let Some(wait) = self.config.reestablish {
             let failed = before().take_while(|subflow| subflow.opened.is_none()).count();
-            self.reopen.push((now + wait.saturating_mul(1 << failed), way));
+            self.reopen.push((now + wait.saturating_mul(1 << failed), pair));
         } else if refused && before().count() < MAX_ATTEMPTS {
-            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), way));
+            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), pair));
         }
     }
 

@@ -39,8 +39,8 @@ impl Connection {
             self.change(now, self.changed - 1);
         }
         while let Some(at) = self.reopen.iter().position(|&(time, _)| time <= now) {
-            let (_, way) = self.reopen.swap_remove(at);
-            self.open(way);
+            let (_, pair) = self.reopen.swap_remove(at);
+            self.open(pair);
         }
         if self.linger_at <= now {
             self.give_up(Failure::TimedOut);
@@ -142,8 +142,8 @@ impl Connection {
     }
 
     pub(super) fn own_address(&self, number: usize) -> u8 {
-        let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
-        if self.role == Role::Client { way.client } else { way.server }
+        let pair = self.identity.pairs[usize::from(self.subflows[number].tuple.pair)];
+        if self.role == Role::Client { pair.client } else { pair.server }
     }
 
     /// Changes the backup flag of a subflow and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
@@ -180,12 +180,12 @@ impl Connection {
     /// Restores one of our addresses: reopens its subflows, and those that the path manager has wanted meanwhile.
     fn add_address(&mut self, address: u8) {
         self.withdrawn &= !(1 << address);
-        let had = |way: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.way) == way);
-        let is_missing = |&way: &usize| {
-            self.identity.ways[way].client == address && had(way).next().is_some() && had(way).all(Subflow::is_gone)
+        let had = |pair: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.pair) == pair);
+        let is_missing = |&pair: &usize| {
+            self.identity.pairs[pair].client == address && had(pair).next().is_some() && had(pair).all(Subflow::is_gone)
         };
-        let missed: Vec<usize> = (0..self.identity.ways.len()).filter(is_missing).collect();
-        missed.into_iter().for_each(|way| self.open(way));
+        let missed: Vec<usize> = (0..self.identity.pairs.len()).filter(is_missing).collect();
+        missed.into_iter().for_each(|pair| self.open(pair));
         self.manage_paths();
     }
 

@@ -24,12 +24,12 @@ pub(super) struct Addresses {
 impl Addresses {
     /// Whether an interface of the client is available, as far as this side knows.
     #[inline]
-    pub fn is_there(&self, way: u8) -> bool {
-        self.gone & 1 << way == 0
+    pub fn is_available(&self, interface: u8) -> bool {
+        self.gone & 1 << interface == 0
     }
 
-    pub fn set_there(&mut self, way: u8, there: bool) {
-        self.gone = self.gone & !(1 << way) | u64::from(!there) << way;
+    pub fn set_available(&mut self, interface: u8, available: bool) {
+        self.gone = self.gone & !(1 << interface) | u64::from(!available) << interface;
     }
 }
 
@@ -56,30 +56,30 @@ impl Connection {
             && self.progress.confirmed
             && self.stats.established.is_some_and(|since| since + change.at <= now)
         {
-            let (what, way) = (change.what, (change.which - 1) as u8);
+            let (what, interface) = (change.what, (change.which - 1) as u8);
             self.addresses.changed += 1;
             match what {
-                "migrate" => self.migrate(now, way),
-                "remove" => self.remove_interface(now, way),
-                "add" => self.restore_interface(now, way),
-                "backup" => self.set_backup(way, true),
-                "regular" => self.set_backup(way, false),
-                what => self.rebind(way, what == "rebind_address"),
+                "migrate" => self.migrate(now, interface),
+                "remove" => self.remove_interface(now, interface),
+                "add" => self.restore_interface(now, interface),
+                "backup" => self.set_backup(interface, true),
+                "regular" => self.set_backup(interface, false),
+                what => self.rebind(interface, what == "rebind_address"),
             }
         }
     }
 
     /// Rebinds the NAT's mapping of an address; the client is not told.
-    fn rebind(&mut self, way: u8, moves: bool) {
-        let address = self.addresses.nat.rebind(way, moves);
-        for path in self.paths.iter_mut().filter(|path| path.address.way == way) {
+    fn rebind(&mut self, interface: u8, moves: bool) {
+        let address = self.addresses.nat.rebind(interface, moves);
+        for path in self.paths.iter_mut().filter(|path| path.address.interface == interface) {
             path.address = address;
         }
     }
 
     /// Migrates the client to another interface (section 9.2), with another connection ID and an unknown path.
-    fn migrate(&mut self, now: Time, way: u8) {
-        let address = self.addresses.nat.of(way);
+    fn migrate(&mut self, now: Time, interface: u8) {
+        let address = self.addresses.nat.of(interface);
         let before = std::mem::replace(&mut self.paths[0].address, address);
         if before == address {
             return;
@@ -93,7 +93,8 @@ impl Connection {
 
     /// Whether a datagram reaches this side: a NAT blocks datagrams for addresses that it has forgotten.
     pub(super) fn reaches(&self, address: Address) -> bool {
-        self.role == Role::Server || self.addresses.nat.admits(address) && self.addresses.is_there(address.way)
+        self.role == Role::Server
+            || self.addresses.nat.admits(address) && self.addresses.is_available(address.interface)
     }
 
     /// Detects migration of the client: a non-probing packet in the data space, newer than all before, arrived from
@@ -133,10 +134,10 @@ impl Connection {
         let returns =
             moved.stage == Stage::Open && moved.validation.is_some_and(|validation| validation.before == from);
         (moved.validated, moved.received, moved.sent) = (returns, u64::from(datagram.bytes), 0);
-        if from.way != before.way {
+        if from.interface != before.interface {
             self.change_identifier(path);
         }
-        if (from.way, from.host) != (before.way, before.host) {
+        if (from.interface, from.host) != (before.interface, before.host) {
             self.paths[path].reset_properties(self.seed);
         }
         if returns {
@@ -196,7 +197,7 @@ impl Connection {
             }
             let before = validation.before;
             tried.validation = None;
-            tried.address = if self.role == Role::Client { self.addresses.nat.of(before.way) } else { before };
+            tried.address = if self.role == Role::Client { self.addresses.nat.of(before.interface) } else { before };
             tried.validated = true;
             self.paths[path].reset_properties(self.seed);
             self.change_at = self.next_change();
@@ -215,7 +216,7 @@ impl Connection {
         let ruled = &mut self.paths[path];
         match frame {
             // Answering from an address that the client has left on purpose would link the two (section 9.5).
-            Frame::PathChallenge(_) if self.role == Role::Client && from.way != ruled.address.way => {}
+            Frame::PathChallenge(_) if self.role == Role::Client && from.interface != ruled.address.interface => {}
             // Section 8.2.2: the response goes to the address that the challenge came from.
             Frame::PathChallenge(data) => {
                 ruled.answers.push_back((from, Frame::PathResponse(data)));

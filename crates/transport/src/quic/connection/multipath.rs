@@ -46,7 +46,7 @@ impl MultipathState {
 
 impl Connection {
     /// Sets the number of client interfaces that lead to the server; multipath uses them all.
-    pub fn use_ways(&mut self, count: u8) {
+    pub fn set_interfaces(&mut self, count: u8) {
         if let Some(multipath) = &mut self.multipath {
             multipath.tries = vec![(0, Time::ZERO); usize::from(count)];
         }
@@ -82,12 +82,12 @@ impl Connection {
     /// Whether anything may be sent on a path.
     #[inline]
     pub(super) fn can_send(&self, path: &Path) -> bool {
-        matches!(path.stage, Stage::Opening | Stage::Open) && self.addresses.is_there(path.address.way)
+        matches!(path.stage, Stage::Opening | Stage::Open) && self.addresses.is_available(path.address.interface)
     }
 
     /// Whether a path can carry data.
     pub(super) fn is_open(&self, path: &Path) -> bool {
-        path.stage == Stage::Open && self.addresses.is_there(path.address.way)
+        path.stage == Stage::Open && self.addresses.is_available(path.address.interface)
     }
 
     /// Opens a path on each interface of the client that has none.
@@ -96,14 +96,15 @@ impl Connection {
         if self.role == Role::Server || !self.progress.confirmed || self.life != Life::Open {
             return;
         }
-        for way in 0..multipath.tries.len() as u8 {
-            let is_used =
-                |path: &Path| path.address.way == way && !matches!(path.stage, Stage::Reserved | Stage::Abandoned);
+        for interface in 0..multipath.tries.len() as u8 {
+            let is_used = |path: &Path| {
+                path.address.interface == interface && !matches!(path.stage, Stage::Reserved | Stage::Abandoned)
+            };
             if !self.paths.iter().any(is_used)
-                && self.addresses.is_there(way)
-                && self.tries()[usize::from(way)].1 <= now
+                && self.addresses.is_available(interface)
+                && self.tries()[usize::from(interface)].1 <= now
             {
-                self.open_path(now, way);
+                self.open_path(now, interface);
             }
         }
     }
@@ -115,16 +116,17 @@ impl Connection {
     /// Time of the next attempt to open a path.
     pub(super) fn next_try(&self) -> Time {
         let tries = self.multipath.iter().flat_map(|multipath| (0..).zip(&multipath.tries));
-        let waiting = tries.filter(|(way, (_, at))| *at > Time::ZERO && self.addresses.is_there(*way));
+        let waiting = tries.filter(|(interface, (_, at))| *at > Time::ZERO && self.addresses.is_available(*interface));
         waiting.map(|(_, &(_, at))| at).min().unwrap_or(Time::NEVER)
     }
 
     /// Opens the first unused path, as soon as it has connection IDs. (Paths are used in order.)
-    fn open_path(&mut self, now: Time, way: u8) {
-        self.tries()[usize::from(way)].1 = Time::ZERO;
+    fn open_path(&mut self, now: Time, interface: u8) {
+        self.tries()[usize::from(interface)].1 = Time::ZERO;
         let Some(number) = self.paths.iter().position(|path| path.stage == Stage::Reserved) else { return };
-        let backup = self.config.multipath.as_ref().is_some_and(|given| given.backups.contains(&(u64::from(way) + 1)));
-        let address = self.addresses.nat.of(way);
+        let backup =
+            self.config.multipath.as_ref().is_some_and(|given| given.backups.contains(&(u64::from(interface) + 1)));
+        let address = self.addresses.nat.of(interface);
         let path = &mut self.paths[number];
         if !path.identifiers.begin() {
             return;
@@ -133,7 +135,7 @@ impl Connection {
         if backup {
             self.send_status(number);
         }
-        self.tries()[usize::from(way)].1 = Time::NEVER;
+        self.tries()[usize::from(interface)].1 = Time::NEVER;
         self.start_validation(now, number, address);
     }
 
@@ -162,9 +164,9 @@ impl Connection {
             path.stage = Stage::Open;
             path.control.on_established(Some(path.recovery.rtt.latest()).filter(|_| path.recovery.is_measured()));
             path.follow_control();
-            let way = usize::from(path.address.way);
+            let interface = usize::from(path.address.interface);
             if self.role == Role::Client {
-                self.tries()[way] = (0, Time::NEVER);
+                self.tries()[interface] = (0, Time::NEVER);
             }
         }
         self.arm(now, number);
@@ -178,9 +180,9 @@ impl Connection {
     pub(super) fn on_unanswered(&mut self, now: Time, number: usize) {
         self.paths[number].validation = None;
         if self.role == Role::Client {
-            let way = usize::from(self.paths[number].address.way);
+            let interface = usize::from(self.paths[number].address.interface);
             self.abandon(now, number);
-            let (count, at) = &mut self.tries()[way];
+            let (count, at) = &mut self.tries()[interface];
             *at = now + RETRY_DELAY * (1 << (*count).min(10));
             *count += 1;
         }
@@ -211,8 +213,8 @@ impl Connection {
         self.reserve_paths();
     }
 
-    pub(super) fn remove_interface(&mut self, now: Time, way: u8) {
-        self.addresses.set_there(way, false);
+    pub(super) fn remove_interface(&mut self, now: Time, interface: u8) {
+        self.addresses.set_available(interface, false);
         self.abandon_lost(now);
     }
 
@@ -221,26 +223,31 @@ impl Connection {
         if self.paths.iter().any(|path| self.is_open(path)) {
             for number in 0..self.paths.len() {
                 let path = &self.paths[number];
-                if matches!(path.stage, Stage::Opening | Stage::Open) && !self.addresses.is_there(path.address.way) {
+                if matches!(path.stage, Stage::Opening | Stage::Open)
+                    && !self.addresses.is_available(path.address.interface)
+                {
                     self.abandon(now, number);
                 }
             }
         }
     }
 
-    pub(super) fn restore_interface(&mut self, now: Time, way: u8) {
-        self.addresses.set_there(way, true);
-        if let Some(tried) = self.tries().get_mut(usize::from(way)) {
+    pub(super) fn restore_interface(&mut self, now: Time, interface: u8) {
+        self.addresses.set_available(interface, true);
+        if let Some(tried) = self.tries().get_mut(usize::from(interface)) {
             *tried = (0, Time::ZERO);
         }
         self.manage_paths(now);
     }
 
     /// Changes the backup status of the paths on an interface.
-    pub(super) fn set_backup(&mut self, way: u8, backup: bool) {
+    pub(super) fn set_backup(&mut self, interface: u8, backup: bool) {
         for number in 0..self.paths.len() {
             let path = &mut self.paths[number];
-            if path.address.way == way && matches!(path.stage, Stage::Opening | Stage::Open) && path.backup != backup {
+            if path.address.interface == interface
+                && matches!(path.stage, Stage::Opening | Stage::Open)
+                && path.backup != backup
+            {
                 path.backup = backup;
                 self.send_status(number);
             }

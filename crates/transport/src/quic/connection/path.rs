@@ -46,7 +46,7 @@ pub struct PathStats {
 #[derive(Clone, Copy, Debug)]
 pub struct PathView {
     /// Client interface, from 0.
-    pub way: u8,
+    pub interface: u8,
     /// Whether data may be sent on the path.
     pub is_open: bool,
     /// Congestion window.
@@ -315,7 +315,7 @@ impl Path {
     pub fn report(&self) -> PathView {
         let rtt = Some(&self.recovery.rtt).filter(|_| self.recovery.is_measured());
         PathView {
-            way: self.address.way,
+            interface: self.address.interface,
             is_open: self.stage == Stage::Open,
             cwnd: self.cwnd,
             ssthresh: Some(self.control.ssthresh()).filter(|&threshold| threshold < u64::MAX),

@@ -284,10 +284,10 @@ impl Connection {
         if id & 1 == u64::from(self.role == Role::Server) {
             return;
         }
-        let way = one_way(id);
-        self.streams.granted[way] += 1;
-        if !std::mem::replace(&mut self.streams.granted_due[way], true) {
-            self.frames.push_back(Frame::MaxStreams { both_ways: way == 0, count: 0 });
+        let direction = one_way(id);
+        self.streams.granted[direction] += 1;
+        if !std::mem::replace(&mut self.streams.granted_due[direction], true) {
+            self.frames.push_back(Frame::MaxStreams { both_ways: direction == 0, count: 0 });
         }
     }
 
@@ -367,9 +367,9 @@ impl Connection {
                 Frame::MaxStreamData(id, limit)
             }
             Frame::MaxStreams { both_ways, .. } => {
-                let way = usize::from(!both_ways);
-                self.streams.granted_due[way] = false;
-                Frame::MaxStreams { both_ways, count: self.streams.granted[way] }
+                let direction = usize::from(!both_ways);
+                self.streams.granted_due[direction] = false;
+                Frame::MaxStreams { both_ways, count: self.streams.granted[direction] }
             }
             other => other,
         }
