@@ -63,7 +63,7 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "certificate",
-        Kind::Size(100, crate::tls::LONGEST),
+        Kind::Size(100, crate::tls::MAX_MESSAGE),
         "2.5 kB",
         "the server's certificates in a full handshake; more than 2.9 kB take a round trip more, as a server sends three times \
          what has come at most before it knows its client",

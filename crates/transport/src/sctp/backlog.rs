@@ -222,7 +222,7 @@ impl Backlog {
     }
 
     /// Next fragment of the stream with the lowest priority, if that is lower than `own`.
-    pub fn least_important(&self, own: u64) -> Option<Fragment> {
+    pub fn lowest_priority(&self, own: u64) -> Option<Fragment> {
         let streams = (0..self.streams.len()).filter(|&index| self.streams[index].priority > own);
         streams.filter_map(|index| self.fragment(index)).max_by_key(|f| self.streams[usize::from(f.stream)].priority)
     }

@@ -33,7 +33,7 @@ pub enum Handshake {
 }
 
 /// Maximum bytes of a handshake message, whose length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
-pub const LONGEST: u64 = (1 << 24) - 1;
+pub const MAX_MESSAGE: u64 = (1 << 24) - 1;
 
 /// User-visible parameters of TLS.
 pub const PARAMETERS: &[Parameter] = &[
@@ -46,7 +46,7 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "certificate",
-        Kind::Size(100, LONGEST),
+        Kind::Size(100, MAX_MESSAGE),
         "3 kB",
         "the server's certificates in a full TLS handshake",
     ),

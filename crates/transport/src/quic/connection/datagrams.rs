@@ -158,13 +158,13 @@ impl Load {
 
 impl Connection {
     /// Maximum bytes of a datagram: a packet less its header with the longest packet number and the frame header.
-    pub fn most_in_datagram(&self) -> u64 {
+    pub fn max_datagram_data(&self) -> u64 {
         u64::from(self.config.datagram - self.parity_header() - Kind::OneRtt.overhead(4) - 3)
     }
 
     /// Queues a datagram of `bytes`, to be sent in order; returns its number. `None`: it is too long.
     pub fn send_datagram(&mut self, bytes: u64) -> Option<u64> {
-        (bytes <= self.most_in_datagram()).then(|| {
+        (bytes <= self.max_datagram_data()).then(|| {
             let number = self.datagrams.next;
             self.datagrams.next += 1;
             self.datagrams.waiting.push_back((number, bytes as u16));

@@ -8,7 +8,7 @@ use vazao_engine::Ecn;
 /// Minimum size of a datagram with an ack-eliciting Initial packet (RFC 9000 section 14.1).
 const MIN_INITIAL: u32 = 1200;
 /// Maximum size of a long-header packet, whose length field has two bytes (RFC 9000 section 16).
-const LONGEST: u32 = 16_383;
+const MAX_LONG_PACKET: u32 = 16_383;
 /// Minimum room for which a packet is worth sending.
 pub(super) const MIN_ROOM: u64 = 64;
 /// Minimum room of an ACK frame, which otherwise takes at most half of a packet.
@@ -240,7 +240,7 @@ impl Connection {
     ) -> Option<BuiltPacket> {
         let index = space as usize;
         let kind = self.kind(space);
-        let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
+        let room = if kind == Kind::OneRtt { room } else { room.min(MAX_LONG_PACKET) };
         let can_acknowledge = kind != Kind::ZeroRtt;
         let named = (kind == Kind::OneRtt && self.paths.len() > 1).then_some(path as u8);
         let recently = if space == Space::Data { self.config.max_ack_delay } else { Duration::ZERO };
@@ -347,7 +347,7 @@ impl Connection {
             out.frames.push(frame);
         }
         while self.datagrams.is_waiting()
-            && let Some(frame) = self.datagrams.frame(*left, self.most_in_datagram())
+            && let Some(frame) = self.datagrams.frame(*left, self.max_datagram_data())
         {
             *left -= frame.bytes();
             out.frames.push(frame);

@@ -202,9 +202,9 @@ impl Sender {
         };
         let (message, own) = self.backlog.newest();
         while self.held() + bytes > limit {
-            if let Some(fragment) = self.backlog.least_important(own) {
+            if let Some(fragment) = self.backlog.lowest_priority(own) {
                 self.abandon_unsent(&fragment);
-            } else if let Some(tsn) = self.least_important(own) {
+            } else if let Some(tsn) = self.lowest_priority(own) {
                 self.abandon(tsn);
             } else {
                 self.backlog.abandon_on_arrival(message, bytes);
@@ -215,7 +215,7 @@ impl Sender {
     }
 
     /// Chunk of the lowest-priority outstanding message, if its priority is lower than `own`.
-    fn least_important(&self, own: u64) -> Option<u64> {
+    fn lowest_priority(&self, own: u64) -> Option<u64> {
         let priority = |&tsn: &u64| self.config.priority(usize::from(self.records.get(tsn).stream));
         let open = |&tsn: &u64| !matches!(self.records.get(tsn).place, Place::Acked | Place::Abandoned);
         let tsns = (self.records.first..self.records.next()).filter(open);

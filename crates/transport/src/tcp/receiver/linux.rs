@@ -97,17 +97,17 @@ struct Compression {
 }
 
 impl Compression {
-    const LONGEST: Duration = Duration::from_millis(1);
+    const MAX_DELAY: Duration = Duration::from_millis(1);
     /// Timer slack of the kernel, which it uses in full unless something else wakes it.
     const SLACK: Duration = Duration::from_micros(100);
     const RTT_PART: u64 = 20;
     const AT_ONCE: u32 = 3;
-    const MOST_WAITING: u32 = 44;
+    const MAX_WAITING: u32 = 44;
     const BLOCKS: usize = 2;
 
     /// Returns how long the ACK of an out-of-order segment may wait while `expected` is missing; `None`: not at all.
     fn wait(&mut self, expected: u64, rtt: Duration) -> Option<Duration> {
-        if self.waiting >= Self::MOST_WAITING {
+        if self.waiting >= Self::MAX_WAITING {
             return None;
         }
         if self.expected != expected {
@@ -118,7 +118,7 @@ impl Compression {
             return None;
         }
         self.waiting += 1;
-        Some(Self::LONGEST.min(rtt / Self::RTT_PART) + Self::SLACK)
+        Some(Self::MAX_DELAY.min(rtt / Self::RTT_PART) + Self::SLACK)
     }
 }
 
@@ -136,7 +136,7 @@ const SHORTEST_GROWTH: u64 = 128;
 const DEFAULT_SEGMENT: u64 = 536;
 const SHORTEST_SEGMENT: u64 = 88;
 /// Maximum delays of an ACK (TCP_DELACK_MAX, and half a second if no segment was short).
-const LONGEST_WAIT: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(500)];
+const MAX_DELAYS: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(500)];
 
 impl Window {
     fn win(&self, memory: u64) -> u64 {
@@ -466,11 +466,11 @@ impl LinuxReceiver {
     fn delay(&self, now: Time, state: &ReceiveState, arrived: &Arrived) -> AckDue {
         let mut wait = self.wait;
         if wait > self.least_wait {
-            let most = LONGEST_WAIT[usize::from(!self.pingpong && self.pushed == 0)];
+            let most = MAX_DELAYS[usize::from(!self.pingpong && self.pushed == 0)];
             let rtt = if arrived.srtt == Duration::ZERO { most } else { arrived.srtt.max(self.least_wait) };
             wait = wait.min(most).min(rtt);
         }
-        let wait = wait.min(LONGEST_WAIT[0]);
+        let wait = wait.min(MAX_DELAYS[0]);
         match state.due {
             // The pending ACK is about to leave anyway.
             AckDue::At(due) if due <= self.clock.expiry(now, self.clock.half(self.clock.half(wait))) => AckDue::Now,
