@@ -16,23 +16,23 @@ const PORT: u16 = 50_000;
 /// Returns the client's address as a server's socket sees it. A NAT may change its port or its host; another interface has
 /// another network.
 pub fn socket(address: Address) -> SocketAddr {
-    (Ipv4Addr::new(10, 0, address.host, address.way), PORT.wrapping_add(address.number)).into()
+    (Ipv4Addr::new(10, 0, address.host, address.interface), PORT.wrapping_add(address.number)).into()
 }
 
 /// Returns the address that such a socket stands for.
 pub fn address(socket: SocketAddr) -> Address {
-    let [host, way] = match socket {
+    let [host, interface] = match socket {
         SocketAddr::V4(socket) => [2, 3].map(|place| socket.ip().octets()[place]),
         SocketAddr::V6(_) => [0; 2],
     };
-    Address { way, host, number: socket.port().wrapping_sub(PORT) }
+    Address { interface, host, number: socket.port().wrapping_sub(PORT) }
 }
 
 /// The client's addresses over time.
 #[derive(Clone, Debug, Default)]
 pub struct Nat {
     /// The interface in use.
-    way: u8,
+    interface: u8,
     addresses: quic::Nat,
     /// Changes to come, the next one last, at times after the handshake.
     changes: Vec<Change>,
@@ -65,12 +65,12 @@ impl Nat {
         while self.due() <= now
             && let Some(change) = self.changes.pop()
         {
-            let way = (change.which - 1) as u8;
+            let interface = (change.which - 1) as u8;
             if change.what == "migrate" {
-                moved |= self.way != way;
-                self.way = way;
+                moved |= self.interface != interface;
+                self.interface = interface;
             } else {
-                self.addresses.rebind(way, change.what == "rebind_address");
+                self.addresses.rebind(interface, change.what == "rebind_address");
             }
         }
         moved
@@ -78,7 +78,7 @@ impl Nat {
 
     /// Returns the client's address as others see it.
     pub fn current(&mut self) -> Address {
-        self.addresses.of(self.way)
+        self.addresses.of(self.interface)
     }
 
     /// Whether a datagram to an address reaches the client.

@@ -1,7 +1,7 @@
-//! What a scheduler's decision costs: nanoseconds with 25 subflows, as many as full mesh makes of five interfaces a side.
+//! Cost of a scheduling decision in nanoseconds with 25 subflows, as many as full mesh makes of five interfaces a side.
 //!
-//! `cargo bench -p vazao-transport` prints, for each scheduler, what it is in situations in which every subflow has room, half of
-//! them have, and one has. Target: at most 200 ns.
+//! `cargo bench -p vazao-transport` prints it for each scheduler with room on all, half and one of the subflows.
+//! Target: at most 200 ns.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -18,7 +18,7 @@ const BATCHES: u32 = 50;
 /// Which subflows have room.
 type Open = fn(usize) -> bool;
 
-/// Subflows over five links, of which those that `has_room` says have some.
+/// Subflows over five links; `has_room` tells which of them have room.
 fn paths(has_room: Open) -> Vec<PathState> {
     let path = |index: usize| {
         let rtt = Duration::from_micros(10_000 + 7_919 * (index as u64 * 11 % PATHS as u64));
@@ -42,7 +42,7 @@ fn paths(has_room: Open) -> Vec<PathState> {
     (0..PATHS).map(path).collect()
 }
 
-/// Nanoseconds of a decision, and of being told what came of it.
+/// Nanoseconds of a decision including the report of its result.
 fn cost(scheduler: &mut dyn PacketScheduler, paths: &[PathState]) -> f64 {
     let mut situation = Situation {
         now: Time::ZERO,
@@ -64,7 +64,7 @@ fn cost(scheduler: &mut dyn PacketScheduler, paths: &[PathState]) -> f64 {
         }
         start.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
     };
-    // The least of the batches: what else the machine does is not counted.
+    // The minimum over the batches excludes the machine's other load.
     (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 

@@ -1,8 +1,9 @@
 //! Transport protocols as machines without a clock or a socket.
 //!
-//! An endpoint is handed a packet or an expired timer *with the time as an argument* and asked what to send
-//! (`poll_transmit`) and when to be woken (`next_timeout`). In the simulator the time is virtual; live, it is real.
-//! Nothing here knows a simulator or a file. What several protocols share is in [`common`], which knows none of them.
+//! An endpoint is handed a packet or an expired timer *with the time as an argument*. It is asked what to send
+//! (`poll_transmit`) and when to be called next (`next_timeout`). Time is virtual in the simulator and real in live
+//! runs. Nothing here knows the simulator or does I/O. [`common`] holds what several protocols share and depends on
+//! none of them.
 
 pub mod common;
 pub mod dccp;

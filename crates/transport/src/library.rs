@@ -1,5 +1,5 @@
-//! Connections whose ends somebody else's library plays: datagrams in and out as bytes, everything else as with a machine
-//! of ours.
+//! Connections whose endpoints are run by a third-party library. Datagrams go in and out as bytes; everything else
+//! works as it does with our own protocol implementations.
 
 use crate::common::ControlFactory;
 use crate::common::Streams;
@@ -7,89 +7,89 @@ use crate::quic::Address;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Ecn, Histogram, Time};
 
-/// One end of such a connection. It has no clock and no socket either: time comes with every call.
+/// One end of a connection run by a library. It has neither clock nor socket: every call passes the time.
 pub trait Library: Streams {
-    /// What time it is for the [`ByteStream`](crate::common::ByteStream)'s calls, which do not say.
+    /// Sets the current time for the [`ByteStream`](crate::common::ByteStream) calls, which do not pass it.
     fn set_clock(&mut self, now: Time);
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     fn next_timeout(&self) -> Time;
-    /// Handles every timer due at `now`; a client begins with the first call.
+    /// Handles every timer due at `now`; the first call starts a client.
     fn handle_timeout(&mut self, now: Time);
-    /// A datagram has arrived, with this codepoint in its IP header.
+    /// Handles an arriving datagram with this ECN codepoint in its IP header.
     fn handle(&mut self, now: Time, ecn: Ecn, datagram: &Datagram);
-    /// Fills `datagram` with the next one to send, if there is one; call again until there is none.
+    /// Fills `datagram` with the next datagram and returns whether there was one; call again until there is none.
     fn poll_transmit(&mut self, now: Time, datagram: &mut Datagram) -> bool;
-    /// Whether all is done.
+    /// Whether the connection is finished.
     fn is_over(&self) -> bool;
-    /// How it failed, if it did, in words for the user.
+    /// Reason for the failure in words for the user, if the connection failed.
     fn failure(&self) -> Option<&str>;
-    /// What it says of itself.
+    /// Statistics kept by the library.
     fn report(&self) -> Report;
-    /// The round-trip times that it measured.
+    /// Distribution of the round-trip times measured.
     fn rtt(&self) -> Histogram;
-    /// Takes what it has logged of itself since the last call, as records of qlog that follow a file's header.
+    /// Takes the qlog records logged since the last call, without the file header.
     fn take_log(&mut self) -> Vec<u8> {
         Vec::new()
     }
-    /// Takes the secrets by which its packets can be read that came up since the last call, as lines of an SSLKEYLOGFILE.
+    /// Takes the TLS secrets that became known since the last call, as lines of an SSLKEYLOGFILE.
     fn take_secrets(&mut self) -> String {
         String::new()
     }
 }
 
-/// A datagram as it is sent.
+/// A UDP datagram to send.
 #[derive(Clone, Debug, Default)]
 pub struct Datagram {
     /// The UDP payload.
     pub payload: Vec<u8>,
-    /// How it is marked.
+    /// ECN codepoint.
     pub ecn: Ecn,
-    /// By which of the client's addresses it goes.
+    /// Client address that the datagram is sent from.
     pub address: Address,
 }
 
-/// What a library's end says of itself.
+/// Statistics reported by a library's endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// When data might flow.
+    /// Time at which application data could first be sent.
     pub ready: Option<Time>,
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow-start threshold in bytes, if there is one.
     pub ssthresh: Option<u64>,
-    /// Smoothed round-trip time, once one was measured.
+    /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// The last one measured.
+    /// Latest round-trip time sample.
     pub latest_rtt: Option<Duration>,
     /// Bytes in flight.
     pub flight: u64,
-    /// Bytes of streams that it was given.
+    /// Stream bytes written by the application.
     pub written: u64,
     /// Datagrams sent.
     pub datagrams: u64,
-    /// Packets declared lost, whose content was sent again.
+    /// Packets declared lost and whose contents were retransmitted.
     pub lost: u64,
-    /// Times that the window was cut.
+    /// Number of congestion window reductions.
     pub cuts: u64,
-    /// Whether nothing that was sent since the last cut has arrived.
+    /// Whether no packet sent since the last window reduction has been acknowledged yet.
     pub is_repairing: bool,
-    /// As a receiver: frames with stream data.
+    /// Receiver: STREAM frames received.
     pub stream_frames: u64,
-    /// As a receiver: pieces of data that are not what belongs at their place.
+    /// Receiver: pieces of data whose contents do not match their stream offset.
     pub misplaced: u64,
 }
 
-/// What both ends of a connection are made from.
+/// Everything needed to create the two ends of a connection.
 #[derive(Clone)]
 pub struct Plan {
-    /// The protocol's parameters.
+    /// Protocol parameters.
     pub parameters: Parameters,
-    /// The congestion control's name.
+    /// Name of the congestion control.
     pub control: String,
-    /// Makes it, if it is one of ours.
+    /// Factory of the congestion control, if it is one of ours.
     pub make: Option<ControlFactory>,
-    /// Decides whatever is left to chance.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether it is to log what it does.
+    /// Whether to write a qlog.
     pub logs: bool,
 }

@@ -1,4 +1,4 @@
-//! TLS over a stream: what it sends, when, and that data passes through it once and in order.
+//! TLS over a stream: what is sent and when, and data passing through once and in order.
 
 use proptest::prelude::*;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use vazao_engine::Time;
 use vazao_transport::ByteStream;
 use vazao_transport::tls::{Config, Handshake, Session, Version};
 
-/// One end of a wire: what it wrote, what has left, what has arrived and was read. The send buffer may be small.
+/// One end of a wire: bytes written, sent, received and read. The send buffer may be small.
 #[derive(Debug)]
 struct End {
     room: u64,
@@ -72,7 +72,7 @@ impl Pair {
         }
     }
 
-    /// At most so many bytes of a side arrive at the other.
+    /// Delivers at most this many bytes of a side to the other.
     fn carry(&mut self, side: usize, most: u64) {
         let [client, server] = &mut self.ends;
         let (from, to) = if side == 0 { (client, server) } else { (server, client) };
@@ -85,7 +85,7 @@ impl Pair {
         self.sessions[side].over(&mut self.ends[side])
     }
 
-    /// What a side has sent since it was last asked; all of it arrives.
+    /// Bytes that a side has sent since the last call; all of them are delivered.
     fn says(&mut self, side: usize) -> u64 {
         let before = self.ends[side].sent;
         self.pump();
@@ -107,8 +107,8 @@ impl Pair {
 use Handshake::{Early, Full, Resumed};
 use Version::{V12, V13};
 
-/// RFC 8448: section 4's ClientHello is a record of 517; its server answers with records of 101 and 102, section 3's sends
-/// a ticket of 223; the client's Finished is one of 58.
+/// RFC 8448: section 4's ClientHello is a record of 517; its server answers with records of 101 and 102, section 3's
+/// sends a ticket of 223; the client's Finished is one of 58.
 #[test]
 fn a_resumed_tls_1_3_handshake() {
     let mut pair = Pair::new(V13, Resumed, u64::MAX);
@@ -130,8 +130,8 @@ fn early_data() {
     assert_eq!([pair.says(1), pair.says(0)], [203, 26 + 58]);
 }
 
-/// Section 3's server: ServerHello in a record of 95; with its certificate of 445 bytes and a signature of 128 the rest is
-/// one of 679. Here the certificate has 3000 bytes and the signature 256.
+/// Section 3's server: ServerHello in a record of 95; with its certificate of 445 bytes and a signature of 128 the rest
+/// is one of 679. Here the certificate has 3000 bytes and the signature 256.
 #[test]
 fn a_full_tls_1_3_handshake() {
     let mut pair = Pair::new(V13, Full, u64::MAX);
@@ -143,7 +143,7 @@ fn a_full_tls_1_3_handshake() {
     assert_eq!(pair.ready(), [true, true]);
 }
 
-/// RFC 5246 section 7.3: the client hears Finished before its data flows, except after a resumption.
+/// RFC 5246 section 7.3: the client receives Finished before it sends data, except after a resumption.
 #[test]
 fn tls_1_2_handshakes() {
     let mut pair = Pair::new(V12, Full, u64::MAX);
@@ -181,7 +181,7 @@ fn records_cost_their_headers() {
     }
 }
 
-/// A record is opened once it is there as a whole.
+/// A record is decrypted once it has arrived completely.
 #[test]
 fn half_a_record_is_nothing() {
     let mut pair = Pair::new(V13, Resumed, u64::MAX);
@@ -197,9 +197,9 @@ fn half_a_record_is_nothing() {
     assert_eq!(pair.over(1).read(), Some(16_384..20_000));
 }
 
-/// What is taken back is whole records; one that has begun to leave is sent to its end.
+/// Discarding removes whole records; a partially sent record is completed.
 #[test]
-fn unsent_records_are_taken_back() {
+fn unsent_records_are_discarded() {
     let mut pair = Pair::new(V13, Resumed, u64::MAX);
     for _ in 0..3 {
         pair.exchange(&[0, 1]);
@@ -214,12 +214,12 @@ fn unsent_records_are_taken_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However little the wire takes and carries at a time, and however little is read, every byte arrives once and in
-    /// order, both ways, and both ends hear of the close.
+    /// However little the wire accepts and carries at a time, and however little is read, every byte arrives once and
+    /// in order in both directions, and both ends see the close.
     #[test]
     fn data_passes_through(
         kind in prop::sample::select(&[(V12, Full), (V12, Resumed), (V13, Full), (V13, Resumed), (V13, Early)][..]),
-        // Much data in pieces that are not too small for the steps there are, or little in pieces of any size.
+        // Much data in pieces not too small for the steps available, or little in pieces of any size.
         (most, least) in prop::sample::select(&[(100_000u64, 500u64), (300, 1)][..]),
         room in 1u64..40_000, sizes in prop::array::uniform2(0u64..100_000),
         steps in prop::collection::vec((0u64..20_000, 1u64..30_000, 1u64..30_000), 1..30),

@@ -1,4 +1,4 @@
-//! The datagram machine: what leaves when, and what a receiver says of it.
+//! UDP endpoints: when datagrams leave, and what a receiver counts.
 
 use vazao_engine::{Duration, Rate, Time};
 use vazao_transport::ByteStream;
@@ -12,7 +12,7 @@ fn endpoint(payload: u16, rate: Option<u64>) -> Endpoint {
     Endpoint::new(Config { payload, rate: rate.map(Rate::from_bps) })
 }
 
-/// Everything that leaves up to a time, driven by the machine's own alarms.
+/// Everything sent up to a time, driven by the endpoint's own timeouts.
 fn sent(sender: &mut Endpoint, until: Time) -> Vec<Datagram> {
     let (mut all, mut now) = (Vec::new(), Time::ZERO);
     loop {
@@ -26,7 +26,7 @@ fn sent(sender: &mut Endpoint, until: Time) -> Vec<Datagram> {
     }
 }
 
-/// A datagram of a message of its own.
+/// Datagram that is a whole message.
 fn single(sequence: u32) -> Datagram {
     Datagram { sent: Time::ZERO, sequence, message: sequence, parts: 1, payload: 100 }
 }
@@ -45,7 +45,7 @@ fn an_upload_leaves_at_its_rate_and_ends_with_what_is_left() {
     assert_eq!(sender.sent(), 3);
 }
 
-/// A rate whose interval is no whole number of nanoseconds: after a million datagrams it is still exact.
+/// A rate whose interval is not a whole number of nanoseconds is still exact after a million datagrams.
 #[test]
 fn rounding_does_not_add_up() {
     let mut sender = endpoint(1472, Some(6_000_000_007));
@@ -67,7 +67,7 @@ fn a_message_leaves_at_once_in_as_many_datagrams_as_it_needs() {
 }
 
 #[test]
-fn what_was_not_sent_can_be_taken_back() {
+fn unsent_data_can_be_discarded() {
     let mut sender = endpoint(1000, Some(8_000_000));
     sender.write(1 << 50);
     let all = sent(&mut sender, at(4500));
@@ -76,8 +76,8 @@ fn what_was_not_sent_can_be_taken_back() {
     assert!(sender.is_over());
 }
 
-/// RFC 4737 section 3.3 and its example of section 4.1.1's kind: of 1, 2, 3, 7, 8, 9, 10, 4, 5, 6 the last three came
-/// after higher numbers; a copy is counted as such and neither as late nor as data.
+/// RFC 4737 section 3.3 and an example like that of section 4.1.1: of 1, 2, 3, 7, 8, 9, 10, 4, 5, 6 the last three
+/// arrived after higher numbers; a duplicate counts neither as reordered nor as data.
 #[test]
 fn late_and_repeated_datagrams_are_counted_as_rfc_4737_and_5560_say() {
     let mut receiver = endpoint(1000, None);
@@ -100,7 +100,7 @@ fn a_receiver_is_done_when_each_datagram_has_come_or_is_known_to_be_lost() {
     assert!(!receiver.peer_closed());
     receiver.expect(4);
     assert!(!receiver.peer_closed());
-    // One copy of the last is lost, and another comes.
+    // One copy of the last is lost, and another arrives.
     receiver.lose(&single(3));
     assert!(receiver.peer_closed());
     receiver.handle(at(2), &single(3));

@@ -18,7 +18,7 @@ use vazao_congestion::Setup;
 use vazao_engine::registry::{Entry, Parameters, find};
 use vazao_network::Routing;
 use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
-use vazao_transport::mptcp::{Way, path_manager};
+use vazao_transport::mptcp::{AddressPair, path_manager};
 use vazao_transport::tls;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -327,7 +327,7 @@ pub(crate) enum Controls {
 pub(crate) struct PlannedWay {
     pub routes: Routes,
     /// The addresses that it is between, where its packets need not leave by the interfaces that have them.
-    pub addresses: Option<Way>,
+    pub addresses: Option<AddressPair>,
 }
 
 impl From<Routes> for PlannedWay {

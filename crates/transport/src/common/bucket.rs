@@ -1,16 +1,16 @@
-//! Data leaves no faster than a rate in the long run, and in bursts that time without sending has earned.
+//! Leaky-bucket pacing: a long-term rate, with bursts allowed after idle time.
 
 use vazao_engine::{Duration, Rate, Time};
 
-/// The leaky bucket of RFC 9002 section 7.7: it fills at a rate until it holds a burst, and what leaves is taken out of it. Unlike
-/// with a [`Pacer`](crate::common::Pacer), time in which something else kept the sender back is not lost; and nothing waits for more
-/// than what it takes itself.
+/// Leaky bucket of RFC 9002 section 7.7: it fills at a rate up to the size of a burst, and each packet takes its size
+/// out of it. Unlike a [`Pacer`](crate::common::Pacer), it keeps the credit of time in which the sender was blocked by
+/// something else. A packet never waits for more credit than its own size.
 #[derive(Clone, Debug, Default)]
 pub struct Bucket {
-    /// When it is full again, and when there is enough in it for a packet.
+    /// When the bucket will be full, and when it will hold enough for one packet.
     full: Time,
     release: Time,
-    /// The rate that it last filled at, and what a burst takes at it but for one packet.
+    /// Rate of the last filling, and the time that a burst less one packet takes at that rate.
     rate: Rate,
     margin: Duration,
 }
@@ -22,13 +22,13 @@ impl Bucket {
         self.release <= now
     }
 
-    /// When the next packet may leave; in the past, or now, if nothing keeps it.
+    /// Returns the earliest time at which the next packet may leave; now or in the past if pacing does not delay it.
     #[inline]
     pub fn release(&self) -> Time {
         self.release
     }
 
-    /// A packet of `bytes` leaves, of `datagram` at most as all do; `burst` of those fill the bucket.
+    /// Records that a packet of `bytes`, `datagram` at most, leaves; the bucket holds `burst` full datagrams.
     #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u64, rate: Rate, burst: u64, datagram: u64) {
         if self.rate != rate {
@@ -50,7 +50,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(us)
     }
 
-    /// Sends while it may, at most so many: how many went.
+    /// Sends until pacing blocks, at most `most` packets; returns how many left.
     fn send(bucket: &mut Bucket, now: Time, most: usize) -> usize {
         let mut sent = 0;
         while sent < most && bucket.is_open(now) {
@@ -70,9 +70,9 @@ mod tests {
         }
     }
 
-    /// Section 7.7 lets what has filled up leave, however long it took: a packet each millisecond, ten at most.
+    /// Section 7.7: accumulated credit can be used later: a packet per millisecond, ten at most.
     #[test]
-    fn silence_earns_as_much_as_a_burst() {
+    fn idle_time_earns_at_most_a_burst() {
         for (silence_us, earned) in [(0, 0), (999, 0), (1000, 1), (3500, 3), (9999, 9), (10_000, 10), (1_000_000, 10)] {
             let mut bucket = Bucket::default();
             assert_eq!(send(&mut bucket, at(5000), 100), 10);
@@ -80,9 +80,10 @@ mod tests {
         }
     }
 
-    /// What its window keeps back for two milliseconds of each ten a sender makes up for: a burst, and a packet each of 1002 ms.
+    /// A sender blocked by its window for two milliseconds in ten catches up: a burst, plus a packet for each of 1002
+    /// ms.
     #[test]
-    fn a_sender_that_others_hold_back_keeps_its_rate() {
+    fn a_blocked_sender_catches_up() {
         let mut bucket = Bucket::default();
         let mut sent = send(&mut bucket, at(0), 100);
         for round in 1..=100 {
@@ -92,9 +93,9 @@ mod tests {
         assert_eq!(sent, 10 + 1002);
     }
 
-    /// The bound by which a token bucket is defined, for senders that come at any time with any number of packets.
+    /// Defining bound of a token bucket, for senders that send any number of packets at any time.
     #[test]
-    fn no_interval_lets_out_more_than_a_burst_and_its_share() {
+    fn no_interval_exceeds_a_burst_plus_the_rate() {
         let mut stream = vazao_engine::Stream::new(1, "arrivals");
         let (mut bucket, mut now) = (Bucket::default(), 0);
         let mut sent: Vec<(u64, usize)> = Vec::new();

@@ -1,41 +1,42 @@
-//! How fast the network delivers: delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02).
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02).
 
 use vazao_congestion::RateSample;
 use vazao_engine::{Duration, Time};
 
-/// What is remembered of a packet in flight (the draft's P.*).
+/// Per-packet state (the draft's P.*).
 #[derive(Clone, Copy, Debug)]
 pub struct PacketState {
-    /// When it was sent, the last time.
+    /// Time of the last transmission.
     sent: Time,
-    /// The connection's counts and times when it was sent.
+    /// The connection's counters and times at that transmission.
     delivered: u64,
     delivered_time: Time,
     first_sent: Time,
     lost: u64,
-    /// Bytes in flight then, itself counted.
+    /// Bytes in flight at that transmission, including this packet.
     in_flight: u64,
     app_limited: bool,
 }
 
-/// What is kept of a connection (the draft's C.*). A sender tells it of each packet [sent](DeliveryRate::on_sent), again
-/// or for the first time, and [delivered](DeliveryRate::on_delivered), and asks for a [sample](DeliveryRate::sample) once
-/// an acknowledgement.
+/// Per-connection state (the draft's C.*). A sender reports each packet [sent](DeliveryRate::on_sent), original or
+/// retransmission, and each packet [delivered](DeliveryRate::on_delivered), and asks for one
+/// [sample](DeliveryRate::sample) per acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
     delivered: u64,
     delivered_time: Time,
     first_sent: Time,
     lost: u64,
-    /// What is sent before so much is delivered is limited by the application; zero: not limited.
+    /// Packets sent before `delivered` exceeds this count are application-limited; zero: not limited.
     app_limited: u64,
-    /// Of the packets that the acknowledgement under way delivered, the one sent last: when, its end, its state.
+    /// Last packet sent among those that the current ACK delivers: send time, end, state.
     newest: Option<(Time, u64, PacketState)>,
 }
 
 impl DeliveryRate {
-    /// Section 3.2: a packet leaves. `outstanding`: bytes not acknowledged before it, the lost ones too, since what is
-    /// presumed lost may still arrive; `in_flight`: bytes in the network with it.
+    /// Section 3.2: records a packet that leaves. `outstanding` counts unacknowledged bytes before it, lost ones
+    /// included, since a packet presumed lost may still arrive; `in_flight` counts bytes in the network including this
+    /// packet.
     pub fn on_sent(&mut self, now: Time, outstanding: u64, in_flight: u64) -> PacketState {
         if outstanding == 0 {
             (self.first_sent, self.delivered_time) = (now, now);
@@ -51,16 +52,16 @@ impl DeliveryRate {
         }
     }
 
-    /// Section 3.3: a packet is acknowledged for the first time, cumulatively or selectively; `end` orders those that left
-    /// together.
+    /// Section 3.3: records the first acknowledgement of a packet, cumulative or selective. `end` orders packets that
+    /// were sent at the same time.
     pub fn on_delivered(&mut self, end: u64, packet: &PacketState) {
         if self.newest.as_ref().is_none_or(|&(sent, last, _)| (packet.sent, end) > (sent, last)) {
             self.newest = Some((packet.sent, end, *packet));
         }
     }
 
-    /// Section 3.3: an acknowledgement delivered and showed to be lost so many bytes. Nothing where it delivered no
-    /// packet, or one so fast that an earlier copy of it must have arrived.
+    /// Section 3.3: returns the rate sample of an acknowledgement that newly delivered `delivered` bytes. `None` if it
+    /// delivered no packet, or so soon that it must acknowledge an earlier transmission.
     pub fn sample(&mut self, now: Time, delivered: u64, min_rtt: Duration) -> Option<RateSample> {
         self.delivered += delivered;
         if self.delivered > self.app_limited {
@@ -86,17 +87,17 @@ impl DeliveryRate {
         })
     }
 
-    /// Bytes are presumed lost; told before the [sample](Self::sample) of the acknowledgement that showed it.
+    /// Counts bytes presumed lost; call it before the [sample](Self::sample) of the ACK that revealed the loss.
     pub fn on_lost(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
-    /// Section 3.4: there is nothing to send though the window admits it, with so much in flight.
+    /// Section 3.4: marks the connection as application-limited: the window has space and there is nothing to send.
     pub fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether what is sent now counts as limited by the application.
+    /// Whether packets sent now count as application-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
@@ -114,9 +115,9 @@ mod tests {
         rate.sample(at(ms), delivered, Duration::MAX).expect("a sample")
     }
 
-    /// Ten packets of 1000 bytes leave at once and are acknowledged one each 10 ms from 100 ms on, a packet for each: the
-    /// first window counts from its sending. The second is one that was sent during 100 ms and more, as its first
-    /// packet is counted from the burst's. The third measures the bottleneck's 100 kB/s.
+    /// Ten packets of 1000 bytes leave at once and are acknowledged one by one every 10 ms from 100 ms on, and each ACK
+    /// releases a packet. The first window is measured from its transmission; the second packet's interval starts with
+    /// the burst's first packet and spans more than 100 ms; the third measures the bottleneck's 100 kB/s.
     #[test]
     fn a_steady_flow_measures_its_bottleneck() {
         let mut rate = DeliveryRate::default();
@@ -136,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Acknowledgements that arrive in a burst (section 2.2.3's compression) do not raise the rate above that of sending.
+    /// Compressed ACKs (section 2.2.3) do not raise the sample above the sending rate.
     #[test]
     fn compressed_acknowledgements_are_no_bandwidth() {
         let mut rate = DeliveryRate::default();
@@ -147,12 +148,12 @@ mod tests {
         for (i, packet) in (0..).zip(&packets) {
             rate.on_delivered(i, packet);
             let got = sample(&mut rate, 200, 1000);
-            // The acknowledgements all came at 200 ms; packet i was sent 10 i after the first.
+            // All acknowledgements arrived at 200 ms; packet i was sent 10 i after the first.
             assert!(got.bytes_per_second() <= 100_000.0, "{i}: {got:?}");
         }
     }
 
-    /// Of several packets that one acknowledgement delivers the last one sent counts: the shortest time (section 3.3).
+    /// If one acknowledgement delivers several packets, the last one sent counts: the shortest interval (section 3.3).
     #[test]
     fn the_newest_packet_counts() {
         let mut rate = DeliveryRate::default();
@@ -168,9 +169,9 @@ mod tests {
         assert_eq!(got.interval, Duration::from_millis(100));
     }
 
-    /// A resent packet whose first copy arrives would seem to have made the trip in less than any round trip.
+    /// An ACK for the original of a retransmitted packet would give an interval below the round-trip time.
     #[test]
-    fn what_is_faster_than_the_path_is_no_sample() {
+    fn an_ack_faster_than_the_path_gives_no_sample() {
         let mut rate = DeliveryRate::default();
         rate.on_sent(at(0), 0, 1000);
         rate.on_delivered(
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(rate.sample(at(100), 1000, Duration::from_millis(50)), None);
     }
 
-    /// Section 3.4: until everything in flight when the application ran dry is delivered, samples are marked.
+    /// Section 3.4: samples are marked until everything in flight when the application ran out of data is delivered.
     #[test]
     fn a_bubble_is_marked_until_it_is_delivered() {
         let mut rate = DeliveryRate::default();

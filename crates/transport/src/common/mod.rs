@@ -1,4 +1,4 @@
-//! What several protocols share; knows none of them.
+//! Code that several protocols share; it depends on none of them.
 
 mod bucket;
 mod control;

@@ -1,28 +1,28 @@
-//! Data leaves no faster than a rate.
+//! Pacing: data leaves no faster than a rate.
 
 use vazao_engine::{Duration, Rate, Time};
 
-/// Spreads what a sender sends over time: once `bytes` have left, nothing leaves for as long as they take at the rate.
-/// Knows no protocol and no window; the sender asks [`is_open`](Pacer::is_open) and tells [what it sent](Pacer::on_sent).
+/// Spreads transmissions over time: after `bytes` have left, nothing leaves for as long as they take at the rate. It
+/// knows no protocol and no window; the sender asks [`is_open`](Pacer::is_open) and reports [what it
+/// sent](Pacer::on_sent).
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
-    /// Nothing leaves before, but for the rest of a burst.
+    /// Earliest time of the next transmission, except for the rest of a burst.
     release: Time,
-    /// When the burst under way began, and how many bytes of it may still leave at that time.
+    /// Start of the current burst and the bytes of it that may still leave at that time.
     burst: (Time, u64),
-    /// How late the burst began, as far as that is still to be made up for.
+    /// How late the burst began, less what has been made up for.
     late: Duration,
 }
 
-/// How a pacer spreads.
+/// Pacing settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// The rate at which data leaves in the long run.
+    /// Long-term sending rate.
     pub rate: Rate,
-    /// Bytes that leave together before the pause that they call for; zero: packet by packet.
+    /// Bytes sent back to back before a pause; zero: pace every packet.
     pub quantum: u64,
-    /// Whether a burst that begins late shortens the pause after it, by half at most (Linux's answer to timers that
-    /// are late).
+    /// Whether a burst that begins late shortens the pause after it, by half at most, as in Linux.
     pub catches_up: bool,
 }
 
@@ -33,13 +33,13 @@ impl Pacer {
         self.release <= now || (self.burst.0 == now && self.burst.1 > 0)
     }
 
-    /// When the next packet may leave; in the past, or now, if nothing keeps it.
+    /// Returns the earliest time of the next transmission; now or in the past if pacing does not delay it.
     #[inline]
     pub fn release(&self) -> Time {
         self.release
     }
 
-    /// A packet of `bytes` leaves.
+    /// Records that a packet of `bytes` leaves.
     pub fn on_sent(&mut self, now: Time, bytes: u64, spread: &Spread) {
         if self.release <= now {
             self.late =
@@ -54,7 +54,7 @@ impl Pacer {
         self.release = self.release.saturating_add(pause.saturating_sub(made_up));
     }
 
-    /// The pause that a burst calls for is not made once the burst is over.
+    /// Drops the pause after a completed burst.
     pub fn skip_pause(&mut self, now: Time) {
         if self.burst.1 == 0 {
             self.release = now;
@@ -84,15 +84,15 @@ mod tests {
         }
     }
 
-    /// Time in which nothing was sent is not saved up for a burst.
+    /// Idle time earns no credit for a burst.
     #[test]
-    fn silence_earns_nothing() {
+    fn idle_time_earns_nothing() {
         let mut pacer = Pacer::default();
         pacer.on_sent(at(100), 1000, &PLAIN);
         assert_eq!(pacer.release(), at(101));
     }
 
-    /// A quantum of three packets: they leave together, then the pause that all three call for.
+    /// A quantum of three packets: they leave together, followed by the pause for all three.
     #[test]
     fn a_burst_pauses_for_all_of_it() {
         let mut pacer = Pacer::default();
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(pacer.release(), at(8));
     }
 
-    /// The rest of a burst that was not sent at once is not owed.
+    /// Credit for the rest of a burst is lost if it is not used at once.
     #[test]
     fn a_burst_ends_with_its_instant() {
         let mut pacer = Pacer::default();
@@ -114,9 +114,9 @@ mod tests {
         assert!(pacer.is_open(at(6)));
     }
 
-    /// Linux's tcp_update_skb_after_send: half of the pause at most is forgiven.
+    /// Linux's tcp_update_skb_after_send: lateness shortens the pause by half at most.
     #[test]
-    fn lateness_is_made_up_for_by_half_a_pause_at_most() {
+    fn lateness_shortens_a_pause_by_half_at_most() {
         let spread = Spread { quantum: 2000, catches_up: true, ..PLAIN };
         for (late_us, paused_us) in [(0, 2000), (400, 1600), (900, 1100), (5000, 1000)] {
             let mut pacer = Pacer::default();

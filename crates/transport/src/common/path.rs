@@ -1,56 +1,57 @@
-//! A subflow as a scheduler sees it.
+//! State of a subflow as schedulers see it.
 
 use vazao_engine::Duration;
 
-/// A subflow as a scheduler sees it. Sizes in bytes.
+/// State of a subflow as schedulers see it. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathState {
     /// Congestion window.
     pub cwnd: u64,
     /// Slow-start threshold; `u64::MAX` while there is none.
     pub ssthresh: u64,
-    /// What is believed to be in the network.
+    /// Bytes estimated to be in the network.
     pub flight: u64,
-    /// What was assigned to it and has not left so far.
+    /// Bytes assigned to the path but not sent yet.
     pub queued: u64,
-    /// Payload of a full segment.
+    /// Maximum segment size (payload).
     pub mss: u64,
     /// Smoothed round-trip time; zero before the first measurement.
     pub srtt: Duration,
-    /// How far it varies (RFC 6298's RTTVAR).
+    /// Round-trip time variation (RFC 6298's RTTVAR).
     pub rttvar: Duration,
     /// The latest round-trip time.
     pub rtt: Duration,
-    /// The least one.
+    /// Minimum round-trip time.
     pub min_rtt: Duration,
-    /// Nanoseconds to the receiver by both ends' clocks, whose difference is in it: of two paths it tells how much later a
-    /// segment arrives by the one.
+    /// One-way delay to the receiver in nanoseconds, including the offset between the two clocks: the difference
+    /// between two paths tells how much later a segment arrives on one of them.
     pub forward: i64,
-    /// The retransmission timeout.
+    /// Retransmission timeout.
     pub rto: Duration,
     /// Bytes acknowledged.
     pub acknowledged: u64,
-    /// It has itself sent all octets of the connection before this one ([`Decision::Copy`](super::Decision::Copy)).
+    /// Connection-level offset below which this path has itself sent all data
+    /// ([`Decision::Copy`](super::Decision::Copy)).
     pub copied: u64,
-    /// Segments sent again, of all segments with data sent.
+    /// Retransmitted segments, out of all data segments sent.
     pub retransmissions: u64,
-    /// Segments sent.
+    /// Data segments sent.
     pub segments: u64,
-    /// Whether what is at hand may be sent on it at all: it is established, no timeout is being repaired, it has not sent the
-    /// same before, and it is no backup while others can be used.
+    /// Whether the data at hand may be sent on this path at all: the path is established, is not recovering from a
+    /// timeout, has not sent that data before, and is not a backup while others are usable.
     pub usable: bool,
-    /// Whether a segment would leave at once: its windows and its pacing let it.
+    /// Whether a segment would leave at once, as far as its windows and pacing are concerned.
     pub has_room: bool,
-    /// Whether it is in slow start.
+    /// Whether the path is in slow start.
     pub slow_start: bool,
-    /// Whether it is in a fast recovery.
+    /// Whether the path is in fast recovery.
     pub recovering: bool,
-    /// Whether it is a backup (RFC 8684 section 3.3.8).
+    /// Whether the path is a backup (RFC 8684 section 3.3.8).
     pub backup: bool,
 }
 
 impl PathState {
-    /// A path that is there and has nothing: for tests, and before anything is known.
+    /// An empty path, for tests and before anything is known.
     pub const UNKNOWN: PathState = PathState {
         cwnd: 0,
         ssthresh: u64::MAX,
@@ -74,38 +75,38 @@ impl PathState {
         backup: false,
     };
 
-    /// Whether a scheduler may choose it for what is to leave now.
+    /// Whether a scheduler may choose this path for data that leaves now.
     #[inline]
     pub fn is_available(&self) -> bool {
         self.usable && self.has_room
     }
-    /// Whether others may wait for it, or data for room on it: not before its round-trip time is known, which after a handshake that
-    /// lost a segment takes data.
+    /// Whether schedulers may wait for this path or queue data on it: not before its round-trip time is known. After a
+    /// handshake with a lost segment, only data measures it.
     #[inline]
     pub fn is_known(&self) -> bool {
         self.usable && (self.has_room || self.srtt > Duration::ZERO)
     }
-    /// What the window leaves free, below zero after a cut.
+    /// Free space in the window, negative after a reduction.
     #[inline]
     pub fn space(&self) -> i64 {
         self.cwnd as i64 - self.flight as i64 - self.queued as i64
     }
-    /// The window in whole segments, as Linux counts.
+    /// Congestion window in whole segments, as Linux counts it.
     #[inline]
     pub fn segments(&self) -> i64 {
         quotient(self.cwnd, self.mss)
     }
-    /// What it leaves free, likewise.
+    /// Free space in the window in whole segments.
     #[inline]
     pub fn free_segments(&self) -> i64 {
         self.segments() - quotient(self.flight + self.queued + self.mss - 1, self.mss)
     }
-    /// Seconds until so many bytes have left, at the rate of a window in a round-trip time; none before the first measurement.
+    /// Seconds to send `bytes` at a window per round-trip time; zero before the first RTT measurement.
     #[inline]
     pub fn time_for(&self, bytes: u64) -> f64 {
         bytes as f64 * self.srtt.as_secs() / self.cwnd.max(1) as f64
     }
-    /// Bytes that more than fill the window where another segment comes.
+    /// Bytes by which one more segment would exceed the window.
     #[inline]
     pub fn excess(&self) -> u64 {
         (self.flight + self.queued + self.mss).saturating_sub(self.cwnd)
@@ -116,7 +117,7 @@ impl PathState {
     }
 }
 
-/// A whole quotient, exact below 2^53, in a fraction of the time that a whole division takes.
+/// Integer quotient by floating-point division: exact below 2^53 and much faster than an integer division.
 #[inline]
 fn quotient(dividend: u64, divisor: u64) -> i64 {
     (dividend as i64 as f64 / divisor as i64 as f64) as i64

@@ -1,16 +1,16 @@
-//! Sets of disjoint ranges of sequence space: what arrived out of order, what was selectively acknowledged.
+//! Sets of disjoint ranges of sequence space: data received out of order, data selectively acknowledged.
 
 /// Disjoint half-open ranges in ascending order; touching ranges are merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet(Vec<(u64, u64)>);
 
 impl RangeSet {
-    /// Gives back memory that the ranges do not need.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
-    /// Adds `start..end` and reports each part of it that was not in the set before, in ascending order. The cost grows
-    /// with what is new, not with what is stored (but for one binary search).
+    /// Adds `start..end` and reports each part that was not in the set before, in ascending order. Apart from one
+    /// binary search, the cost grows with the new parts, not with the size of the set.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
         // The common cases: the range continues the last one, or is the only one.
@@ -80,7 +80,7 @@ impl RangeSet {
         }
     }
 
-    /// Removes what lies below `at` or continues it; returns how far that reaches, `at` at least.
+    /// Removes everything below `at` and the range that continues it; returns the end of that range, `at` at least.
     #[inline]
     pub fn take_through(&mut self, at: u64) -> u64 {
         if self.0.first().is_some_and(|&(start, _)| start <= at) { self.join(at) } else { at }
@@ -122,17 +122,17 @@ impl RangeSet {
         self.0.last().map_or(0, |r| r.1)
     }
 
-    /// How many ranges there are.
+    /// Number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Empties it.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,21 +1,21 @@
-//! Putting the bytes of a stream in order.
+//! Reassembly of a byte stream.
 
 use super::RangeSet;
 use std::ops::Range;
 
-/// What has arrived of a stream, and how much of it was read.
+/// Received data of a stream and how much of it was read.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// The next byte expected: all before it have arrived.
+    /// Next byte expected: all bytes before it have arrived.
     pub next: u64,
-    /// The next byte that the application reads.
+    /// Next byte that the application reads.
     pub read: u64,
-    /// What has arrived beyond a gap.
+    /// Data received beyond a gap.
     beyond: RangeSet,
 }
 
 impl Reassembly {
-    /// Puts bytes `start..end` in their place; returns how many of them had not arrived before.
+    /// Inserts bytes `start..end`; returns how many of them are new.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         let start = start.max(self.next);
@@ -32,23 +32,23 @@ impl Reassembly {
         new
     }
 
-    /// Takes all bytes before `end` for arrived and read.
+    /// Treats all bytes before `end` as received and read.
     pub fn skip_to(&mut self, end: u64) {
         self.beyond.clear();
         (self.next, self.read) = (end, end);
     }
 
-    /// Whether something has arrived beyond a gap.
+    /// Whether there is data beyond a gap.
     pub fn has_gap(&self) -> bool {
         !self.beyond.is_empty()
     }
 
-    /// Whether everything that has arrived in order was read.
+    /// Whether all in-order data was read.
     pub fn is_read(&self) -> bool {
         self.read == self.next
     }
 
-    /// Takes at most `limit` bytes that have arrived in order.
+    /// Takes at most `limit` bytes of in-order data.
     #[inline]
     pub fn take(&mut self, limit: u64) -> Option<Range<u64>> {
         let start = self.read;

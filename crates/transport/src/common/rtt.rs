@@ -3,7 +3,7 @@
 use std::ops::Range;
 use vazao_engine::Duration;
 
-/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+/// Smoothed round-trip time, its variation, and the retransmission timeout computed from them.
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
     srtt: u64,
@@ -18,22 +18,22 @@ pub struct RttEstimator {
     margin: Margin,
 }
 
-/// How the timeout follows from the samples.
+/// Rule that computes the timeout from the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRule {
-    /// RFC 6298 section 2: SRTT and four times RTTVAR, but at least the minimum.
+    /// RFC 6298 section 2: SRTT plus four times RTTVAR, but at least the minimum.
     Rfc6298,
-    /// Linux's `tcp_rtt_estimator` (net/ipv4/tcp_input.c): what is added to SRTT is never less than the minimum, grows at once
-    /// and falls once a round trip, and a sample below SRTT moves the variation an eighth as far. It is counted, and doubled,
-    /// in ticks of this length; at zero exactly.
+    /// Linux's `tcp_rtt_estimator` (net/ipv4/tcp_input.c). The term added to SRTT is never below the minimum; it grows
+    /// at once and shrinks once a round trip. A sample far below SRTT moves the variation an eighth as much. The
+    /// timeout is counted and doubled in ticks of this length; zero: exactly.
     Linux(Duration),
 }
 
-/// What Linux adds to SRTT.
+/// Term that Linux adds to SRTT.
 #[derive(Clone, Copy, Debug, Default)]
 struct Margin {
     now: u64,
-    /// Four times the largest variation in this round trip, which ends when more than `round_end` is acknowledged.
+    /// Four times the largest variation in this round trip, which ends when data beyond `round_end` is acknowledged.
     peak: u64,
     round_end: u64,
 }
@@ -42,7 +42,7 @@ struct Margin {
 const GRANULARITY: u64 = 1_000_000;
 
 impl RttEstimator {
-    /// No sample yet: the timeout is `initial` (section 2.1: 1 s).
+    /// Creates an estimator without samples; the timeout is `initial` (section 2.1: 1 s).
     pub fn new(initial: Duration, min_rto: Duration, max_rto: Duration, rule: RtoRule) -> Self {
         RttEstimator {
             srtt: 0,
@@ -58,33 +58,32 @@ impl RttEstimator {
         }
     }
 
-    /// Until something is measured, this is taken for the round-trip time, and half of it for its variation (RFC 9002 section
-    /// 5.3).
+    /// Assumes `rtt`, with half of it as the variation, until the first sample (RFC 9002 section 5.3).
     pub fn assume(&mut self, rtt: Duration) {
         (self.srtt, self.rttvar) = (rtt.as_nanos(), rtt.as_nanos() / 2);
     }
-    /// Something is about to be measured: what was assumed counts no longer.
-    pub fn forget_assumption(&mut self) {
+    /// Discards the assumed round-trip time just before the first sample.
+    pub fn clear_assumption(&mut self) {
         (self.srtt, self.rttvar) = (0, 0);
     }
 
-    /// Takes a measurement that is too coarse to be the latest or the least, or of data that may have waited at the receiver:
-    /// it moves the timeout alone.
+    /// Takes a sample that affects only the timeout, not the latest and minimum round-trip time: it is coarse, or the
+    /// receiver may have delayed the ACK.
     pub fn sample_coarse(&mut self, rtt: Duration, flight: Range<u64>) {
         let (latest, min) = (self.latest, self.min);
-        self.sample_in(rtt, flight);
+        self.sample_with_flight(rtt, flight);
         (self.latest, self.min) = (latest, min);
     }
 
-    /// Takes one measurement (never of a retransmitted segment: Karn's algorithm, section 3), which ends any back-off.
+    /// Takes a sample (never of a retransmitted segment: Karn's algorithm, section 3) and resets the back-off.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {
-        self.sample_in(rtt, 0..0);
+        self.sample_with_flight(rtt, 0..0);
     }
 
-    /// Takes one measurement of a sender that has these octets in flight, by which Linux tells round trips apart.
+    /// Takes a sample from a sender with this sequence range in flight, by which Linux tells round trips apart.
     #[inline]
-    pub fn sample_in(&mut self, rtt: Duration, flight: Range<u64>) {
+    pub fn sample_with_flight(&mut self, rtt: Duration, flight: Range<u64>) {
         let r = rtt.as_nanos();
         self.latest = r;
         self.min = self.min.min(r);
@@ -97,7 +96,7 @@ impl RttEstimator {
                 let first = self.srtt == 0;
                 let falls = r < self.srtt && self.srtt - r > self.rttvar;
                 self.smooth(r, if falls { 32 } else { 4 });
-                self.widen(first, flight);
+                self.update_margin(first, flight);
                 (self.srtt + self.margin.now).next_multiple_of(tick.as_nanos().max(1))
             }
         };
@@ -117,7 +116,7 @@ impl RttEstimator {
         }
     }
 
-    fn widen(&mut self, first: bool, flight: Range<u64>) {
+    fn update_margin(&mut self, first: bool, flight: Range<u64>) {
         let (margin, variation) = (&mut self.margin, 4 * self.rttvar);
         if first {
             let now = variation.max(self.min_rto);
@@ -132,8 +131,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a measurement of which the peer says that it held the answer for `delay`: that part does not count for the mean,
-    /// unless it would make it less than the least ever (RFC 9002 section 5.3).
+    /// Takes a sample that includes the peer's reported ACK delay. The delay is subtracted unless the result would be
+    /// below the minimum round-trip time (RFC 9002 section 5.3).
     #[inline]
     pub fn sample_delayed(&mut self, rtt: Duration, delay: Duration) {
         let raw = rtt.as_nanos();
@@ -143,17 +142,17 @@ impl RttEstimator {
         (self.latest, self.min) = (raw, min);
     }
 
-    /// The least is the latest: the path may have become another (RFC 9002 section 5.2).
+    /// Resets the minimum to the latest sample: the path may have changed (RFC 9002 section 5.2).
     pub fn restart_min(&mut self) {
         self.min = self.latest;
     }
 
-    /// Takes the back-off away: the path was not asked, or answers again.
+    /// Resets the back-off: the path was not probed, or answers again.
     pub fn forget_back_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// A SYN was lost, so the path may be slow: data starts with a timeout of at least 3 s (section 5.7).
+    /// Raises the timeout to at least 3 s after a lost SYN (section 5.7).
     pub fn after_lost_syn(&mut self) {
         self.rto = self.rto.max(3_000_000_000).min(self.max_rto);
         self.backoff = 0;
@@ -164,7 +163,7 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
-    /// The retransmission timeout, backed off.
+    /// Retransmission timeout including the back-off.
     #[inline]
     pub fn rto(&self) -> Duration {
         if self.backoff == 0 {
@@ -176,15 +175,15 @@ impl RttEstimator {
     pub fn srtt(&self) -> Duration {
         Duration::from_nanos(self.srtt)
     }
-    /// How far the samples vary (RTTVAR); zero before the first.
+    /// Round-trip time variation (RTTVAR); zero before the first sample.
     pub fn variation(&self) -> Duration {
         Duration::from_nanos(self.rttvar)
     }
-    /// The last sample; zero before the first.
+    /// Latest sample; zero before the first.
     pub fn latest(&self) -> Duration {
         Duration::from_nanos(self.latest)
     }
-    /// The least sample; `Duration::MAX` before the first.
+    /// Minimum sample; `Duration::MAX` before the first.
     pub fn min(&self) -> Duration {
         Duration::from_nanos(self.min)
     }
@@ -210,32 +209,32 @@ mod tests {
         assert_eq!((e.srtt(), e.rto()), (Duration::from_millis(110), Duration::from_millis(340)));
     }
 
-    /// Linux's tcp_input.c: a steady path of 100 ms has a timeout of 300 ms, however steady it was before the first 100 ms. A
-    /// late sample counts at once, and what it added goes by a quarter a round trip, not with each acknowledgement.
+    /// Linux's tcp_input.c: a steady path of 100 ms has a timeout of 300 ms, however long it has been steady. A late
+    /// sample counts at once; its effect decays by a quarter per round trip, not with each acknowledgement.
     #[test]
     fn linux_adds_the_variation_of_a_round_trip() {
         let mut e = RttEstimator { rule: RtoRule::Linux(Duration::ZERO), ..estimator() };
         let ms = Duration::from_millis;
-        (0..100).for_each(|i| e.sample_in(ms(100), i..i + 10));
+        (0..100).for_each(|i| e.sample_with_flight(ms(100), i..i + 10));
         assert_eq!(e.rto(), ms(300));
-        e.sample_in(ms(900), 200..210);
+        e.sample_with_flight(ms(900), 200..210);
         // RTTVAR is 200 ms, SRTT 200 ms: the minimum no longer counts.
         assert_eq!(e.rto(), ms(1_000));
-        (0..10).for_each(|_| e.sample_in(e.srtt(), 205..210));
+        (0..10).for_each(|_| e.sample_with_flight(e.srtt(), 205..210));
         assert_eq!(e.rto(), ms(1_000), "the round trip goes on");
-        // The largest variation in it was three quarters of 200 ms; in the next it is below the minimum.
-        e.sample_in(e.srtt(), 211..230);
+        // Its largest variation was three quarters of 200 ms; that of the next round trip is below the minimum.
+        e.sample_with_flight(e.srtt(), 211..230);
         assert_eq!(e.rto(), ms(200 + 800 - (800 - 600) / 4));
-        e.sample_in(e.srtt(), 231..240);
+        e.sample_with_flight(e.srtt(), 231..240);
         assert_eq!(e.rto(), ms(200 + 750) - ms(750 - 200) / 4);
     }
 
-    /// A sample that is far below SRTT says nothing of losses: it moves the variation by an eighth of what others do.
+    /// A sample far below SRTT says nothing about losses: it moves the variation by an eighth of the usual amount.
     #[test]
-    fn linux_heeds_a_fall_less_than_a_rise() {
+    fn linux_weighs_a_fall_less_than_a_rise() {
         let mut e = RttEstimator { rule: RtoRule::Linux(Duration::ZERO), ..estimator() };
-        e.sample_in(Duration::from_millis(800), 0..1);
-        e.sample_in(Duration::from_millis(80), 1..2);
+        e.sample_with_flight(Duration::from_millis(800), 0..1);
+        e.sample_with_flight(Duration::from_millis(80), 1..2);
         // RTTVAR 400 ms, 720 ms away: 400 + 320 / 32.
         assert_eq!(e.variation(), Duration::from_millis(410));
     }

@@ -1,31 +1,31 @@
-//! Reliable streams of bytes as an application sees them.
+//! Reliable byte streams as an application sees them.
 
 use std::ops::Range;
 
-/// A reliable stream as an application sees it. Bytes are counted, not moved: a receiver reads ranges of stream
-/// offsets, and the endpoint has verified that each lies where its sender put it.
+/// Reliable byte stream as an application sees it. Bytes are counted, not moved: a receiver reads ranges of stream
+/// offsets, and the endpoint verifies that each lies where its sender put it.
 pub trait ByteStream {
-    /// Offers `bytes` more to send; returns how many the send buffer took.
+    /// Offers `bytes` more to send; returns how many the send buffer accepted.
     fn write(&mut self, bytes: u64) -> u64;
-    /// What is offered next is a message of so many bytes: for protocols that know messages.
+    /// Begins a message of `bytes`, for protocols that preserve message boundaries.
     fn begin_message(&mut self, _bytes: u64) {}
-    /// What was written ends a message, however short: for protocols that know messages.
+    /// Ends the message written so far, however short, for protocols that preserve message boundaries.
     fn end_message(&mut self) {}
-    /// How much was written and not yet sent, where that is known; else 0.
+    /// Bytes written and not yet sent, where known; otherwise 0.
     fn unsent(&self) -> u64 {
         0
     }
-    /// Takes back what was written and not yet sent; returns how many bytes were written in all.
+    /// Discards data written and not yet sent; returns the total bytes written.
     fn discard_unsent(&mut self) -> u64;
-    /// Takes everything that has arrived in order, as a range of stream offsets; `None` when there is nothing.
+    /// Reads all in-order data, as a range of stream offsets; `None` if there is none.
     fn read(&mut self) -> Option<Range<u64>>;
-    /// Takes at most `limit` bytes of it.
+    /// Reads at most `limit` bytes of in-order data.
     fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>>;
-    /// Nothing more will be written.
+    /// Closes the sending side.
     fn close(&mut self);
-    /// Whether the connection is set up, so that data may flow.
+    /// Whether the connection is established, so that data may flow.
     fn is_connected(&self) -> bool;
-    /// Whether the peer has closed its side and everything it sent was read.
+    /// Whether the peer has closed its side and all its data was read.
     fn peer_closed(&self) -> bool;
 }
 
@@ -62,21 +62,21 @@ impl<S: ByteStream + ?Sized> ByteStream for Box<S> {
     }
 }
 
-/// A connection with streams that an application opens itself, each of two ways, reliable and in order for itself. As a
-/// [`ByteStream`] it is set up and closed.
+/// Connection with bidirectional streams that the application opens itself, each reliable and ordered independently. As
+/// a [`ByteStream`] it is set up and closed.
 pub trait Streams: ByteStream {
-    /// Opens a stream; `None` while the peer allows no more.
+    /// Opens a stream; `None` while the peer's limit is reached.
     fn open_stream(&mut self) -> Option<u64>;
     /// Writes to a stream, whichever side opened it.
     fn write_stream(&mut self, id: u64, bytes: u64);
-    /// Nothing more will be written to it.
+    /// Closes the sending side of a stream.
     fn finish_stream(&mut self, id: u64);
-    /// Lets it take turns of so many bytes, at least a packet's, with the others that have something to send, or wait until those
-    /// opened before it have nothing. A library's turns may be its own.
+    /// Schedules a stream: round-robin with `turn` bytes per turn (at least a packet), or, with `None`, after all
+    /// streams opened before it. A library may have turns of its own.
     fn share_stream(&mut self, id: u64, turn: Option<u64>);
-    /// A stream of which something has arrived since it was asked for.
+    /// Next stream with data that arrived since it was last returned.
     fn next_readable(&mut self) -> Option<u64>;
-    /// Takes everything of it that has arrived in order, as a range of its offsets.
+    /// Reads all in-order data of a stream, as a range of its offsets.
     fn read_stream(&mut self, id: u64) -> Option<Range<u64>>;
 }
 

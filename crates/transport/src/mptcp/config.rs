@@ -1,4 +1,4 @@
-//! The settings of a Multipath TCP endpoint.
+//! Settings of a Multipath TCP endpoint.
 
 use super::path_manager::Manager;
 use crate::common::SchedulerFactory;
@@ -7,32 +7,32 @@ use std::sync::Arc;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Parameters};
 
-/// The settings of a Multipath TCP endpoint.
+/// Configuration of a Multipath TCP endpoint.
 #[derive(Clone)]
 pub struct Config {
-    /// Those of each subflow.
+    /// Configuration of each subflow.
     pub tcp: Arc<tcp::Config>,
-    /// Makes the scheduler.
+    /// Factory of the packet scheduler.
     pub scheduler: SchedulerFactory,
-    /// Which subflows there are to be, with the path manager's own parameters.
+    /// Path manager with its parameters.
     pub manager: (Manager, Parameters),
-    /// Whether the server announces its other addresses.
+    /// Whether the server advertises its other addresses.
     pub announces: bool,
-    /// Whether data is covered by checksums (RFC 8684 section 3.3).
+    /// Whether DSS checksums are used (RFC 8684 section 3.3).
     pub checksum: bool,
-    /// Where the receiver's window is full, what keeps it so is sent by another subflow too.
+    /// Whether data that blocks the receiver's window is also retransmitted on another subflow.
     pub opportunistic_retransmission: bool,
-    /// Where the receiver's window is full, the window of the subflow that keeps it so is halved.
+    /// Whether the window of a subflow that blocks the receiver's window is halved.
     pub penalisation: bool,
-    /// How long after a subflow has died another takes its place; `None`: none does.
+    /// Delay after which a failed subflow is opened again; `None`: never.
     pub reestablish: Option<Duration>,
-    /// The client's addresses whose subflows are backups, counted from 1.
+    /// Client addresses, counted from 1, whose subflows are backups.
     pub backups: Vec<u64>,
-    /// What becomes of the client's interfaces (counted from 1), so long after the handshake.
+    /// Changes of the client's interfaces (counted from 1), timed from the end of the handshake.
     pub changes: Vec<Change>,
-    /// Bytes that may wait for the application, or for what is missing before them; `None`: grows with the rate.
+    /// Receive buffer in bytes, out-of-order data included; `None`: grows with the rate.
     pub receive_buffer: Option<u64>,
-    /// Bytes that may be unacknowledged or unsent; `None`: no limit.
+    /// Send buffer in bytes, for unacknowledged and unsent data; `None`: no limit.
     pub send_buffer: Option<u64>,
 }
 

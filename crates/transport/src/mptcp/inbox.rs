@@ -1,17 +1,17 @@
-//! The receiving half of a connection: putting data in order, and how much more is welcome.
+//! Receiving half of a connection: reassembly and the receive window.
 
 use crate::common::Reassembly;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// What a buffer that is not given starts with and may grow to.
+/// Initial and maximum size of an auto-tuned buffer.
 pub(crate) const AUTO_BUFFER: Range<u64> = 256 << 10..64 << 20;
 
-/// What has arrived, and what the application has read of it. Octets count from 0; DATA_FIN occupies the one after the last.
+/// Connection-level receive state. Octets count from 0; DATA_FIN occupies the one after the last.
 #[derive(Clone, Debug)]
 pub(crate) struct Inbox {
     order: Reassembly,
-    /// The octet of the peer's DATA_FIN, once known.
+    /// Octet of the peer's DATA_FIN, once known.
     fin: Option<u64>,
     buffer: u64,
     edge: u64,
@@ -20,9 +20,9 @@ pub(crate) struct Inbox {
     tuning: Option<Tuning>,
 }
 
-/// Receive-buffer auto-tuning (RFC 8684 section 3.3.5 wants twice the sum of the rates times the largest round-trip time, so
-/// that one path's loss does not stop the others): the buffer holds eight times what was read in such a time, for a sender may
-/// double in the next, and the time is measured where queues were shorter.
+/// Receive-buffer auto-tuning. RFC 8684 section 3.3.5 recommends twice the sum of the rates times the longest
+/// round-trip time, so that a loss on one path does not stop the others. The buffer holds eight times what was read in
+/// such a time, since a sender may double its rate in the next one and the time is measured with shorter queues.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tuning {
     since: Time,
@@ -36,28 +36,27 @@ impl Inbox {
         Inbox { order: Reassembly::default(), fin: None, buffer, edge: 0, duplicate_bytes: 0, tuning }
     }
 
-    /// Octets `start..end` have arrived.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64) {
         let new = self.order.insert(start, end);
         self.duplicate_bytes += end - start - new;
     }
 
-    /// The next octet expected.
+    /// Next octet expected.
     #[inline]
     pub fn nxt(&self) -> u64 {
         self.order.next + u64::from(self.is_finished())
     }
 
-    /// Octet `fin` is DATA_FIN.
+    /// Records that octet `fin` is DATA_FIN.
     pub fn finish(&mut self, fin: u64) {
         if self.fin.is_none() && fin >= self.order.next {
             self.fin = Some(fin);
         }
     }
 
-    /// How far the data is ahead of the octets of a subflow of which `octet` is the next to be read, if there are no gaps.
-    pub fn lead(&self, octet: u64) -> Option<u64> {
+    /// Offset from a subflow's octets to data, if `octet` is its next one to be read and there are no gaps.
+    pub fn data_offset(&self, octet: u64) -> Option<u64> {
         (!self.order.has_gap()).then(|| self.order.next.wrapping_sub(octet - 1))
     }
 
@@ -65,12 +64,12 @@ impl Inbox {
     pub fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.order.next >= fin)
     }
-    /// Whether the application has read all there will be.
+    /// Whether the application has read everything up to DATA_FIN.
     pub fn is_drained(&self) -> bool {
         self.is_finished() && self.fin == Some(self.order.read)
     }
 
-    /// The window to offer from `nxt` on, in steps of `step` octets; its right edge never moves back.
+    /// Returns the window to advertise from `nxt` on, in steps of `step` octets; its right edge never moves back.
     #[inline]
     pub fn window(&mut self, step: u64) -> u64 {
         let edge = self.order.read + self.buffer;
@@ -80,8 +79,7 @@ impl Inbox {
         self.edge.saturating_sub(self.nxt())
     }
 
-    /// Takes at most `limit` octets that have arrived in order, and whether the peer is to be told at once that there is room
-    /// again.
+    /// Reads at most `limit` in-order octets; also returns whether to send a window update.
     pub fn take(&mut self, limit: u64, step: u64) -> Option<(Range<u64>, bool)> {
         let range = self.order.take(limit)?;
         let shut = self.edge.saturating_sub(self.nxt()) < step;
@@ -89,7 +87,7 @@ impl Inbox {
         Some((range, shut && opens))
     }
 
-    /// Lets a buffer that may grow keep up with the rate: `rtt` is the longest of the paths' round-trip times.
+    /// Auto-tunes the buffer; `rtt` is the longest of the paths' round-trip times.
     pub fn tune(&mut self, now: Time, rtt: Duration) {
         let Some(tuning) = &mut self.tuning else { return };
         if rtt == Duration::ZERO || now.since(tuning.since) < rtt {

@@ -1,11 +1,11 @@
-//! What the hosts of an MPTCP connection derive from the keys that they tell each other when it opens: the token that
-//! names the connection, where its data sequence numbers begin, and what proves that a subflow or an address is theirs.
+//! Values derived from the keys that the hosts of an MPTCP connection exchange: the token of the connection, the
+//! initial data sequence numbers, and the HMACs that authenticate subflows and addresses.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// Which hash a connection uses: that of its version.
+/// Hash algorithm, which follows from the protocol version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hash {
     /// Version 0 (RFC 6824, section 3.1).
@@ -16,8 +16,8 @@ pub enum Hash {
 }
 
 impl Hash {
-    /// What names the connection towards the host with this key: the most significant 32 bits of the key's hash (RFC
-    /// 8684, section 3.2). No two connections of a host may have the same: it draws keys until that is so.
+    /// Token that identifies the connection at the host with this key: the most significant 32 bits of the key's hash
+    /// (RFC 8684, section 3.2). It must be unique at the host, which generates keys until it is.
     pub fn token(self, key: u64) -> u32 {
         match self {
             Hash::Sha1 => first(&Sha1::digest(key.to_be_bytes())),
@@ -25,8 +25,8 @@ impl Hash {
         }
     }
 
-    /// The initial data sequence number of the host with this key: the least significant 64 bits of the key's hash
-    /// (section 3.1). The first byte of its stream has the next number.
+    /// Initial data sequence number of the host with this key: the least significant 64 bits of the key's hash (section
+    /// 3.1). The first byte of its stream has the next number.
     pub fn initial_data_sequence(self, key: u64) -> u64 {
         match self {
             Hash::Sha1 => last(&Sha1::digest(key.to_be_bytes())),
@@ -34,8 +34,8 @@ impl Hash {
         }
     }
 
-    /// What proves in an MP_JOIN that `own` is the sender and knows both keys (section 3.2): the leftmost 160 bits of
-    /// the HMAC, as the third segment of the handshake has them. The second has the [leftmost 64](truncate) of those.
+    /// HMAC by which the sender, with key `own`, authenticates an MP_JOIN (section 3.2): the leftmost 160 bits, as in
+    /// the third ACK. The SYN-ACK has the [leftmost 64](truncate) of them.
     pub fn join_hmac(self, own: Secret, peer: Secret) -> [u8; 20] {
         let key = pair(own.key, peer.key);
         let nonces = [own.nonce.to_be_bytes(), peer.nonce.to_be_bytes()].concat();
@@ -46,34 +46,34 @@ impl Hash {
     }
 }
 
-/// What an end of a connection puts into the handshake of a subflow.
+/// Contribution of one side to the handshake of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// Its key, from the connection's first handshake.
+    /// Key from the connection's first handshake.
     pub key: u64,
-    /// The random number that it has sent in this one.
+    /// Random number sent in this handshake.
     pub nonce: u32,
 }
 
-/// The leftmost 64 bits of an HMAC.
+/// Leftmost 64 bits of an HMAC.
 pub fn truncate(hmac: [u8; 20]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = hmac;
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// What proves in an ADD_ADDR that its sender knows both keys: the rightmost 64 bits of the HMAC over the announcement (RFC
-/// 8684, section 3.4.1; version 0 has none). A port that is not announced counts as 0.
+/// HMAC by which the sender authenticates an ADD_ADDR: the rightmost 64 bits (RFC 8684, section 3.4.1; version 0 has
+/// none). A missing port counts as 0.
 pub fn address_hmac(own_key: u64, peer_key: u64, address_id: u8, address: [u8; 4], port: Option<u16>) -> u64 {
     let announcement = [&[address_id][..], &address, &port.unwrap_or(0).to_be_bytes()].concat();
     last(&mac::<Hmac<Sha256>, 32>(&pair(own_key, peer_key), &announcement))
 }
 
-/// The key of an HMAC: the sender's, then the receiver's.
+/// HMAC key: the sender's key, then the receiver's.
 fn pair(own: u64, peer: u64) -> [u8; 16] {
     (u128::from(own) << 64 | u128::from(peer)).to_be_bytes()
 }
 
-/// The leftmost `N` bytes of a message authentication code.
+/// Leftmost `N` bytes of a message authentication code.
 fn mac<M: Mac + KeyInit, const N: usize>(key: &[u8], message: &[u8]) -> [u8; N] {
     let mut mac = <M as KeyInit>::new_from_slice(key).expect("an HMAC takes keys of any length");
     mac.update(message);

@@ -1,4 +1,4 @@
-//! What a user can say of a Multipath TCP endpoint, beside what TCP's parameters say of its subflows.
+//! User-visible parameters of a Multipath TCP endpoint, besides those of TCP for its subflows.
 
 use super::config::Config;
 use super::path_manager::Manager;
@@ -51,8 +51,8 @@ pub const PARAMETERS: &[Parameter] = &[
 ];
 
 impl Config {
-    /// The settings that `parameters`, resolved from [`PARAMETERS`] and TCP's, describe. The subflows' TCP leaves room for the
-    /// options of every segment, and has windows of its own no longer.
+    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`], and TCP's. The subflows'
+    /// TCP reserves space for options in every segment and no longer has windows of its own.
     pub fn new(
         parameters: &Parameters,
         mut tcp: tcp::Config,

@@ -1,24 +1,23 @@
-//! Which subflows a connection has.
+//! Path managers: they decide which subflows a connection has.
 //!
-//! A path manager is a function: of the pairs of addresses that are known, the client's and the server's, it names those over
-//! which it wants subflows. The connection opens what is wanted and not there.
+//! A path manager is a function from the known pairs of client and server addresses to the pairs on which it wants
+//! subflows. The connection opens those that are missing.
 
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
-/// A pair of addresses between which packets can go.
+/// Pair of addresses between which packets can travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// The client's address.
+pub struct AddressPair {
+    /// Number of the client's address.
     pub client: u8,
-    /// The server's.
+    /// Number of the server's address.
     pub server: u8,
-    /// Through which relay, if through one (the first is 1).
+    /// Relay to pass through, counted from 1; 0: none.
     pub relay: u8,
 }
 
-/// Names the ways, by index into what is known, over which there are to be subflows, the first one included. A way that is
-/// named twice gets two.
-pub type Manager = fn(known: &[Way], parameters: &Parameters) -> Vec<usize>;
+/// Returns the indices in `known` of the address pairs that need subflows; a pair listed twice gets two.
+pub type Manager = fn(known: &[AddressPair], parameters: &Parameters) -> Vec<usize>;
 
 /// All path managers.
 pub const PATH_MANAGERS: &[Entry<Manager>] = &[
@@ -52,7 +51,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         source: "Boccassi, Fayed, Marina, LCDNet 2013",
         help: "a subflow through each relay (transport.relays) between the first pair of addresses",
         parameters: &[],
-        build: |known, _| all(known, |way| way.client == known[0].client && way.server == known[0].server),
+        build: |known, _| all(known, |pair| pair.client == known[0].client && pair.server == known[0].server),
     },
     Entry {
         name: "full-mesh",
@@ -82,22 +81,23 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
     },
 ];
 
-fn all(known: &[Way], wanted: impl Fn(&Way) -> bool) -> Vec<usize> {
+fn all(known: &[AddressPair], wanted: impl Fn(&AddressPair) -> bool) -> Vec<usize> {
     (0..known.len()).filter(|&index| wanted(&known[index])).collect()
 }
 
-/// Server by server, as their addresses are announced.
-fn full_mesh(known: &[Way], parameters: &Parameters) -> Vec<usize> {
-    let mut each = all(known, |way| way.relay == 0);
+/// Sorts by server address, as they are advertised.
+fn full_mesh(known: &[AddressPair], parameters: &Parameters) -> Vec<usize> {
+    let mut each = all(known, |pair| pair.relay == 0);
     each.sort_by_key(|&index| (known[index].server != known[0].server, known[index].server));
     let [subflows, limit] = ["subflows", "limit"].map(|name| parameters.integer(name) as usize);
     each.iter().copied().cycle().take((each.len() * subflows).min(limit)).collect()
 }
 
-/// Each address of the client's is used once, with the first of the server's that is known and can be reached from it.
-fn single_mesh(known: &[Way], _: &Parameters) -> Vec<usize> {
-    let is_first = |index: usize| known[..index].iter().all(|way| way.client != known[index].client || way.relay != 0);
-    all(known, |way| way.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
+/// Uses each client address once, with the first known server address that can be reached from it.
+fn single_mesh(known: &[AddressPair], _: &Parameters) -> Vec<usize> {
+    let is_first =
+        |index: usize| known[..index].iter().all(|pair| pair.client != known[index].client || pair.relay != 0);
+    all(known, |pair| pair.relay == 0).into_iter().filter(|&index| is_first(index)).collect()
 }
 
 #[cfg(test)]
@@ -105,18 +105,18 @@ mod tests {
     use super::*;
     use vazao_engine::registry::{Value, find};
 
-    /// Every pair of two clients' and three servers' addresses, the first pair first.
-    fn mesh() -> Vec<Way> {
-        (0..2).flat_map(|client| (0..3).map(move |server| Way { client, server, relay: 0 })).collect()
+    /// All pairs of two client and three server addresses, the first pair first.
+    fn mesh() -> Vec<AddressPair> {
+        (0..2).flat_map(|client| (0..3).map(move |server| AddressPair { client, server, relay: 0 })).collect()
     }
 
-    fn wanted(name: &str, known: &[Way]) -> Vec<usize> {
+    fn wanted(name: &str, known: &[AddressPair]) -> Vec<usize> {
         let entry = find("path manager", PATH_MANAGERS, name).unwrap();
         (entry.build)(known, &Parameters::defaults(entry.parameters))
     }
 
     #[test]
-    fn each_manager_wants_what_its_definition_says() {
+    fn each_manager_follows_its_definition() {
         let known = mesh();
         assert_eq!(wanted("default", &known), [0]);
         assert_eq!(wanted("ndiffports", &known), [0, 0]);
@@ -124,12 +124,12 @@ mod tests {
         assert_eq!(wanted("single-mesh", &known), [0, 3]);
     }
 
-    /// As Linux's path manager does, which has eight subflows beside the first: for each address that it is told of
-    /// (fill_local_addresses_vec) one from each of its own, until there are enough.
+    /// Linux's path manager, which has eight subflows besides the first, opens one from each of its own addresses for
+    /// each address advertised (fill_local_addresses_vec) until the limit is reached.
     #[test]
     fn a_limited_mesh_takes_server_by_server() {
-        let known: Vec<Way> =
-            (0..5).flat_map(|client| (0..5).map(move |server| Way { client, server, relay: 0 })).collect();
+        let known: Vec<AddressPair> =
+            (0..5).flat_map(|client| (0..5).map(move |server| AddressPair { client, server, relay: 0 })).collect();
         let entry = find("path manager", PATH_MANAGERS, "full-mesh").unwrap();
         let mut parameters = Parameters::defaults(entry.parameters);
         parameters.set("limit", Value::Number(9.0));
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn a_binder_goes_through_each_relay() {
-        let relayed = |relay| Way { client: 0, server: 0, relay };
-        let known = [relayed(0), relayed(1), relayed(2), Way { client: 1, server: 0, relay: 0 }];
+        let relayed = |relay| AddressPair { client: 0, server: 0, relay };
+        let known = [relayed(0), relayed(1), relayed(2), AddressPair { client: 1, server: 0, relay: 0 }];
         assert_eq!(wanted("binder", &known), [0, 1, 2]);
         assert_eq!(wanted("full-mesh", &known), [0, 3]);
     }

@@ -1,4 +1,4 @@
-//! One subflow: a TCP connection, and which octets of the whole it carries.
+//! Subflow: a TCP connection and the data mapped to it.
 
 use super::outbox::Piece;
 use crate::common::PathState;
@@ -7,20 +7,20 @@ use crate::tcp::{self, State};
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
 
-/// How far a subflow has come.
+/// Stage of a subflow's lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its handshake is under way.
+    /// Handshake under way.
     Opening,
-    /// Its client has shown its HMAC and waits for the fourth segment (RFC 8684 section 3.2).
-    Proving,
-    /// Data may flow.
+    /// Client has sent its HMAC and waits for the fourth ACK (RFC 8684 section 3.2).
+    PreEstablished,
+    /// Established: data may flow.
     Open,
-    /// It is over.
+    /// Closed.
     Gone,
 }
 
-/// Octets of the subflow and the octets of the connection that they are.
+/// Mapping of subflow octets to connection-level octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub octet: u64,
@@ -34,56 +34,55 @@ impl Mapped {
     }
 }
 
-/// The octet of the connection that `octet` of the subflow is by one of these, which are in order.
+/// Translates subflow octet `octet` to the connection level by the ordered mappings in `all`.
 #[inline]
-fn image(all: &VecDeque<Mapped>, octet: u64) -> Option<u64> {
+fn translate(all: &VecDeque<Mapped>, octet: u64) -> Option<u64> {
     let mapped = all.get(all.partition_point(|mapped| mapped.end() <= octet)).filter(|mapped| mapped.octet <= octet)?;
     Some(mapped.data + (octet - mapped.octet))
 }
 
-/// One subflow of a connection.
+/// Subflow of a connection.
 pub struct Subflow {
     pub(crate) tcp: tcp::Connection,
     pub(crate) tuple: Tuple,
     pub(crate) stage: Stage,
-    /// Since when data could flow.
+    /// Time at which data could first flow.
     pub(crate) opened: Option<Time>,
-    /// Whether it joined a connection that was there.
+    /// Whether it joined an existing connection.
     pub(crate) joins: bool,
     pub(crate) backup: bool,
     /// Our nonce and the peer's.
     pub(crate) nonces: [u32; 2],
-    /// What it carries and the peer's TCP has not acknowledged.
+    /// Mappings of sent octets that the peer's TCP has not acknowledged.
     sent: VecDeque<Mapped>,
-    /// What the peer has told of octets not read so far.
+    /// Mappings received for octets not read yet.
     arrived: VecDeque<Mapped>,
-    /// What was assigned to it and waits until what was before has left.
+    /// Assigned data that waits for earlier data to leave.
     pub(crate) queue: VecDeque<Piece>,
     pub(crate) queued: u64,
-    /// Options to go with its next segments.
+    /// Options to send with the next segments.
     pub(crate) signals: VecDeque<Signal>,
-    /// Its next segment without data carries DATA_FIN.
+    /// Whether the next pure ACK carries DATA_FIN.
     pub(crate) fin_due: bool,
-    /// One beyond the last octet of the connection that the peer's TCP has acknowledged on it.
+    /// Connection-level octet after the last one acknowledged on this subflow.
     pub(crate) delivered: u64,
-    /// Timeouts that were answered, and the octet before which all was given to others then.
+    /// Timeouts handled, and the subflow octet before which data was reinjected.
     pub(crate) timeouts: u64,
     reinjected: u64,
-    /// Octets of the connection before which it has sent everything itself, and those it has repeated for others.
+    /// Connection-level octets below which it has sent everything itself, and has repeated data for others.
     pub(crate) copied: u64,
     pub(crate) repeated: u64,
-    /// When its window was last halved for keeping others back.
     pub(crate) penalised: Option<Time>,
-    /// The round-trip time as the receiver sees it: from an acknowledgement to the data that echoes its time stamp.
-    pub(crate) loop_rtt: Duration,
-    /// Nanoseconds from the peer, by both clocks, smoothed.
-    way_back: Option<i64>,
-    /// Its segments leave room for DATA_ACKs in 64 bits.
-    has_made_room: bool,
-    /// When its third segment is sent once more, and how often it was.
-    pub(crate) prove_at: Time,
+    /// Receiver-side round-trip time, from an acknowledgement to the data that echoes its timestamp.
+    pub(crate) receiver_rtt: Duration,
+    /// Smoothed one-way delay from the peer in nanoseconds, by both clocks.
+    return_delay: Option<i64>,
+    /// Whether segments reserve space for 64-bit DATA_ACKs.
+    reserves_long_acks: bool,
+    /// Time of the next retransmission of the third ACK, and number of them so far.
+    pub(crate) proof_at: Time,
     proofs: u32,
-    /// Timeouts until the connection was over and only the subflow was not.
+    /// Timeouts before the connection finished and only the subflow remained.
     pub(crate) timeouts_before_close: u64,
 }
 
@@ -109,28 +108,28 @@ impl Subflow {
             copied: 0,
             repeated: 0,
             penalised: None,
-            loop_rtt: Duration::ZERO,
-            way_back: None,
-            has_made_room: false,
-            prove_at: Time::NEVER,
+            receiver_rtt: Duration::ZERO,
+            return_delay: None,
+            reserves_long_acks: false,
+            proof_at: Time::NEVER,
             proofs: 0,
             timeouts_before_close: 0,
         }
     }
 
-    /// Its TCP connection.
+    /// TCP connection of the subflow.
     pub fn tcp(&self) -> &tcp::Connection {
         &self.tcp
     }
-    /// Its addresses and ports.
+    /// Addresses and ports.
     pub fn tuple(&self) -> Tuple {
         self.tuple
     }
-    /// Whether data may flow on it.
+    /// Whether data may flow.
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
-    /// Whether it is over: it keeps its number.
+    /// Whether it is closed; it keeps its number.
     pub(crate) fn is_gone(&self) -> bool {
         self.stage == Stage::Gone
     }
@@ -138,23 +137,23 @@ impl Subflow {
     pub fn is_backup(&self) -> bool {
         self.backup
     }
-    /// Whether it will not be used again: it is closed, or its peer has taken back what was to become it.
+    /// Whether it is finished: closed, or a join that the peer withdrew.
     pub(crate) fn is_over(&self) -> bool {
         self.tcp.is_over() || self.joins && self.tcp.state() == State::Listen
     }
-    /// Whether it is established as TCP, its proofs shown or not.
+    /// Whether its TCP connection is established, with or without MPTCP authentication.
     pub(crate) fn is_connected(&self) -> bool {
         !matches!(self.tcp.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
-    /// Its segments leave room for DATA_ACKs in 64 bits from now on.
-    pub(crate) fn make_room(&mut self) {
-        if !std::mem::replace(&mut self.has_made_room, true) {
+    /// Reserves space for 64-bit DATA_ACKs in segments.
+    pub(crate) fn reserve_long_acks(&mut self) {
+        if !std::mem::replace(&mut self.reserves_long_acks, true) {
             self.tcp.shorten_segments(u64::from(Dss::LONG_BYTES));
         }
     }
 
-    /// As a scheduler sees it.
+    /// State for schedulers.
     #[inline]
     pub(crate) fn view(&self, now: Time) -> PathState {
         let (tcp, rtt) = (&self.tcp, self.tcp.rtt());
@@ -169,7 +168,7 @@ impl Subflow {
             rttvar: rtt.variation(),
             rtt: rtt.latest(),
             min_rtt: rtt.min(),
-            forward: rtt.srtt().as_nanos() as i64 - self.way_back.unwrap_or(0),
+            forward: rtt.srtt().as_nanos() as i64 - self.return_delay.unwrap_or(0),
             rto: rtt.rto(),
             acknowledged: tcp.acknowledged_bytes(),
             copied: self.copied,
@@ -183,33 +182,32 @@ impl Subflow {
         }
     }
 
-    /// Its third segment is to be answered.
-    pub(crate) fn prove(&mut self, now: Time) {
-        self.stage = Stage::Proving;
-        self.prove_at = now + self.tcp.rtt().rto();
+    /// Waits for the acknowledgement of the third ACK.
+    pub(crate) fn await_proof_ack(&mut self, now: Time) {
+        self.stage = Stage::PreEstablished;
+        self.proof_at = now + self.tcp.rtt().rto();
     }
 
-    /// The third segment was lost, or the fourth: it is sent as often as a SYN is.
-    pub(crate) fn prove_again(&mut self, now: Time) {
+    /// Retransmits the third ACK after it or the fourth was lost, as often as a SYN.
+    pub(crate) fn retransmit_proof(&mut self, now: Time) {
         const RETRIES: u32 = 6;
         self.proofs += 1;
         if self.proofs > RETRIES {
             return self.tcp.abort();
         }
-        self.prove_at = now + self.tcp.rtt().rto() * (1 << self.proofs);
+        self.proof_at = now + self.tcp.rtt().rto() * (1 << self.proofs);
         self.tcp.acknowledge_now();
     }
 
-    // ---- what it sends --------------------------------------------------------------------------------------------
+    // ---- sending --------------------------------------------------------------------------------------------------
 
-    /// It is to carry a piece of the data.
     #[inline]
     pub(crate) fn assign(&mut self, piece: Piece) {
         self.enqueue(self.queue.len(), piece);
     }
 
-    /// It is to carry a piece that is late: before what comes after it.
-    pub(crate) fn assign_late(&mut self, piece: Piece) {
+    /// Assigns a reinjected piece, ahead of later data.
+    pub(crate) fn assign_reinjection(&mut self, piece: Piece) {
         self.enqueue(self.queue.partition_point(|known| known.start < piece.start), piece);
     }
 
@@ -220,7 +218,7 @@ impl Subflow {
         self.feed();
     }
 
-    /// Hands its TCP connection the next piece, if all before has left: so no segment has octets of two.
+    /// Gives the TCP connection the next piece once everything before has left, so that no segment spans two pieces.
     #[inline]
     pub(crate) fn feed(&mut self) -> bool {
         if self.tcp.unsent() > 0 {
@@ -233,14 +231,14 @@ impl Subflow {
         true
     }
 
-    /// The octet of the connection that `octet` of the subflow carries.
+    /// Connection-level octet that subflow octet `octet` carries.
     #[inline]
-    pub(crate) fn carried(&self, octet: u64) -> Option<u64> {
-        image(&self.sent, octet)
+    pub(crate) fn sent_data(&self, octet: u64) -> Option<u64> {
+        translate(&self.sent, octet)
     }
 
-    /// How far the data is ahead of its octets, if all that is not acknowledged up to `nxt` is on its way here in one piece.
-    pub(crate) fn lead(&self, una: u64, nxt: u64) -> Option<u64> {
+    /// Offset from subflow octets to data, if all unacknowledged data up to `nxt` is contiguous on this subflow.
+    pub(crate) fn data_offset(&self, una: u64, nxt: u64) -> Option<u64> {
         let queued = self.queue.iter().map(|piece| (piece.start, piece.length));
         let mut pieces = self.sent.iter().map(|mapped| (mapped.data, mapped.length)).chain(queued).peekable();
         let first = self.sent.front().map_or(self.tcp.written_octet(), |mapped| mapped.octet);
@@ -249,7 +247,7 @@ impl Subflow {
         (end == nxt && start <= una.max(self.delivered)).then(|| start.wrapping_sub(first - 1))
     }
 
-    /// Forgets what its peer's TCP has.
+    /// Removes mappings of acknowledged octets.
     #[inline]
     pub(crate) fn forget_acknowledged(&mut self) {
         let una = self.tcp.acknowledged_octet();
@@ -259,9 +257,9 @@ impl Subflow {
         }
     }
 
-    /// The piece of what it has sent that begins at octet `data` of the connection, if it is the first it has not had
-    /// acknowledged, or any other where `thorough`.
-    pub(crate) fn holds(&self, data: u64, thorough: bool) -> Option<Piece> {
+    /// Returns the sent piece that begins at connection-level octet `data`, if it belongs to the first unacknowledged
+    /// mapping, or to any if `thorough`.
+    pub(crate) fn piece_at(&self, data: u64, thorough: bool) -> Option<Piece> {
         let candidates = if thorough { self.sent.len() } else { 1 };
         self.sent.iter().take(candidates).find_map(|mapped| {
             let end = mapped.data + u64::from(mapped.length);
@@ -269,9 +267,9 @@ impl Subflow {
         })
     }
 
-    /// What it has sent and others are to send too, each part once unless `all` is wanted, marked as tried by `own`; and what
-    /// it was still to send, which is not.
-    pub(crate) fn give_up(&mut self, all: bool, own: u64) -> Vec<Piece> {
+    /// Returns the data for others to reinject: sent data, each part once unless `all`, marked as tried by `own`; and
+    /// the queued data.
+    pub(crate) fn take_pieces(&mut self, all: bool, own: u64) -> Vec<Piece> {
         let fresh = self.sent.iter().filter(|mapped| all || mapped.octet >= self.reinjected);
         let mut pieces: Vec<_> =
             fresh.map(|mapped| Piece { start: mapped.data, length: mapped.length, tried: own }).collect();
@@ -281,9 +279,9 @@ impl Subflow {
         pieces
     }
 
-    // ---- what it receives -----------------------------------------------------------------------------------------
+    // ---- receiving ------------------------------------------------------------------------------------------------
 
-    /// The peer says what octets are.
+    /// Records a mapping received from the peer.
     #[inline]
     pub(crate) fn note_mapping(&mut self, mapped: Mapped) {
         match self.arrived.back() {
@@ -297,14 +295,14 @@ impl Subflow {
         }
     }
 
-    /// The octet of the connection that `octet` of the subflow is, as far as it was said.
-    pub(crate) fn known_meaning(&self, octet: u64) -> Option<u64> {
-        image(&self.arrived, octet)
+    /// Connection-level octet of subflow octet `octet`, if mapped.
+    pub(crate) fn mapped_octet(&self, octet: u64) -> Option<u64> {
+        translate(&self.arrived, octet)
     }
 
-    /// The octet of the connection that `octet` of the subflow is, and how many follow it without a break.
+    /// Connection-level octet of subflow octet `octet`, and how many contiguous octets follow.
     #[inline]
-    pub(crate) fn meaning(&mut self, octet: u64) -> Option<(u64, u64)> {
+    pub(crate) fn mapped_run(&mut self, octet: u64) -> Option<(u64, u64)> {
         while self.arrived.front().is_some_and(|mapped| mapped.end() <= octet) {
             self.arrived.pop_front();
         }
@@ -312,17 +310,17 @@ impl Subflow {
         Some((mapped.data + (octet - mapped.octet), mapped.end() - octet))
     }
 
-    /// An acknowledgement of ours took so long to come back with data; or longer, as its sender had nothing to send.
+    /// Takes a receiver-side RTT sample; it may be too long, since the sender may have been idle.
     #[inline]
-    pub(crate) fn note_loop(&mut self, rtt: Duration) {
-        let shorter = self.loop_rtt == Duration::ZERO || rtt < self.loop_rtt;
-        self.loop_rtt = if shorter { rtt } else { (self.loop_rtt * 7 + rtt) / 8 };
+    pub(crate) fn sample_receiver_rtt(&mut self, rtt: Duration) {
+        let shorter = self.receiver_rtt == Duration::ZERO || rtt < self.receiver_rtt;
+        self.receiver_rtt = if shorter { rtt } else { (self.receiver_rtt * 7 + rtt) / 8 };
     }
 
-    /// A segment of the peer's took so many milliseconds by its clock and ours.
+    /// Takes a one-way delay sample, in milliseconds by the two clocks.
     #[inline]
-    pub(crate) fn note_way_back(&mut self, ms: i32) {
+    pub(crate) fn sample_return_delay(&mut self, ms: i32) {
         let sample = i64::from(ms) * 1_000_000;
-        self.way_back = Some(self.way_back.map_or(sample, |smoothed| smoothed + (sample - smoothed) / 8));
+        self.return_delay = Some(self.return_delay.map_or(sample, |smoothed| smoothed + (sample - smoothed) / 8));
     }
 }

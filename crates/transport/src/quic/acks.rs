@@ -1,29 +1,29 @@
-//! The receiving half of a packet number space: which packets came, and when to say so (RFC 9000 section 13.2).
+//! Receiving half of a packet number space: packets received, and acknowledgements (RFC 9000 section 13.2).
 
 use super::frame::{AckFrame, varint};
 use crate::common::RangeSet;
 use vazao_engine::{Duration, Ecn, Time};
 
-/// Ranges that an ACK frame reports at most.
-const MOST_RANGES: usize = 32;
+/// Maximum ranges in an ACK frame.
+const MAX_RANGES: usize = 32;
 
-/// What was received, and what of it is to be acknowledged when.
+/// Packets received, and the acknowledgements due for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     received: RangeSet,
-    /// What comes before this one is too late to count, and what came before that one the peer knows of.
+    /// Packets below `floor` are too late to count; those below `ack_floor` need no acknowledgement any more.
     floor: u64,
-    told: u64,
-    /// The largest packet received, and when.
+    ack_floor: u64,
+    /// Largest packet received, and when.
     largest: Option<(u64, Time)>,
-    /// The largest of those that ask for an acknowledgement, and how many of them came since the last one.
+    /// Largest ack-eliciting packet, and number of them since the last acknowledgement.
     largest_eliciting: Option<u64>,
     unacknowledged: u32,
     due: Time,
-    /// When the last acknowledgement was sent, and whether something has come since.
+    /// Time of the last acknowledgement, and whether anything has arrived since.
     sent_at: Time,
-    news: bool,
-    /// Counts of ECT(0), ECT(1), CE.
+    unreported: bool,
+    /// ECN counts: ECT(0), ECT(1), CE.
     ecn: [u64; 3],
 }
 
@@ -32,40 +32,40 @@ impl Acks {
         Acks {
             received: RangeSet::default(),
             floor: 0,
-            told: 0,
+            ack_floor: 0,
             largest: None,
             largest_eliciting: None,
             unacknowledged: 0,
             due: Time::NEVER,
             sent_at: Time::ZERO,
-            news: false,
+            unreported: false,
             ecn: [0; 3],
         }
     }
 
-    /// Whether a packet came before.
+    /// Whether a packet was received before.
     #[inline]
     pub fn is_known(&self, number: u64) -> bool {
         let newest = self.largest.is_none_or(|(largest, _)| number > largest);
         !newest && (number < self.floor || self.received.contains(number, number + 1))
     }
 
-    /// A packet came. If it asks for an answer, there is one at once where it is out of order, or the `every`-th, or marked; else
-    /// after `wait` at the latest.
+    /// Records a packet. An ack-eliciting packet is acknowledged at once if it is out of order, CE-marked, or the
+    /// `every`-th; otherwise within `wait`.
     #[inline]
     pub fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: Ecn, every: u32, wait: Duration) {
         let expected = self.largest.map_or(0, |(largest, _)| largest + 1);
         self.received.insert(number, number + 1, |_, _| {});
-        if self.received.len() > MOST_RANGES {
+        if self.received.len() > MAX_RANGES {
             let (_, end) = self.received.iter().next().expect("there are many");
             self.floor = end;
             self.received.remove_below(end);
         }
-        self.told = self.told.min(number);
+        self.ack_floor = self.ack_floor.min(number);
         if number >= expected {
             self.largest = Some((number, now));
         }
-        self.news = true;
+        self.unreported = true;
         match ecn {
             Ecn::NotEct => {}
             Ecn::Ect0 => self.ecn[0] += 1,
@@ -76,7 +76,8 @@ impl Acks {
             return;
         }
         self.unacknowledged += 1;
-        // Section 13.2.1: what comes before or, beyond a gap, after another that asks for it, or was congested, is told at once.
+        // Section 13.2.1: an ack-eliciting packet that is reordered, follows a gap, or is CE-marked is acknowledged at
+        // once.
         let next = self.largest_eliciting.map_or(0, |largest| largest + 1);
         let in_order = number >= next && (number == next || self.received.contains(next.max(self.floor), number));
         self.largest_eliciting = self.largest_eliciting.max(Some(number));
@@ -87,27 +88,26 @@ impl Acks {
         }
     }
 
-    /// What was not acknowledged is to be now.
-    pub fn hurry(&mut self, now: Time) {
+    /// Makes an acknowledgement due at once if packets are unacknowledged.
+    pub fn ack_now(&mut self, now: Time) {
         if self.unacknowledged > 0 {
             self.due = now;
         }
     }
 
-    /// When an acknowledgement is due.
     #[inline]
     pub fn due(&self) -> Time {
         self.due
     }
-    /// Whether there is something to report with what is sent anyway: what asks for it, and else only what came if none was sent
-    /// recently, for `wait` (section 13.2). Acknowledgements of acknowledgements would double them otherwise; quinn, quic-go and
-    /// Chromium have none either.
+    /// Whether an outgoing packet should carry an ACK: if ack-eliciting packets are unacknowledged; for others only if
+    /// no ACK was sent within `wait` (section 13.2), since acknowledging acknowledgements would double them. quinn,
+    /// quic-go and Chromium behave alike.
     #[inline]
-    pub fn has_news(&self, now: Time, wait: Duration) -> bool {
-        self.unacknowledged > 0 || self.news && now.since(self.sent_at) >= wait
+    pub fn should_report(&self, now: Time, wait: Duration) -> bool {
+        self.unacknowledged > 0 || self.unreported && now.since(self.sent_at) >= wait
     }
-    /// The ACK frame that reports it, or the PATH_ACK frame of a `path`, whose ranges are appended to `ranges`, in `room` bytes.
-    /// `None`: not even one fits.
+    /// Creates an ACK frame, or a PATH_ACK frame for `path`, of at most `room` bytes, and appends its ranges to
+    /// `ranges`. `None`: not even one range fits.
     #[inline]
     pub fn frame(&mut self, now: Time, ranges: &mut Vec<(u64, u64)>, room: u32, path: Option<u8>) -> Option<AckFrame> {
         let (largest, at) = self.largest?;
@@ -116,17 +116,17 @@ impl Acks {
         let mut frame = AckFrame { delay, path, ecn, ..AckFrame::default() };
         let (mut left, mut previous) = (room.saturating_sub(frame.bytes()), None);
         for (start, end) in self.received.iter().rev() {
-            if end <= self.told {
+            if end <= self.ack_floor {
                 break;
             }
-            let (start, last) = (start.max(self.told), end - 1);
+            let (start, last) = (start.max(self.ack_floor), end - 1);
             let length = varint(last - start);
             let bytes = match previous {
-                // The largest, how many ranges follow, and the first one's length.
+                // Largest packet number, range count, and length of the first range.
                 None => varint(largest) + 1 + length,
                 Some(before) => varint(before - end - 1) + length,
             };
-            if bytes > left || usize::from(frame.ranges) == MOST_RANGES {
+            if bytes > left || usize::from(frame.ranges) == MAX_RANGES {
                 break;
             }
             left -= bytes;
@@ -136,15 +136,15 @@ impl Acks {
             previous = Some(start);
         }
         previous?;
-        (self.unacknowledged, self.due, self.sent_at, self.news) = (0, Time::NEVER, now, false);
+        (self.unacknowledged, self.due, self.sent_at, self.unreported) = (0, Time::NEVER, now, false);
         Some(frame)
     }
 
-    /// The peer knows of what was received up to `number`: it need not be told again (section 13.2.4). What comes so late all the
-    /// same is still taken (section 12.3).
+    /// Stops reporting packets up to `number`, whose acknowledgement the peer has received (section 13.2.4). Packets
+    /// arriving later are still accepted (section 12.3).
     pub fn forget_through(&mut self, number: u64) {
         let keep = self.largest.map_or(0, |(largest, _)| largest);
-        self.told = self.told.max((number + 1).min(keep));
+        self.ack_floor = self.ack_floor.max((number + 1).min(keep));
     }
 }
 
@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(acks(&[0, 1]).due(), Time::ZERO);
     }
 
-    /// RFC 9000 section 13.2.1: a gap, and what fills one.
+    /// RFC 9000 section 13.2.1: a packet beyond a gap, and one that fills it.
     #[test]
-    fn what_is_out_of_order_is_acknowledged_at_once() {
+    fn out_of_order_packets_are_acknowledged_at_once() {
         for numbers in [&[0, 1, 3][..], &[0, 1, 3, 4, 2]] {
             let mut acks = acks(&numbers[..numbers.len() - 1]);
             acks.frame(Time::ZERO, &mut Vec::new(), 1000, None);
@@ -179,10 +179,10 @@ mod tests {
         }
     }
 
-    /// RFC 9000 section 13.2.1 counts gaps from the largest packet that asks for an acknowledgement: after 1 a mere
-    /// acknowledgement, 3, does not hide that 2 is missing; and once 2 itself was one, or has come, nothing is.
+    /// RFC 9000 section 13.2.1 counts gaps from the largest ack-eliciting packet: after 1, the pure ACK 3 does not hide
+    /// that 2 is missing; if 2 was a pure ACK or has arrived, there is no gap.
     #[test]
-    fn gaps_count_from_what_asks_for_an_answer() {
+    fn gaps_count_from_ack_eliciting_packets() {
         let due = |packets: &[(u64, bool)]| {
             let mut acks = acks(&[0, 1]);
             acks.frame(Time::ZERO, &mut Vec::new(), 1000, None);
@@ -195,19 +195,19 @@ mod tests {
         assert_eq!(due(&[(3, false)]), Time::NEVER);
     }
 
-    /// Section 13.2: what does not ask for an acknowledgement is reported with something else, if nothing was reported recently.
+    /// Section 13.2: non-ack-eliciting packets are reported along with other packets if nothing was reported recently.
     #[test]
-    fn what_does_not_ask_is_reported_now_and_then() {
+    fn non_eliciting_packets_are_reported_occasionally() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut acks = acks(&[0]);
-        assert!(acks.has_news(at(1), WAIT));
+        assert!(acks.should_report(at(1), WAIT));
         acks.frame(at(1), &mut Vec::new(), 1000, None);
         acks.on_packet(at(2), 1, false, Ecn::NotEct, 2, WAIT);
-        assert_eq!([25, 26].map(|ms| acks.has_news(at(ms), WAIT)), [false, true]);
-        // In the handshake at once.
-        assert!(acks.has_news(at(2), Duration::ZERO));
+        assert_eq!([25, 26].map(|ms| acks.should_report(at(ms), WAIT)), [false, true]);
+        // During the handshake, at once.
+        assert!(acks.should_report(at(2), Duration::ZERO));
         acks.on_packet(at(3), 2, true, Ecn::NotEct, 2, WAIT);
-        assert!(acks.has_news(at(3), WAIT));
+        assert!(acks.should_report(at(3), WAIT));
     }
 
     /// RFC 9000 section 19.3.1: packets 10, 8..=7 and 3: gaps of 0 and 2, ranges of 1 and 0.
@@ -219,29 +219,30 @@ mod tests {
         assert_eq!(ranges, [(10, 10), (7, 8), (3, 3)]);
         assert_eq!((frame.ranges, frame.bytes), (3, 3 + 2 + 2));
         let mut few = Vec::new();
-        // With type and delay, each of a byte, eight bytes hold two ranges, and four none.
+        // With one byte each for type and delay, eight bytes hold two ranges, and four hold none.
         assert_eq!(acks.frame(Time::ZERO, &mut few, 4, None), None);
         assert_eq!(acks.frame(Time::ZERO, &mut few, 8, None).unwrap().bytes(), 7);
         assert_eq!(few, [(10, 10), (7, 8)]);
     }
 
     #[test]
-    fn what_the_peer_knows_is_not_told_again() {
+    fn acknowledged_ranges_are_not_repeated() {
         let mut acks = acks(&[0, 1, 2, 5, 6]);
-        let told = |acks: &mut Acks| {
+        let reported = |acks: &mut Acks| {
             let mut ranges = Vec::new();
             acks.frame(Time::ZERO, &mut ranges, 1000, None);
             ranges
         };
         acks.forget_through(5);
-        assert_eq!(told(&mut acks), [(6, 6)]);
-        // What comes after that is new all the same.
+        assert_eq!(reported(&mut acks), [(6, 6)]);
+        // Packets that arrive later are new all the same.
         assert!([0, 2, 6].iter().all(|&number| acks.is_known(number)) && !acks.is_known(3));
         acks.on_packet(Time::ZERO, 3, true, Ecn::NotEct, 2, WAIT);
-        assert_eq!((acks.due(), told(&mut acks)), (Time::ZERO, vec![(5, 6), (3, 3)]));
+        assert_eq!((acks.due(), reported(&mut acks)), (Time::ZERO, vec![(5, 6), (3, 3)]));
     }
 
-    /// Section 13.2.3: of more gaps than are kept the oldest are closed, and what would fill them counts as known.
+    /// Section 13.2.3: beyond the maximum number of gaps the oldest are closed, and packets that would fill them count
+    /// as received.
     #[test]
     fn gaps_are_kept_up_to_a_number() {
         let mut acks = acks(&(0..40).map(|number| 2 * number).collect::<Vec<_>>());

@@ -1,37 +1,37 @@
-//! The settings of a QUIC endpoint, and what a user can say of them.
+//! Settings of a QUIC endpoint, and its user-visible parameters.
 
 use crate::common::ControlFactory;
 use crate::common::SchedulerFactory;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Kind, Parameter, Parameters};
 
-/// Which handshake.
+/// Type of handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// One round trip before the client's data (RFC 9001).
+    /// 1-RTT: one round trip before the client's data (RFC 9001).
     Full,
-    /// None: the two have met.
+    /// 0-RTT, with a ticket from an earlier connection.
     Early,
-    /// The client thinks so, but the server does not know it any more: what came early is lost (RFC 9001 section 4.6.2).
+    /// 0-RTT attempted but rejected by the server, so that early data must be sent again (RFC 9001 section 4.6.2).
     Rejected,
-    /// The client is asked to prove its address first: two round trips (RFC 9000 section 8.1.2).
+    /// Retry: the client must validate its address first, two round trips (RFC 9000 section 8.1.2).
     Retry,
-    /// Google's before TLS: inchoate CHLO, REJ, full CHLO with the client's data, SHLO. One round trip.
+    /// Google's before TLS, 1-RTT: inchoate CHLO, REJ, full CHLO with the client's data, SHLO.
     Google,
-    /// The same after a first CHLO of a version that the server does not speak: two.
+    /// Google's with version negotiation, 2-RTT: the first CHLO has a version that the server does not support.
     GoogleNegotiated,
-    /// The same with the server's configuration known: full CHLO with the client's data, SHLO. None.
+    /// Google's with a cached server configuration, 0-RTT: full CHLO with the client's data, SHLO.
     GoogleEarly,
 }
 
 impl Handshake {
-    /// Whether it is Google's, of before TLS.
+    /// Whether it is Google's handshake from before TLS.
     pub fn is_google(self) -> bool {
         matches!(self, Handshake::Google | Handshake::GoogleNegotiated | Handshake::GoogleEarly)
     }
 }
 
-/// By whose rules losses are found, and silence is broken.
+/// Rules for loss detection and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// Packet and time threshold, probe timeout (RFC 9002).
@@ -63,7 +63,7 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "certificate",
-        Kind::Size(100, crate::tls::LONGEST),
+        Kind::Size(100, crate::tls::MAX_MESSAGE),
         "2.5 kB",
         "the server's certificates in a full handshake; more than 2.9 kB take a round trip more, as a server sends three times \
          what has come at most before it knows its client",
@@ -223,67 +223,67 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("send_buffer", Kind::SizeOrAuto(1200), "auto", "unacknowledged and unsent bytes; auto: no limit"),
 ];
 
-/// The settings of a QUIC endpoint.
+/// Configuration of a QUIC endpoint.
 #[derive(Clone)]
 #[allow(missing_docs)]
 pub struct Config {
     pub handshake: Handshake,
-    /// Whether the client has a token that proves its address.
+    /// Whether the client has an address validation token.
     pub address_token: bool,
-    /// Bytes of the server's Certificate message.
+    /// Size of the server's Certificate message in bytes.
     pub certificate: u64,
-    /// Bytes of a full datagram.
+    /// Size of a full datagram in bytes.
     pub datagram: u32,
     pub pacing: bool,
-    /// Thousandths of cwnd / SRTT in slow start.
+    /// Pacing rate in slow start, in thousandths of cwnd / SRTT.
     pub slow_start_pacing: u64,
-    /// Bytes.
+    /// Maximum congestion window in bytes.
     pub max_window: Option<u64>,
     pub rules: Rules,
-    /// Packets of a group that parity protects; zero: none is sent.
+    /// Packets per FEC group; zero: no FEC.
     pub fec: usize,
     pub initial_rtt: Duration,
-    /// Whether what is sent is marked; `None`: if the control wants it.
+    /// Whether packets are ECN-capable; `None`: if the congestion control requires it.
     pub ecn: Option<bool>,
     pub ack_every: u32,
     pub max_ack_delay: Duration,
-    /// Packets per acknowledgement that the peer is asked for.
+    /// Packets per acknowledgement requested from the peer.
     pub ack_frequency: Option<u32>,
     pub keep_alive: Duration,
     pub idle_timeout: Duration,
-    /// What becomes of the client's addresses, in order.
+    /// Changes of the client's addresses, in order.
     pub changes: Vec<Change>,
-    /// Streams that carry an application's data which knows only one; zero: it opens its own.
+    /// Streams for an application that uses the connection as a single byte stream; zero: it opens streams itself.
     pub streams: u64,
-    /// Whether they take turns.
+    /// Whether these streams are scheduled round-robin.
     pub takes_turns: bool,
-    /// Their urgencies; the rest have 3.
+    /// Urgencies of these streams; 3 by default.
     pub priorities: Vec<u64>,
-    /// Whether an application's one stream goes as datagrams.
+    /// Whether the application's byte stream is sent in DATAGRAM frames.
     pub unreliable: bool,
-    /// Of each kind.
+    /// Concurrent streams of each kind.
     pub max_streams: u64,
     pub stream_window: u64,
     pub connection_window: u64,
     pub most_window: u64,
     pub send_buffer: Option<u64>,
-    /// Makes the congestion control of a path.
+    /// Factory of a path's congestion control.
     pub control: ControlFactory,
-    /// With several paths; `None`: with one.
+    /// Multipath settings; `None`: a single path.
     pub multipath: Option<Multipath>,
 }
 
-/// Several paths at once (RFC 10069).
+/// Settings of multipath QUIC (RFC 10069).
 #[derive(Clone)]
 pub struct Multipath {
-    /// Makes the scheduler.
+    /// Factory of the packet scheduler.
     pub scheduler: SchedulerFactory,
-    /// The client's interfaces whose paths are backups, counted from 1.
+    /// Client interfaces, counted from 1, whose paths are backups.
     pub backups: Vec<u64>,
 }
 
 impl Config {
-    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe; of one path.
+    /// Builds the configuration of a single-path endpoint from `parameters`, which were resolved from [`PARAMETERS`].
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let size = |name| parameters.size(name).expect("a size with a default");
@@ -334,7 +334,7 @@ impl Config {
 }
 
 impl Config {
-    /// The same with several paths. `backups`: the client's interfaces whose paths are backups, counted from 1.
+    /// Enables multipath; `backups` lists the client's interfaces, counted from 1, whose paths are backups.
     pub fn over_paths(self, scheduler: SchedulerFactory, backups: Vec<u64>) -> Config {
         Config { multipath: Some(Multipath { scheduler, backups }), ..self }
     }

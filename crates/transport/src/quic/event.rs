@@ -1,65 +1,65 @@
-//! What an observer of a connection cannot see in its datagrams.
+//! Events inside a connection that an observer cannot see in its datagrams.
 
 use super::packet::{Kind, Space};
 
-/// Something that happened inside a connection which is [watched](super::Connection::watch).
+/// Event inside a connection that is [watched](super::Connection::watch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet that arrived was not taken.
+    /// A received packet was dropped.
     Dropped {
-        /// Its kind.
+        /// Kind of packet.
         kind: Kind,
-        /// Its number.
+        /// Packet number.
         number: u64,
-        /// Why.
+        /// Reason.
         reason: DropReason,
     },
     /// A packet was declared lost.
     Lost {
-        /// The space of its number.
+        /// Packet number space.
         space: Space,
-        /// Its number.
+        /// Packet number.
         number: u64,
-        /// Why.
+        /// Reason.
         reason: Loss,
     },
 }
 
-/// Why a packet was not taken.
+/// Reason for dropping a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
-    /// It cannot be opened yet, or not any more.
+    /// Its keys are not available yet, or were discarded.
     NoKeys,
-    /// It came before.
+    /// It had arrived before.
     Duplicate,
-    /// Its sender is to prove its address first.
+    /// Its sender must validate its address first.
     NoToken,
 }
 
-/// Why a packet was declared lost (RFC 9002 section 6.1).
+/// Reason for declaring a packet lost (RFC 9002 section 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// One sent kPacketThreshold later has arrived.
+    /// Packet threshold: a packet sent kPacketThreshold later was acknowledged.
     Reordering,
-    /// One sent later has arrived, and its time is over.
+    /// Time threshold: a later packet was acknowledged, and enough time has passed.
     Time,
 }
 
-/// How far a connection has come.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Nothing was said yet.
+    /// Nothing sent or received.
     Idle,
-    /// The client has asked for it.
+    /// The client has sent its first packet.
     Attempted,
-    /// There are keys of Handshake packets.
+    /// Handshake keys are available.
     Handshake,
-    /// Both sides have said Finished, as far as this one knows (RFC 9001 section 4.1.1).
+    /// Handshake complete on this side (RFC 9001 section 4.1.1).
     Complete,
-    /// The peer is known to have all keys (section 4.1.2).
+    /// Handshake confirmed (section 4.1.2).
     Confirmed,
-    /// It was given up, or is done, and says so.
+    /// Closing: CONNECTION_CLOSE is sent.
     Closing,
-    /// It is over.
+    /// Closed.
     Closed,
 }

@@ -1,26 +1,27 @@
-//! QUIC's frames (RFC 9000 section 19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency) with their sizes. Data is counted, not moved.
+//! QUIC frames (RFC 9000 section 19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency) and their sizes. Data is
+//! counted, not moved.
 
 use super::stream::stamp;
 
-/// A number of bytes as RFC 9000 section 16 writes it.
-// Not in line, and without branches that would be hard to foretell: a dozen copies of it would fill the instruction cache.
+/// Bytes of a variable-length integer (RFC 9000 section 16).
+// Not inlined, and branchless: a dozen copies with unpredictable branches would fill the instruction cache.
 #[inline(never)]
 pub const fn varint(value: u64) -> u32 {
     1 << ((value > 63) as u32 + (value > 16_383) as u32 + (value > 1_073_741_823) as u32)
 }
 
-/// A frame. Those that carry data carry a stamp that stands for it.
+/// QUIC frame. Frames with data carry a stamp that stands for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// PADDING: so many bytes.
+    /// PADDING, in bytes.
     Padding(u16),
     /// PING.
     Ping,
-    /// ACK: its ranges are the packet's.
+    /// ACK, whose ranges are stored with the packet.
     Ack(AckFrame),
     /// CRYPTO.
     Crypto {
-        /// Where it begins in the handshake's bytes of its packet number space.
+        /// Offset in the CRYPTO data of the packet number space.
         offset: u64,
         /// Bytes.
         length: u16,
@@ -29,36 +30,36 @@ pub enum Frame {
     Stream(StreamFrame),
     /// RESET_STREAM.
     ResetStream {
-        /// The stream.
+        /// Stream identifier.
         id: u64,
-        /// The application's reason.
+        /// Application error code.
         code: u64,
-        /// Bytes that it has at the end.
+        /// Final size of the stream.
         size: u64,
     },
     /// STOP_SENDING.
     StopSending {
-        /// The stream.
+        /// Stream identifier.
         id: u64,
-        /// The application's reason.
+        /// Application error code.
         code: u64,
     },
     /// MAX_DATA.
     MaxData(u64),
-    /// MAX_STREAM_DATA: the stream and what may be sent on it.
+    /// MAX_STREAM_DATA: stream identifier and limit.
     MaxStreamData(u64, u64),
-    /// MAX_STREAMS: of two ways, or of one.
+    /// MAX_STREAMS.
     MaxStreams {
-        /// Whether of those with two ways.
+        /// Whether for bidirectional streams, rather than unidirectional ones.
         both_ways: bool,
-        /// How many there may be in all.
+        /// Total number of streams allowed.
         count: u64,
     },
     /// DATA_BLOCKED.
     DataBlocked(u64),
-    /// STREAM_DATA_BLOCKED: the stream and where.
+    /// STREAM_DATA_BLOCKED: stream identifier and limit.
     StreamDataBlocked(u64, u64),
-    /// NEW_CONNECTION_ID: its number, and up to which others are to be retired.
+    /// NEW_CONNECTION_ID: sequence number and Retire Prior To.
     NewConnectionId(u64, u64),
     /// RETIRE_CONNECTION_ID.
     RetireConnectionId(u64),
@@ -66,80 +67,80 @@ pub enum Frame {
     PathChallenge(u64),
     /// PATH_RESPONSE.
     PathResponse(u64),
-    /// NEW_TOKEN of so many bytes.
+    /// NEW_TOKEN, with the bytes of the token.
     NewToken(u16),
     /// CONNECTION_CLOSE.
     Close {
-        /// The reason.
+        /// Error code.
         code: u64,
-        /// Whether the application's.
+        /// Whether it is the application's.
         application: bool,
     },
     /// HANDSHAKE_DONE.
     HandshakeDone,
     /// DATAGRAM (RFC 9221).
     Datagram {
-        /// Bytes.
+        /// Bytes of data.
         length: u16,
-        /// Which it is.
+        /// Number of the datagram.
         number: u64,
     },
-    /// ACK_FREQUENCY: its number, packets per acknowledgement, and the longest wait in microseconds.
+    /// ACK_FREQUENCY: sequence number, packets per acknowledgement, and maximum delay in microseconds.
     AckFrequency(u64, u64, u64),
-    /// The parity of a group of packets, as long as the longest of them (Google's QUIC up to version 31).
+    /// Parity of an FEC group, as long as its longest packet (Google's QUIC up to version 31).
     Parity(u16),
-    /// What a lost packet of a group said was made again from the others.
+    /// Report that stream data of a lost packet was recovered by FEC.
     Recovered(StreamFrame),
     /// PATH_ABANDON (RFC 10069).
     PathAbandon {
-        /// The path.
+        /// Path identifier.
         path: u8,
-        /// The reason.
+        /// Error code.
         code: u64,
     },
     /// PATH_STATUS_BACKUP, or PATH_STATUS_AVAILABLE.
     PathStatus {
-        /// The path.
+        /// Path identifier.
         path: u8,
-        /// Of several about a path the one with the highest number holds.
+        /// Sequence number; of several frames for a path the highest counts.
         number: u64,
-        /// Whether it is to be used only while no other can be.
+        /// Whether the path is a backup.
         backup: bool,
     },
     /// PATH_NEW_CONNECTION_ID.
     PathNewConnectionId {
-        /// The path that it is for.
+        /// Path identifier.
         path: u8,
-        /// Its number among the path's.
+        /// Sequence number of the connection ID.
         number: u64,
     },
     /// PATH_RETIRE_CONNECTION_ID.
     PathRetireConnectionId {
-        /// The path that it was for.
+        /// Path identifier.
         path: u8,
-        /// Its number among the path's.
+        /// Sequence number of the connection ID.
         number: u64,
     },
-    /// MAX_PATH_ID: the highest identifier of a path that may be used.
+    /// MAX_PATH_ID: highest path identifier allowed.
     MaxPathId(u8),
 }
 
-/// An ACK frame but for its ranges.
+/// ACK frame without its ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFrame {
-    /// How long the largest was held, in units of 2^3 microseconds (ack_delay_exponent 3).
+    /// ACK Delay of the largest packet, in units of 2^3 microseconds (ack_delay_exponent 3).
     pub delay: u64,
-    /// How many ranges, and bytes of their numbers.
+    /// Number of ranges, and bytes of their encoding.
     pub ranges: u16,
     pub(crate) bytes: u32,
-    /// The path whose packets it acknowledges, in a PATH_ACK frame (RFC 10069).
+    /// Path whose packets are acknowledged, in a PATH_ACK frame (RFC 10069).
     pub path: Option<u8>,
-    /// Packets with ECT(0), ECT(1) and CE, where ECN is reported.
+    /// ECN counts: ECT(0), ECT(1) and CE, if reported.
     pub ecn: Option<[u64; 3]>,
 }
 
 impl AckFrame {
-    /// Bytes that it takes.
+    /// Bytes of the frame.
     #[inline]
     pub fn bytes(&self) -> u32 {
         let path = self.path.map_or(0, |path| varint(u64::from(path)));
@@ -147,33 +148,33 @@ impl AckFrame {
     }
 }
 
-/// A STREAM frame.
+/// STREAM frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamFrame {
-    /// The stream.
+    /// Stream identifier.
     pub id: u64,
-    /// Where in it.
+    /// Offset of the data in the stream.
     pub offset: u64,
-    /// Bytes.
+    /// Bytes of data.
     pub length: u16,
-    /// Whether the stream ends with it.
+    /// Whether it ends the stream.
     pub fin: bool,
-    /// Stands for the data: a digest of its place.
+    /// Digest of the data's position, which stands for the data.
     pub stamp: u32,
 }
 
 impl StreamFrame {
-    /// Its first `length` bytes, and the rest.
+    /// Splits the frame after its first `length` bytes.
     pub(crate) fn split(self, length: u16) -> (StreamFrame, StreamFrame) {
         let offset = self.offset + u64::from(length);
         let rest = StreamFrame { offset, length: self.length - length, stamp: stamp(self.id, offset), ..self };
         (StreamFrame { length, fin: false, ..self }, rest)
     }
-    /// One beyond its last byte.
+    /// Offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.length)
     }
-    /// Bytes that it takes.
+    /// Bytes of the frame.
     #[inline]
     pub fn bytes(&self) -> u32 {
         StreamFrame::header(self.id, self.offset, u64::from(self.length)) + u32::from(self.length)
@@ -186,7 +187,7 @@ impl StreamFrame {
 }
 
 impl Frame {
-    /// Bytes that it takes.
+    /// Bytes of the frame.
     #[inline]
     pub fn bytes(&self) -> u32 {
         match *self {
@@ -200,18 +201,18 @@ impl Frame {
             Frame::MaxData(limit) | Frame::DataBlocked(limit) => 1 + varint(limit),
             Frame::MaxStreamData(id, limit) | Frame::StreamDataBlocked(id, limit) => 1 + varint(id) + varint(limit),
             Frame::MaxStreams { count, .. } => 1 + varint(count),
-            // An identifier of 8 bytes and a reset token of 16.
+            // A connection ID of 8 bytes and a stateless reset token of 16.
             Frame::NewConnectionId(number, retired) => 1 + varint(number) + varint(retired) + 1 + 8 + 16,
             Frame::RetireConnectionId(number) => 1 + varint(number),
             Frame::PathChallenge(_) | Frame::PathResponse(_) => 9,
             Frame::NewToken(bytes) => 1 + varint(u64::from(bytes)) + u32::from(bytes),
             Frame::Close { code, application } => 1 + varint(code) + u32::from(!application) + 1,
             Frame::Datagram { length, .. } => 1 + varint(u64::from(length)) + u32::from(length),
-            // Type and the group's first packet.
+            // Type and the first packet number of the group.
             Frame::Parity(length) => 1 + 4 + u32::from(length),
-            // Type and the packet, as an ACK frame of Google's listed it.
+            // Type and packet number, as listed in Google's ACK frames.
             Frame::Recovered(_) => 1 + 4,
-            // Types from 0x3e75 on, in two bytes.
+            // Types from 0x3e75 on are encoded in two bytes.
             Frame::PathAbandon { path, code } => 2 + varint(u64::from(path)) + varint(code),
             Frame::PathStatus { path, number, .. } => 2 + varint(u64::from(path)) + varint(number),
             Frame::PathNewConnectionId { path, number } => {
@@ -223,7 +224,7 @@ impl Frame {
         }
     }
 
-    /// Whether a packet with it asks for an acknowledgement (section 13.2.1).
+    /// Whether the frame is ack-eliciting (section 13.2.1).
     #[inline]
     pub const fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Frame::Padding(_) | Frame::Ack(_) | Frame::Close { .. })
@@ -245,7 +246,7 @@ mod tests {
     fn a_stream_frame_counts_what_stands_before_its_data() {
         let frame =
             |id, offset, length| Frame::Stream(StreamFrame { id, offset, length, fin: false, stamp: 0 }).bytes();
-        // Type, stream 0, length of two bytes; and an offset where there is one.
+        // Type, stream 0, length of two bytes; and an offset unless it is zero.
         assert_eq!(frame(0, 0, 1000), 4 + 1000);
         assert_eq!(frame(0, 1, 1000), 5 + 1000);
         assert_eq!(frame(64, 1_000_000, 50), 8 + 50);

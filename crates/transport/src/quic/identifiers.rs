@@ -1,40 +1,40 @@
-//! Connection identifiers (RFC 9000 section 5.1): by which the peer addresses us, and we the peer. Numbers stand for them.
+//! Connection IDs (RFC 9000 section 5.1), represented by their sequence numbers.
 
 use std::collections::BTreeSet;
 
-/// Identifiers that an endpoint keeps in store for its peer (active_connection_id_limit).
+/// Connection IDs that an endpoint stores (active_connection_id_limit).
 pub const ACTIVE: usize = 4;
 
-/// Both sides' identifiers, as one of them knows them.
+/// Connection IDs of both sides, as known to one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Identifiers {
-    /// Ours that the peer may use, and the next to be issued.
+    /// Our connection IDs that the peer may use, and the next one to issue.
     ours: Vec<u64>,
     next: u64,
-    /// The peer's that we have not used yet, the one in use, and all that we have heard of.
+    /// The peer's unused connection IDs, the one in use, and all that we have ever seen.
     store: BTreeSet<u64>,
     current: Option<u64>,
     known: BTreeSet<u64>,
 }
 
 impl Identifiers {
-    /// Those of the handshake: each side has one of the other's.
+    /// State after the handshake: each side has one connection ID of the other.
     pub fn new() -> Identifiers {
         Identifiers { ours: vec![0], next: 1, store: BTreeSet::new(), current: Some(0), known: [0].into() }
     }
 
-    /// Those of a path that is not used yet.
+    /// State of a path that is not used yet.
     pub fn none() -> Identifiers {
         Identifiers { ours: Vec::new(), next: 0, store: BTreeSet::new(), current: None, known: BTreeSet::new() }
     }
 
-    /// The one by which we address the peer.
+    /// The peer's connection ID in use.
     #[inline]
     pub fn current(&self) -> Option<u64> {
         self.current
     }
 
-    /// The next identifier to issue, while the peer has fewer than `most`.
+    /// Issues the next connection ID, while the peer has fewer than `most`.
     pub fn issue(&mut self, most: usize) -> Option<u64> {
         (self.ours.len() < most).then(|| {
             self.next += 1;
@@ -43,7 +43,7 @@ impl Identifiers {
         })
     }
 
-    /// Whether the peer may address us so.
+    /// Whether the peer may use this connection ID of ours.
     #[inline]
     pub fn is_ours(&self, number: u64) -> bool {
         self.ours.first() == Some(&number) || self.is_another(number)
@@ -54,26 +54,26 @@ impl Identifiers {
         self.ours.contains(&number)
     }
 
-    /// The peer has issued one (section 19.15), maybe again, or later than those after it.
+    /// Handles a connection ID issued by the peer (section 19.15), possibly repeated or reordered.
     pub fn on_new(&mut self, number: u64) {
         if self.known.insert(number) {
             self.store.insert(number);
         }
     }
 
-    /// The peer will not use one of ours any more (section 19.16).
+    /// Handles the peer's retirement of one of our connection IDs (section 19.16).
     pub fn on_retired(&mut self, number: u64) {
         self.ours.retain(|&ours| ours != number);
     }
 
-    /// Takes another of the peer's into use, if there is one; the one to be retired for it. What appears at two addresses can be
-    /// linked by who looks on (section 9.5).
+    /// Switches to another connection ID of the peer, if there is one; returns the one to retire. Using one ID at two
+    /// addresses would let observers link them (section 9.5).
     pub fn change(&mut self) -> Option<u64> {
         let next = self.store.pop_first()?;
         self.current.replace(next)
     }
 
-    /// Takes the first of the peer's into use. Whether there is one.
+    /// Starts to use the peer's first connection ID; returns whether there is one.
     pub fn begin(&mut self) -> bool {
         if self.current.is_none() {
             self.change();
@@ -97,17 +97,17 @@ mod tests {
         here.on_retired(0);
         assert!(!here.is_ours(0));
         assert_eq!(here.issue(ACTIVE), Some(4));
-        // A frame that was sent again says nothing new.
+        // A retransmitted frame changes nothing.
         there.on_new(1);
         there.on_new(4);
         assert_eq!([there.change(), there.change(), there.change(), there.change()], [Some(1), Some(2), Some(3), None]);
         assert_eq!(there.current(), Some(4));
     }
 
-    /// One whose frame was lost, and came again after others were in use, is as good as they: or the peer would think for ever
-    /// that it may still be used, and issue fewer.
+    /// A connection ID whose frame was lost and arrives after later ones are in use is still usable; otherwise the peer
+    /// would count it as active forever and issue fewer.
     #[test]
-    fn one_that_is_late_is_used_as_well() {
+    fn late_connection_ids_are_used() {
         let mut there = Identifiers::new();
         [2, 3].iter().for_each(|&number| there.on_new(number));
         assert_eq!((there.change(), there.current()), (Some(0), Some(2)));

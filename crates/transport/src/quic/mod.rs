@@ -1,4 +1,4 @@
-//! QUIC (RFC 9000, 9001, 9002) as a machine: hand it datagrams and timeouts, ask it what to send and when to wake it.
+//! QUIC (RFC 9000, 9001, 9002) as a state machine driven by datagrams and timeouts.
 //!
 //! ```text
 //!  application ── streams ── Stream (what is sent, lost, acknowledged; limits) ──┐

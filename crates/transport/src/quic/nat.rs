@@ -1,12 +1,12 @@
-//! The addresses that a client has in the eyes of its server, and the NAT that gives it others.
+//! Client addresses as seen by the server, and the NAT that changes them.
 
 use super::packet::Address;
 
-/// What a NAT has made of the address of each of a client's interfaces.
+/// NAT mappings of the client's interfaces.
 #[derive(Clone, Debug)]
 pub struct Nat {
     mapped: Vec<Address>,
-    /// How many addresses there were, and how many of another host.
+    /// Number of addresses assigned so far, and number of hosts.
     count: u16,
     hosts: u8,
 }
@@ -19,28 +19,28 @@ impl Default for Nat {
 }
 
 impl Nat {
-    /// The address of an interface.
-    pub fn of(&mut self, way: u8) -> Address {
-        for way in self.mapped.len() as u8..=way {
-            self.mapped.push(Address { way, host: 0, number: self.count });
+    /// Address of an interface.
+    pub fn of(&mut self, interface: u8) -> Address {
+        for interface in self.mapped.len() as u8..=interface {
+            self.mapped.push(Address { interface, host: 0, number: self.count });
             self.count = self.count.wrapping_add(1);
         }
-        self.mapped[usize::from(way)]
+        self.mapped[usize::from(interface)]
     }
 
-    /// The NAT forgets the address of an interface, and gives it another one: another port, or that of another host (`moves`).
-    pub fn rebind(&mut self, way: u8, moves: bool) -> Address {
-        let before = self.of(way);
+    /// Rebinds an interface's mapping to another port, or to another host if it `moves`.
+    pub fn rebind(&mut self, interface: u8, moves: bool) -> Address {
+        let before = self.of(interface);
         self.hosts = self.hosts.wrapping_add(u8::from(moves));
         let host = if moves { self.hosts } else { before.host };
-        self.mapped[usize::from(way)] = Address { way, host, number: self.count };
+        self.mapped[usize::from(interface)] = Address { interface, host, number: self.count };
         self.count = self.count.wrapping_add(1);
-        self.mapped[usize::from(way)]
+        self.mapped[usize::from(interface)]
     }
 
-    /// Whether what goes to an address reaches the client: the NAT lets nothing in for what it has forgotten.
+    /// Whether a datagram to this address reaches the client: the NAT blocks addresses whose mapping is gone.
     pub fn admits(&self, address: Address) -> bool {
-        self.mapped.get(usize::from(address.way)) == Some(&address)
+        self.mapped.get(usize::from(address.interface)) == Some(&address)
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_current_is_let_in() {
+    fn only_current_mappings_are_admitted() {
         let mut nat = Nat::default();
         let first = nat.of(0);
         assert_eq!(first, Address::default());

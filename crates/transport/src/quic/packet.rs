@@ -1,9 +1,9 @@
-//! What two QUIC endpoints exchange: UDP datagrams with one packet or several (RFC 9000 section 17).
+//! QUIC packets and the UDP datagrams that carry them (RFC 9000 section 17).
 
 use super::frame::{Frame, varint};
 use vazao_engine::Ecn;
 
-/// The three packet number spaces (section 12.3).
+/// Packet number space (section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
     /// Initial packets.
@@ -15,14 +15,14 @@ pub enum Space {
 }
 
 impl Space {
-    /// All of them, in the order of the handshake.
+    /// All spaces, in the order of the handshake.
     pub const ALL: [Space; 3] = [Space::Initial, Space::Handshake, Space::Data];
 }
 
-/// What kind of packet it is.
+/// Kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Initial, with a token of so many bytes.
+    /// Initial, with the bytes of its token.
     Initial(u16),
     /// 0-RTT.
     ZeroRtt,
@@ -30,12 +30,12 @@ pub enum Kind {
     Handshake,
     /// 1-RTT, with a short header.
     OneRtt,
-    /// Retry, with a token of so many bytes. It has no number.
+    /// Retry, with the bytes of its token. It has no packet number.
     Retry(u16),
 }
 
 impl Kind {
-    /// The space of its number.
+    /// Packet number space.
     pub const fn space(self) -> Space {
         match self {
             Kind::Initial(_) | Kind::Retry(_) => Space::Initial,
@@ -44,13 +44,13 @@ impl Kind {
         }
     }
 
-    /// Bytes of the header, and of what seals the packet, around `payload` bytes: identifiers of 8 bytes, the fewest bytes of
-    /// the number, AEAD tags of 16 (RFC 9001 section 5.3).
+    /// Bytes of header and AEAD tag around the payload: connection IDs of 8 bytes, the shortest packet number encoding,
+    /// tags of 16 bytes (RFC 9001 section 5.3).
     #[inline]
     pub const fn overhead(self, number_bytes: u32) -> u32 {
         match self {
             Kind::OneRtt => 1 + IDENTIFIER + number_bytes + TAG,
-            // Flags, version, two identifiers with their lengths; a length in two bytes.
+            // Flags, version, two connection IDs with their lengths, and a two-byte length field.
             Kind::Initial(token) => LONG + varint(token as u64) + token as u32 + 2 + number_bytes + TAG,
             Kind::ZeroRtt | Kind::Handshake => LONG + 2 + number_bytes + TAG,
             Kind::Retry(token) => LONG + token as u32 + TAG,
@@ -58,12 +58,12 @@ impl Kind {
     }
 }
 
-/// Bytes of a connection identifier as this stack and others (Google's, quinn) choose it.
+/// Bytes of a connection ID, as chosen by this and other implementations (Google's, quinn).
 pub const IDENTIFIER: u32 = 8;
 const TAG: u32 = 16;
 const LONG: u32 = 1 + 4 + 1 + IDENTIFIER + 1 + IDENTIFIER;
 
-/// Bytes that a packet number is written in, when `unacknowledged` packets may still be under way (section 17.1).
+/// Bytes of a packet number when `unacknowledged` packets may be in flight (section 17.1).
 #[inline]
 pub const fn number_bytes(unacknowledged: u64) -> u32 {
     match 2 * unacknowledged {
@@ -74,68 +74,68 @@ pub const fn number_bytes(unacknowledged: u64) -> u32 {
     }
 }
 
-/// One packet of a datagram.
+/// Packet in a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its kind.
+    /// Kind of packet.
     pub kind: Kind,
-    /// Its number.
+    /// Packet number.
     pub number: u64,
-    /// Bytes that the number is written in.
+    /// Bytes of the packet number encoding.
     pub number_bytes: u8,
-    /// How many of the datagram's frames are its.
+    /// Number of the datagram's frames that belong to it.
     pub frames: u16,
-    /// How many of the datagram's ranges are its ACK frame's.
+    /// Number of the datagram's ranges that belong to its ACK frame.
     pub ranges: u16,
 }
 
-/// Where the client is.
+/// Address of the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// One of its interfaces, from 0.
-    pub way: u8,
-    /// What the server sees of its host: a NAT may make another one of it.
+    /// Client interface, from 0.
+    pub interface: u8,
+    /// Host as seen by the server, which a NAT may change.
     pub host: u8,
-    /// What the server sees besides, which a NAT may change, too: each address has another number.
+    /// Number that makes each address unique, as a port does; a NAT may change it too.
     pub number: u16,
 }
 
-/// A UDP datagram. Its room is used again.
+/// UDP datagram, whose vectors are reused.
 #[derive(Clone, Debug, Default)]
 pub struct Datagram {
-    /// Its packets, in order.
+    /// Packets in order.
     pub packets: Vec<Header>,
-    /// Their frames.
+    /// Frames of all packets.
     pub frames: Vec<Frame>,
-    /// Ranges of packet numbers that ACK frames report: the first and the last of each, the highest first.
+    /// Ranges of packet numbers in ACK frames: first and last of each, the highest first.
     pub ranges: Vec<(u64, u64)>,
-    /// To which of the receiver's identifiers it is addressed.
+    /// Destination connection ID.
     pub identifier: u64,
-    /// For which path that is (RFC 10069); its 1-RTT packets are numbered by it.
+    /// Path of that connection ID (RFC 10069), which also numbers the 1-RTT packets.
     pub path: u8,
-    /// By which of the client's addresses it goes.
+    /// Client address used.
     pub address: Address,
     /// Bytes of UDP payload.
     pub bytes: u32,
-    /// With a frame of parity: what the packets said whose parity it is, by their numbers. It stands for their XOR.
+    /// With a parity frame: frames of the protected packets by packet number, in place of their XOR.
     pub protected: Vec<(u64, Frame)>,
-    /// How it is to be marked.
+    /// ECN codepoint.
     pub ecn: Ecn,
 }
 
 impl Datagram {
-    /// Its packets, each with its frames and the ranges of its ACK frame.
+    /// Returns each packet with its frames and the ranges of its ACK frame.
     pub fn split(&self) -> impl Iterator<Item = (&Header, &[Frame], &[(u64, u64)])> {
         let (mut frames, mut ranges) = (&self.frames[..], &self.ranges[..]);
         self.packets.iter().map(move |packet| {
             let (own, rest) = frames.split_at(packet.frames.into());
-            let (told, more) = ranges.split_at(packet.ranges.into());
+            let (acked, more) = ranges.split_at(packet.ranges.into());
             (frames, ranges) = (rest, more);
-            (packet, own, told)
+            (packet, own, acked)
         })
     }
 
-    /// Empties it.
+    /// Removes all contents.
     #[inline]
     pub fn clear(&mut self) {
         self.packets.clear();

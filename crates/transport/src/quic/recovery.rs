@@ -1,4 +1,4 @@
-//! Loss detection and the probe timeout (RFC 9002, sections 5, 6 and appendix A).
+//! Loss detection and probe timeouts (RFC 9002 sections 5, 6 and appendix A).
 
 use super::config::Rules;
 use super::google;
@@ -16,7 +16,7 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// kPersistentCongestionThreshold.
 const PERSISTENT: u64 = 3;
 
-/// What is known of the path, and of what is under way on it.
+/// Loss recovery state of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovery {
     pub rtt: RttEstimator,
@@ -25,25 +25,25 @@ pub(crate) struct Recovery {
     pub pto_count: u32,
     max_ack_delay: Duration,
     rules: Rules,
-    /// When the first round-trip time was measured.
+    /// Time of the first RTT sample.
     measured: Option<Time>,
 }
 
-/// What an acknowledgement, or time, has shown.
+/// Lost packets that an acknowledgement or the timer has revealed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
-    /// What is lost, in the order it was sent in.
+pub(crate) struct Losses {
+    /// Lost packets in the order of sending.
     pub lost: Vec<Sent>,
-    /// Their numbers, and the largest that was acknowledged.
+    /// Their numbers, and the largest acknowledged number.
     pub numbers: Vec<u64>,
     pub largest: u64,
-    /// Whether all that was sent in a long span was lost (section 7.6).
+    /// Whether this is persistent congestion (section 7.6).
     pub persistent: bool,
 }
 
 impl Recovery {
     pub fn new(initial_rtt: Duration, max_ack_delay: Duration) -> Recovery {
-        // The timeout of the estimator is not used; PTO is computed here.
+        // The estimator's own timeout is not used; the PTO is computed here.
         let mut rtt = RttEstimator::new(initial_rtt * 2, GRANULARITY, Duration::from_secs(60), RtoRule::Rfc6298);
         rtt.assume(initial_rtt);
         Recovery {
@@ -57,8 +57,8 @@ impl Recovery {
         }
     }
 
-    /// With losses found by these rules.
-    pub fn by(self, rules: Rules) -> Recovery {
+    /// Sets the loss detection rules.
+    pub fn with_rules(self, rules: Rules) -> Recovery {
         Recovery { rules, ..self }
     }
 
@@ -72,26 +72,26 @@ impl Recovery {
         self.spaces.iter().map(|space| space.in_flight).sum()
     }
 
-    /// Takes a round-trip time (section 5): of which the peer held the answer for `delay`.
+    /// Takes an RTT sample (section 5) with the peer's reported ACK delay.
     pub fn sample(&mut self, now: Time, rtt: Duration, delay: Duration, confirmed: bool) {
         if self.measured.is_none() {
             self.measured = Some(now);
-            self.rtt.forget_assumption();
+            self.rtt.clear_assumption();
             self.rtt.sample(rtt);
         } else {
-            // Before the handshake is confirmed a peer may be late for reasons of its own.
+            // Before the handshake is confirmed, the peer's delay may exceed max_ack_delay.
             let delay = if confirmed { delay.min(self.max_ack_delay) } else { delay };
             self.rtt.sample_delayed(rtt, delay);
         }
     }
 
-    /// Whether a round-trip time was measured.
+    /// Whether there is an RTT sample.
     #[inline]
     pub fn is_measured(&self) -> bool {
         self.measured.is_some()
     }
 
-    /// How long what is in flight in a space may go unanswered (section 6.2.1), not backed off.
+    /// Probe timeout of a space (section 6.2.1), without back-off.
     #[inline]
     pub fn pto(&self, space: Space) -> Duration {
         let variation = (self.rtt.variation() * 4).max(GRANULARITY);
@@ -99,7 +99,7 @@ impl Recovery {
         self.rtt.srtt() + variation + delay
     }
 
-    /// The same, backed off.
+    /// Timeout of a space, with back-off.
     #[inline]
     fn wait(&self, space: Space) -> Duration {
         match self.rules {
@@ -108,7 +108,7 @@ impl Recovery {
         }
     }
 
-    /// The timer has expired: how many packets are to be sent, and whether the window is to be closed.
+    /// Handles expiry of the timer: returns the packets to send, and whether the window collapses.
     pub fn on_timer(&mut self, space: Space) -> (u32, bool) {
         self.pto_count += 1;
         match self.rules {
@@ -117,12 +117,13 @@ impl Recovery {
         }
     }
 
-    /// Whether a retransmission timeout is not the first in a row.
+    /// Whether a retransmission timeout is a repeated one.
     pub fn is_backed_off(&self) -> bool {
         google::is_repeated(self.pto_count)
     }
 
-    /// When the timer expires (appendix A.8). `can_deadlock`: the client's, whose server may wait for more bytes.
+    /// Returns when the timer expires (appendix A.8). `can_deadlock` is the space of a client whose server may be
+    /// blocked by the amplification limit.
     #[inline]
     pub fn timer(&self, now: Time, confirmed: bool, can_deadlock: Option<Space>) -> Time {
         let [initial, handshake, data] = self.loss_times;
@@ -137,33 +138,32 @@ impl Recovery {
         self.early_timer(now, confirmed, can_deadlock)
     }
 
-    /// The same while the handshake is not over, or nothing is under way.
+    /// Expiry of the timer during the handshake, or with nothing in flight.
     #[cold]
     fn early_timer(&self, now: Time, confirmed: bool, can_deadlock: Option<Space>) -> Time {
         let first = self.first_probe(confirmed).map(|(due, _)| due);
         first.or_else(|| can_deadlock.map(|space| now + self.wait(space))).unwrap_or(Time::NEVER)
     }
 
-    /// When the first probe is due, and of which space.
     fn first_probe(&self, confirmed: bool) -> Option<(Time, Space)> {
         let waits = |space: &Space| self.spaces[*space as usize].eliciting > 0 && (*space != Space::Data || confirmed);
         let due = |space: Space| (self.spaces[space as usize].last_eliciting + self.wait(space), space);
         Space::ALL.into_iter().filter(waits).map(due).min()
     }
 
-    /// The space whose probe is due first.
+    /// Space of the earliest probe.
     pub fn pto_space(&self, confirmed: bool) -> Option<Space> {
         self.first_probe(confirmed).map(|(_, space)| space)
     }
 
-    /// The space whose packets are to be looked at because time has passed.
+    /// Space whose packets have reached the time threshold.
     pub fn due_loss(&self, now: Time) -> Option<Space> {
         Space::ALL.into_iter().find(|&space| self.loss_times[space as usize] <= now)
     }
 
-    /// DetectAndRemoveLostPackets (appendix A.10): what of it is lost, if anything is.
+    /// DetectAndRemoveLostPackets (appendix A.10); returns the lost packets, if any.
     #[inline]
-    pub fn detect(&mut self, now: Time, space: Space) -> Option<Found> {
+    pub fn detect(&mut self, now: Time, space: Space) -> Option<Losses> {
         self.loss_times[space as usize] = Time::NEVER;
         let sent = &mut self.spaces[space as usize];
         sent.pass_settled();
@@ -171,16 +171,16 @@ impl Recovery {
         if sent.first_unsettled() > largest { None } else { self.detect_among(now, space, largest) }
     }
 
-    /// The same, where something before the largest acknowledged may be missing.
+    /// Checks packets below the largest acknowledged one, some of which may be missing.
     #[cold]
-    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Option<Found> {
+    fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Option<Losses> {
         let rtt = self.rtt.latest().max(self.rtt.srtt());
         let (part, least) = match self.rules {
             Rules::Rfc9002 => (TIME_THRESHOLD, GRANULARITY),
             Rules::Google => google::TIME_THRESHOLD,
         };
         let delay = (rtt * part.0 / part.1).max(least);
-        // Google's counts time only once nothing later can be acknowledged (early retransmit).
+        // Google's rules use the time threshold only if no later packet can be acknowledged (early retransmit).
         let by_time = self.rules == Rules::Rfc9002 || largest >= self.spaces[space as usize].largest_eliciting;
         let mut numbers = Vec::new();
         let mut first_left = Time::NEVER;
@@ -188,7 +188,7 @@ impl Recovery {
             if by_time && now.since(at) >= delay || largest >= number + PACKET_THRESHOLD {
                 numbers.push(number);
             } else {
-                // Sent in order: those after it are no earlier.
+                // Packets are in the order of sending, so all later ones are younger.
                 first_left = if by_time { at + delay } else { Time::NEVER };
                 break;
             }
@@ -197,12 +197,12 @@ impl Recovery {
         if numbers.is_empty() {
             return None;
         }
-        let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).lose(number)).collect();
-        Some(Found { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest })
+        let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).declare_lost(number)).collect();
+        Some(Losses { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest })
     }
 
-    /// Section 7.6: two that asked for acknowledgements were lost, nothing between them arrived, and they left further apart
-    /// than the persistent congestion duration, after a round-trip time was known.
+    /// Section 7.6: whether two ack-eliciting packets were lost, with nothing acknowledged between them, that were sent
+    /// further apart than the persistent congestion duration after the first RTT sample.
     fn is_persistent(&self, numbers: &[u64], lost: &[Sent]) -> bool {
         let Some(measured) = self.measured.filter(|_| self.rules == Rules::Rfc9002) else { return false };
         let variation = (self.rtt.variation() * 4).max(GRANULARITY);
@@ -210,7 +210,7 @@ impl Recovery {
         let mut first: Option<Time> = None;
         let mut previous = None;
         for (number, sent) in numbers.iter().zip(lost).filter(|(_, sent)| sent.at > measured) {
-            // A number that is missing between them arrived.
+            // A missing number between them was acknowledged.
             if previous.is_some_and(|previous| previous + 1 != *number) {
                 first = None;
             }
@@ -227,16 +227,16 @@ impl Recovery {
         false
     }
 
-    /// The path is another one: nothing is known of it, and what is under way on the old one says nothing of it.
-    pub fn forget_path(&mut self, initial_rtt: Duration) {
+    /// Resets the path's properties after a migration; packets in flight on the old path no longer count.
+    pub fn reset_path(&mut self, initial_rtt: Duration) {
         let max_ack_delay = self.max_ack_delay;
-        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).by(self.rules);
+        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).with_rules(self.rules);
         std::mem::swap(&mut self.spaces, &mut fresh.spaces);
         std::mem::swap(self, &mut fresh);
         self.space(Space::Data).forget_flight();
     }
 
-    /// Keys of a space are discarded (section 6.4).
+    /// Discards a space with its keys (section 6.4).
     pub fn discard(&mut self, space: Space) {
         self.space(space).discard();
         self.loss_times[space as usize] = Time::NEVER;
@@ -258,7 +258,7 @@ mod tests {
         Time::ZERO + ms(milliseconds)
     }
 
-    /// A sender that has sent packets of the data space at these milliseconds.
+    /// Returns a sender that has sent packets of the data space at these times in milliseconds.
     fn sent(times: &[u64]) -> Recovery {
         let mut recovery = Recovery::new(ms(333), MAX_ACK_DELAY);
         send(&mut recovery, times);
@@ -271,8 +271,8 @@ mod tests {
         }
     }
 
-    /// Packet `number` is acknowledged, which measures a round-trip time of so many milliseconds if any; what is found lost, as
-    /// the times in milliseconds when it was sent.
+    /// Acknowledges packet `number`, with an RTT sample in milliseconds if any; returns the send times in milliseconds
+    /// of the packets found lost.
     fn acked(recovery: &mut Recovery, now: u64, number: u64, rtt: Option<u64>) -> (Vec<u64>, bool) {
         let space = recovery.space(Space::Data);
         assert!(space.acknowledge(number).is_some());
@@ -284,12 +284,12 @@ mod tests {
         (found.lost.iter().map(|sent| sent.at.as_nanos() / 1_000_000).collect(), found.persistent)
     }
 
-    /// Section 5.3 by hand. First 100 ms: variation 50. Then 120 of which the peer held it for 10: 110; the variation is
-    /// (3 * 50 + 10) / 4 = 40, the mean (7 * 100 + 110) / 8 = 101.25. Then 110 held for 25: less than the least would be left, so
-    /// it counts whole: (3 * 40 + 8.75) / 4 = 32.1875, (7 * 101.25 + 110) / 8 = 102.34375. Then 200 held for 60, of which 25 may
-    /// be: 175.
+    /// Section 5.3 by hand. First 100 ms: variation 50. Then 120 with an ACK delay of 10: 110; the variation is
+    /// (3 * 50 + 10) / 4 = 40, the mean (7 * 100 + 110) / 8 = 101.25. Then 110 with a delay of 25: the result would be
+    /// below the minimum, so it counts in full: (3 * 40 + 8.75) / 4 = 32.1875, (7 * 101.25 + 110) / 8 = 102.34375. Then
+    /// 200 with a delay of 60, of which 25 are allowed: 175.
     #[test]
-    fn round_trips_count_without_what_the_peer_held_them() {
+    fn round_trip_times_exclude_the_ack_delay() {
         let mut recovery = sent(&[]);
         let nanos = |recovery: &Recovery| (recovery.rtt.srtt().as_nanos(), recovery.rtt.variation().as_nanos());
         recovery.sample(at(100), ms(100), ms(70), false);
@@ -300,37 +300,37 @@ mod tests {
         assert_eq!(nanos(&recovery), (102_343_750, 32_187_500));
         recovery.sample(at(400), ms(200), ms(60), true);
         assert_eq!(nanos(&recovery).0, (7 * 102_343_750 + 175_000_000) / 8);
-        // The least is never adjusted (section 5.2).
+        // The minimum is never adjusted (section 5.2).
         assert_eq!((recovery.rtt.min(), recovery.rtt.latest()), (ms(100), ms(200)));
     }
 
-    /// Section 6.1.1: three later ones are needed.
+    /// Section 6.1.1: three later packets are needed.
     #[test]
-    fn a_packet_is_lost_when_one_three_later_has_arrived() {
+    fn a_packet_is_lost_by_the_packet_threshold() {
         let mut recovery = sent(&[0, 1, 2, 3, 4]);
         assert_eq!(acked(&mut recovery, 50, 2, Some(48)), (vec![], false));
         assert_eq!(acked(&mut recovery, 51, 3, Some(48)), (vec![0], false));
         assert_eq!(acked(&mut recovery, 52, 4, Some(48)), (vec![1], false));
     }
 
-    /// Section 6.1.2: 9/8 of the greater of the latest and the smoothed round-trip time; with 80 ms, 90 after it was sent.
+    /// Section 6.1.2: 9/8 of the greater of latest and smoothed RTT; with 80 ms, 90 after it was sent.
     #[test]
-    fn a_packet_is_lost_when_its_time_is_over() {
+    fn a_packet_is_lost_by_the_time_threshold() {
         let mut recovery = sent(&[0, 5, 10]);
         assert_eq!(acked(&mut recovery, 90, 2, Some(80)), (vec![0], false));
         assert_eq!(recovery.timer(at(90), true, None), at(95));
         assert_eq!((recovery.due_loss(at(94)), recovery.due_loss(at(95))), (None, Some(Space::Data)));
         assert_eq!(recovery.detect(at(95), Space::Data).map(|found| found.lost.len()), Some(1));
-        // A path of no length: never less than kGranularity.
+        // A path without delay: never less than kGranularity.
         let mut recovery = sent(&[0, 0]);
         acked(&mut recovery, 0, 1, Some(0));
         assert_eq!(recovery.timer(at(0), true, None), at(1));
     }
 
-    /// Section 6.2.1: before anything is measured 333 + 4 * 166.5 ms; in the data space the peer may also wait. Each that expires
-    /// doubles it; section 6.2.1 keeps the data space's quiet until the handshake is confirmed.
+    /// Section 6.2.1: before the first sample 333 + 4 * 166.5 ms, plus the maximum ACK delay in the data space. Each
+    /// expiry doubles it; the data space is not probed until the handshake is confirmed.
     #[test]
-    fn probes_come_later_and_later() {
+    fn probes_back_off() {
         let mut recovery = sent(&[7]);
         let first = at(7) + ms(999) + MAX_ACK_DELAY;
         assert_eq!(recovery.timer(at(7), false, None), Time::NEVER);
@@ -341,19 +341,19 @@ mod tests {
         recovery.space(Space::Handshake).push(Sent::new(at(20), 1000, true, None, Content::Nothing, Space::Handshake));
         assert_eq!(recovery.timer(at(20), true, None), at(20) + ms(999));
         assert_eq!(recovery.pto_space(true), Some(Space::Handshake));
-        // Appendix A.8: with nothing under way only a client that its server may be waiting for probes.
+        // Appendix A.8: with nothing in flight, only a client whose server may be blocked probes.
         recovery.discard(Space::Handshake);
         recovery.discard(Space::Data);
         assert_eq!(recovery.timer(at(30), true, None), Time::NEVER);
         assert_eq!(recovery.timer(at(30), false, Some(Space::Initial)), at(30) + ms(999));
     }
 
-    /// Section 7.6.2's example, its seconds as 1000 ms: packets 2 to 8, sent from 1 to 8, are lost when 9 is acknowledged; the
-    /// probe timeout is 2, so that 6 are persistent congestion.
+    /// Example of section 7.6.2, with its seconds as 1000 ms: packets 2 to 8, sent from 1 to 8, are lost when 9 is
+    /// acknowledged; the probe timeout is 2, so that 6 are persistent congestion.
     fn example(pto: u64, acked_between: &[u64]) -> bool {
         let mut recovery = Recovery::new(ms(333), Duration::ZERO);
         send(&mut recovery, &[0]);
-        // A first sample: the variation is half of it, so that the probe timeout is three times as long.
+        // A first sample: the variation is half of it, so the probe timeout is three times as long.
         acked(&mut recovery, 500, 0, Some(pto / 3));
         send(&mut recovery, &[600, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 12_000]);
         acked(&mut recovery, 1_200, 1, None);
@@ -366,19 +366,19 @@ mod tests {
     }
 
     #[test]
-    fn congestion_that_persists_is_told_apart() {
+    fn persistent_congestion_is_detected() {
         assert!(example(2_001, &[]));
         // 3 * 2.4 s is longer than the 7 s between them.
         assert!(!example(2_400, &[]));
-        // Something between them arrived.
+        // A packet between them was acknowledged.
         assert!(!example(2_001, &[5]));
-        // Between those that arrived nothing as long was lost.
+        // No packets lost between the acknowledged ones are that far apart.
         assert!(!example(2_001, &[3, 7]));
     }
 
-    /// Section 7.6.2: what was sent before a round-trip time was known does not count.
+    /// Section 7.6.2: packets sent before the first RTT sample do not count.
     #[test]
-    fn congestion_does_not_persist_before_anything_is_measured() {
+    fn persistent_congestion_needs_an_rtt_sample() {
         let mut recovery = Recovery::new(ms(333), Duration::ZERO);
         send(&mut recovery, &[0, 9_000, 9_001, 9_002, 9_003]);
         let (lost, persistent) = acked(&mut recovery, 9_103, 4, Some(100));

@@ -1,4 +1,4 @@
-//! The packets of a space that were sent and are not settled, and what of them is to be sent again if they are lost.
+//! Sent packets of a packet number space, and the content to retransmit if they are lost.
 
 use super::frame::{Frame, StreamFrame};
 use super::packet::Space;
@@ -7,15 +7,13 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 use vazao_engine::Time;
 
-/// What of a packet must arrive somehow.
+/// Content of a packet that must be delivered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Content {
-    /// Nothing: what it said is old by now, or will be said anew.
+    /// None: its frames are not retransmitted, or are rebuilt.
     #[default]
     Nothing,
-    /// Data of one stream.
     Stream(StreamFrame),
-    /// Anything else.
     Frames(Box<[Frame]>),
 }
 
@@ -36,17 +34,16 @@ enum State {
     Lost,
 }
 
-/// A packet that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub at: Time,
-    /// Bytes that count as in flight: of packets that ask for an acknowledgement, or are padded.
+    /// Bytes that count as in flight, of ack-eliciting or padded packets.
     pub bytes: u32,
     state: State,
     pub eliciting: bool,
-    /// Marked as ECN's.
+    /// Whether it was sent as ECN-capable.
     pub capable: bool,
-    /// The largest packet that its ACK frame reported.
+    /// Largest packet number acknowledged by its ACK frame.
     pub reported: Option<u64>,
     pub content: Content,
     pub space: Space,
@@ -58,31 +55,31 @@ impl Sent {
     }
 }
 
-/// The packets of a space from the first that is not settled.
+/// Sent packets of a space, from the first unsettled one on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     packets: VecDeque<Sent>,
-    /// What the sampler of delivery rates knows of each.
+    /// Delivery rate sampler and its state per packet.
     rates: Option<Box<(DeliveryRate, VecDeque<PacketState>)>>,
-    /// Numbers that acknowledgements have named, so that each counts once.
+    /// Packet numbers already acknowledged, so that each counts once.
     acked: RangeSet,
-    /// The number of the front one, and of the next to be sent.
+    /// Numbers of the front packet and of the next to send.
     base: u64,
     next: u64,
-    /// All before this one are settled, though some that were called lost may be kept.
+    /// First packet that may be unsettled; lost ones before it may still be kept.
     settled: u64,
-    /// Bytes in flight, and how many packets that ask for an acknowledgement are.
+    /// Bytes in flight, and number of ack-eliciting packets in flight.
     pub in_flight: u64,
     pub eliciting: u64,
-    /// When the last one left that asks for an acknowledgement, and its number.
+    /// Send time and number of the last ack-eliciting packet.
     pub last_eliciting: Time,
     pub largest_eliciting: u64,
-    /// The largest acknowledged.
+    /// Largest acknowledged packet number.
     pub largest_acked: Option<u64>,
 }
 
 impl SentPackets {
-    /// Gives back memory that nothing uses any more.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.packets.shrink_to_fit();
         self.acked.shrink();
@@ -90,26 +87,24 @@ impl SentPackets {
             rates.1.shrink_to_fit();
         }
     }
-    /// Measures delivery rates from now on.
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());
     }
-    /// The sampler, where rates are measured.
+    /// Delivery rate sampler, if rates are measured.
     pub fn sampler(&mut self) -> Option<&mut DeliveryRate> {
         self.rates.as_mut().map(|rates| &mut rates.0)
     }
-    /// The number of the next packet.
+    /// Number of the next packet.
     #[inline]
     pub fn next_number(&self) -> u64 {
         self.next
     }
-    /// How many packets may still be under way.
+    /// Number of packets that may be in flight.
     #[inline]
     pub fn unacknowledged(&self) -> u64 {
         self.next - self.largest_acked.map_or(0, |largest| largest + 1).min(self.next)
     }
 
-    /// The next packet is sent.
     #[inline]
     pub fn push(&mut self, packet: Sent) {
         if packet.eliciting {
@@ -125,7 +120,7 @@ impl SentPackets {
         self.next += 1;
     }
 
-    /// A packet, if it is not settled.
+    /// Returns a packet that is neither acknowledged nor lost.
     #[inline]
     fn outstanding(&mut self, number: u64) -> Option<&mut Sent> {
         let index = number.checked_sub(self.base)?;
@@ -143,7 +138,7 @@ impl SentPackets {
         Some(Sent { at, bytes, state, eliciting, capable, reported, content, space })
     }
 
-    /// An acknowledgement names these: the parts of them that none has named before.
+    /// Records acknowledged packet numbers; reports the parts not acknowledged before.
     #[inline]
     pub fn note_acked(&mut self, start: u64, end: u64, parts: &mut Vec<(u64, u64)>) {
         if end > self.base {
@@ -151,7 +146,7 @@ impl SentPackets {
         }
     }
 
-    /// The peer has this one. `None`: that was known, or it had been called lost.
+    /// Acknowledges a packet. `None`: it was acknowledged before, or declared lost.
     #[inline]
     pub fn acknowledge(&mut self, number: u64) -> Option<Sent> {
         let packet = self.settle(number, State::Acknowledged)?;
@@ -162,8 +157,8 @@ impl SentPackets {
         Some(packet)
     }
 
-    /// Whether this one was called lost, of those in flight, and has arrived after all.
-    pub fn was_called_lost(&mut self, number: u64) -> bool {
+    /// Whether a packet that counted as in flight was declared lost and is now acknowledged.
+    pub fn acknowledge_lost(&mut self, number: u64) -> bool {
         let index = number.checked_sub(self.base);
         let packet = index.and_then(|index| self.packets.get_mut(index as usize));
         packet.is_some_and(|packet| {
@@ -175,18 +170,16 @@ impl SentPackets {
         })
     }
 
-    /// This one is lost.
-    pub fn lose(&mut self, number: u64) -> Option<Sent> {
+    pub fn declare_lost(&mut self, number: u64) -> Option<Sent> {
         self.settle(number, State::Lost)
     }
 
-    /// The first that may not be settled.
     #[inline]
     pub fn first_unsettled(&self) -> u64 {
         self.settled
     }
 
-    /// Passes over what is settled from the first on that was not.
+    /// Advances `settled` over packets that are settled.
     #[inline]
     pub fn pass_settled(&mut self) {
         while let Some(packet) = self.packets.get((self.settled - self.base) as usize)
@@ -196,8 +189,7 @@ impl SentPackets {
         }
     }
 
-    /// Forgets what is settled at the front. What was called lost is kept until it is older than `before`, should it arrive
-    /// after all.
+    /// Removes settled packets from the front; lost ones once they are older than `before`, as they may yet arrive.
     #[inline]
     pub fn forget_settled(&mut self, before: Time) {
         self.pass_settled();
@@ -219,49 +211,48 @@ impl SentPackets {
         self.acked.remove_below(self.base);
     }
 
-    /// Those from the first that may not be settled.
+    /// Packets from the first unsettled one on.
     #[inline]
     fn unsettled(&self) -> Iter<'_, Sent> {
         self.packets.range((self.settled - self.base) as usize..)
     }
 
-    /// The numbers of all that is not settled up to `number`, in order, with when they were sent.
+    /// Numbers and send times of all outstanding packets up to `number`, in order.
     pub fn outstanding_through(&self, number: u64) -> impl Iterator<Item = (u64, Time)> + '_ {
         let numbered = (self.settled..=number).zip(self.unsettled());
         numbered.filter(|(_, sent)| sent.state == State::Outstanding).map(|(number, sent)| (number, sent.at))
     }
 
-    /// The oldest that asks for an acknowledgement.
+    /// Oldest outstanding ack-eliciting packet.
     pub fn oldest_eliciting(&self) -> Option<u64> {
         let oldest = self.unsettled().position(|sent| sent.state == State::Outstanding && sent.eliciting)?;
         Some(self.settled + oldest as u64)
     }
 
-    /// What the oldest that asks for an acknowledgement said.
+    /// Frames of the oldest outstanding ack-eliciting packet.
     pub fn oldest_frames(&self) -> Option<Vec<Frame>> {
         let number = self.oldest_eliciting()?;
         Some(self.packets[(number - self.base) as usize].content.frames())
     }
 
-    /// What all said that are not settled.
     pub fn outstanding_frames(&self) -> Vec<Frame> {
         let outstanding = self.unsettled().filter(|sent| sent.state == State::Outstanding);
         outstanding.flat_map(|sent| sent.content.frames()).collect()
     }
 
-    /// What is under way counts as in flight no more.
+    /// Stops counting outstanding packets as in flight.
     pub fn forget_flight(&mut self) {
         self.packets.iter_mut().for_each(|packet| packet.bytes = 0);
         self.in_flight = 0;
     }
 
-    /// All that is not settled was in vain; what it said.
+    /// Removes and returns all outstanding packets, without declaring them lost.
     pub fn take_outstanding(&mut self) -> Vec<Sent> {
         let numbers = self.base..self.next;
         numbers.filter_map(|number| self.settle(number, State::Acknowledged)).collect()
     }
 
-    /// Everything is forgotten: its keys were discarded (RFC 9002 section 6.4).
+    /// Removes everything, because the keys were discarded (RFC 9002 section 6.4).
     pub fn discard(&mut self) {
         self.packets.clear();
         if let Some(rates) = &mut self.rates {

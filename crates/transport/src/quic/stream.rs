@@ -1,77 +1,77 @@
-//! Streams: what of them is sent and acknowledged, what has arrived, and the limits of both (RFC 9000 sections 2 to 4).
+//! Streams: sending and receiving state and flow control limits (RFC 9000 sections 2 to 4).
 
 use super::frame::StreamFrame;
 use crate::common::{RangeSet, Reassembly};
 use vazao_engine::{Duration, Time};
 
-/// What stands for the data at a place of a stream.
+/// Digest of a position in a stream, which stands for the data there.
 #[inline]
 pub fn stamp(id: u64, offset: u64) -> u32 {
     crate::common::stamp(offset ^ id.rotate_right(16))
 }
 
-/// Data that is sent reliably in order: the sending half of a stream, or of a handshake.
+/// Sending half of a stream, or of the CRYPTO data of a space.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outgoing {
-    /// One beyond the last byte written.
+    /// Offset after the last byte written.
     pub end: u64,
-    /// Nothing more will be written.
+    /// Whether nothing more will be written.
     pub closed: bool,
-    /// Bytes before this were sent at least once.
+    /// Offset before which everything was sent at least once.
     pub sent: u64,
     fin_sent: bool,
     fin_acked: bool,
     acked: RangeSet,
-    /// What was lost and is to be sent again.
-    again: RangeSet,
-    /// What was left out when what follows was sent.
-    left_out: RangeSet,
-    fin_again: bool,
-    /// The peer is to hear of the stream though there is no data yet.
+    /// Lost data to retransmit.
+    lost: RangeSet,
+    /// Data skipped when later data was sent.
+    skipped: RangeSet,
+    fin_lost: bool,
+    /// Whether the peer must learn of the stream although there is no data yet.
     pub opens: bool,
-    /// Nothing more will be sent, for this reason; and the peer knows.
+    /// Error code of a reset, and whether the peer has acknowledged it.
     pub reset: Option<u64>,
     pub reset_known: bool,
 }
 
 impl Outgoing {
-    /// A stream that has no such half.
+    /// State of a stream without a sending half.
     pub fn none() -> Outgoing {
         Outgoing { closed: true, reset: Some(0), reset_known: true, ..Outgoing::default() }
     }
 
-    /// Whether there is anything to send that `limit` (a flow-control limit) allows.
+    /// Whether there is anything to send below the flow control `limit`.
     #[inline]
     pub fn is_pending(&self, limit: u64) -> bool {
         let ends = self.closed && !self.fin_sent && self.sent == self.end;
-        let late = !self.again.is_empty() || !self.left_out.is_empty() || self.fin_again;
+        let late = !self.lost.is_empty() || !self.skipped.is_empty() || self.fin_lost;
         let any = late || self.sent < self.end.min(limit) || ends || self.opens;
         any && self.reset.is_none()
     }
-    /// Whether all of it, and its end, was acknowledged.
+    /// Whether all data and the end were acknowledged, or the reset was.
     pub fn is_finished(&self) -> bool {
         match self.reset {
             Some(_) => self.reset_known,
             None => self.fin_acked && (self.end == 0 || self.acked.contains(0, self.end)),
         }
     }
-    /// Gives the rest up: what the stream's size is then. `None`: there is nothing to give up.
-    pub fn abandon(&mut self, code: u64) -> Option<u64> {
+    /// Resets the stream; returns its final size. `None`: nothing is left to reset.
+    pub fn reset_with(&mut self, code: u64) -> Option<u64> {
         if self.reset.is_some() || self.is_finished() {
             return None;
         }
         (self.reset, self.closed) = (Some(code), true);
         Some(self.sent)
     }
-    /// Bytes acknowledged from the start on.
+    /// Bytes acknowledged contiguously from the start.
     pub fn acknowledged(&self) -> u64 {
         self.acked.range_at(0).map_or(0, |(_, end)| end)
     }
 
-    /// The next part to send, of `most` bytes at most: where, how many, whether the end goes with it.
+    /// Returns the next part to send, at most `most` bytes: offset, length, and whether it has FIN.
     #[inline]
     pub fn next(&mut self, most: u64, limit: u64) -> Option<(u64, u64, bool)> {
-        let late = if self.again.is_empty() { &mut self.left_out } else { &mut self.again };
+        let late = if self.lost.is_empty() { &mut self.skipped } else { &mut self.lost };
         let missing = late.iter().next();
         if let Some((start, end)) = missing {
             let length = (end - start).min(most);
@@ -80,12 +80,12 @@ impl Outgoing {
             }
             late.remove_below(start + length);
             let fin = self.closed && start + length == self.end;
-            self.fin_again &= !fin;
+            self.fin_lost &= !fin;
             self.fin_sent |= fin;
             return Some((start, length, fin));
         }
-        if self.fin_again {
-            self.fin_again = false;
+        if self.fin_lost {
+            self.fin_lost = false;
             return Some((self.end, 0, true));
         }
         let length = most.min(self.end.min(limit).saturating_sub(self.sent));
@@ -100,31 +100,31 @@ impl Outgoing {
         Some((start, length, fin))
     }
 
-    /// Whether what comes next was sent before.
-    pub fn is_repeating(&self) -> bool {
-        !self.again.is_empty() || self.fin_again
+    /// Whether the next part is a retransmission.
+    pub fn is_retransmitting(&self) -> bool {
+        !self.lost.is_empty() || self.fin_lost
     }
 
-    /// So many bytes of what was not sent yet are left for others, who send them before all that follows; of `most` at most.
+    /// Skips up to `bytes` of new data below `most`, which is sent before all later data; returns the bytes skipped.
     pub fn skip(&mut self, bytes: u64, most: u64) -> u64 {
         let skipped = bytes.min(self.end.min(most).saturating_sub(self.sent));
-        self.left_out.insert(self.sent, self.sent + skipped, |_, _| {});
+        self.skipped.insert(self.sent, self.sent + skipped, |_, _| {});
         self.sent += skipped;
         skipped
     }
 
-    /// Bytes that were never sent.
+    /// Bytes never sent.
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.end - self.sent
     }
 
-    /// Whether a part has been acknowledged, with the end of the stream if that went with it.
+    /// Whether a part was acknowledged, including the end of the stream if `fin`.
     pub fn has(&self, start: u64, end: u64, fin: bool) -> bool {
         (start == end || self.acked.contains(start, end)) && (!fin || self.fin_acked)
     }
 
-    /// It is all to be sent again, as if nothing had been.
+    /// Restarts sending from the beginning.
     pub fn rewind(&mut self) {
         *self = Outgoing { end: self.end, closed: self.closed, ..Outgoing::default() };
     }
@@ -132,26 +132,26 @@ impl Outgoing {
     #[inline]
     pub fn acknowledge(&mut self, start: u64, end: u64, fin: bool) {
         self.fin_acked |= fin;
-        self.fin_again &= !fin;
+        self.fin_lost &= !fin;
         self.acked.insert(start, end, |_, _| {});
-        if self.again.first_beyond(start).is_some_and(|(from, _)| from < end) {
-            self.again = difference(&self.again, start, end);
+        if self.lost.first_beyond(start).is_some_and(|(from, _)| from < end) {
+            self.lost = difference(&self.lost, start, end);
         }
     }
 
-    pub fn lose(&mut self, start: u64, end: u64, fin: bool) {
+    pub fn on_lost(&mut self, start: u64, end: u64, fin: bool) {
         self.opens |= end == 0 && self.sent == 0;
-        self.fin_again |= fin && !self.fin_acked;
-        // What has arrived by another copy is not missing.
+        self.fin_lost |= fin && !self.fin_acked;
+        // Data delivered by another copy is not missing.
         let mut at = start;
         while at < end {
             match self.acked.first_beyond(at) {
                 Some((from, to)) if from < end => {
-                    self.again.insert(at, from.max(at), |_, _| {});
+                    self.lost.insert(at, from.max(at), |_, _| {});
                     at = to;
                 }
                 _ => {
-                    self.again.insert(at, end, |_, _| {});
+                    self.lost.insert(at, end, |_, _| {});
                     break;
                 }
             }
@@ -159,7 +159,7 @@ impl Outgoing {
     }
 }
 
-/// A set without `start..end`.
+/// Returns a set without `start..end`.
 fn difference(set: &RangeSet, start: u64, end: u64) -> RangeSet {
     let mut rest = RangeSet::default();
     for (s, e) in set.iter() {
@@ -169,21 +169,21 @@ fn difference(set: &RangeSet, start: u64, end: u64) -> RangeSet {
     rest
 }
 
-/// Data that arrives and is put in order.
+/// Receiving half of a stream, or of the CRYPTO data of a space.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
     pub order: Reassembly,
-    /// The highest byte seen, which is what flow control counts.
+    /// Offset after the highest byte received, which flow control counts.
     pub highest: u64,
     pub fin: Option<u64>,
-    /// The peer has given the rest up, for this reason.
+    /// Error code of the peer's reset.
     pub reset: Option<u64>,
-    /// The application does not want the rest.
+    /// Whether the application has asked the peer to stop sending.
     pub unwanted: bool,
 }
 
 impl Incoming {
-    /// Bytes have arrived; by how many the highest has grown, and how many of them were new.
+    /// Inserts received data; returns the growth of `highest` and the number of new bytes.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, fin: bool) -> (u64, u64) {
         let grown = end.saturating_sub(self.highest);
@@ -194,14 +194,14 @@ impl Incoming {
         (grown, self.order.insert(start, end))
     }
 
-    /// A stream that has no such half.
+    /// State of a stream without a receiving half.
     pub fn none() -> Incoming {
         Incoming { fin: Some(0), ..Incoming::default() }
     }
 
-    /// The peer gives up what it has not sent of `size` bytes: by how many the highest has grown, and how many will never be read.
-    /// `None`: everything has arrived already.
-    pub fn cut(&mut self, code: u64, size: u64) -> Option<(u64, u64)> {
+    /// Handles the peer's reset with final size `size`: returns the growth of `highest` and the bytes that will never
+    /// be read. `None`: everything has arrived already.
+    pub fn on_reset(&mut self, code: u64, size: u64) -> Option<(u64, u64)> {
         if self.reset.is_some() || self.fin == Some(self.order.next) || size < self.highest {
             return None;
         }
@@ -212,17 +212,17 @@ impl Incoming {
         Some((grown, unread))
     }
 
-    /// Whether all of it has arrived, and been read.
+    /// Whether all data has arrived and been read.
     pub fn is_drained(&self) -> bool {
         self.fin == Some(self.order.read)
     }
 }
 
-/// A receiver's limit that moves on as what it limits is read, and widens while it is what limits the sender: it doubles when
-/// half of it was read in less than two round-trip times, as Chromium's and quic-go's do.
+/// Flow control window of a receiver. It advances as data is read, and is auto-tuned: it doubles when half of it was
+/// read in less than two round-trip times, as in Chromium and quic-go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// What the sender was told.
+    /// Limit announced to the sender.
     pub limit: u64,
     size: u64,
     most: u64,
@@ -235,7 +235,7 @@ impl Window {
         Window { limit: size, size, most, since: Time::ZERO, told_at: 0 }
     }
 
-    /// `read` bytes were read by now: the new limit, if it is time to tell.
+    /// Records that `read` bytes were read; returns the new limit, if it should be announced.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64, rtt: Duration) -> Option<u64> {
         if self.limit - read > self.size / 2 {
@@ -250,41 +250,40 @@ impl Window {
     }
 }
 
-/// Where a stream stands among those with something to send: urgency, turn, number.
+/// Scheduling key of a stream with data: urgency, turn, stream number.
 pub(crate) type Turn = (u8, u64, u64);
 
-/// Whose turn is a packet.
+/// Quantum of a packet per turn.
 pub(crate) const PACKET: u64 = 0;
-/// Whose turn is all that it has.
+/// Quantum of everything a stream has.
 pub(crate) const ALL: u64 = u64::MAX;
 
-/// A stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct StreamState {
     pub out: Outgoing,
     pub inc: Incoming,
-    /// What the peer lets us send, and we it.
+    /// Limit set by the peer, and our window.
     pub peer_limit: u64,
     pub window: Window,
-    /// The limit is to be told.
-    pub tell: bool,
-    /// Its place among those with something to send, while it has something.
+    /// Whether the limit must be announced.
+    pub limit_due: bool,
+    /// Scheduling key, while the stream has data to send.
     pub queued: Option<Turn>,
-    /// Of several the one with the least goes first (RFC 9218's urgency); alike they take turns, or follow each other.
+    /// RFC 9218's urgency, lowest first; streams of the same urgency take turns or follow each other.
     pub urgency: u8,
-    /// Bytes that it sends before the next has its turn: [`PACKET`], [`ALL`], or between; and those that are left of its turn.
+    /// Bytes per turn: [`PACKET`], [`ALL`], or between; and those left of this turn.
     pub quantum: u64,
     pub turn_left: u64,
 }
 
-impl Stream {
-    pub fn new(peer_limit: u64, window: Window) -> Stream {
-        Stream {
+impl StreamState {
+    pub fn new(peer_limit: u64, window: Window) -> StreamState {
+        StreamState {
             out: Outgoing::default(),
             inc: Incoming::default(),
             peer_limit,
             window,
-            tell: false,
+            limit_due: false,
             queued: None,
             urgency: 3,
             quantum: PACKET,
@@ -292,12 +291,12 @@ impl Stream {
         }
     }
 
-    /// Whether both halves are over.
+    /// Whether both halves are finished.
     pub fn is_settled(&self) -> bool {
         self.out.is_finished() && self.inc.is_drained()
     }
 
-    /// The next frame of at most `room` bytes, while the connection lets `credit` more bytes be sent for the first time.
+    /// Returns the next frame of at most `room` bytes, while the connection's flow control permits `credit` new bytes.
     #[inline]
     pub fn frame(&mut self, id: u64, room: u32, credit: u64) -> Option<StreamFrame> {
         let header = StreamFrame::header(id, self.out.sent.max(1), u64::from(room));
@@ -314,12 +313,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_lost_is_sent_again_and_what_arrived_is_not() {
+    fn lost_data_is_retransmitted_and_delivered_data_is_not() {
         let mut out = Outgoing { end: 300, closed: true, ..Outgoing::default() };
         let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
         assert_eq!(parts, [(0, 100, false), (100, 100, false), (200, 100, true)]);
         out.acknowledge(100, 200, false);
-        out.lose(0, 300, true);
+        out.on_lost(0, 300, true);
         let parts: Vec<_> = std::iter::from_fn(|| out.next(100, u64::MAX)).collect();
         assert_eq!(parts, [(0, 100, false), (200, 100, true)]);
         out.acknowledge(0, 100, false);
@@ -329,38 +328,38 @@ mod tests {
     }
 
     #[test]
-    fn an_end_alone_is_sent_and_sent_again() {
+    fn a_bare_fin_is_sent_and_retransmitted() {
         let mut out = Outgoing { closed: true, ..Outgoing::default() };
         assert_eq!(out.next(100, 0), Some((0, 0, true)));
         assert_eq!(out.next(100, 0), None);
-        out.lose(0, 0, true);
+        out.on_lost(0, 0, true);
         assert_eq!(out.next(100, 0), Some((0, 0, true)));
         out.acknowledge(0, 0, true);
         assert!(out.is_finished());
     }
 
     #[test]
-    fn an_end_that_arrived_after_all_is_not_sent_again() {
+    fn an_acknowledged_fin_is_not_retransmitted() {
         let mut out = Outgoing { end: 100, closed: true, ..Outgoing::default() };
         assert_eq!(out.next(100, 100), Some((0, 100, true)));
-        out.lose(0, 100, true);
+        out.on_lost(0, 100, true);
         out.acknowledge(0, 100, true);
         assert!(!out.is_pending(100) && out.next(100, 100).is_none());
     }
 
     #[test]
-    fn a_window_that_limits_widens() {
+    fn a_limiting_window_grows() {
         let mut window = Window::new(100, 1000);
         let (rtt, ms) = (Duration::from_millis(10), |ms: u64| Time::from_nanos(ms * 1_000_000));
         assert_eq!(window.on_read(ms(0), 40, rtt), None);
         assert_eq!(window.on_read(ms(5), 50, rtt), Some(150));
         assert_eq!(window.on_read(ms(10), 100, rtt), Some(300));
-        // Slowly: it is not what limits.
+        // Slow reading: the window is not the limit.
         assert_eq!(window.on_read(ms(100), 200, rtt), Some(400));
     }
 
     proptest! {
-        /// Whatever is lost and acknowledged in whatever order, all arrives.
+        /// Whatever is lost and acknowledged in whatever order, everything arrives.
         #[test]
         fn everything_arrives(end in 1_u64..2000, most in 1_u64..300, fates in prop::collection::vec(0_u8..4, 1..200)) {
             let mut out = Outgoing { end, closed: true, ..Outgoing::default() };
@@ -373,12 +372,12 @@ mod tests {
                         break;
                     }
                     for (start, end, fin) in std::mem::take(&mut last_lost) {
-                        out.lose(start, end, fin);
+                        out.on_lost(start, end, fin);
                     }
                     fates.next();
                     continue;
                 };
-                // In the end all arrives, or nothing would have to.
+                // In the end everything is delivered, as the test requires.
                 if step < 1_000 && fates.next() == Some(0) {
                     last_lost.push((start, start + length, fin));
                 } else {

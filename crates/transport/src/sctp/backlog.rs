@@ -1,8 +1,9 @@
-//! What the application has written and is not cut into chunks yet: where each message begins and ends, and which is next.
+//! Data that the application has written and that is not yet fragmented into chunks: message boundaries and stream
+//! scheduling.
 //!
-//! Messages take turns among the streams: of S streams, stream s has the messages s, s + S, s + 2S, ... of all. Where each
-//! lies is not stored but computed, so that a backlog of any length costs nothing: messages of one size lie in a row, and
-//! only where the size changes a new [`Row`] begins.
+//! Messages are assigned to streams in turn: of S streams, stream s has messages s, s + S, s + 2S, ... of all. The
+//! position of a message is computed rather than stored, so that a backlog of any length costs nothing: messages of one
+//! size are contiguous, and a new [`Row`] begins only where the size changes.
 
 use super::chunk::DataFlags;
 use super::config::Config;
@@ -12,38 +13,36 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use vazao_engine::Time;
 
-/// Messages of one size, one after the other; the last one ends where the next row begins.
+/// Contiguous messages of one size; the last one ends where the next row begins.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// The number of the first, and where it begins.
+    /// Number and position of the first message.
     message: u64,
     start: u64,
     size: u64,
 }
 
-/// A stream.
 #[derive(Clone, Copy, Debug)]
 struct OutboundStream {
-    /// Its next message, among all; its number among the stream's, which the peer sees; and how much of it is cut, in bytes
-    /// and fragments.
+    /// Its next message: global number, number in the stream, and how much of it is sent, in bytes and fragments.
     message: u64,
     number: u64,
     offset: u64,
     fragments: u32,
     priority: u64,
     share: Share,
-    /// Whether it had nothing to send when it was last looked at.
+    /// Whether it had nothing to send at the last check.
     idle: bool,
 }
 
-/// What may be sent next.
+/// Fragment that may be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
     pub stream: u16,
-    /// Its message: among all, and among the stream's.
+    /// Number of its message, globally and in the stream.
     pub message: u64,
     pub number: u64,
-    /// Where in the message it lies, in bytes and in fragments.
+    /// Position in the message, in bytes and in fragments.
     pub offset: u64,
     pub fsn: u32,
     pub length: u64,
@@ -53,39 +52,40 @@ pub(super) struct Fragment {
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
     config: Arc<Config>,
-    /// Whether a message may be begun while another one is not finished.
+    /// Whether messages of different streams may be interleaved.
     interleaving: bool,
-    /// Bytes of the largest fragment.
+    /// Maximum bytes of a fragment.
     largest: u64,
     rows: VecDeque<Row>,
-    /// The number and the place of the message after the last one whose size was told.
-    told: Option<(u64, u64)>,
+    /// Number and position after the last message whose size was announced.
+    announced: Option<(u64, u64)>,
     streams: Vec<OutboundStream>,
-    /// Bytes written, and bytes cut.
+    /// Bytes written, and bytes fragmented.
     pub written: u64,
     pub cut: u64,
-    /// Bytes written that are never cut, and where in what is to be written the last of them ends.
+    /// Written bytes that will never be fragmented, and the end position of the last of them.
     pub forgotten: u64,
     forgotten_to: u64,
-    /// Nothing more is written, so that the last message ends where it does; nor is anything new begun.
+    /// Whether the application has closed, so that the last message ends where it does; and whether no new message is
+    /// begun.
     closing: bool,
     stopped: bool,
-    /// Whether an association was before this one.
+    /// Whether this association replaces an earlier one.
     reopened: bool,
-    /// The stream whose message is to be finished first.
+    /// Stream whose message must be completed first.
     current: Option<usize>,
-    /// The stream served last.
+    /// Stream served last.
     last: usize,
-    /// The next message in order of writing, if all before are cut.
+    /// Next message in the order of writing.
     turn: u64,
-    /// The virtual time of fair queueing.
+    /// Virtual time of fair queueing.
     clock: u64,
-    /// How many messages have come, of those that come one by one.
+    /// Number of messages announced one by one.
     come: u64,
-    /// Where each write ended, and when it was, if messages grow old.
+    /// End and time of each write, if messages have a lifetime.
     writes: VecDeque<(u64, Time)>,
-    /// Messages that were given up before those before them were sent.
-    doomed: BTreeSet<u64>,
+    /// Messages abandoned before earlier ones were sent.
+    abandoned_early: BTreeSet<u64>,
 }
 
 impl Backlog {
@@ -95,7 +95,7 @@ impl Backlog {
             interleaving: false,
             largest: 0,
             rows: VecDeque::from([Row { message: 0, start: 0, size }]),
-            told: None,
+            announced: None,
             streams: Vec::new(),
             written: 0,
             cut: 0,
@@ -110,31 +110,31 @@ impl Backlog {
             clock: 0,
             come: 0,
             writes: VecDeque::new(),
-            doomed: BTreeSet::new(),
+            abandoned_early: BTreeSet::new(),
             config: config.clone(),
         };
         new.establish(1, false);
         new
     }
 
-    /// The streams begin anew: their next messages have the number 0. None is half sent.
+    /// Restarts the streams' message numbers at 0, with no message partially sent.
     pub fn reopen(&mut self) {
         self.reopened = true;
         self.streams.iter_mut().for_each(|outbound| outbound.number = 0);
     }
 
-    /// The streams of which a message was begun, each with that message.
+    /// Streams with a partially sent message, and that message.
     pub fn begun(&self) -> Vec<(u16, u64)> {
         let streams = self.streams.iter().enumerate().filter(|(_, outbound)| outbound.offset > 0);
         streams.map(|(stream, outbound)| (stream as u16, outbound.message)).collect()
     }
 
-    /// So many streams there are, and whether messages may be interleaved. In an association that follows another it has as
-    /// many as in that one: where messages lie goes by their number.
+    /// Sets the number of streams and whether messages may be interleaved. A replacement association keeps the number
+    /// of streams, on which message positions depend.
     pub fn establish(&mut self, streams: u16, interleaving: bool) {
         self.interleaving = interleaving;
         self.largest = u64::from(self.config.largest_fragment(interleaving));
-        if self.config.message.is_none() && self.told.is_none() && self.cut == 0 {
+        if self.config.message.is_none() && self.announced.is_none() && self.cut == 0 {
             self.rows[0].size = self.largest;
         }
         if self.reopened {
@@ -153,19 +153,17 @@ impl Backlog {
         self.last = self.streams.len() - 1;
     }
 
-    /// How many streams there are.
     pub fn streams(&self) -> u16 {
         self.streams.len() as u16
     }
 
-    /// What is written next is a message of so many bytes.
     pub fn begin_message(&mut self, bytes: u64) {
         self.come += 1;
         if self.config.message.is_some() {
             return;
         }
-        let (message, start) = self.told.unwrap_or((0, 0));
-        self.told = Some((message + 1, start + bytes));
+        let (message, start) = self.announced.unwrap_or((0, 0));
+        self.announced = Some((message + 1, start + bytes));
         match self.rows.back_mut() {
             Some(row) if message > 0 && row.size == bytes => {}
             Some(row) if message == 0 => row.size = bytes,
@@ -173,7 +171,7 @@ impl Backlog {
         }
     }
 
-    /// Of messages of one size, the one that is being written ends here: what answers a request need not fill its last.
+    /// Ends the current message early, where messages have a fixed size.
     pub fn end_message(&mut self) {
         let row = self.rows[self.rows.len() - 1];
         let bytes = self.written - row.start;
@@ -183,29 +181,27 @@ impl Backlog {
         }
     }
 
-    /// Bytes of the messages that are being written.
     pub fn message_size(&self) -> u64 {
         self.rows[self.rows.len() - 1].size
     }
 
-    /// Bytes of chunks that are not cut yet, each with a header of so many, if more may come.
+    /// Bytes of unsent chunks, each with `header` bytes of header, if more data may be written.
     pub fn waiting(&self, header: u64) -> Option<u64> {
         let bytes = self.written - self.cut;
         (!self.closing).then(|| bytes + bytes.div_ceil(self.message_size().min(self.largest)) * header)
     }
 
-    /// So many bytes are written.
     pub fn write(&mut self, now: Time, bytes: u64) {
         let before = self.written;
         self.written += bytes;
-        // The rest of a message that was given up before it was there.
+        // The rest of a message abandoned before it was complete.
         self.forgotten += self.forgotten_to.min(self.written).saturating_sub(before);
         if let Reliability::Timed(_) = self.config.reliability {
             self.writes.push_back((self.written, now));
         }
     }
 
-    /// When a message is no longer worth sending.
+    /// Time at which a message's lifetime ends.
     pub fn expiry(&self, message: u64) -> Time {
         let Reliability::Timed(lifetime) = self.config.reliability else { return Time::NEVER };
         let start = self.place(message).0;
@@ -213,25 +209,25 @@ impl Backlog {
         write.map_or(Time::NEVER, |&(_, when)| when.saturating_add(lifetime))
     }
 
-    /// The message that has come last, and its priority.
+    /// Number and priority of the newest message.
     pub fn newest(&self) -> (u64, u64) {
         let message = self.come - 1;
         (message, self.streams[(message % self.streams.len() as u64) as usize].priority)
     }
 
-    /// A stream's next message, or the one that is being cut: its number among all, and among the stream's.
+    /// Next or current message of a stream: its global number and its number in the stream.
     pub fn head(&self, stream: u16) -> (u64, u64) {
         let outbound = &self.streams[usize::from(stream)];
         (outbound.message, outbound.number)
     }
 
-    /// What is next of the stream of the lowest priority, if that is lower than `own`.
-    pub fn least_important(&self, own: u64) -> Option<Fragment> {
+    /// Next fragment of the stream with the lowest priority, if that is lower than `own`.
+    pub fn lowest_priority(&self, own: u64) -> Option<Fragment> {
         let streams = (0..self.streams.len()).filter(|&index| self.streams[index].priority > own);
         streams.filter_map(|index| self.fragment(index)).max_by_key(|f| self.streams[usize::from(f.stream)].priority)
     }
 
-    /// The message that a stream has next is given up, or what is left of it.
+    /// Abandons the rest of a stream's next message.
     pub fn skip(&mut self, stream: u16) {
         let index = usize::from(stream);
         let outbound = &self.streams[index];
@@ -241,16 +237,16 @@ impl Backlog {
         self.finish(index);
     }
 
-    /// A message of so many bytes that comes, or has come, is given up when its stream comes to it.
-    pub fn doom(&mut self, message: u64, bytes: u64) {
+    /// Abandons a message of `bytes`, announced or written, once its stream reaches it.
+    pub fn abandon_on_arrival(&mut self, message: u64, bytes: u64) {
         self.forgotten += bytes;
-        self.doomed.insert(message);
-        self.pass_doomed((message % self.streams.len() as u64) as usize);
+        self.abandoned_early.insert(message);
+        self.skip_abandoned((message % self.streams.len() as u64) as usize);
     }
 
-    fn pass_doomed(&mut self, index: usize) {
+    fn skip_abandoned(&mut self, index: usize) {
         let streams = self.streams.len() as u64;
-        while self.streams[index].offset == 0 && self.doomed.remove(&self.streams[index].message) {
+        while self.streams[index].offset == 0 && self.abandoned_early.remove(&self.streams[index].message) {
             self.streams[index].message += streams;
         }
         while self.streams[(self.turn % streams) as usize].message > self.turn {
@@ -258,12 +254,12 @@ impl Backlog {
         }
     }
 
-    /// Nothing more comes.
+    /// Marks the end of the data.
     pub fn close(&mut self) {
         self.closing = true;
     }
 
-    /// Forgets the messages that were not begun. Says how many bytes are or will be sent in all.
+    /// Discards messages not yet begun; returns the total bytes that are or will be sent.
     pub fn discard(&mut self) -> u64 {
         self.stopped = true;
         self.closing = true;
@@ -276,7 +272,7 @@ impl Backlog {
         self.cut + begun
     }
 
-    /// Where a message begins and ends, perhaps beyond what is written.
+    /// Start and end of a message, possibly beyond what is written.
     fn place(&self, message: u64) -> (u64, u64) {
         let index = if self.rows.len() == 1 { 1 } else { self.rows.partition_point(|row| row.message <= message) };
         let row = self.rows[index - 1];
@@ -284,14 +280,13 @@ impl Backlog {
         let mut end = start + row.size;
         if let Some(next) = self.rows.get(index) {
             end = end.min(next.start);
-        } else if self.config.message.is_none() && self.told.is_none() {
-            // Messages without a size of their own are what is there and fits a packet.
+        } else if self.config.message.is_none() && self.announced.is_none() {
+            // Messages without a configured size consist of the available data, up to a packet.
             end = end.min(self.written);
         }
         (start, if self.closing { end.min(self.written) } else { end })
     }
 
-    /// What a stream can send.
     #[inline]
     fn fragment(&self, index: usize) -> Option<Fragment> {
         let outbound = &self.streams[index];
@@ -302,7 +297,7 @@ impl Backlog {
         }
         let ready = self.written - from;
         let (rest, whole) = (end - from, (end - from).min(self.largest));
-        // Whether more comes of a message decides on its last fragment's flags.
+        // Whether the message continues determines the flags of its last fragment.
         let may_end = ready == whole && whole < rest;
         if (ready < whole || may_end) && !self.closing {
             return None;
@@ -319,7 +314,7 @@ impl Backlog {
         Some(Fragment { stream: index as u16, message, number, offset, fsn, length, flags })
     }
 
-    /// What is to be sent next, in a packet that has nothing yet or in one that has.
+    /// Returns the next fragment to send, for an empty packet or one that has data already.
     #[inline]
     pub fn peek(&mut self, packet_begins: bool) -> Option<Fragment> {
         if let Some(current) = self.current.filter(|_| !self.interleaving) {
@@ -362,7 +357,7 @@ impl Backlog {
         best.map(|(_, fragment)| fragment)
     }
 
-    /// What was looked at is sent.
+    /// Records that the fragment returned by `peek` is sent.
     #[inline]
     pub fn take(&mut self, fragment: &Fragment) {
         self.cut += fragment.length;
@@ -379,13 +374,13 @@ impl Backlog {
         }
     }
 
-    /// A stream goes on to its next message.
+    /// Moves a stream to its next message.
     fn finish(&mut self, index: usize) {
         let message = self.streams[index].message;
         let (start, end) = self.place(message);
         let row = self.rows[self.rows.len() - 1];
-        if self.told.is_none() && message >= row.message && end - start < row.size {
-            // It was cut short: the rest of its row begins behind it.
+        if self.announced.is_none() && message >= row.message && end - start < row.size {
+            // The message was cut short, so the rest of its row begins after it.
             self.rows.push_back(Row { message: message + 1, start: end, size: row.size });
         }
         let streams = self.streams.len() as u64;
@@ -396,11 +391,11 @@ impl Backlog {
         if self.current == Some(index) {
             self.current = None;
         }
-        self.pass_doomed(index);
+        self.skip_abandoned(index);
         self.forget();
     }
 
-    /// Drops what lies before every stream's next message, now and then.
+    /// Removes rows and writes before every stream's next message, now and then.
     fn forget(&mut self) {
         let most = 2 * self.streams.len() + 64;
         if self.rows.len() > most || self.writes.len() > most {
@@ -423,7 +418,7 @@ mod tests {
     use std::mem;
     use vazao_engine::registry::{Parameters, Raw};
 
-    /// The largest fragment of an I-DATA chunk is 1500 - 20 - 12 - 20 = 1448 bytes, of a DATA chunk 1452.
+    /// The largest fragment is 1500 - 20 - 12 - 20 = 1448 bytes in an I-DATA chunk, 1452 in a DATA chunk.
     const FRAGMENT: u64 = 1448;
 
     fn backlog(scheduler: &str, streams: u16, interleaving: bool, message: Option<u64>) -> Backlog {
@@ -440,7 +435,7 @@ mod tests {
         backlog
     }
 
-    /// The streams in the order in which they are served, two chunks a packet.
+    /// Returns the streams in the order in which they are served, with two chunks per packet.
     fn served(scheduler: &str, interleaving: bool) -> String {
         let mut backlog = backlog(scheduler, 3, interleaving, Some(2 * FRAGMENT));
         backlog.written = 12 * 2 * FRAGMENT;
@@ -456,8 +451,8 @@ mod tests {
         served
     }
 
-    /// RFC 8260 section 3: streams 0, 1, 2 have four messages of two fragments each; stream 1 has the highest priority and
-    /// twice the weight. Without I-DATA no message is interrupted.
+    /// RFC 8260 section 3: streams 0, 1, 2 have four messages of two fragments each; stream 1 has the highest priority
+    /// and twice the weight. Without I-DATA no message is interrupted.
     #[test]
     fn schedulers_order_streams_as_their_definitions_say() {
         for (scheduler, whole, interleaved) in [
@@ -467,11 +462,11 @@ mod tests {
             ("priority", "111111112200220022002200", "111111112020202020202020"),
             ("fair-bandwidth", "001122001122001122001122", "012012012012012012012012"),
         ] {
-            // DATA has four bytes more to a fragment than messages are a multiple of: still two a message.
+            // A DATA fragment is four bytes longer, but messages still have two.
             assert_eq!(served(scheduler, false), whole, "{scheduler}");
             assert_eq!(served(scheduler, true), interleaved, "{scheduler} with interleaving");
         }
-        // Twice as many of stream 1 as of each other while it has some: two of every four.
+        // While stream 1 has messages, it gets twice the share of each other stream: two of every four.
         let shares = served("weighted-fair-queueing", true);
         for quarter in 1..=4 {
             let ones = shares[..4 * quarter].matches('1').count();
@@ -480,12 +475,13 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written, told, scheduled and closed: every byte is cut once, messages are as long as was told, and
-        /// those of a stream and the fragments of a message come in order, without I-DATA in one piece.
+        /// Whatever is written, announced, scheduled and closed: every byte is fragmented once, messages have the
+        /// announced size, and the messages of a stream and the fragments of a message come in order; without I-DATA,
+        /// in one piece.
         #[test]
         fn every_byte_is_cut_once(
             scheduler in prop::sample::select(StreamScheduler::ALL.map(|(name, _)| name).to_vec()),
-            streams in 1_u16..5, interleaving: bool, told: bool, message in prop::option::of(1_u64..5_000),
+            streams in 1_u16..5, interleaving: bool, announced: bool, message in prop::option::of(1_u64..5_000),
             writes in prop::collection::vec((1_u64..4_000, 0_usize..6, any::<bool>()), 1..40),
         ) {
             let mut backlog = backlog(scheduler, streams, interleaving, message);
@@ -513,14 +509,14 @@ mod tests {
             };
             let mut open = 0;
             for (size, turns, ends) in writes {
-                if told {
+                if announced {
                     backlog.begin_message(size);
                 }
                 backlog.written += size;
                 if ends {
                     backlog.end_message();
                 }
-                // What is as long as was told, or of the one size but where a message was ended.
+                // Messages have the announced size, or the fixed one unless ended early.
                 match message {
                     None => sizes.push(size),
                     Some(message) => {
@@ -540,7 +536,7 @@ mod tests {
             prop_assert_eq!((bytes, backlog.cut), (backlog.written, backlog.written));
             prop_assert!(seen.values().all(|f| f.flags.has(DataFlags::END)));
             let lengths: Vec<u64> = seen.values().map(|f| f.offset + f.length).collect();
-            if message.is_some() || told {
+            if message.is_some() || announced {
                 prop_assert_eq!(lengths, sizes);
             }
         }

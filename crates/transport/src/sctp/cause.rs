@@ -1,40 +1,40 @@
-//! Error causes: what was wrong, as ABORT and ERROR chunks say it (RFC 9260 section 3.3.10).
+//! Error causes of ABORT and ERROR chunks (RFC 9260 section 3.3.10).
 
 use super::unknown::Unknown;
 use std::fmt;
 
-/// A cause that our endpoints give or understand.
+/// Error cause that our endpoints send or understand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Data came for this stream, which its sender did not ask for.
+    /// Data for a stream that its sender did not request.
     InvalidStream(u16),
-    /// INIT or INIT ACK has no parameter of this type, which it must have.
+    /// INIT or INIT ACK lacks the mandatory parameter of this type.
     MissingParameter(u16),
-    /// The cookie came back too late, by so many microseconds.
+    /// Stale cookie, with its staleness in microseconds.
     StaleCookie(u32),
-    /// There is no room for another association.
+    /// No resources for another association.
     OutOfResource,
-    /// An address that nobody here can look up: a host's name.
+    /// Unresolvable address: a host name.
     UnresolvableAddress(Unknown),
-    /// A chunk is not known.
+    /// Unrecognized chunk type.
     UnrecognisedChunk(Unknown),
-    /// A value in INIT or INIT ACK that may not be.
+    /// Invalid mandatory parameter in INIT or INIT ACK.
     InvalidParameter,
-    /// Parameters of an INIT ACK are not known.
+    /// Unrecognized parameters of an INIT ACK.
     UnrecognisedParameters(Unknown),
-    /// The DATA chunk with this TSN had no payload.
+    /// DATA chunk with this TSN has no payload.
     NoUserData(u32),
-    /// A cookie came while the association waits for the end of its shutdown.
+    /// Cookie received while shutting down.
     CookieWhileShuttingDown,
-    /// Who wants to restart the association has addresses that it did not have.
+    /// Restart attempt with new addresses.
     NewAddresses,
-    /// The application wanted it.
+    /// User-initiated abort.
     UserInitiated,
-    /// The peer did what no endpoint may do.
+    /// Protocol violation.
     ProtocolViolation,
 }
 
-/// The names of RFC 9260 section 3.3.10.
+/// Names as in RFC 9260 section 3.3.10.
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,7 +58,7 @@ impl fmt::Display for Cause {
 }
 
 impl Cause {
-    /// Its code on the wire.
+    /// Cause code on the wire.
     pub fn code(self) -> u16 {
         match self {
             Cause::InvalidStream(_) => 1,
@@ -77,7 +77,7 @@ impl Cause {
         }
     }
 
-    /// What it says behind its length, in words; but see [`unknown`](Self::unknown). Of the last word not all may count.
+    /// Cause-specific information in 32-bit words, the last possibly padded; see also [`unknown`](Self::unknown).
     pub fn details(self) -> impl Iterator<Item = u32> {
         let (first, second) = match self {
             Cause::InvalidStream(stream) => (Some(u32::from(stream) << 16), None),
@@ -89,7 +89,7 @@ impl Cause {
         first.into_iter().chain(second)
     }
 
-    /// What of the peer's goes back behind its length.
+    /// Part of the peer's chunk that is returned as cause-specific information.
     pub fn unknown(self) -> Option<Unknown> {
         match self {
             Cause::UnresolvableAddress(it) | Cause::UnrecognisedChunk(it) | Cause::UnrecognisedParameters(it) => {
@@ -99,7 +99,7 @@ impl Cause {
         }
     }
 
-    /// The cause with this code and these two words behind its length, which is this; none if it is not known here.
+    /// Decodes a cause from its code, length and first two words of information; `None` if the code is unknown.
     pub fn from_wire(code: u16, length: u16, details: [u32; 2]) -> Option<Cause> {
         let detail = details[0];
         let unknown = |kind: u32| Unknown::new(kind as u16, length.saturating_sub(4));
@@ -121,15 +121,15 @@ impl Cause {
         })
     }
 
-    /// Its length, as it says.
+    /// Value of the cause length field.
     pub fn length(self) -> u16 {
         let unknown = self.unknown().map_or(0, |unknown| unknown.bytes);
-        // The second half of its last word is padding.
+        // The second half of the last word is padding.
         let padding = if matches!(self, Cause::MissingParameter(_)) { 2 } else { 0 };
         4 + unknown + 4 * self.details().count() as u16 - padding
     }
 
-    /// Its bytes on the wire.
+    /// Bytes on the wire, including padding.
     pub fn bytes(self) -> u32 {
         u32::from(self.length()).next_multiple_of(4)
     }

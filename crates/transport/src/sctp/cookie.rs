@@ -1,32 +1,31 @@
-//! The state cookie (RFC 9260 section 5.1.3): what a server would have to remember of a client that may not exist is
-//! given to the client, signed, and comes back with COOKIE ECHO.
+//! State cookie (RFC 9260 section 5.1.3): the state that a server would keep for an unverified client is signed, given
+//! to the client, and returned in COOKIE ECHO.
 
 use super::chunk::Init;
 use vazao_engine::{Duration, Time};
 
-/// What a server needs to set up an association.
+/// Information that a server needs to set up an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
-    /// What the server said in its INIT ACK; of it the tag, the streams and the first TSN.
+    /// Tag, streams and initial TSN of the server's INIT ACK.
     pub own: Init,
-    /// What the client said in its INIT.
+    /// Parameters of the client's INIT.
     pub peer: Init,
-    /// The tags of both, the server's first, in an association that was there already; zero if there was none (Tie-Tags).
+    /// Tie-Tags: tags of an existing association, the server's first; zero if there was none.
     pub ties: [u32; 2],
-    /// When it was made.
+    /// Time of creation.
     pub created: Time,
-    /// How long it is good for.
+    /// Lifetime.
     pub life: Duration,
-    /// The server's signature.
+    /// Signature of the server.
     pub signature: u64,
 }
 
 impl Cookie {
-    /// Bytes on the wire: what it has of the server's INIT ACK, the client's INIT without its chunk header, the ties, two
-    /// times, and the signature.
+    /// Bytes on the wire: the fields of the INIT ACK, the INIT without chunk header, tie-tags, two times and signature.
     pub const BYTES: u32 = 12 + 20 + 8 + 8 + 8 + 8;
 
-    /// A cookie signed with `secret`. It is good for `life`, and for as long beyond as INIT asked.
+    /// Creates a cookie signed with `secret`, whose lifetime is `life` plus the extension that INIT requested.
     pub(super) fn new(own: Init, peer: Init, ties: [u32; 2], created: Time, life: Duration, secret: u64) -> Cookie {
         let life = life + Duration::from_millis(u64::from(peer.preservative));
         let own = Init { tag: own.tag, streams: own.streams, tsn: own.tsn, ..Init::default() };
@@ -36,24 +35,24 @@ impl Cookie {
         cookie
     }
 
-    /// One that nobody here can read, beside an INIT ACK that said this.
+    /// Creates a cookie that our endpoints cannot read, for an INIT ACK with these parameters.
     pub fn foreign(own: Init) -> Cookie {
         let (peer, ties, created, life) = (Init::default(), [0; 2], Time::ZERO, Duration::ZERO);
         Cookie { own, peer, ties, created, life, signature: 0 }
     }
 
-    /// Whether it was made with `secret` and nobody has changed it.
+    /// Whether the cookie was signed with `secret` and is unchanged.
     pub(super) fn is_authentic(&self, secret: u64) -> bool {
         self.signature == self.sign(secret)
     }
 
-    /// How late it is, if it is.
+    /// Staleness of the cookie, if it has expired.
     pub(super) fn staleness(&self, now: Time) -> Option<Duration> {
         let expiry = self.created.saturating_add(self.life);
         (now > expiry).then(|| now.since(expiry))
     }
 
-    /// A keyed digest. Where RFC 9260 wants HMAC this only has to notice changes: nobody attacks a simulation.
+    /// Keyed digest, in place of RFC 9260's HMAC: in a simulation it need only detect changes.
     fn sign(&self, secret: u64) -> u64 {
         let init = |i: &Init| {
             let counts =

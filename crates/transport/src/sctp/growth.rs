@@ -1,39 +1,39 @@
-//! What lets a window grow: five rules for which of the data that a SACK acknowledges counts, pure functions of what it
-//! says of one path.
+//! Window growth rules: five pure functions that determine which newly acknowledged bytes of a path count.
 //!
-//! With several paths at once gaps are natural, so RFC 4960's wish that the cumulative TSN advance starves windows. CUC
-//! (Iyengar, Amer, Stewart, *Concurrent multipath transfer using SCTP multihoming over independent end-to-end paths*,
-//! IEEE/ACM ToN 14(5), 2006) follows the advance on each path by itself; RFC 8540 section 3.22 dropped the wish in
-//! congestion avoidance; `gap-acked` drops it in slow start too and leaves it to fast recovery to stop growth.
+//! With several paths at once gaps are normal, so RFC 4960's requirement that the cumulative TSN advance starves
+//! windows. CUC (Iyengar, Amer, Stewart, *Concurrent multipath transfer using SCTP multihoming over independent
+//! end-to-end paths*, IEEE/ACM ToN 14(5), 2006) tracks the advance on each path separately. RFC 8540 section 3.22
+//! dropped the requirement in congestion avoidance; `gap-acked` drops it in slow start too and leaves it to fast
+//! recovery to stop growth.
 
-/// A rule.
+/// Window growth rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// RFC 4960 sections 7.2.1 and 7.2.2: a SACK counts if it advances the cumulative TSN.
     Rfc4960,
-    /// RFC 8540, and so RFC 9260: in congestion avoidance whatever is acknowledged counts.
+    /// RFC 8540 and RFC 9260: in congestion avoidance all newly acknowledged bytes count.
     Rfc8540,
-    /// Whatever is acknowledged counts.
+    /// All newly acknowledged bytes count.
     GapAcked,
-    /// CUC: a SACK counts for a path if it advances that path's pseudo-cumulative TSN.
+    /// CUC: a SACK counts for a path if it advances the path's pseudo-cumulative TSN.
     Cuc,
-    /// CUC version 2: or the one of what was sent again by that path.
+    /// CUC version 2: also if it advances the pseudo-cumulative TSN of retransmitted chunks.
     CucV2,
 }
 
-/// What a SACK says of one path.
+/// Information of a SACK about one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct News {
-    /// Bytes acknowledged for the first time.
+pub struct SackProgress {
+    /// Bytes newly acknowledged.
     pub acked: u64,
     /// Whether the association's cumulative TSN advanced.
     pub advances: bool,
-    /// Whether the path's pseudo-cumulative TSN did, and the one of what was sent again.
+    /// Whether the path's pseudo-cumulative TSN advanced, and that of retransmitted chunks.
     pub pseudo: [bool; 2],
 }
 
 impl Growth {
-    /// The rules by name.
+    /// All rules by name.
     pub const ALL: [(&'static str, Growth); 5] = [
         ("rfc4960", Growth::Rfc4960),
         ("rfc8540", Growth::Rfc8540),
@@ -42,19 +42,19 @@ impl Growth {
         ("cuc-v2", Growth::CucV2),
     ];
 
-    /// Bytes that count towards growth, outside fast recovery.
-    pub fn counts(self, news: &News, slow_start: bool) -> u64 {
+    /// Returns the bytes that count towards growth, outside fast recovery.
+    pub fn counts(self, progress: &SackProgress, slow_start: bool) -> u64 {
         let counts = match self {
-            Growth::Rfc4960 => news.advances,
-            Growth::Rfc8540 => news.advances || !slow_start,
+            Growth::Rfc4960 => progress.advances,
+            Growth::Rfc8540 => progress.advances || !slow_start,
             Growth::GapAcked => true,
-            Growth::Cuc => news.pseudo[0],
-            Growth::CucV2 => news.pseudo[0] || news.pseudo[1],
+            Growth::Cuc => progress.pseudo[0],
+            Growth::CucV2 => progress.pseudo[0] || progress.pseudo[1],
         };
-        if counts { news.acked } else { 0 }
+        if counts { progress.acked } else { 0 }
     }
 
-    /// Which chunks of a path each of its pseudo-cumulative TSNs follows.
+    /// Chunks of a path that each of its pseudo-cumulative TSNs tracks.
     pub(super) fn follows(self) -> &'static [Chunks] {
         match self {
             Growth::Cuc => &[Chunks::All],
@@ -64,7 +64,7 @@ impl Growth {
     }
 }
 
-/// Some of a path's chunks.
+/// Subset of a path's chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chunks {
     All,
@@ -82,38 +82,38 @@ impl Chunks {
     }
 }
 
-/// The variables of CUC (the paper's figure) for one path: pseudo_cumack, find_pseudo_cumack, new_pseudo_cumack.
+/// Variables of CUC (the paper's figure) for one path: pseudo_cumack, find_pseudo_cumack, new_pseudo_cumack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PseudoCumack {
     pub tsn: Option<u64>,
     pub find: bool,
     pub new: bool,
-    /// How far the loop over the retransmission queue has come: the next candidate lies at or above.
+    /// Position of the loop over the retransmission queue: the next candidate is at or above it.
     passed: u64,
 }
 
 impl Default for PseudoCumack {
-    /// At the beginning of an association.
+    /// State at the beginning of an association.
     fn default() -> Self {
         PseudoCumack { tsn: None, find: true, new: false, passed: 0 }
     }
 }
 
 impl PseudoCumack {
-    /// Step 1.
+    /// Step 1: begins a SACK.
     pub fn begin(&mut self) {
         self.new = false;
         self.passed = 0;
     }
 
-    /// Step 2: a chunk of the path that no gap report named is cumulatively acknowledged.
+    /// Step 2: a chunk of the path that no gap report covered is cumulatively acknowledged.
     pub fn on_cumulative(&mut self) {
         self.find = true;
         self.new = true;
     }
 
-    /// Step 3 (ii), with `lowest` giving the lowest chunk at or above a TSN that was not acknowledged before. Called where
-    /// the answer may matter: before a chunk of the path is newly acknowledged, and at the end of the loop.
+    /// Step 3 (ii); `lowest` returns the lowest chunk at or above a TSN that was not acknowledged before. Called only
+    /// when the result may matter: before a chunk of the path is newly acknowledged, and at the end of the loop.
     pub fn seek(&mut self, lowest: impl FnOnce(u64) -> Option<u64>) {
         if self.find
             && let Some(tsn) = lowest(self.passed)
@@ -123,7 +123,7 @@ impl PseudoCumack {
         }
     }
 
-    /// Step 3 (iii): a gap report acknowledges a chunk of the path for the first time.
+    /// Step 3 (iii): a gap report newly acknowledges a chunk of the path.
     pub fn on_gap(&mut self, tsn: u64) {
         if self.tsn == Some(tsn) {
             self.new = true;

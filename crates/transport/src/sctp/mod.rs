@@ -1,5 +1,5 @@
-//! SCTP (RFC 9260; RFC 4960 and 2960 by option) as a machine, with concurrent multipath transfer (CMT): hand it packets and
-//! timeouts, ask it what to send by which path and when to wake it.
+//! SCTP (RFC 9260; optionally RFC 4960 and 2960) as a state machine driven by packets and timeouts, with concurrent
+//! multipath transfer (CMT).
 //!
 //! ```text
 //!  application ── messages ── Sender ── Outstanding ── Path (one a destination: window, timers, errors)

@@ -1,51 +1,51 @@
-//! What an association tells its application unasked: the notifications of RFC 6458 section 6.1.
+//! Notifications of an association to its application (RFC 6458 section 6.1).
 
 use super::cause::Cause;
 
-/// An event. Paths are those by which the peer's addresses are reached, messages are numbered among all that were written.
+/// Notification. Paths identify the peer's addresses; messages are numbered over all that were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// SCTP_COMM_UP: the association stands.
+    /// SCTP_COMM_UP: the association is established.
     Up,
-    /// SCTP_RESTART: the peer has restarted, and the association stands anew.
+    /// SCTP_RESTART: the peer has restarted and the association is established again.
     Restart,
-    /// SCTP_COMM_LOST: it failed, or was aborted.
+    /// SCTP_COMM_LOST: the association failed or was aborted.
     Lost,
-    /// SCTP_SHUTDOWN_COMP: it was shut down.
+    /// SCTP_SHUTDOWN_COMP: the association was shut down.
     ShutdownComplete,
-    /// SCTP_CANT_STR_ASSOC: it could not be set up.
+    /// SCTP_CANT_STR_ASSOC: the association could not be set up.
     CannotStart,
-    /// SCTP_ADDR_CONFIRMED: the peer is known to have a path's address.
+    /// SCTP_ADDR_CONFIRMED: the address of a path is confirmed.
     PathConfirmed(u8),
-    /// SCTP_ADDR_AVAILABLE: a path is well again.
+    /// SCTP_ADDR_AVAILABLE: a path works again.
     PathUp(u8),
-    /// SCTP_ADDR_UNREACHABLE: a path was given up.
+    /// SCTP_ADDR_UNREACHABLE: a path has failed.
     PathDown(u8),
     /// SCTP_ADDR_POTENTIALLY_FAILED (RFC 7829 section 7.1).
     PathDoubtful(u8),
-    /// SCTP_REMOTE_ERROR: the peer complains.
+    /// SCTP_REMOTE_ERROR: the peer sent an ERROR chunk.
     RemoteError(Cause),
-    /// SCTP_SEND_FAILED_EVENT: a message was given up, or was not acknowledged when the association ended.
+    /// SCTP_SEND_FAILED_EVENT: a message was abandoned, or was unacknowledged when the association ended.
     SendFailed(u32),
-    /// SCTP_SHUTDOWN_EVENT: the peer sends nothing more.
+    /// SCTP_SHUTDOWN_EVENT: the peer sends no more data.
     PeerShutdown,
     /// SCTP_SENDER_DRY_EVENT: everything written was acknowledged.
     SenderDry,
-    /// SCTP_PARTIAL_DELIVERY_ABORTED: the rest of a message that was delivered in part will not come.
+    /// SCTP_PARTIAL_DELIVERY_ABORTED: the rest of a partially delivered message will not come.
     PartialDeliveryAborted(u32),
 }
 
-/// What a notification is about beside the association itself.
+/// Subject of a notification, besides the association itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// A path.
+    /// Path number.
     pub path: u8,
-    /// The number of a message, or the code of an error cause.
+    /// Message number, or error cause code.
     pub number: u32,
 }
 
 impl Notification {
-    /// The names of all, by [`code`](Self::code).
+    /// Names of all notifications, indexed by [`code`](Self::code).
     pub const NAMES: &[&str] = &[
         "comm-up",
         "restart",
@@ -63,7 +63,7 @@ impl Notification {
         "partial-delivery-aborted",
     ];
 
-    /// Its place among [`NAMES`](Self::NAMES).
+    /// Index in [`NAMES`](Self::NAMES).
     pub fn code(self) -> u8 {
         match self {
             Notification::Up => 0,
@@ -83,7 +83,7 @@ impl Notification {
         }
     }
 
-    /// What it is about.
+    /// Subject of the notification.
     pub fn subject(self) -> Subject {
         match self {
             Notification::PathConfirmed(path)
@@ -99,11 +99,11 @@ impl Notification {
     }
 }
 
-/// Notifications that wait to be read, if someone wants them.
+/// Queue of notifications, if the application subscribed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notices {
     queue: Option<Vec<Notification>>,
-    /// How much had been written when the sender was said to be dry.
+    /// Bytes written when the sender was last reported dry.
     dry_at: u64,
 }
 
@@ -115,16 +115,16 @@ impl Notices {
         self.queue.is_some()
     }
     #[inline]
-    pub fn tell(&mut self, what: Notification) {
+    pub fn notify(&mut self, what: Notification) {
         if let Some(queue) = &mut self.queue {
             queue.push(what);
         }
     }
-    /// All of `written` bytes were acknowledged, which is said once.
-    pub fn tell_dry(&mut self, written: u64) {
+    /// Reports once that all `written` bytes were acknowledged.
+    pub fn notify_dry(&mut self, written: u64) {
         if written > self.dry_at {
             self.dry_at = written;
-            self.tell(Notification::SenderDry);
+            self.notify(Notification::SenderDry);
         }
     }
     pub fn take(&mut self) -> Vec<Notification> {

@@ -1,31 +1,28 @@
-//! What was sent and not cumulatively acknowledged: a record for each TSN, in a ring.
+//! Chunks sent and not cumulatively acknowledged: one record per TSN.
 
 use super::chunk::{Data, DataFlags};
 use std::collections::VecDeque;
 use vazao_engine::Time;
 
-/// Where a chunk stands.
+/// Place of a chunk in the path's [order](super::order::Order), or its final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In flight, in the [order](super::order::Order) of its path, or waiting there to be sent again.
+    /// In flight, or marked for retransmission.
     Ahead,
     Suspect,
-    Again,
+    FastRetransmitted,
     Marked,
-    /// A gap report acknowledged it.
+    /// Acknowledged by a gap report.
     Acked,
-    /// Its message was given up.
     Abandoned,
 }
 
-/// A chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// When it was sent, the last time.
     pub sent: Time,
-    /// When its message is no longer worth sending.
+    /// End of its message's lifetime.
     pub expiry: Time,
-    /// Its message's number among those of its stream, and among all.
+    /// Number of its message in the stream, and globally.
     pub number: u64,
     pub message: u32,
     pub fsn: u32,
@@ -34,21 +31,18 @@ pub(super) struct Record {
     pub stream: u16,
     pub transmissions: u16,
     pub flags: DataFlags,
-    /// The path by which it was sent, the last time.
     pub path: u8,
     pub place: Place,
-    /// Missing reports.
     pub missing: u8,
-    /// Whether it has had its fast retransmission, so that another loss of it is the timer's to find.
+    /// Whether it was fast retransmitted, so that only the timer detects another loss.
     pub fast: bool,
-    /// Whether a timeout, not missing reports, marked it.
+    /// Whether it was marked by a timeout rather than by missing reports.
     pub timed_out: bool,
-    /// Whether a gap report for good has taken it out of the send buffer.
+    /// Whether a non-renegable gap report has released it from the send buffer.
     pub released: bool,
 }
 
 impl Default for Record {
-    /// One that says nothing.
     fn default() -> Record {
         Record {
             sent: Time::ZERO,
@@ -81,7 +75,7 @@ impl Record {
     }
 }
 
-/// Records of `first..next`. TSNs count from 0 in 64 bits.
+/// Records of TSNs `first..next`, which count from 0 in 64 bits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outstanding {
     pub first: u64,
@@ -89,7 +83,7 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    /// Gives back memory that nothing uses any more.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.records.shrink_to_fit();
     }
@@ -110,7 +104,6 @@ impl Outstanding {
     pub fn get_mut(&mut self, tsn: u64) -> &mut Record {
         &mut self.records[(tsn - self.first) as usize]
     }
-    /// Whether a chunk is at a place of a path's order.
     #[inline]
     pub fn is_at(&self, tsn: u64, path: u8, place: Place) -> bool {
         tsn >= self.first && {
@@ -118,14 +111,13 @@ impl Outstanding {
             record.place == place && record.path == path
         }
     }
-    /// Whether a chunk is in flight by a path.
     pub fn is_in_flight(&self, tsn: u64, path: u8) -> bool {
         tsn >= self.first && {
             let record = self.get(tsn);
             record.path == path && !matches!(record.place, Place::Acked | Place::Marked | Place::Abandoned)
         }
     }
-    /// Forgets everything below `next`.
+    /// Removes everything below `next`.
     pub fn advance(&mut self, next: u64) {
         self.records.drain(..(next - self.first) as usize);
         self.first = next;

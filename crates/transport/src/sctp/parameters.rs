@@ -1,4 +1,4 @@
-//! What a user can say of an SCTP endpoint.
+//! User-visible parameters of an SCTP endpoint.
 
 use super::{Config, Growth, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler};
 use crate::common::ControlFactory;
@@ -7,7 +7,6 @@ use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 
 const ANY: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));
 
-/// The names of a table's entries.
 const fn names<T: Copy, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
@@ -210,12 +209,11 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The entry of a table that a user named.
 fn find<T: Copy>(table: &[(&'static str, T)], name: &str) -> T {
     table.iter().find(|entry| entry.0 == name).expect("a choice among these").1
 }
 
-/// Which RFC's rules hold, or Linux's.
+/// Specification to follow.
 fn semantics(parameters: &Parameters) -> Semantics {
     match parameters.text("semantics") {
         "rfc4960" => Semantics::Rfc4960,
@@ -225,8 +223,8 @@ fn semantics(parameters: &Parameters) -> Semantics {
     }
 }
 
-/// How the window grows, and by which path data is sent again, where the user does not say.
-fn habits(semantics: Semantics, cmt: bool) -> (&'static str, &'static str) {
+/// Default growth rule and retransmission policy.
+fn default_policies(semantics: Semantics, cmt: bool) -> (&'static str, &'static str) {
     match (cmt, semantics) {
         (true, Semantics::Linux) => ("cuc-v2", "retran-path"),
         (true, _) => ("cuc-v2", "same"),
@@ -236,7 +234,7 @@ fn habits(semantics: Semantics, cmt: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// When a message is given up (RFC 3758, RFC 7496).
+/// Reliability policy (RFC 3758, RFC 7496).
 fn reliability(parameters: &Parameters) -> Reliability {
     match parameters.text("partial_reliability") {
         "timed" => Reliability::Timed(parameters.duration("lifetime").expect("a duration with a default")),
@@ -247,7 +245,7 @@ fn reliability(parameters: &Parameters) -> Reliability {
 }
 
 impl Config {
-    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe; with messages of so many bytes.
+    /// Builds the configuration from parameters resolved from [`PARAMETERS`]; `message` is the message size.
     pub fn new(parameters: &Parameters, message: Option<u64>, control: Option<ControlFactory>) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let text = |name| if let Some(Value::Text(text)) = parameters.get(name) { Some(text.as_str()) } else { None };
@@ -258,7 +256,7 @@ impl Config {
         let semantics = semantics(parameters);
         let old = semantics != Semantics::Rfc9260;
         let cmt = parameters.flag("cmt");
-        let (growth, retransmission) = habits(semantics, cmt);
+        let (growth, retransmission) = default_policies(semantics, cmt);
         let initial_rto = parameters.duration("initial_rto").unwrap_or(Duration::from_secs(if old { 3 } else { 1 }));
         let half = parameters.size("receive_buffer").map(|bytes| bytes / 2).filter(|_| semantics != Semantics::Linux);
         let receive_buffer = parameters.size("receive_buffer").expect("a size with a default");
@@ -301,7 +299,7 @@ impl Config {
             restart: parameters.duration("restart"),
             receive_buffer,
             partial_delivery_point: parameters.size("partial_delivery_point").or(half),
-            // Without a limit an upload would write all its messages at once, and all but the first would be too old.
+            // Without a limit an upload would write all its messages at once, and all but the first would expire.
             send_buffer: parameters.size("send_buffer").or(is_timed.then_some(receive_buffer)),
             control,
         }

@@ -1,27 +1,27 @@
-//! Partial delivery (RFC 9260 section 6.9, RFC 6458 section 8.1.21): of a message that is not whole the application is
-//! given what has arrived, and the rest as it comes. It frees a receive buffer that could never hold the message; without it
-//! peers whose messages together are larger than the buffer would wait for each other.
+//! Partial delivery (RFC 9260 section 6.9, RFC 6458 section 8.1.21): the application is given the available part of an
+//! incomplete message, and the rest as it arrives. This frees a receive buffer too small for the message; without it,
+//! peers whose messages are together larger than the buffer would deadlock.
 //!
-//! Only what is next in its stream can be given. Without I-DATA the application is told of no stream while it reads a
-//! message, so that all others wait for the end of it (RFC 6458 section 8.1.20, level 0); with I-DATA they do not (level 2).
+//! Only the next message of a stream can be delivered in part. Without I-DATA the application cannot tell streams apart
+//! during a partial delivery, so all other messages wait for its end (RFC 6458 section 8.1.20, level 0); with I-DATA
+//! they do not (level 2).
 
 use super::chunk::{Data, DataFlags};
 use super::stream::{Inbound, Message, Run, ahead};
 
-/// The messages that the application has in part.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Given {
-    /// The one for whose end all others wait.
+pub(super) struct PartialDeliveries {
+    /// Partially delivered message that blocks all others.
     under_way: Option<u32>,
-    /// Whole messages that do.
+    /// Complete messages blocked by it.
     pub waiting: Vec<Message>,
-    /// Messages that will not be finished, until someone asks.
+    /// Partially delivered messages that were aborted, until queried.
     aborted: Vec<u32>,
-    /// How many were given in part.
+    /// Number of partially delivered messages.
     pub messages: u64,
 }
 
-impl Given {
+impl PartialDeliveries {
     pub fn is_under_way(&self) -> bool {
         self.under_way.is_some()
     }
@@ -31,12 +31,12 @@ impl Given {
         self.under_way = Some(message).filter(|_| !interleaved);
     }
 
-    /// The rest of a message is there.
+    /// Records that the rest of a message was delivered.
     pub fn finish(&mut self) {
         self.under_way = None;
     }
 
-    /// It will not come.
+    /// Records that the rest of a message will not come.
     pub fn abort(&mut self, message: u32) {
         self.under_way = None;
         self.aborted.push(message);
@@ -48,29 +48,29 @@ impl Given {
 }
 
 impl Inbound {
-    /// Gives the application what there is of every unfinished message.
+    /// Delivers the available part of every incomplete message.
     #[cold]
-    pub fn give_all(&mut self, next: u64, interleaved: bool) {
+    pub fn deliver_all_parts(&mut self, next: u64, interleaved: bool) {
         if !interleaved {
-            return self.give_next(next, 1);
+            return self.deliver_next_part(next, 1);
         }
         let keys: Vec<(u16, u32)> = self.parts.keys().copied().collect();
-        keys.into_iter().for_each(|key| self.give_parts(key, 1));
+        keys.into_iter().for_each(|key| self.deliver_parts(key, 1));
     }
 
-    /// Gives what there is of the message that came in DATA chunks and is next in order, if it is `least` bytes. Every TSN
-    /// before `next` has arrived: there it ends, as far as it is here.
-    pub fn give_next(&mut self, next: u64, least: u64) {
+    /// Delivers the available part of the next message in DATA chunks, if it has at least `least` bytes. All TSNs
+    /// before `next` have arrived, so the message's available part ends there.
+    pub fn deliver_next_part(&mut self, next: u64, least: u64) {
         if let Some((&start, Run { end, flags, .. })) = self.runs.range(..next).next_back()
             && *end == next
             && flags.has(DataFlags::BEGIN)
         {
-            self.give_run(start, least);
+            self.deliver_run(start, least);
         }
     }
 
-    /// Gives what there is of the message whose fragments begin with the TSN `start`.
-    pub fn give_run(&mut self, start: u64, least: u64) {
+    /// Delivers the available part of the message whose fragments begin with TSN `start`.
+    pub fn deliver_run(&mut self, start: u64, least: u64) {
         let Some(run) = self.runs.get(&start) else { return };
         let (of, given, bytes) = (run.of, run.given, run.bytes);
         if bytes < least {
@@ -86,11 +86,11 @@ impl Inbound {
         let run = self.runs.get_mut(&start).expect("it was there");
         (run.given, run.bytes) = (given + bytes, 0);
         let fragments = std::mem::take(&mut run.fragments);
-        self.give_bytes(&of, place, given, &fragments);
+        self.deliver_bytes(&of, place, given, &fragments);
     }
 
-    /// Gives what there is of a message that comes in I-DATA chunks, as far as no fragment is missing.
-    pub fn give_parts(&mut self, key: (u16, u32), least: u64) {
+    /// Delivers the available part, up to the first missing fragment, of a message in I-DATA chunks.
+    pub fn deliver_parts(&mut self, key: (u16, u32), least: u64) {
         let Some(parts) = self.parts.get(&key) else { return };
         let (of, (_, given)) = (parts.of, parts.given);
         if parts.ready.1 - given < least {
@@ -104,10 +104,10 @@ impl Inbound {
         parts.given = parts.ready;
         let later = parts.fragments.split_off(&parts.ready.0);
         let fragments: Vec<_> = std::mem::replace(&mut parts.fragments, later).into_values().collect();
-        self.give_bytes(&of, place, given, &fragments);
+        self.deliver_bytes(&of, place, given, &fragments);
     }
 
-    /// Where a message's stamps say that it is; none if others of its stream come first.
+    /// Position of a message according to its stamps; `None` if earlier messages of its stream are missing.
     fn place(&mut self, of: &Data, interleaved: bool) -> Option<u64> {
         if of.flags.has(DataFlags::UNORDERED) {
             return Some(u64::from(of.message));
@@ -117,14 +117,14 @@ impl Inbound {
         (ahead(of.number, next, interleaved) == 0).then_some(next)
     }
 
-    fn give_bytes(&mut self, of: &Data, place: u64, offset: u64, fragments: &[(u16, u32)]) {
+    fn deliver_bytes(&mut self, of: &Data, place: u64, offset: u64, fragments: &[(u16, u32)]) {
         let bytes = self.verify(of.stream, place, offset, fragments);
         self.held -= bytes;
         self.delivered += bytes;
     }
 
-    /// The association is followed by another: what is unfinished stays so, and nothing waits for it.
-    pub fn stop_giving(&mut self) {
+    /// Ends partial delivery before another association: incomplete messages are aborted, blocked ones delivered.
+    pub fn stop_partial_delivery(&mut self) {
         let runs = self.runs.values().filter(|run| run.given > 0).map(|run| run.of.message);
         let parts = self.parts.values().filter(|parts| parts.given.0 > 0).map(|parts| parts.of.message);
         let unfinished: Vec<u32> = runs.chain(parts).collect();

@@ -1,9 +1,9 @@
-//! A path: one of the peer's addresses, with its window, its timers, and what is known of its health.
+//! Path: one of the peer's addresses, with its window, timers and reachability state.
 
 use super::changeover::Changeover;
 use super::chunk::Probe;
 use super::config::Config;
-use super::growth::{News, PseudoCumack};
+use super::growth::{PseudoCumack, SackProgress};
 use super::notification::Notification;
 use super::order::Order;
 use super::recovery::Newly;
@@ -12,7 +12,7 @@ use crate::common::{RtoRule, RttEstimator};
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Siblings, Signal};
 use vazao_engine::{Duration, Time};
 
-/// RFC 9260 section 7.2's own window, in bytes.
+/// SCTP's own congestion window (RFC 9260 section 7.2), in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OwnWindow {
     pub cwnd: u64,
@@ -20,12 +20,12 @@ pub(super) struct OwnWindow {
     /// partial_bytes_acked.
     pub partial: u64,
     pub segment: u64,
-    /// The least threshold.
+    /// Minimum of ssthresh.
     pub floor: u64,
 }
 
 impl OwnWindow {
-    /// Sections 7.2.1 and 7.2.2: `acked` bytes count; `used`: there was a window's worth of data outstanding.
+    /// Sections 7.2.1 and 7.2.2: grows by `acked` bytes; `used` says whether a full window was outstanding.
     pub fn grow(&mut self, acked: u64, used: bool) {
         if self.in_slow_start() {
             if used {
@@ -48,14 +48,14 @@ impl OwnWindow {
         self.cwnd <= self.ssthresh
     }
 
-    /// Section 7.2.3: half of the window, and not less than four segments (two in RFC 2960).
+    /// Section 7.2.3: halves the window, to at least four segments (two in RFC 2960).
     pub fn shrink(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(self.floor);
         self.cwnd = self.ssthresh;
         self.partial = 0;
     }
 
-    /// Section 7.2.3: the timer expired.
+    /// Section 7.2.3: reduces the window to one segment on a timeout.
     pub fn collapse(&mut self) {
         self.shrink();
         self.cwnd = self.segment;
@@ -67,18 +67,17 @@ pub(super) enum Window {
     Common(Box<dyn CongestionControl>),
 }
 
-/// A heartbeat under way, or when the next one is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heartbeat {
     pub due: Time,
-    /// The nonce of the one that was sent and not answered yet.
+    /// Nonce of the unanswered heartbeat.
     pub pending: Option<u32>,
     pub nonce: u32,
-    /// One is to leave.
+    /// Whether a heartbeat must be sent.
     pub wanted: bool,
 }
 
-/// How a path is, as its application is told.
+/// Reachability as reported to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Health {
     Unconfirmed,
@@ -87,56 +86,56 @@ enum Health {
     Inactive,
 }
 
-/// One of the peer's addresses.
+/// Path to one of the peer's addresses.
 pub struct Path {
     pub(super) window: Window,
-    /// Bytes in flight by this path.
+    /// Bytes in flight on this path.
     pub(super) flight: u64,
-    /// Bytes last sent by it that the send buffer still holds, and how many it may with new data.
+    /// Bytes last sent on this path that the send buffer still holds, and the limit up to which new data may be sent.
     pub(super) held: u64,
     /// See `held`.
     pub(super) share: u64,
     pub(super) changeover: Changeover,
-    /// In flight before the SACK under way.
+    /// Bytes in flight before the current SACK.
     pub(super) flight_before: u64,
-    /// Max.Burst: what may be in flight until something arrives or a timer expires.
+    /// Max.Burst: maximum flight until the next packet arrives or timer expires.
     pub(super) allowance: u64,
     pub(super) rtt: RttEstimator,
     /// T3-rtx.
     pub(super) timer: Time,
-    /// The chunk whose acknowledgement measures the round-trip time.
+    /// Chunk timed for an RTT sample, and its send time.
     pub(super) timed: Option<(u64, Time)>,
-    /// Timeouts and lost heartbeats in a row.
+    /// Consecutive timeouts and unanswered heartbeats.
     pub(super) errors: u32,
     pub(super) active: bool,
-    /// More errors than these make it potentially failed.
+    /// Errors above which the path is potentially failed.
     pub(super) pf_limit: u32,
-    /// It is potentially failed and another path is not: nothing but heartbeats goes by it.
-    pub(super) shunned: bool,
-    /// It is inactive as all are, and the one that is tried nevertheless.
+    /// Whether only heartbeats are sent, because the path is potentially failed and another one is not.
+    pub(super) avoided: bool,
+    /// Whether the path is used although all are inactive.
     pub(super) last_resort: bool,
-    /// Whether the peer is known to have this address (section 5.4).
+    /// Whether the peer's address is confirmed (section 5.4).
     pub(super) confirmed: bool,
     pub(super) heartbeat: Heartbeat,
     pub(super) order: Order,
     pub(super) cumacks: [PseudoCumack; 2],
-    pub(super) news: News,
+    pub(super) progress: SackProgress,
     pub(super) newly: Newly,
-    /// Whether the cumulative TSN passed a chunk that was last sent by it.
+    /// Whether the cumulative TSN passed a chunk last sent on this path.
     pub(super) passed: bool,
-    /// The TSN that ends the path's fast recovery once it is acknowledged, where recoveries are a path's own.
+    /// TSN whose acknowledgement ends the path's own fast recovery.
     pub(super) exit: Option<u64>,
-    /// One packet may go beyond the window: a fast retransmission.
-    pub(super) pass: bool,
-    /// When data was last sent by it.
+    /// Whether one packet, a fast retransmission, may exceed the window.
+    pub(super) window_exempt: bool,
+    /// Time of the last data transmission.
     pub(super) used: Time,
-    /// A round trip is over when this TSN is acknowledged.
+    /// TSN whose acknowledgement ends the round trip.
     pub(super) round: u64,
-    /// Timeouts since something was acknowledged.
+    /// Whether a timeout has occurred since the last acknowledgement.
     pub(super) silent: bool,
     pub(super) stats: PathStats,
-    /// How the application thinks that it is.
-    told: Health,
+    /// Reachability last reported to the application.
+    reported: Health,
 }
 
 impl Path {
@@ -148,7 +147,7 @@ impl Path {
                 ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
                 partial: 0,
                 segment: config.segment(),
-                floor: config.least_threshold(),
+                floor: config.min_ssthresh(),
             }),
             Some(control) => Window::Common(control(u64::from(config.largest_fragment(false)), seed)),
         };
@@ -166,22 +165,22 @@ impl Path {
             errors: 0,
             active: true,
             pf_limit: config.pf_retries.unwrap_or(u32::MAX),
-            shunned: false,
+            avoided: false,
             last_resort: false,
             confirmed: number == 0,
             heartbeat: Heartbeat { due: Time::NEVER, pending: None, nonce: 0, wanted: false },
             order: Order::new(number),
             cumacks: [PseudoCumack::default(); 2],
-            news: News::default(),
+            progress: SackProgress::default(),
             newly: Newly::NOTHING,
             passed: false,
             exit: None,
-            pass: false,
+            window_exempt: false,
             used: Time::ZERO,
             round: 0,
             silent: false,
             stats: PathStats::default(),
-            told: if number == 0 { Health::Well } else { Health::Unconfirmed },
+            reported: if number == 0 { Health::Well } else { Health::Unconfirmed },
         }
     }
 
@@ -200,7 +199,7 @@ impl Path {
             Window::Common(control) => control.ssthresh(),
         }
     }
-    /// Whether the window grows as in slow start.
+    /// Whether the window is in slow start.
     pub fn in_slow_start(&self) -> bool {
         match &self.window {
             Window::Own(window) => window.in_slow_start(),
@@ -211,61 +210,61 @@ impl Path {
     pub fn flight(&self) -> u64 {
         self.flight
     }
-    /// Its round-trip time estimator.
+    /// Round-trip time estimator.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> &PathStats {
         &self.stats
     }
-    /// Whether it was not given up.
+    /// Whether the path has not failed.
     pub fn is_active(&self) -> bool {
         self.active
     }
-    /// Whether data may go by it.
+    /// Whether data may be sent on it.
     #[inline]
     pub fn is_usable(&self) -> bool {
-        (self.active || self.last_resort) && self.confirmed && !self.shunned
+        (self.active || self.last_resort) && self.confirmed && !self.avoided
     }
-    /// Whether it fails, but has not failed for good (RFC 7829).
+    /// Whether it is potentially failed (RFC 7829).
     pub fn is_potentially_failed(&self) -> bool {
         self.active && self.errors > self.pf_limit
     }
-    /// Section 6.1 rule B: a packet may leave while less than the window is in flight.
+    /// Section 6.1 rule B: whether a packet may leave, less than the window being in flight.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.flight < self.cwnd().min(self.allowance)
     }
-    /// Whether there is room for new data, in the window and in its part of the buffers.
+    /// Whether there is room for new data, in the window and in its share of the buffers.
     #[inline]
     pub fn takes_new(&self) -> bool {
         self.has_room() && self.held < self.share
     }
-    /// Bytes of the window that are free.
+    /// Free bytes of the window.
     #[inline]
     pub fn free(&self) -> u64 {
         self.cwnd().saturating_sub(self.flight)
     }
-    /// The part of the chunks sent by it that were taken for lost.
+    /// Fraction of its chunks that were presumed lost.
     pub fn loss_rate(&self) -> f64 {
         self.stats.losses as f64 / self.stats.chunks.max(1) as f64
     }
 
-    /// What its control sees of the other paths, if it wants to see them.
+    /// State of the other paths, if the congestion control is coupled.
     pub(super) fn siblings(&mut self) -> Option<&mut Siblings> {
         match &mut self.window {
             Window::Own(_) => None,
             Window::Common(control) => control.siblings(),
         }
     }
-    /// What the others see of it.
+    /// State of this path for the other paths' congestion controls.
     pub(super) fn sibling(&mut self) -> Sibling {
         let told = self.siblings().map_or(0.0, |siblings| siblings.told());
         Sibling { cwnd: self.cwnd() as f64, ssthresh: self.ssthresh() as f64, srtt: self.rtt.srtt(), told }
     }
 
-    /// The peer's receive buffer is the threshold where none is set (section 7.2.1).
+    /// Sets ssthresh to the peer's receive buffer if none is configured (section 7.2.1).
     pub(super) fn set_peer_window(&mut self, bytes: u64) {
         if let Window::Own(window) = &mut self.window
             && window.ssthresh == u64::MAX
@@ -274,16 +273,15 @@ impl Path {
         }
     }
 
-    /// A SACK arrives.
     pub(super) fn begin_sack(&mut self, advances: bool) {
         self.flight_before = self.flight;
-        self.news = News { advances, ..News::default() };
+        self.progress = SackProgress { advances, ..SackProgress::default() };
         self.newly = Newly::NOTHING;
         self.passed = false;
         self.cumacks.iter_mut().for_each(PseudoCumack::begin);
     }
 
-    /// `counted` bytes of those that the SACK newly acknowledged count towards growth.
+    /// Grows the window by `counted` of the newly acknowledged bytes.
     pub(super) fn grow(&mut self, now: Time, counted: u64, recovering: bool, next: u64) {
         let used = self.flight_before >= self.cwnd();
         match &mut self.window {
@@ -303,7 +301,7 @@ impl Path {
                 control.on_ack(&Ack {
                     now,
                     acked: counted,
-                    delivered: self.news.acked,
+                    delivered: self.progress.acked,
                     advance: counted,
                     flight: self.flight_before,
                     pipe: self.flight,
@@ -319,33 +317,33 @@ impl Path {
         }
     }
 
-    /// Missing reports showed a loss that cuts the window; `flight` was in flight.
+    /// Cuts the window for a loss shown by missing reports, with `flight` bytes in flight.
     pub(super) fn cut(&mut self, now: Time, flight: u64) {
         self.stats.recoveries += 1;
         match &mut self.window {
             Window::Own(window) => window.shrink(),
-            Window::Common(_) => self.tell(now, Signal::Loss, flight),
+            Window::Common(_) => self.signal(now, Signal::Loss, flight),
         }
     }
 
-    /// T3-rtx expired with `flight` bytes in flight.
+    /// Reduces the window for an expiry of T3-rtx, with `flight` bytes in flight.
     pub(super) fn collapse(&mut self, now: Time, flight: u64) {
         let signal = if self.silent { Signal::RepeatedTimeout } else { Signal::Timeout };
         self.silent = true;
         match &mut self.window {
             Window::Own(window) => window.collapse(),
-            Window::Common(_) => self.tell(now, signal, flight),
+            Window::Common(_) => self.signal(now, signal, flight),
         }
     }
 
-    fn tell(&mut self, now: Time, signal: Signal, flight: u64) {
+    fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         if let Window::Common(control) = &mut self.window {
             let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
             control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         }
     }
 
-    /// Section 7.2.1: a window that was not used loses half of it each RTO, down to four segments.
+    /// Section 7.2.1: halves an unused window every RTO, down to four segments.
     pub(super) fn decay(&mut self, now: Time) {
         let rto = self.rtt.rto();
         if let Window::Own(window) = &mut self.window
@@ -367,10 +365,10 @@ impl Path {
         }
     }
 
-    /// What there is to tell of path `number`, which it is, since it was last asked.
+    /// Reachability change of this path, `number`, since the last call.
     pub(super) fn change(&mut self, number: u8) -> Option<Notification> {
         let now = self.health();
-        let before = std::mem::replace(&mut self.told, now);
+        let before = std::mem::replace(&mut self.reported, now);
         match (before, now) {
             _ if before == now => None,
             (_, Health::Inactive) => Some(Notification::PathDown(number)),
@@ -381,9 +379,9 @@ impl Path {
         }
     }
 
-    /// A heartbeat leaves: what Linux takes for the end of a window that was not used (`SCTP_LOWER_CWND_INACTIVE`), though
-    /// one that a timeout had made smaller grows by it.
-    pub(super) fn rest(&mut self) {
+    /// Adjusts the window when a heartbeat leaves, which Linux takes for the end of an idle period
+    /// (`SCTP_LOWER_CWND_INACTIVE`); a window reduced by a timeout even grows.
+    pub(super) fn lower_idle_window(&mut self) {
         if let Window::Own(window) = &mut self.window {
             window.cwnd = (window.cwnd / 2).max(4 * window.segment);
             window.ssthresh = window.cwnd;
@@ -391,13 +389,13 @@ impl Path {
         }
     }
 
-    /// Something sent by it was acknowledged, or a heartbeat was answered. True: it is active again.
-    pub(super) fn on_sign_of_life(&mut self) -> bool {
+    /// Records an acknowledgement or an answered heartbeat; returns whether the path became active again.
+    pub(super) fn on_response(&mut self) -> bool {
         self.errors = 0;
         !std::mem::replace(&mut self.active, true)
     }
 
-    /// A timeout or a lost heartbeat (section 8.2): more than `limit` in a row make it inactive.
+    /// Counts a timeout or unanswered heartbeat (section 8.2); more than `limit` in a row make the path inactive.
     pub(super) fn on_error(&mut self, limit: u32) {
         self.errors += 1;
         if self.errors > limit && self.active {
@@ -406,7 +404,7 @@ impl Path {
         }
     }
 
-    /// The answer to a heartbeat, if it is one that is waited for (section 8.3).
+    /// Handles a HEARTBEAT ACK; returns whether it was expected (section 8.3).
     pub(super) fn on_heartbeat_ack(&mut self, now: Time, probe: &Probe, interval: Option<Duration>) -> bool {
         if self.heartbeat.pending != Some(probe.nonce) {
             return false;
@@ -414,7 +412,7 @@ impl Path {
         self.heartbeat.pending = None;
         self.rtt.sample(now.since(probe.sent));
         self.confirmed = true;
-        self.on_sign_of_life();
+        self.on_response();
         self.heartbeat.due = interval.map_or(Time::NEVER, |interval| now + interval + self.rtt.rto());
         true
     }

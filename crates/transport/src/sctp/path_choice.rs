@@ -1,31 +1,31 @@
-//! Which path new data goes by where all may be used at once.
+//! Path selection for new data in concurrent multipath transfer.
 
 use super::path::Path;
 
-/// A rule, asked anew for each packet. All choose among usable paths whose window has room.
+/// Path selection rule, applied to each packet, among usable paths whose window has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChoice {
-    /// The one with the most room in its window; of several the first.
+    /// The path with the most free window; ties go to the first.
     LargestFreeCwnd,
-    /// The next one in turn.
+    /// The next path in turn.
     RoundRobin,
-    /// The one with the least smoothed round-trip time; of several the first.
+    /// The path with the least smoothed round-trip time; ties go to the first.
     LowestRtt,
 }
 
 impl PathChoice {
-    /// The rules by name.
+    /// All rules by name.
     pub const ALL: [(&'static str, PathChoice); 3] = [
         ("largest-free-cwnd", PathChoice::LargestFreeCwnd),
         ("round-robin", PathChoice::RoundRobin),
         ("lowest-rtt", PathChoice::LowestRtt),
     ];
 
-    /// The path for the next packet of new data; `last` is the one of the last.
+    /// Path for the next packet of new data; `last` is that of the previous one.
     pub fn choose(self, paths: &[Path], last: usize) -> Option<usize> {
         let mut ready = paths.iter().enumerate().filter(|(_, path)| path.is_usable() && path.takes_new());
         match self {
-            // The first of those that are equal: `max_by_key` would take the last.
+            // Ties go to the first; `max_by_key` would take the last.
             PathChoice::LargestFreeCwnd => ready.min_by_key(|(_, path)| std::cmp::Reverse(path.free())).map(|(i, _)| i),
             PathChoice::LowestRtt => ready.min_by_key(|(_, path)| path.rtt().srtt()).map(|(i, _)| i),
             PathChoice::RoundRobin => {

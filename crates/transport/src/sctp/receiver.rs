@@ -1,4 +1,4 @@
-//! The receiving half: which TSNs have arrived, and when and how to say so (RFC 9260 section 6.2).
+//! Receiving half: TSNs received, and SACKs (RFC 9260 section 6.2).
 
 use super::chunk::{Data, DataFlags, Packet, Sack};
 use super::config::Config;
@@ -10,42 +10,41 @@ use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::Time;
 
-/// How many gap blocks a SACK of Linux's has at most (SCTP_MAX_GABS in its include/net/sctp/constants.h). By RFC 9260
-/// section 6.7 there are as many as fit.
+/// Maximum gap ack blocks of Linux's SACKs (SCTP_MAX_GABS in its include/net/sctp/constants.h). RFC 9260 section 6.7
+/// allows as many as fit.
 const LINUX_GAPS: usize = 16;
 
-/// How many duplicates a SACK tells of at most: Linux's SCTP_MAX_DUP_TSNS, whoever sends it.
+/// Maximum duplicate TSNs in a SACK: Linux's SCTP_MAX_DUP_TSNS, used for all hosts.
 const DUPLICATES: usize = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     config: Arc<Config>,
-    /// The first TSN on the wire.
+    /// Initial TSN on the wire.
     initial: u32,
-    /// The TSN after the cumulative one, counted from 0.
+    /// TSN after the cumulative one, counted from 0.
     next: u64,
-    /// How many streams the peer has.
+    /// Number of the peer's streams.
     streams: u16,
     above: RangeSet,
     inbound: Inbound,
     duplicates: Vec<u32>,
-    /// Nothing has come yet, and the first packet is to be answered at once.
+    /// Whether nothing has arrived yet, so that the first packet is acknowledged at once.
     is_first_awaited: bool,
-    /// Packets with data since the last SACK.
+    /// Data packets since the last SACK.
     packets: u32,
-    /// When a SACK is due; NEVER: there is nothing to say.
+    /// Time at which a SACK is due; NEVER: none.
     due: Time,
-    /// The path by which data came last: SACKs go there.
+    /// Path on which data last arrived, to which SACKs go.
     pub path: usize,
-    /// Those by which data came since the last SACK, a bit each.
+    /// Bitmask of the paths on which data arrived since the last SACK.
     heard: u8,
     /// Bytes read by the application.
     read: u64,
-    /// The window that the peer was last told of.
-    told: u64,
-    /// The one that Linux's next SACK tells of: it is made before the application reads what it answers.
+    advertised: u64,
+    /// Window of Linux's next SACK, which is determined before the application reads the data.
     before: Option<u64>,
-    /// Bytes of the message that came last, as far as it has come.
+    /// Bytes received so far of the last message.
     piece: u64,
 }
 
@@ -65,14 +64,14 @@ impl Receiver {
             path: 0,
             heard: 0,
             read: 0,
-            told: config.receive_buffer,
+            advertised: config.receive_buffer,
             before: None,
             piece: 1,
         }
     }
 
-    /// The peer's first TSN, how many streams it has, and whether some of its messages may never come. If it has restarted,
-    /// what it had not finished is forgotten; what was delivered stays.
+    /// Initializes the receiver with the peer's initial TSN and number of streams, and whether messages may be
+    /// abandoned. After a restart, incomplete messages are discarded and delivered ones stay.
     pub fn open(&mut self, initial: u32, streams: u16, partial: bool) {
         let old = std::mem::replace(self, Receiver::new(&self.config));
         (self.initial, self.streams) = (initial, streams);
@@ -80,29 +79,28 @@ impl Receiver {
         self.inbound = old.inbound.emptied();
         self.inbound.whole = partial.then(RangeSet::default);
     }
-    /// The numbers of all messages delivered, where not all need be.
+    /// Numbers of all messages delivered, with partial reliability.
     pub fn delivered_messages(&self) -> Option<&RangeSet> {
         self.inbound.whole.as_ref()
     }
 
-    /// The cumulative TSN on the wire.
+    /// Cumulative TSN on the wire.
     pub fn cumulative(&self) -> u32 {
         self.initial.wrapping_add(self.next as u32).wrapping_sub(1)
     }
-    /// When a SACK is due.
     pub fn due(&self) -> Time {
         self.due
     }
-    /// Whether a SACK waits that may go by `path`: one by which something came that it acknowledges (section 6.4).
+    /// Whether a SACK is pending that may go on `path`, having arrived data to acknowledge there (section 6.4).
     #[inline]
-    pub fn owes(&self, path: usize) -> bool {
+    pub fn has_pending_sack(&self, path: usize) -> bool {
         self.due < Time::NEVER && self.heard >> path & 1 == 1
     }
-    /// A SACK is due at once.
-    pub fn hurry(&mut self, now: Time) {
+    /// Makes a SACK due at once.
+    pub fn sack_now(&mut self, now: Time) {
         self.due = now;
     }
-    pub fn fall_silent(&mut self) {
+    pub fn cancel_sack(&mut self) {
         self.due = Time::NEVER;
     }
     /// Bytes delivered and not read.
@@ -118,12 +116,12 @@ impl Receiver {
         stats.partial_deliveries = self.inbound.given.messages;
     }
 
-    /// What is left of the buffer.
+    /// Free receive buffer.
     fn window(&self) -> u64 {
         self.config.receive_buffer.saturating_sub(self.inbound.held + self.unread())
     }
 
-    /// Whether there is room for so much. Linux's last chunk may be beyond the window by what fits a packet, as its sender may
+    /// Whether there is room for `bytes`. Linux's last chunk may exceed the window by a packet, since its sender may
     /// not have known (`sctp_eat_data`).
     fn has_room(&self, bytes: u64) -> bool {
         if !self.config.is_linux() {
@@ -134,20 +132,20 @@ impl Receiver {
         used <= self.config.receive_buffer && used + bytes <= self.config.receive_buffer + spill
     }
 
-    /// How far behind the cumulative TSN a chunk may be: as far as a gap ack block can tell (section 3.3.4); with Linux, as its
-    /// map of them is long (SCTP_TSN_MAP_SIZE).
+    /// How far beyond the cumulative TSN a chunk may be: the range of a gap ack block (section 3.3.4), or of Linux's
+    /// TSN map (SCTP_TSN_MAP_SIZE).
     fn reach(&self) -> u64 {
         if self.config.is_linux() { 4096 } else { u64::from(u16::MAX) }
     }
 
-    /// The chunks of a packet arrive by `path`. Says a stream that does not exist, if one has data: that is acknowledged and
-    /// dropped (section 6.5).
+    /// Handles the data chunks of a packet that arrived on `path`. Returns an invalid stream, if any: its data is
+    /// acknowledged and dropped (section 6.5).
     pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
         self.hear_from(path);
         let linux = self.config.is_linux();
-        // Linux leaves what fills the last gap to the delay of SACKs; section 6.7 leaves open which of the two is right.
+        // Linux delays the SACK for data that fills the last gap; section 6.7 can be read either way.
         let gap_before = !self.above.is_empty() && !linux;
-        // Section 5.1: an association's first acknowledgement does not wait.
+        // Section 5.1: the first acknowledgement of an association is not delayed.
         let mut hasty = std::mem::take(&mut self.is_first_awaited);
         for data in &packet.data {
             hasty |= !self.on_chunk(data, packet.interleaved, stats);
@@ -166,19 +164,19 @@ impl Receiver {
 
     fn hear_from(&mut self, path: usize) {
         self.path = path;
-        // Linux counts only what comes in order while nothing is missing (sctp_tsnmap_mark).
+        // Linux counts only in-order data while nothing is missing (sctp_tsnmap_mark).
         if !self.config.is_linux() {
             self.heard |= 1 << path;
         }
     }
 
-    /// A FORWARD TSN arrives (RFC 3758 section 3.6): nothing up to there is to be waited for.
+    /// Handles a FORWARD TSN (RFC 3758 section 3.6): nothing up to its TSN is waited for.
     pub fn on_forward(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) {
         let Some(cumulative) = packet.forward else { return };
         self.hear_from(path);
         let distance = cumulative.wrapping_add(1).wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
         if distance <= 0 {
-            // Out of date: perhaps a SACK was lost.
+            // Out of date: a SACK may have been lost.
             self.due = now;
             return;
         }
@@ -191,7 +189,7 @@ impl Receiver {
         }
     }
 
-    /// False: it was here before, or there was no room for it, which the peer should hear at once.
+    /// Handles a data chunk; returns false, which calls for an immediate SACK, if it is a duplicate or has no room.
     fn on_chunk(&mut self, data: &Data, interleaved: bool, stats: &mut Stats) -> bool {
         let distance = data.tsn.wrapping_sub(self.initial).wrapping_sub(self.next as u32) as i32;
         let Some(tsn) = self.next.checked_add_signed(i64::from(distance)).filter(|&tsn| tsn >= self.next) else {
@@ -203,7 +201,7 @@ impl Receiver {
         if tsn - self.next >= self.reach() {
             return true;
         }
-        // The next one is taken beyond the buffer if something waits for it, or that would wait for ever.
+        // The next TSN is accepted beyond the buffer if data waits for it, to avoid a deadlock.
         let is_awaited = tsn == self.next && (self.inbound.held > 0 || self.window() > 0);
         if !self.has_room(u64::from(data.length)) && !is_awaited {
             return false;
@@ -221,29 +219,29 @@ impl Receiver {
         self.piece = before + u64::from(data.length.max(1));
         if data.stream < self.streams {
             let is_later = interleaved && !data.flags.has(DataFlags::BEGIN) && self.config.is_linux();
-            // Linux's first fragment does not count.
+            // Linux does not count the first fragment.
             let data = Data { fsn: data.fsn + u32::from(is_later), ..*data };
             self.inbound.take(tsn, &data, interleaved);
-            self.give_partly(&data, interleaved);
+            self.deliver_partially(&data, interleaved);
         }
         true
     }
 
-    /// Section 6.9: where the buffer has no room for another packet although the application reads, it is given what there is
-    /// of messages that are not whole; and where it wants that much of one anyway.
+    /// Section 6.9: starts partial delivery when the buffer has no room for another packet, or when an incomplete
+    /// message reaches the configured size.
     #[inline]
-    fn give_partly(&mut self, data: &Data, interleaved: bool) {
+    fn deliver_partially(&mut self, data: &Data, interleaved: bool) {
         if self.inbound.held + self.config.segment() > self.config.receive_buffer {
-            return self.inbound.give_all(self.next, interleaved);
+            return self.inbound.deliver_all_parts(self.next, interleaved);
         }
         match self.config.partial_delivery_point.filter(|_| !data.flags.has(DataFlags::WHOLE)) {
-            Some(point) if interleaved => self.inbound.give_parts((data.stream, data.number), point),
-            Some(point) => self.inbound.give_next(self.next, point),
+            Some(point) if interleaved => self.inbound.deliver_parts((data.stream, data.number), point),
+            Some(point) => self.inbound.deliver_next_part(self.next, point),
             None => {}
         }
     }
 
-    /// The next message that was delivered in part and will not be finished.
+    /// Next partially delivered message that will not be completed.
     pub fn next_aborted(&mut self) -> Option<u32> {
         self.inbound.given.next_aborted()
     }
@@ -256,19 +254,19 @@ impl Receiver {
         false
     }
 
-    /// Bytes of a SACK that tells everything.
     pub fn sack_bytes(&self) -> u32 {
         let most = if self.config.is_linux() { LINUX_GAPS } else { usize::MAX };
         Sack { non_renegable: self.config.nr_sack, ..Sack::default() }.fixed_bytes()
             + 4 * (self.above.len().min(most) + self.duplicates.len()) as u32
     }
 
-    /// Puts a SACK into `out`, in `room` bytes.
+    /// Adds a SACK to `out` in at most `room` bytes.
     #[inline(always)]
     pub fn sack(&mut self, now: Time, room: u32, out: &mut Packet) {
         let packets = if self.config.dac { self.packets.min(3) as u8 } else { 0 };
-        self.told = self.before.take().unwrap_or_else(|| self.window().min(self.told + self.worth_telling()));
-        let window = u32::try_from(self.told).unwrap_or(u32::MAX);
+        self.advertised =
+            self.before.take().unwrap_or_else(|| self.window().min(self.advertised + self.announced_growth()));
+        let window = u32::try_from(self.advertised).unwrap_or(u32::MAX);
         let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
         out.sack = Some(sack);
         let most = ((room - sack.fixed_bytes()) / 4) as usize - self.duplicates.len();
@@ -278,52 +276,52 @@ impl Receiver {
         out.gaps.extend(blocks.take(most));
         out.duplicates.append(&mut self.duplicates);
         (self.packets, self.heard) = (0, 0);
-        // What was read in the meantime may be worth a SACK of its own.
-        self.due = if self.is_worth_telling() { now } else { Time::NEVER };
+        // Data read in the meantime may call for a window update.
+        self.due = if self.is_window_update_due() { now } else { Time::NEVER };
     }
 
-    /// From now on it can be asked which messages were read.
+    /// Starts recording which messages were read.
     pub fn watch_messages(&mut self) {
         self.inbound.unread = Some(VecDeque::new());
     }
 
-    /// A message that was read as a whole, by its number among all of its sender's; each is said once.
+    /// Number of the next message read completely, counted over all of the sender's messages.
     pub fn next_read(&mut self) -> Option<u32> {
         let unread = self.inbound.unread.as_mut()?;
         unread.front().filter(|&&(_, end)| end <= self.read)?;
         unread.pop_front().map(|(message, _)| message)
     }
 
-    /// Takes at most `limit` bytes that were delivered.
+    /// Reads at most `limit` delivered bytes.
     pub fn take(&mut self, now: Time, limit: u64) -> Option<Range<u64>> {
         let start = self.read;
         self.read += limit.min(self.inbound.delivered - start);
-        if self.is_worth_telling() {
+        if self.is_window_update_due() {
             self.due = now;
         }
         (self.read > start).then_some(start..self.read)
     }
 
-    /// Whether the peer should hear of the room there is.
-    fn is_worth_telling(&self) -> bool {
+    /// Whether a window update is due.
+    fn is_window_update_due(&self) -> bool {
         if self.config.is_linux() {
-            return self.window() >= self.told + self.least_growth();
+            return self.window() >= self.advertised + self.min_window_growth();
         }
-        // A peer that was told of no room waits to hear of some (silly window avoidance).
+        // A peer with a closed window waits for an update (silly window avoidance).
         let enough = self.config.segment().min(self.config.receive_buffer / 2);
-        self.told < enough && self.window() >= enough
+        self.advertised < enough && self.window() >= enough
     }
 
-    /// By how much the window grows before Linux says so (`sctp_peer_needs_update`): a sixteenth of the socket's buffer,
-    /// half of which was announced; by whole messages, after each of which it looks.
-    fn worth_telling(&self) -> u64 {
+    /// Window growth that Linux announces (`sctp_peer_needs_update`): a sixteenth of the socket buffer, half of which
+    /// is advertised; it checks after each whole message.
+    fn announced_growth(&self) -> u64 {
         if !self.config.is_linux() {
             return u64::MAX >> 1;
         }
-        self.least_growth().next_multiple_of(self.piece)
+        self.min_window_growth().next_multiple_of(self.piece)
     }
 
-    fn least_growth(&self) -> u64 {
+    fn min_window_growth(&self) -> u64 {
         (self.config.receive_buffer / 8).max(self.config.segment())
     }
 }
@@ -335,11 +333,11 @@ mod tests {
     use crate::sctp::chunk::{Skip, stamp};
     use vazao_engine::registry::{Parameters, Raw};
 
-    /// sctp_gen_sack asks whether there is a gap now; RFC 9260 section 6.7 wants a SACK for each packet that does not fill
-    /// the gap. sctp_make_sack tells of what is unread; with a socket's buffer of 212 992 bytes, 13 312 bytes read are worth
-    /// another SACK.
+    /// sctp_gen_sack checks for a gap at present; RFC 9260 section 6.7 requires a SACK for each packet that does not
+    /// fill the gap. sctp_make_sack reports the window before reading; with a socket buffer of 212 992 bytes, 13 312
+    /// bytes read trigger another SACK.
     #[test]
-    fn linux_delays_what_fills_the_last_gap() {
+    fn linux_delays_the_sack_for_the_last_gap() {
         let answers = |semantics: &str, last: u32| {
             let given = [("semantics", Raw::Text(semantics.into())), ("receive_buffer", Raw::Text("106496 B".into()))];
             let given = given.map(|(name, value)| (name.to_owned(), value)).into();
@@ -375,15 +373,15 @@ mod tests {
         assert_eq!(answers("rfc4960", 11), (11, Some((11, room)), None));
         // TSN 0 is answered at once; the SACK of TSN 11 left with nine chunks in the buffer.
         assert_eq!(answers("linux", 11), (10, Some((1, room - 9 * 1452)), Some(Time::from_nanos(212_000_000))));
-        // Ten of them are worth a SACK once they are read.
+        // Reading ten of them triggers a SACK.
         assert_eq!(answers("linux", 12), (12, Some((12, room)), None));
     }
 
-    /// RFC 3758 section 3.6, its example: 102 is the cumulative TSN, 104, 105 and 107 have arrived, and a FORWARD TSN says
-    /// 103, the first message of the stream. The cumulative TSN becomes 105, what waited for 103 is delivered, and 103
-    /// itself is a duplicate when it comes after all.
+    /// Example of RFC 3758 section 3.6: the cumulative TSN is 102; 104, 105 and 107 have arrived; a FORWARD TSN says
+    /// 103, the first message of the stream. The cumulative TSN becomes 105, messages waiting for 103 are delivered,
+    /// and 103 itself is a duplicate if it arrives later.
     #[test]
-    fn nothing_waits_for_what_is_skipped() {
+    fn skipped_messages_are_not_waited_for() {
         let config = Arc::new(Config::new(&Parameters::defaults(PARAMETERS), None, None));
         let mut receiver = Receiver::new(&config);
         receiver.open(103, 1, true);
@@ -406,7 +404,7 @@ mod tests {
         let mut sack = Packet::default();
         receiver.sack(Time::ZERO, 1000, &mut sack);
         assert_eq!((sack.gaps, sack.duplicates), (vec![(2, 2)], vec![103]));
-        // It comes again: it is out of date, and a SACK says so at once.
+        // A repetition is out of date, and a SACK says so at once.
         receiver.on_forward(Time::ZERO, 0, &forward, &mut stats);
         assert_eq!((receiver.due(), receiver.cumulative(), stats.misplaced), (Time::ZERO, 105, 0));
     }

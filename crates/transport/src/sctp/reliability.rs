@@ -1,25 +1,25 @@
-//! How long SCTP keeps trying to deliver a message: until it is there, or not as long (PR-SCTP, RFC 3758).
+//! Partial reliability: how long SCTP attempts to deliver a message (PR-SCTP, RFC 3758).
 
 use vazao_engine::Duration;
 
-/// A policy, the same for all messages.
+/// Reliability policy, the same for all messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
     /// Until it is delivered.
     Full,
-    /// RFC 3758 section 4.1: while it is younger than that; looked at whenever it would be sent, or sent again.
+    /// RFC 3758 section 4.1: until its lifetime ends, checked at each transmission and retransmission.
     Timed(Duration),
-    /// RFC 7496 section 3.1: while none of its chunks would have to be sent again more often than that.
+    /// RFC 7496 section 3.1: until a chunk would be retransmitted more than this many times.
     Retransmissions(u32),
-    /// RFC 7496 section 3.2: while the send buffer has room for it beside all that is more important.
+    /// RFC 7496 section 3.2: while the send buffer has room for it beside all messages of higher priority.
     Priority,
 }
 
 impl Reliability {
-    /// The names of the policies.
+    /// Names of the policies.
     pub const NAMES: &[&str] = &["none", "timed", "retransmissions", "priority"];
 
-    /// Whether messages may be given up.
+    /// Whether messages may be abandoned.
     pub fn is_partial(self) -> bool {
         self != Reliability::Full
     }

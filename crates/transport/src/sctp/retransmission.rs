@@ -1,41 +1,40 @@
-//! Which path a chunk is sent again by: the five policies of Iyengar, Amer and Stewart (*Retransmission policies for
-//! concurrent multipath transfer using SCTP multihoming*, ICON 2004; ToN 2006 section V), and RFC 9260's.
+//! Retransmission policies: the five of Iyengar, Amer and Stewart (*Retransmission policies for concurrent multipath
+//! transfer using SCTP multihoming*, ICON 2004; ToN 2006 section V), and those of RFC 9260 and Linux.
 
 use super::path::Path;
 use vazao_engine::Stream;
 
-/// A policy. All choose among the active paths.
+/// Retransmission policy, which chooses among the active paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// RTX-SAME: the one that it was sent by, while that is active.
+    /// RTX-SAME: the path of the last transmission, while it is active.
     Same,
-    /// RTX-ASAP: any with room in its window; one of several by lot.
+    /// RTX-ASAP: any path with room in its window; ties at random.
     Asap,
-    /// RTX-CWND: the one with the largest window; ties by lot.
+    /// RTX-CWND: the path with the largest window; ties at random.
     Cwnd,
-    /// RTX-SSTHRESH: the one with the largest slow-start threshold; ties by lot.
+    /// RTX-SSTHRESH: the path with the largest slow-start threshold; ties at random.
     Ssthresh,
-    /// RTX-LOSSRATE: the one that loses the least part of what is sent by it; ties by lot.
+    /// RTX-LOSSRATE: the path with the lowest loss rate; ties at random.
     LossRate,
-    /// RFC 9260 section 6.4.1: after a timeout another than before; after missing reports the same.
+    /// RFC 9260 section 6.4.1: another path after a timeout, the same one after missing reports.
     Alternate,
-    /// Linux's: one path of the association's for all that is sent again, whatever path lost it: the second at first, and
-    /// the next one whenever T3-rtx expires on it.
+    /// Linux: one path for all retransmissions: the second at first, the next one whenever T3-rtx expires on it.
     RetranPath,
 }
 
-/// What a policy looks at of a path.
+/// State of a path for policies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
-    /// Whether it may be used at all.
+    /// Whether it may be used.
     pub usable: bool,
     /// Whether its window has room.
     pub room: bool,
-    /// Congestion window and slow-start threshold in bytes.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// See `cwnd`.
+    /// Slow-start threshold in bytes.
     pub ssthresh: u64,
-    /// The part of its chunks that were taken for lost.
+    /// Fraction of its chunks that were presumed lost.
     pub loss_rate: f64,
 }
 
@@ -52,7 +51,7 @@ impl From<&Path> for View {
 }
 
 impl Policy {
-    /// The policies by name.
+    /// All policies by name.
     pub const ALL: [(&'static str, Policy); 7] = [
         ("same", Policy::Same),
         ("asap", Policy::Asap),
@@ -63,40 +62,41 @@ impl Policy {
         ("retran-path", Policy::RetranPath),
     ];
 
-    /// The path by which to send a chunk again that was last sent by `last`; `timed_out`: a timeout, not missing reports,
-    /// showed its loss; `retran`: the association's path for what is sent again. `None`: none for now. Paths beyond the 64th are not looked at.
+    /// Returns the path for retransmitting a chunk last sent on `last`; `timed_out` says whether its loss was detected
+    /// by a timeout rather than by missing reports, and `retran` is the association's retransmission path. `None`: none
+    /// for now. Paths beyond the 64th are ignored.
     pub fn target(
         self,
         last: usize,
         timed_out: bool,
         retran: usize,
         paths: &[View],
-        lots: &mut Stream,
+        rng: &mut Stream,
     ) -> Option<usize> {
         match self {
             Policy::RetranPath if paths[retran].usable => Some(retran),
             Policy::Same if paths[last].usable => Some(last),
             Policy::Alternate if !timed_out && paths[last].usable => Some(last),
-            Policy::Same | Policy::RetranPath => best(paths, lots, |path| path.cwnd as f64),
+            Policy::Same | Policy::RetranPath => best(paths, rng, |path| path.cwnd as f64),
             Policy::Alternate => {
                 let others = (1..=paths.len()).map(|step| (last + step) % paths.len());
                 others.into_iter().find(|&i| paths[i].usable)
             }
-            Policy::Asap => best(paths, lots, |path| if path.room { 1.0 } else { 0.0 }).filter(|&i| paths[i].room),
-            Policy::Cwnd => best(paths, lots, |path| path.cwnd as f64),
-            Policy::Ssthresh => best(paths, lots, |path| path.ssthresh as f64),
-            Policy::LossRate => best(paths, lots, |path| -path.loss_rate),
+            Policy::Asap => best(paths, rng, |path| if path.room { 1.0 } else { 0.0 }).filter(|&i| paths[i].room),
+            Policy::Cwnd => best(paths, rng, |path| path.cwnd as f64),
+            Policy::Ssthresh => best(paths, rng, |path| path.ssthresh as f64),
+            Policy::LossRate => best(paths, rng, |path| -path.loss_rate),
         }
     }
 }
 
-/// The usable path of highest worth, one of several by lot.
-fn best(paths: &[View], lots: &mut Stream, worth: impl Fn(&View) -> f64) -> Option<usize> {
+/// Usable path of highest worth; ties at random.
+fn best(paths: &[View], rng: &mut Stream, worth: impl Fn(&View) -> f64) -> Option<usize> {
     let usable = || paths.iter().enumerate().filter(|(_, path)| path.usable).take(64);
     let top = usable().map(|(_, path)| worth(path)).max_by(f64::total_cmp)?;
     let mut tied = usable().filter(|(_, path)| worth(path) == top).map(|(i, _)| i);
     let count = tied.clone().count() as u64;
-    if count > 1 { tied.nth(lots.below(count) as usize) } else { tied.next() }
+    if count > 1 { tied.nth(rng.below(count) as usize) } else { tied.next() }
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_looks_at_what_it_is_named_after() {
+    fn each_policy_follows_its_definition() {
         let full = View { room: false, cwnd: 30_000, ssthresh: 10_000, loss_rate: 0.02, ..PATH };
         let keen = View { cwnd: 5_000, ssthresh: 60_000, loss_rate: 0.05, ..PATH };
         let calm = View { cwnd: 4_000, ssthresh: 8_000, loss_rate: 0.0, room: false, ..PATH };
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_by_an_inactive_path() {
+    fn inactive_paths_are_not_used() {
         let dead = View { usable: false, cwnd: 1_000_000, ssthresh: 1_000_000, loss_rate: 0.0, ..PATH };
         for (name, policy) in Policy::ALL {
             for timed_out in [false, true] {
@@ -146,12 +146,12 @@ mod tests {
         assert!(target(Policy::Cwnd, 0, false, &[full, PATH]).is_some());
     }
 
-    /// Of two alike, each comes up about half of the time: within four standard errors of 200 throws, 28.
+    /// Each of two equal paths comes up about half of the time: within four standard errors of 200 draws, 28.
     #[test]
-    fn ties_are_broken_by_lot() {
-        let mut lots = Stream::new(7, "lots");
+    fn ties_are_broken_at_random() {
+        let mut rng = Stream::new(7, "lots");
         for policy in [Policy::Asap, Policy::Cwnd, Policy::Ssthresh, Policy::LossRate] {
-            let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut lots) == Some(1)).count();
+            let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut rng) == Some(1)).count();
             assert!(second.abs_diff(100) <= 28, "{policy:?}: {second}");
         }
     }

@@ -1,38 +1,37 @@
-//! Which stream may send next: the stream schedulers of RFC 8260 section 3.
+//! Stream schedulers of RFC 8260 section 3.
 
-/// A scheduler, asked anew for each chunk where messages may be interleaved (I-DATA), else for each message.
+/// Stream scheduler, asked for each chunk if messages may be interleaved (I-DATA), otherwise for each message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamScheduler {
     /// SCTP_SS_FCFS: messages in the order in which they were written.
     FirstComeFirstServed,
     /// SCTP_SS_RR: streams in turn.
     RoundRobin,
-    /// SCTP_SS_RR_PKT: streams in turn, one a packet, so that a lost packet concerns one stream only.
+    /// SCTP_SS_RR_PKT: streams in turn, one per packet, so that a lost packet affects one stream only.
     RoundRobinPerPacket,
-    /// SCTP_SS_PRIO: the stream of the highest priority; those alike in turn.
+    /// SCTP_SS_PRIO: the stream of the highest priority; ties in turn.
     Priority,
-    /// SCTP_SS_FB: each stream gets the same share of bytes.
+    /// SCTP_SS_FB: the same share of bytes for each stream.
     FairBandwidth,
-    /// SCTP_SS_WFQ: each stream gets a share of bytes in proportion to its weight.
+    /// SCTP_SS_WFQ: a share of bytes in proportion to each stream's weight.
     WeightedFairQueueing,
 }
 
-/// What a scheduler looks at of a stream that has something to send.
+/// Stream with data to send, as schedulers see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which message of all it is.
+    /// Global number of its next message.
     pub message: u64,
-    /// How far it lies behind the stream served last, in turn: from 0 for the next to the number of streams less one for
-    /// the same.
+    /// Distance behind the stream served last, in turn, from 0 for the next one.
     pub distance: u64,
-    /// The stream's priority: the lower, the sooner.
+    /// Priority of the stream; lower values go first.
     pub priority: u64,
-    /// The stream's virtual finishing time with what it would send ([`Share`]).
+    /// Virtual finish time of what it would send ([`Share`]).
     pub finish: u64,
 }
 
 impl StreamScheduler {
-    /// The schedulers by name.
+    /// All schedulers by name.
     pub const ALL: [(&'static str, StreamScheduler); 6] = [
         ("fcfs", StreamScheduler::FirstComeFirstServed),
         ("round-robin", StreamScheduler::RoundRobin),
@@ -42,7 +41,7 @@ impl StreamScheduler {
         ("weighted-fair-queueing", StreamScheduler::WeightedFairQueueing),
     ];
 
-    /// The candidate with the least rank goes first.
+    /// Sort key: the candidate with the least rank goes first.
     pub fn rank(self, candidate: &Candidate) -> (u64, u64) {
         let Candidate { message, distance, priority, finish } = *candidate;
         match self {
@@ -53,27 +52,27 @@ impl StreamScheduler {
         }
     }
 
-    /// Whether a packet has chunks of one stream only.
+    /// Whether a packet holds chunks of one stream only.
     pub fn keeps_packets_apart(self) -> bool {
         self == StreamScheduler::RoundRobinPerPacket
     }
 }
 
-/// A stream's account with fair queueing by self-clocked tags (Golestani, *A self-clocked fair queueing scheme for
-/// broadband applications*, INFOCOM 1994): what it sends finishes bytes / weight after what it sent before, or after what
-/// is being sent if it was idle meanwhile, and the first to finish goes first.
+/// Fair-queueing state of a stream, by self-clocked tags (Golestani, *A self-clocked fair queueing scheme for broadband
+/// applications*, INFOCOM 1994): a transmission finishes bytes / weight after the stream's previous one, or after the
+/// current one if the stream was idle meanwhile, and the first to finish goes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// When what it sent last finished, in virtual time.
+    /// Virtual finish time of its last transmission.
     pub tag: u64,
-    /// Its weight.
+    /// Weight of the stream.
     pub weight: u64,
 }
 
 impl Share {
-    /// When `bytes` more would finish.
+    /// Virtual finish time of `bytes` more.
     pub fn finish(&self, bytes: u64) -> u64 {
-        // Of a byte, as much as tells weights up to a million apart.
+        // Scaled so that weights up to a million are distinguished.
         self.tag + (bytes << 20) / self.weight.max(1)
     }
 }
@@ -89,7 +88,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_scheduler_looks_at_what_it_is_named_after() {
+    fn each_scheduler_follows_its_definition() {
         let first = |scheduler: StreamScheduler| (0..3).min_by_key(|&i| scheduler.rank(&CANDIDATES[i]));
         for (name, scheduler) in StreamScheduler::ALL {
             let expected = match name {
@@ -101,8 +100,8 @@ mod tests {
         }
     }
 
-    /// Streams with weights 3 and 1 that always have messages of 1000 and 500 bytes: 3 bytes of the one for each of the
-    /// other, to within a message of each at any time (the bound of Golestani's theorem 1 for two sessions).
+    /// Streams with weights 3 and 1 that always have messages of 1000 and 500 bytes get 3 bytes to 1, to within a
+    /// message of each at any time (the bound of Golestani's theorem 1 for two sessions).
     #[test]
     fn shares_go_with_weights() {
         let mut shares = [Share { tag: 0, weight: 3 }, Share { tag: 0, weight: 1 }];

@@ -1,4 +1,4 @@
-//! What an endpoint counts. Retransmissions are counted in DATA chunks.
+//! Counters of an SCTP endpoint. Retransmissions are counted in DATA chunks.
 
 use vazao_engine::{Histogram, Time};
 
@@ -7,58 +7,58 @@ use vazao_engine::{Histogram, Time};
 pub struct Stats {
     /// Packets sent, of any kind.
     pub packets: u64,
-    /// Chunks that arrived for the first time and more than once.
+    /// DATA chunks received, and duplicates.
     pub chunks_received: u64,
     /// See `chunks_received`.
     pub duplicates_received: u64,
-    /// Chunks whose payload was not what belongs at their place. Above zero, data was corrupted.
+    /// DATA chunks whose payload does not match their position; above zero, data was corrupted.
     pub misplaced: u64,
-    /// TSNs that the peer reported to have arrived again: sent again needlessly.
+    /// Duplicate TSNs reported by the peer: spurious retransmissions.
     pub duplicate_reports: u64,
-    /// Messages sent as a whole, and delivered.
+    /// Messages sent completely, and messages delivered.
     pub messages_sent: u64,
     /// See `messages_sent`.
     pub messages_delivered: u64,
-    /// Messages of which the application was given a part before the rest was there.
+    /// Messages delivered in part.
     pub partial_deliveries: u64,
-    /// Messages given up, and those of them that had not been sent as a whole.
+    /// Messages abandoned, and those among them not sent completely.
     pub messages_abandoned: u64,
     /// See `messages_abandoned`.
     pub abandoned_unsent: u64,
     /// SACKs received.
     pub sacks: u64,
-    /// Packets with another tag, or that fit no state.
+    /// Out-of-the-blue packets.
     pub out_of_the_blue: u64,
-    /// Expiries of the timer that waits in the handshake, and in the shutdown.
+    /// Expiries of the handshake and shutdown timers.
     pub handshake_timeouts: u64,
-    /// Times that the peer has restarted.
+    /// Restarts of the peer.
     pub restarts: u64,
-    /// Times that this end has lost its state, and opened anew.
+    /// Restarts of this end.
     pub reopened: u64,
-    /// Cookies that came back too late.
+    /// Stale cookies.
     pub stale_cookies: u64,
-    /// Round-trip times measured.
+    /// Round-trip time samples.
     pub rtt: Histogram,
-    /// When the association stood.
+    /// Time of establishment.
     pub established: Option<Time>,
 }
 
-/// Counters of one path, as a sender.
+/// Counters of one path as a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathStats {
     /// Packets sent, of any kind.
     pub packets: u64,
-    /// DATA chunks sent, and their payload in bytes; those sent again among them.
+    /// DATA chunks sent and their payload bytes, including retransmissions.
     pub chunks: u64,
     /// See `chunks`.
     pub bytes: u64,
-    /// DATA chunks sent by this path that had been sent before, by any.
+    /// Retransmissions on this path, whichever path the chunks were sent on before.
     pub retransmissions: u64,
-    /// Of these, those that missing reports called for.
+    /// Retransmissions due to missing reports.
     pub fast_retransmissions: u64,
-    /// Of these, those after a timeout.
+    /// Retransmissions after a timeout.
     pub timeout_retransmissions: u64,
-    /// Chunks sent by this path that were taken for lost.
+    /// Chunks sent on this path that were presumed lost.
     pub losses: u64,
     /// Expiries of T3-rtx.
     pub timeouts: u64,
@@ -66,6 +66,6 @@ pub struct PathStats {
     pub recoveries: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
-    /// Times that the path was given up.
+    /// Path failures.
     pub failures: u64,
 }

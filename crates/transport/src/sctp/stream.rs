@@ -1,83 +1,79 @@
-//! Messages in: fragments put together (RFC 9260 section 6.9, RFC 8260 section 2.2), streams put in order (section 6.6).
+//! Inbound messages: reassembly (RFC 9260 section 6.9, RFC 8260 section 2.2) and stream order (section 6.6).
 
 use super::chunk::{Data, DataFlags, Skip, stamp};
-use super::partial_delivery::Given;
+use super::partial_delivery::PartialDeliveries;
 use crate::common::RangeSet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Fragments of one message that follow each other.
+/// Consecutive fragments of one message.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// The TSN after its last.
+    /// TSN after the last one.
     pub end: u64,
     pub flags: DataFlags,
-    /// Bytes of the message that the application has already.
+    /// Bytes of the message already delivered.
     pub given: u64,
-    /// The fragments that it has not, and their bytes.
+    /// Undelivered fragments, and their bytes.
     pub fragments: Vec<(u16, u32)>,
     pub bytes: u64,
-    /// One of them, which says whose they are.
+    /// One of the chunks, which identifies the message.
     pub of: Data,
 }
 
-/// Fragments of one message that came in I-DATA chunks, by their numbers.
+/// Fragments of one message in I-DATA chunks, by fragment sequence number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
-    /// The number of the last one, once that is there.
+    /// Number of the last fragment, once received.
     last: Option<u32>,
-    /// How many fragments there are of which none before is missing, and their bytes.
+    /// Number and bytes of the contiguous fragments from the first on.
     pub ready: (u32, u64),
-    /// How many of these the application has already, and their bytes.
+    /// Number and bytes of those already delivered.
     pub given: (u32, u64),
-    /// Those that it has not.
     pub fragments: BTreeMap<u32, (u16, u32)>,
-    /// See [`Run`].
+    /// One of the chunks, which identifies the message.
     pub of: Data,
 }
 
-/// A whole message, or what is left of one: its number among all of its sender's, and its bytes.
+/// Complete message, or the rest of one: global number and bytes.
 pub(super) type Message = (u32, u64);
 
-/// One stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InboundStream {
-    /// The number of the next message to deliver.
+    /// Number of the next message to deliver.
     pub next: u64,
-    /// Whole messages that came too early.
+    /// Complete messages received out of order.
     early: BTreeMap<u64, Message>,
 }
 
-/// What has arrived and is not delivered yet.
+/// Data received and not delivered yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inbound {
     pub streams: Vec<InboundStream>,
-    /// By their first TSN.
+    /// Fragments in DATA chunks, by their first TSN.
     pub runs: BTreeMap<u64, Run>,
-    /// By stream and message number.
+    /// Fragments in I-DATA chunks, by stream and message number.
     pub parts: BTreeMap<(u16, u32), Parts>,
-    /// The messages that the application has in part.
-    pub given: Given,
-    /// Bytes of all of it.
+    pub given: PartialDeliveries,
     pub held: u64,
-    /// Messages delivered, their bytes, and chunks that were not what belongs at their place.
+    /// Messages delivered, their bytes, and chunks that did not match their position.
     pub messages: u64,
     pub delivered: u64,
     pub misplaced: u64,
-    /// Messages delivered and not read yet, each with where it ends among the bytes delivered; if someone wants to know.
+    /// Messages delivered and not read yet, with their end among the bytes delivered; if recorded.
     pub unread: Option<VecDeque<Message>>,
-    /// The numbers of all messages delivered, where not all need be.
+    /// Numbers of all messages delivered, with partial reliability.
     pub whole: Option<RangeSet>,
 }
 
 impl Inbound {
-    /// What is left of it for another association: what was delivered, and counted.
+    /// Part of the state that a replacement association keeps: what was delivered, and counters.
     pub fn emptied(mut self) -> Inbound {
-        self.stop_giving();
+        self.stop_partial_delivery();
         let Inbound { messages, delivered, misplaced, unread, given, .. } = self;
         Inbound { messages, delivered, misplaced, unread, given, ..Inbound::default() }
     }
 
-    /// Takes a chunk that arrives for the first time.
+    /// Takes a new chunk.
     pub fn take(&mut self, tsn: u64, data: &Data, interleaved: bool) {
         self.held += u64::from(data.length);
         if data.flags.has(DataFlags::WHOLE) {
@@ -89,8 +85,7 @@ impl Inbound {
         }
     }
 
-    /// Puts a fragment to those of its message. If that was the last one, says which bytes the application has already and
-    /// what is left.
+    /// Adds an I-DATA fragment to its message; if that completes it, returns the bytes already delivered and the rest.
     fn collect(&mut self, data: &Data) -> Option<(u64, Vec<(u16, u32)>)> {
         let key = (data.stream, data.number);
         let parts = self.parts.entry(key).or_insert_with(|| Parts { of: *data, ..Parts::default() });
@@ -105,13 +100,12 @@ impl Inbound {
             return self.parts.remove(&key).map(|parts| (parts.given.1, parts.fragments.into_values().collect()));
         }
         if parts.given.0 > 0 {
-            self.give_parts(key, 1);
+            self.deliver_parts(key, 1);
         }
         None
     }
 
-    /// Puts a fragment beside its neighbours. If that was the last one, says which bytes the application has already and what
-    /// is left.
+    /// Joins a DATA fragment with its neighbours; for a complete message, returns the bytes delivered and the rest.
     fn join(&mut self, tsn: u64, data: &Data) -> Option<(u64, Vec<(u16, u32)>)> {
         let mut start = tsn;
         let fragments = vec![(data.length, data.stamp)];
@@ -136,12 +130,12 @@ impl Inbound {
         let given = run.given;
         self.runs.insert(start, run);
         if given > 0 {
-            self.give_run(start, 1);
+            self.deliver_run(start, 1);
         }
         None
     }
 
-    /// A whole message is there, with the `fragments` behind what the application has already.
+    /// Handles a complete message, whose `fragments` follow the bytes already delivered.
     fn complete(&mut self, data: &Data, given: u64, fragments: &[(u16, u32)], interleaved: bool) {
         let unordered = data.flags.has(DataFlags::UNORDERED);
         let index = usize::from(data.stream);
@@ -167,7 +161,7 @@ impl Inbound {
         self.deliver_early(index);
     }
 
-    /// Fragments that follow one another from an offset of their message on: counts those of another place. Says their bytes.
+    /// Counts fragments, contiguous from an offset on, whose stamps do not match their position; returns their bytes.
     pub fn verify(&mut self, stream: u16, place: u64, offset: u64, fragments: &[(u16, u32)]) -> u64 {
         let mut end = offset;
         for &(length, seen) in fragments {
@@ -177,8 +171,8 @@ impl Inbound {
         end - offset
     }
 
-    /// Everything before the TSN `next` will not come any more if it has not come (RFC 3758 section 3.6): incomplete messages
-    /// that begin there are forgotten, and the streams do not wait for those skipped.
+    /// Skips everything before TSN `next` that has not arrived (RFC 3758 section 3.6): discards incomplete messages
+    /// that begin there, and lets streams pass skipped ones.
     pub fn skip(&mut self, next: u64, skips: &[Skip], interleaved: bool) {
         let later = self.runs.split_off(&next);
         let forgotten = std::mem::replace(&mut self.runs, later);
@@ -193,7 +187,7 @@ impl Inbound {
         }
     }
 
-    /// Forgets the incomplete messages of a stream up to a number, that came in I-DATA chunks.
+    /// Discards incomplete I-DATA messages of a stream up to a number.
     fn skip_parts(&mut self, skip: &Skip) {
         let (held, given) = (&mut self.held, &mut self.given);
         let is_skipped = |number: u32| skip.number.wrapping_sub(number) as i32 >= 0;
@@ -209,13 +203,13 @@ impl Inbound {
         });
     }
 
-    /// A stream does not wait for any message up to a number.
+    /// Lets a stream pass all messages up to a number.
     fn skip_messages(&mut self, skip: &Skip, interleaved: bool) {
         let index = usize::from(skip.stream);
         self.open(index);
         let next = self.streams[index].next;
         let distance = ahead(skip.number, next, interleaved);
-        // Behind, if it is more than half of the numbers away: it was skipped before.
+        // A distance beyond half of the number space means that it was skipped before.
         if distance < if interleaved { 1 << 31 } else { 1 << 15 } {
             let after = next + distance + 1;
             let early = self.streams[index].early.split_off(&after);
@@ -226,7 +220,7 @@ impl Inbound {
         }
     }
 
-    /// Makes sure that there is such a stream.
+    /// Makes sure that the stream exists.
     pub fn open(&mut self, index: usize) {
         if index >= self.streams.len() {
             self.streams.resize_with(index + 1, InboundStream::default);
@@ -243,18 +237,18 @@ impl Inbound {
         if self.given.is_under_way() {
             return self.given.waiting.push(message);
         }
-        self.hand_out(message);
+        self.hand_over(message);
         self.deliver_waiting();
     }
 
-    /// Delivers what waited for the end of a message that was delivered in part.
+    /// Delivers messages that were blocked by a partial delivery.
     pub fn deliver_waiting(&mut self) {
         if !self.given.waiting.is_empty() && !self.given.is_under_way() {
-            std::mem::take(&mut self.given.waiting).into_iter().for_each(|message| self.hand_out(message));
+            std::mem::take(&mut self.given.waiting).into_iter().for_each(|message| self.hand_over(message));
         }
     }
 
-    fn hand_out(&mut self, (message, bytes): Message) {
+    fn hand_over(&mut self, (message, bytes): Message) {
         self.messages += 1;
         self.held -= bytes;
         self.delivered += bytes;
@@ -269,15 +263,14 @@ impl Inbound {
     }
 }
 
-/// How far a message's number, of which 16 bits are known, or 32 with I-DATA, lies ahead: of all messages that it can stand
-/// for, the next one.
+/// Distance of a message number, of which 16 bits (32 with I-DATA) are known, ahead of `next`.
 pub(super) fn ahead(number: u32, next: u64, interleaved: bool) -> u64 {
     let distance = number.wrapping_sub(next as u32);
     u64::from(if interleaved { distance } else { distance & 0xffff })
 }
 
 impl InboundStream {
-    /// The next message, if it came early.
+    /// Next message, if it arrived out of order.
     fn next_early(&mut self) -> Option<Message> {
         let message = self.early.remove(&self.next)?;
         self.next += 1;
@@ -296,7 +289,7 @@ mod tests {
     }
 
     impl Inbound {
-        /// Takes a chunk; says how many bytes that delivers.
+        /// Takes a chunk; returns how many bytes that delivers.
         fn delivers(&mut self, tsn: u64, data: &Data) -> u64 {
             let before = self.delivered;
             self.take(tsn, data, false);
@@ -315,7 +308,7 @@ mod tests {
         assert_eq!((inbound.held, inbound.messages, inbound.misplaced), (0, 4, 0));
     }
 
-    /// A message of four fragments, in every order in which they can arrive.
+    /// A message of four fragments, in every order of arrival.
     #[test]
     fn fragments_join_in_any_order() {
         let flags = [2, 0, 0, 1];
@@ -332,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Neighbours in TSN that end one message and begin the next do not join.
+    /// Adjacent TSNs that end one message and begin the next do not join.
     #[test]
     fn messages_stay_apart() {
         let mut inbound = Inbound::default();
@@ -344,15 +337,15 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_at_another_place_is_noticed() {
+    fn a_misplaced_payload_is_noticed() {
         let mut inbound = Inbound::default();
         inbound.delivers(0, &Data { stamp: stamp(0, 1, 0), ..fragment(0, 0, 0, 3) });
         assert_eq!(inbound.misplaced, 1);
     }
 
-    /// RFC 8260: fragments of two messages in turn, and in any order. TSNs say nothing.
+    /// RFC 8260: fragments of two messages interleaved, in any order; TSNs do not matter.
     #[test]
-    fn interleaved_messages_are_told_apart_by_their_numbers() {
+    fn interleaved_messages_are_distinguished_by_number() {
         let (first, second) = ([2, 0, 1], [2, 1]);
         let chunks = [(0, 0, first[0]), (1, 0, second[0]), (0, 100, first[1]), (1, 100, second[1]), (0, 200, first[2])];
         let mut inbound = Inbound::default();
@@ -365,7 +358,7 @@ mod tests {
         assert_eq!((delivered, inbound.misplaced, inbound.held), ([0, 0, 0, 300, 200], 0, 0));
     }
 
-    /// A sequence number of 16 bits stands for the next message that can have it; a message identifier has 32.
+    /// A 16-bit sequence number stands for the next possible message; a message identifier has 32 bits.
     #[test]
     fn numbers_wrap() {
         for (interleaved, number, expected) in

@@ -7,35 +7,34 @@ use super::sender::Sender;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// Linux hands its card several segments at once (`tcp_write_xmit`, net/ipv4/tcp_output.c). The last of a burst carries PSH,
-/// which its receiver acknowledges at once; and where a burst could be larger, it waits for the next acknowledgement if that
-/// is due (`tcp_tso_should_defer`). The wait costs little by itself, but what left in a burst is lost in a burst.
+/// State of sending in bursts. Linux passes its NIC several segments at once (`tcp_write_xmit`, net/ipv4/tcp_output.c).
+/// The last segment of a burst carries PSH, which a Linux receiver acknowledges at once. A burst that could be larger
+/// is deferred to the next acknowledgement if that is due soon (`tcp_tso_should_defer`). The delay itself costs little,
+/// but data sent in a burst is lost in a burst.
 #[derive(Debug)]
 pub(crate) struct Bursts {
-    /// Whether bursts wait to become larger.
+    /// Whether bursts are deferred to become larger.
     defer: bool,
-    /// When something was sent last.
     last_sent: Time,
-    /// The octets of the last burst, and when it was decided to send it.
+    /// Octets of the last burst, and when it was decided on.
     octets: Range<u64>,
     at: Time,
-    /// Where the data comes from.
     pub buffer: SendBuffer,
 }
 
-/// Nothing waits this long after the last segment, nor for an acknowledgement that is due later than this.
+/// Bursts are not deferred this long after the last segment, nor for an acknowledgement due later than this.
 const SHORT: Duration = Duration::from_millis(1);
 
-/// A burst is what is sent in 1/1024 of a second (sk_pacing_shift), two segments at least, and no more than this.
-const LEAST_SEGMENTS: u64 = 2;
-const LARGEST: u64 = 65_215;
+/// Limits of a burst: the data of 1/1024 s (sk_pacing_shift), at least two segments and at most `MAX_BURST` bytes.
+const MIN_SEGMENTS: u64 = 2;
+const MAX_BURST: u64 = 65_215;
 
-/// What opens of the window is used if it is this part of it (tcp_tso_win_divisor).
+/// Newly opened window is used at once if it is at least 1 / this of the window (tcp_tso_win_divisor).
 const WINDOW_PART: u64 = 3;
 
 impl Bursts {
-    /// Nothing where segments leave one by one.
-    pub fn wanted(bursts: Bursting, mss: u64) -> Option<Box<Self>> {
+    /// Creates the state, or `None` if segments leave one by one.
+    pub fn for_mode(bursts: Bursting, mss: u64) -> Option<Box<Self>> {
         let defer = bursts == Bursting::Deferred;
         let buffer = SendBuffer::new(1, mss);
         let new = || Bursts { defer, last_sent: Time::ZERO, octets: 0..0, at: Time::ZERO, buffer };
@@ -44,7 +43,7 @@ impl Bursts {
 }
 
 impl Sender {
-    /// Something is sent.
+    /// Records the time of a transmission.
     #[inline]
     pub(super) fn note_sent(&mut self, now: Time) {
         if let Some(bursts) = &mut self.bursts {
@@ -52,9 +51,10 @@ impl Sender {
         }
     }
 
-    /// Segment `number` is to be sent again, and with it as many of its run as are lost too and the window lets out.
+    /// Begins a burst of retransmissions at segment `number`: it extends over the following segments of the same
+    /// send-buffer run that are lost too and fit in the window.
     #[cold]
-    pub(super) fn repeat_burst(&mut self, now: Time, number: u64, start: u64) {
+    pub(super) fn begin_retransmit_burst(&mut self, now: Time, number: u64, start: u64) {
         let Some(bursts) = &self.bursts else { return };
         if bursts.at == now && bursts.octets.contains(&start) {
             return;
@@ -69,26 +69,26 @@ impl Sender {
         }
     }
 
-    /// Whether what the application pushed ends at an octet, or a burst of several segments.
+    /// Whether a push by the application, or a burst of several segments, ends at octet `end`.
     #[inline]
     pub fn ends_burst(&self, end: u64) -> bool {
         let ends = |octets: &Range<u64>| octets.end == end && octets.end - octets.start > self.mss;
         self.bursts.as_ref().is_some_and(|bursts| ends(&bursts.octets) || bursts.buffer.is_pushed(end))
     }
 
-    /// Octets that have not been sent and are there to be: with bursts what the buffer has taken from the application.
+    /// Unsent octets available for sending; with bursts, those that the send buffer has taken from the application.
     #[inline]
     pub(super) fn unsent(&self) -> u64 {
         let end = self.bursts.as_ref().map_or(self.end, |bursts| bursts.buffer.written.min(self.end));
         end.saturating_sub(self.nxt)
     }
 
-    /// One beyond the last octet that the application cannot take back.
+    /// End of the octets that the application cannot take back.
     pub fn taken(&self) -> u64 {
         if self.bursts.is_some() { self.nxt + self.unsent() } else { self.nxt }
     }
 
-    /// Octets of the segment that is next: a full one, or what is left of the burst.
+    /// Octets of the next segment: a full one, or the rest of the burst.
     #[inline]
     pub(super) fn next_segment(&self, now: Time) -> u64 {
         let most = match &self.bursts {
@@ -98,15 +98,15 @@ impl Sender {
         self.unsent().min(self.mss).min(most)
     }
 
-    /// Whether new data is to wait although the windows would let it out.
+    /// Whether new data is deferred although the windows admit it.
     #[inline]
     pub(super) fn defers(&mut self, now: Time, allowed: u64) -> bool {
         let decided = |bursts: &Bursts| bursts.at == now && self.nxt < bursts.octets.end;
         self.bursts.as_ref().is_some_and(|bursts| !decided(bursts)) && !self.begins_burst(now, allowed)
     }
 
-    /// A burst begins, if there is data for it that does not wait. The application writes before, or, woken by the room that
-    /// there is now, after.
+    /// Begins a burst if there is data that need not be deferred. The application writes before that, or afterwards,
+    /// when freed buffer space wakes it.
     fn begins_burst(&mut self, now: Time, allowed: u64) -> bool {
         let opening = allowed.saturating_sub(self.board.pipe()) / self.mss * self.mss;
         let begins = self.fill_and_begin(now, allowed, opening);
@@ -118,7 +118,7 @@ impl Sender {
         if resumes { self.fill_and_begin(now, allowed, opening) } else { begins }
     }
 
-    /// So many octets leave now, or an acknowledgement came: there may be room in the buffer.
+    /// Updates the free space of the send buffer, when `leaving` octets are sent or an acknowledgement came.
     fn make_room(&mut self, leaving: u64) {
         let (una, mss, segments) = (self.una, self.mss, self.cwnd / self.mss);
         let spare = self.board.pipe() + leaving + mss <= self.cwnd;
@@ -138,9 +138,9 @@ impl Sender {
     }
 
     fn fill_buffer(&mut self, can_leave: bool) -> bool {
-        // Half the largest window that there was, so that two runs are in flight.
+        // Half the largest window seen, so that two runs are in flight.
         let much = self.largest_window / 2;
-        let goal = (much.min(LARGEST) / self.mss).max(1) * self.mss;
+        let goal = (much.min(MAX_BURST) / self.mss).max(1) * self.mss;
         let (una, nxt, end) = (self.una, self.nxt, self.end);
         self.bursts.as_mut().is_some_and(|bursts| bursts.buffer.fill(una, nxt, end, (goal, much), can_leave))
     }
@@ -148,13 +148,13 @@ impl Sender {
     fn next_burst(&mut self, now: Time, allowed: u64, opening: u64, urgent: bool) -> bool {
         let offered = self.edge.saturating_sub(self.nxt);
         let largest = self.largest_burst();
-        // Half a window at most, so that there are two bursts in flight.
+        // Half a window at most, so that two bursts are in flight.
         let most = opening.min(largest).min((allowed / 2 / self.mss).max(1) * self.mss);
         let Some(bursts) = &mut self.bursts else { return false };
         let run = bursts.buffer.grow(self.nxt, most);
         if !urgent && self.waits(now, opening.min(offered), largest, run) {
             self.window_limited = opening < offered;
-            // The receiver's window is what a run waits for that is larger (tcp_tso_should_defer).
+            // A larger run waits for the receiver's window (tcp_tso_should_defer).
             if self.window_limited || offered > run - self.nxt {
                 self.chronograph.rwnd_limited.end(now);
             } else {
@@ -180,10 +180,10 @@ impl Sender {
         true
     }
 
-    /// How much leaves of a run that is so long, of which the congestion window admits `most` and the peer's window `offered`
-    /// (tcp_mss_split_point, net/ipv4/tcp_output.c). A segment must fit as a whole, all of a short run or the first of a long
-    /// one; what fits after it leaves too, even if it is no full segment, unless one that was none is still under way
-    /// (Minshall's modification of Nagle's algorithm). A probe takes whatever there is room for.
+    /// Octets of a run of `length` that may leave when the congestion window admits `most` and the peer's window
+    /// `offered` (tcp_mss_split_point, net/ipv4/tcp_output.c). A whole segment must fit: all of a short run, or the
+    /// first segment of a long one. What fits after it leaves too, even as a partial segment, unless another partial
+    /// segment is unacknowledged (Minshall's variant of Nagle's algorithm). A probe takes whatever fits.
     fn admitted(&self, length: u64, most: u64, offered: u64) -> u64 {
         if offered < length.min(self.mss) {
             return if self.probe { offered } else { 0 };
@@ -195,8 +195,8 @@ impl Sender {
         if self.short_end > self.una { needed - needed % self.mss } else { needed }
     }
 
-    /// Whether the `room` that the windows leave is too small for a burst, and an acknowledgement that would make more of it
-    /// is due. A run that the application will not add to does not wait.
+    /// Whether to defer because the `room` in the windows is too small for a burst and an acknowledgement that would
+    /// open them further is due. A run that the application will not extend is not deferred.
     fn waits(&self, now: Time, room: u64, largest: u64, run: u64) -> bool {
         let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.defer) else { return false };
         let Some(front) = self.board.front() else { return false };
@@ -212,15 +212,15 @@ impl Sender {
             && front.at + srtt <= now + SHORT.min(srtt / 2)
     }
 
-    /// The largest burst: what the pacing rate gives in a moment (`tcp_tso_autosize`). That rate is twice the window in a
-    /// round trip while slow start doubles it, and 1.2 times near its end and after. Near peers get more at once.
+    /// Returns the largest burst: the pacing rate times about a millisecond (`tcp_tso_autosize`). The rate is twice the
+    /// window per round trip in slow start and 1.2 times near its end and later. Nearby peers get more at once.
     fn largest_burst(&self) -> u64 {
         let percent = if self.cwnd < self.control.ssthresh() / 2 { 200 } else { 120 };
-        // Bytes a nanosecond times 10^9 / 1024 / 100: the product fits as long as the window is below a terabyte.
+        // Bytes per nanosecond times 10^9 / 1024 / 100, which does not overflow below a window of a terabyte.
         let window = self.cwnd.max(self.board.outstanding());
         let moment = (window * percent).saturating_mul(78_125) / 8 / self.rtt.srtt().as_nanos().max(1);
         let distance = (self.rtt.min().as_nanos() / 1_000) >> 9;
-        let near = if distance < 32 { LARGEST >> distance } else { 0 };
-        (moment.saturating_add(near).min(LARGEST) / self.mss).max(LEAST_SEGMENTS) * self.mss
+        let near = if distance < 32 { MAX_BURST >> distance } else { 0 };
+        (moment.saturating_add(near).min(MAX_BURST) / self.mss).max(MIN_SEGMENTS) * self.mss
     }
 }

@@ -1,33 +1,33 @@
-//! How long a sender had something to do, and how long nothing but the receiver's window kept it from that.
+//! Time that a sender was busy, and time that only the receiver's window limited it.
 
 use vazao_engine::{Duration, Time};
 
-/// What Linux keeps as `tcp_chrono` and tells as `tcpi_busy_time` and `tcpi_rwnd_limited` (the latter is RFC 4898's
-/// tcpEStatsPerfSndLimTimeRwin). Each changes only where the sender finds that it can, or cannot, go on.
+/// Sender-limited times as in Linux's `tcp_chrono`, reported as `tcpi_busy_time` and `tcpi_rwnd_limited` (RFC 4898's
+/// tcpEStatsPerfSndLimTimeRwin). They change only where the sender finds that it can, or cannot, send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chronograph {
-    /// Something is to be sent, or to be acknowledged.
-    pub busy: Spell,
-    /// Something is to be sent that the congestion window and the pacer would let out, and the receiver's window does not.
-    pub rwnd_limited: Spell,
+    /// Time with data to send or unacknowledged.
+    pub busy: Stopwatch,
+    /// Time with data that the congestion window and the pacer admit but the receiver's window does not.
+    pub rwnd_limited: Stopwatch,
 }
 
-/// How long something has been so in all.
+/// Stopwatch: total time that a condition has held.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spell {
-    /// Since when it has been so this time; never while it is not.
+pub(crate) struct Stopwatch {
+    /// Start of the current interval; never while the condition does not hold.
     since: Time,
     before: Duration,
 }
 
-impl Default for Spell {
+impl Default for Stopwatch {
     fn default() -> Self {
-        Spell { since: Time::NEVER, before: Duration::ZERO }
+        Stopwatch { since: Time::NEVER, before: Duration::ZERO }
     }
 }
 
-impl Spell {
-    /// It is so, from now on unless it was before.
+impl Stopwatch {
+    /// Starts an interval unless one is running.
     #[inline]
     pub fn begin(&mut self, now: Time) {
         if self.since == Time::NEVER {
@@ -35,7 +35,7 @@ impl Spell {
         }
     }
 
-    /// It is not, or not any more.
+    /// Ends the interval, if one is running.
     #[inline]
     pub fn end(&mut self, now: Time) {
         if self.since != Time::NEVER {
@@ -44,7 +44,7 @@ impl Spell {
         }
     }
 
-    /// How long it has been so by now.
+    /// Total time including the running interval.
     pub fn total(&self, now: Time) -> Duration {
         let mut all = *self;
         all.end(now);
@@ -57,16 +57,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spells_add_up() {
+    fn intervals_add_up() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        let mut spell = Spell::default();
-        spell.end(at(5));
-        assert_eq!(spell.total(at(7)), Duration::ZERO);
-        spell.begin(at(10));
-        spell.begin(at(12));
-        assert_eq!(spell.total(at(13)), Duration::from_millis(3));
-        spell.end(at(20));
-        spell.begin(at(30));
-        assert_eq!(spell.total(at(31)), Duration::from_millis(11));
+        let mut stopwatch = Stopwatch::default();
+        stopwatch.end(at(5));
+        assert_eq!(stopwatch.total(at(7)), Duration::ZERO);
+        stopwatch.begin(at(10));
+        stopwatch.begin(at(12));
+        assert_eq!(stopwatch.total(at(13)), Duration::from_millis(3));
+        stopwatch.end(at(20));
+        stopwatch.begin(at(30));
+        assert_eq!(stopwatch.total(at(31)), Duration::from_millis(11));
     }
 }

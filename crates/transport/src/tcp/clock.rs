@@ -1,36 +1,36 @@
-//! The clock by which a host counts its timers.
+//! Granularity of a host's timers.
 
 use vazao_engine::{Duration, Time};
 
-/// Exact, or as Linux counts: a span is rounded up to ticks (jiffies, 1/HZ of a second) and counted from the last tick;
-/// and as a timer must not expire early, it does with the tick after that (kernel/time/timer.c). So it is up to two ticks
-/// late. Far timers wait together, and are up to an eighth of their span later: which ones do depends on when the host was
-/// booted, here a second before time 0.
+/// Exact timers, or timers as in Linux. There a timeout is rounded up to ticks (jiffies, 1/HZ of a second) and counted
+/// from the last tick, and the timer expires with the tick after that so as not to be early (kernel/time/timer.c). A
+/// timer is thus up to two ticks late. Distant timers are batched and up to an eighth of their timeout later; which
+/// ones depends on the time of boot, here a second before time 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// Nanoseconds; zero for an exact clock.
+    /// Tick in nanoseconds; zero for exact timers.
     tick: u64,
 }
 
-/// The wheel's buckets: nearer than 63 ticks each is one tick, and eight times as wide for each eight times as far.
+/// Timer wheel: the first 63 buckets are one tick wide, and each level is eight times coarser than the one before.
 const NEAR: u64 = 63;
 const WIDER: u64 = 8;
-/// A host counts in 32 bits from five minutes before zero (INITIAL_JIFFIES), so that its timers are seen to survive that.
+/// Linux starts its 32-bit jiffies counter five minutes before it wraps (INITIAL_JIFFIES).
 const BEFORE_ZERO: u64 = 299_000_000_000;
 
 impl Clock {
-    /// One that ticks so often; at zero, exact.
+    /// Creates a clock with this tick; zero means exact.
     pub fn new(tick: Duration) -> Self {
         Clock { tick: tick.as_nanos() }
     }
 
-    /// When a timer expires that is set at `now` for `span`.
+    /// Returns the expiry time of a timer set at `now` for `span`.
     #[inline]
     pub fn expiry(self, now: Time, span: Duration) -> Time {
         if self.tick == 0 { now + span } else { self.wheel(now, span) }
     }
 
-    /// How many ticks lie between two times, as a span.
+    /// Returns the whole ticks between two times, as a duration.
     pub fn between(self, earlier: Time, now: Time) -> Duration {
         if self.tick == 0 {
             return now.since(earlier);
@@ -38,7 +38,6 @@ impl Clock {
         Duration::from_nanos((now.as_nanos() / self.tick - earlier.as_nanos() / self.tick) * self.tick)
     }
 
-    /// Half of a span, in whole ticks.
     pub fn half(self, span: Duration) -> Duration {
         let unit = self.tick.max(1);
         Duration::from_nanos(span.as_nanos() / unit / 2 * unit)
@@ -64,7 +63,8 @@ mod tests {
         Duration::from_millis(t)
     }
 
-    /// calc_wheel_index in kernel/time/timer.c, at 100 Hz: from 175 ms on 11 ms are two ticks after the 17th, and one.
+    /// calc_wheel_index in kernel/time/timer.c, at 100 Hz: a timeout of 11 ms set at 175 ms expires two ticks plus one
+    /// after the 17th.
     #[test]
     fn timers_expire_as_in_linux() {
         let clock = Clock::new(ms(10));
@@ -72,15 +72,15 @@ mod tests {
         assert_eq!(at(175, 11), ms(200));
         assert_eq!(at(170, 10), ms(190));
         assert_eq!(at(0, 620), ms(630));
-        // 63 ticks and more wait for a multiple of eight, 504 for one of 64. Time 0 is 2^32 - 29 900, twelve before one.
+        // 63 ticks and more round up to a multiple of 8, 504 to one of 64. Time 0 is 2^32 - 29 900, twelve before one.
         assert_eq!(at(0, 630), ms(680));
         assert_eq!(at(10, 1_000), ms(1_080));
         assert_eq!(at(0, 5_040), ms(5_240));
-        // A guest's first SYN again, by its capture.
+        // A guest's SYN retransmission, from its packet capture.
         assert_eq!(at(100, 1_000), ms(1_160));
     }
 
-    /// Jiffies are integers: what a timer is computed from loses its parts of a tick.
+    /// Jiffies are integers: values that timeouts are computed from lose fractions of a tick.
     #[test]
     fn spans_count_in_whole_ticks() {
         let clock = Clock::new(ms(10));

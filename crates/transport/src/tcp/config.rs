@@ -1,4 +1,4 @@
-//! What a TCP endpoint can be told.
+//! Settings of a TCP endpoint.
 
 use super::cwv::Validation;
 use super::recovery::Recovery;
@@ -6,84 +6,84 @@ use super::undo::Detects;
 use crate::common::ControlFactory;
 use vazao_engine::Duration;
 
-/// What a host does where the RFCs leave a choice, or where Linux goes its own way.
+/// Host behaviour where the RFCs leave a choice or Linux deviates from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// The least retransmission timeout bounds all of it (RFC 6298). A buffer that grows is offered as a whole. The first
-    /// data acknowledges the peer's SYN, if there is any at once.
+    /// The minimum RTO bounds the whole timeout (RFC 6298). A growing receive buffer is advertised in full. The ACK of
+    /// the peer's SYN is piggybacked on data if there is any.
     Rfc,
-    /// The least timeout bounds the part that stands for the variation. The window that is offered begins at what needs
-    /// no scale and grows with what arrives, each growth being told at once. The peer's SYN is acknowledged by itself.
-    /// Of what arrives beyond a hole, some is acknowledged together; the end of a burst (PSH) at once if it has been read.
-    /// A SYN is not backed off before the fifth time. What the options in use leave of a segment's size is payload.
+    /// The minimum RTO bounds only the variation term. The advertised window starts small enough to need no scaling and
+    /// grows with received data; each growth is announced at once. The peer's SYN gets an ACK of its own. ACKs for
+    /// out-of-order data may be compressed; the end of a burst (PSH) is acknowledged at once if it has been read. SYN
+    /// retransmissions back off only from the fifth on. The payload uses the space that declined options leave in a
+    /// segment.
     Linux,
 }
 
-/// When a sender paces: spreads what it sends over time instead of sending all that the window admits at once.
+/// Conditions under which a sender paces: spreads data over time instead of sending all that the window admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// At the congestion control's own rate, where it has one.
+    /// Pace at the congestion control's rate, if it has one.
     Auto,
-    /// Always; without a rate of the control's, at 200 % of cwnd / SRTT far below the slow-start threshold and 120 %
+    /// Always pace; without a rate of the congestion control, at 200 % of cwnd / SRTT far below ssthresh and 120 %
     /// elsewhere, as Linux does.
     On,
-    /// Never.
+    /// Never pace.
     Off,
 }
 
-/// Whether new data leaves in bursts, as Linux hands it to its card.
+/// Whether new data leaves in bursts, as Linux passes it to the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bursting {
-    /// Segment by segment.
+    /// One segment at a time.
     Off,
-    /// In bursts that do not wait.
+    /// In bursts that are not deferred.
     Prompt,
-    /// In bursts that wait a moment for an acknowledgement that lets more out at once.
+    /// In bursts that are deferred briefly for an acknowledgement that would let more out at once.
     Deferred,
 }
 
-/// What a control is told of an acknowledgement.
+/// Unit in which acknowledgements are reported to the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// The bytes that it acknowledges (RFC 3465), so that delayed acknowledgements do not slow the window's growth.
+    /// Acknowledged bytes (RFC 3465), so that delayed acknowledgements do not slow the window's growth.
     Bytes,
-    /// A segment at most, whatever it acknowledges (RFC 5681's equation 3 as it stands; ns-3's TcpNewReno).
+    /// One segment at most per ACK (equation 3 of RFC 5681 to the letter; ns-3's TcpNewReno).
     Acknowledgements,
 }
 
-/// Whose recovery by SACK, where implementations part.
+/// SACK-based recovery to follow where implementations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SackProfile {
-    /// RFC 6675's, and RFC 9937's where the window is to come down in proportion. With no loss known and nothing new,
-    /// NextSeg offers what lies below something that was reported (rule 3), then the last segment once (rule 4).
+    /// RFC 6675, with PRR as in RFC 9937. If no segment is known lost and no new data is available, NextSeg returns
+    /// data below a SACKed segment (rule 3), then the last segment once (rule 4).
     Rfc,
-    /// ns-3's (3.37). TcpTxBuffer::NextSeg offers by rule (3) whatever was neither reported nor resent, also above all that
-    /// was reported, against its criterion (1.b), so that the end of the data is sent twice while it is on its way; it has
-    /// no rule (4). TcpSocketBase resends a segment for each partial acknowledgement whose next one it had not resent,
-    /// whatever the window says, and counts what an acknowledgement that also brings SACK news delivered twice.
-    /// The proportion is [its own](vazao_congestion::Prr::like_ns3).
+    /// ns-3 (3.37). TcpTxBuffer::NextSeg applies rule (3) to all data neither SACKed nor retransmitted, even above the
+    /// highest SACKed octet and against criterion (1.b), so the end of the data is sent twice while in flight; there is
+    /// no rule (4). TcpSocketBase retransmits a segment on each partial acknowledgement unless the next one was already
+    /// retransmitted, regardless of the window, and counts the data of an ACK with new SACK information as delivered
+    /// twice. PRR is [ns-3's variant](vazao_congestion::Prr::like_ns3).
     Ns3,
 }
 
-/// The settings of a TCP endpoint.
+/// Configuration of a TCP endpoint.
 #[derive(Clone)]
 pub struct Config {
-    /// Payload bytes of a full segment, options not counted in.
+    /// Payload bytes of a full segment, excluding options.
     pub mss: u16,
-    /// Bytes of options that Multipath TCP adds to a segment with data, and to one without.
+    /// Bytes of Multipath TCP options in a segment with data and in one without.
     pub multipath: [u16; 2],
-    /// How losses are found and repaired.
+    /// Loss detection and recovery.
     pub recovery: Recovery,
-    /// Whether the window comes down in proportion to what is delivered (PRR, RFC 9937) in a fast recovery by SACK, as it
-    /// always does in one by time.
+    /// Whether SACK-based fast recovery reduces the window by PRR (RFC 9937); RACK always does.
     pub prr: bool,
-    /// Whose recovery by SACK it is.
+    /// SACK implementation to follow.
     pub sack_profile: SackProfile,
-    /// Whether a reduction that D-SACK or timestamps show to be needless is taken back (RFC 3708, RFC 4015).
+    /// Whether a reduction that D-SACK or timestamps show to be spurious is undone (RFC 3708, RFC 4015).
     pub undo: bool,
-    /// Whether what arrives after a timeout may show it to be needless (F-RTO, RFC 5682).
+    /// Whether spurious timeouts are detected by F-RTO (RFC 5682).
     pub frto: bool,
-    /// Whether a first and second duplicate ACK let new data out (RFC 3042).
+    /// Whether the first two duplicate ACKs release new data (RFC 3042).
     pub limited_transmit: bool,
     /// Whether SACK is offered (RFC 2018) and duplicates are reported (RFC 2883).
     pub sack: bool,
@@ -91,40 +91,39 @@ pub struct Config {
     pub timestamps: bool,
     /// Full segments per acknowledgement: 1 acknowledges each at once.
     pub delayed_ack: u32,
-    /// Whether explicit congestion notification is offered (RFC 3168); `None`: if the control lives by it.
+    /// Whether explicit congestion notification is offered (RFC 3168); `None`: if the congestion control requires it.
     pub ecn: Option<bool>,
-    /// How long an acknowledgement may wait for a second segment.
+    /// Delayed-ACK timeout.
     pub delayed_ack_timeout: Duration,
-    /// Whether the echo of timestamps, to the millisecond, measures the round-trip time that is smoothed (RFC 7323 section 4),
-    /// not when a segment was sent.
+    /// Whether SRTT is measured from echoed timestamps, in milliseconds (RFC 7323 section 4), not from send times.
     pub rtt_by_timestamps: bool,
     /// Segments acknowledged at once at the start of a connection.
     pub quick_acks: u32,
-    /// The tick in which the host counts its timers; at zero its clock is exact.
+    /// Timer tick of the host; zero for exact timers.
     pub tick: Duration,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first measurement.
     pub initial_rto: Duration,
-    /// Largest retransmission timeout.
+    /// Maximum retransmission timeout.
     pub max_rto: Duration,
-    /// How often data, or a SYN, is sent again before the connection is given up.
+    /// Retransmissions of data or a SYN before the connection is aborted.
     pub retries: u32,
-    /// Bytes that may wait for the application; `None`: grows with the rate (up to 64 MiB).
+    /// Receive buffer in bytes; `None`: grows with the rate (up to 64 MiB).
     pub receive_buffer: Option<u64>,
-    /// Bytes that may be unacknowledged or unsent; `None`: no limit.
+    /// Send buffer in bytes, for unacknowledged and unsent data; `None`: no limit.
     pub send_buffer: Option<u64>,
-    /// When the sender paces.
+    /// Pacing mode.
     pub pacing: Pacing,
-    /// What the host does where the RFCs leave a choice.
+    /// Host behaviour where the RFCs leave a choice.
     pub host: Host,
-    /// Whether new data leaves in bursts, and waits for them.
+    /// Burst mode for new data.
     pub bursts: Bursting,
-    /// What the congestion control is told of an acknowledgement.
+    /// Unit in which acknowledgements are reported to the congestion control.
     pub counting: Counting,
-    /// What becomes of a window that is not used.
+    /// Congestion window validation.
     pub cwv: Validation,
-    /// Makes the congestion control.
+    /// Factory of the congestion control.
     pub control: ControlFactory,
 }
 

@@ -1,29 +1,30 @@
-//! What becomes of a window that is not used: congestion-window validation.
+//! Congestion window validation: handling of a window that the application does not use.
 
 use super::sender::Sender;
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
 
-/// A rule for windows that the application does not fill: what the path bore some time ago it may no longer bear.
+/// Rule for a window that the application does not fill: it no longer reflects what the path can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
-    /// The window stays.
+    /// The window is kept.
     None,
-    /// It stays, and with [`Host::Rfc`](super::Host::Rfc) grows by every acknowledgement, used or not: as RFC 2581 left it, and as ns-3 still does (3.37). So it
-    /// may be far above a receive buffer that limits the flight, and a loss that halves it change nothing.
+    /// The window is kept and, with [`Host::Rfc`](super::Host::Rfc), grows with every acknowledgement even if unused,
+    /// as RFC 2581 allowed and ns-3 (3.37) still does. It may grow far above a receive buffer that limits the flight,
+    /// so that halving it on loss has no effect.
     Grow,
-    /// After a pause of more than a retransmission timeout the window is the initial one at most (RFC 5681 section 4.1).
+    /// After an idle period of more than an RTO the window is the initial one at most (RFC 5681 section 4.1).
     Restart,
-    /// After a pause it is halved for each timeout that has passed, down to the initial one, and the threshold keeps
-    /// three quarters of it (RFC 2861, as Linux does with `tcp_slow_start_after_idle`).
+    /// After an idle period the window is halved for each RTO elapsed, down to the initial one, and ssthresh is at
+    /// least three quarters of the old window (RFC 2861, Linux's `tcp_slow_start_after_idle`).
     Decay,
-    /// A window of which less than half is used is judged by what was used of it when there is a loss, and halved after
-    /// five minutes (RFC 7661).
+    /// A window of which less than half is used is not validated: a loss reduces what was used of it, and it is halved
+    /// after five minutes (RFC 7661).
     PipeAck,
 }
 
 impl Validation {
-    /// All of them with their names.
+    /// All rules with their names.
     pub const ALL: &[(&'static str, Validation)] = &[
         ("none", Validation::None),
         ("grow", Validation::Grow),
@@ -33,19 +34,19 @@ impl Validation {
     ];
 }
 
-/// RFC 7661's measure of what is used of a window, and the phase that follows from it.
+/// Window usage and validation phase of RFC 7661.
 ///
-/// Its section 4.4.1 also takes what was sent again off the window at the end of a recovery; here the flight has come down
-/// by itself then (proportional rate reduction), or the window is bound to it (RFC 6582).
+/// Section 4.4.1 also subtracts retransmitted data from the window at the end of recovery. That is not needed here: the
+/// flight has come down by itself (PRR), or the window is set to it (RFC 6582).
 #[derive(Debug, Default)]
 pub(crate) struct PipeAck {
-    /// What was acknowledged in a round trip, and when: none that a later and larger one hides.
+    /// Amounts acknowledged per round trip and when; only those not followed by a larger one.
     samples: VecDeque<(Time, u64)>,
-    /// The octets at which the round trip began that is being measured, and at which it is over.
+    /// Octets at which the measured round trip began and ends.
     round: (u64, u64),
-    /// The last measurement; none at the start, when any window counts as validated (section 4.2).
+    /// Time of the last sample; `None` at the start, when any window counts as validated (section 4.2).
     last: Option<Time>,
-    /// Since when the window is not validated.
+    /// Start of the non-validated phase.
     since: Option<Time>,
 }
 
@@ -53,7 +54,7 @@ impl PipeAck {
     /// The non-validated period (section 4.4).
     const NVP: Duration = Duration::from_secs(300);
 
-    /// Everything before `una` is acknowledged, and everything before `nxt` sent.
+    /// Handles an acknowledgement: everything before `una` is acknowledged, everything before `nxt` sent.
     fn on_ack(&mut self, now: Time, una: u64, nxt: u64) {
         let (begin, end) = self.round;
         if una < end {
@@ -70,8 +71,7 @@ impl PipeAck {
         self.round = (una, nxt.max(una + 1));
     }
 
-    /// pipeACK (section 4.2): the most that was used of the window within the sampling period of three round trips or a
-    /// second.
+    /// Returns pipeACK (section 4.2): the maximum sample in the sampling period of three round trips or a second.
     fn used(&mut self, now: Time, srtt: Duration) -> Option<u64> {
         let period = (srtt * 3).max(Duration::from_secs(1));
         while self.samples.front().is_some_and(|&(at, _)| now.since(at) > period) {
@@ -80,46 +80,46 @@ impl PipeAck {
         self.last.map(|_| self.samples.front().map_or(0, |&(_, used)| used))
     }
 
-    /// Section 4.3: a window of which less than half is used is not validated.
-    fn judge(&mut self, now: Time, srtt: Duration, cwnd: u64) {
+    /// Section 4.3: the window is not validated if less than half of it is used.
+    fn update_validation(&mut self, now: Time, srtt: Duration, cwnd: u64) {
         let validated = self.used(now, srtt).is_none_or(|used| 2 * used >= cwnd);
-        // A silence began with its last measurement.
+        // An idle period began with the last sample.
         self.since = if validated { None } else { self.since.or(self.last) };
     }
 }
 
-/// How Linux tells whether the window is in use (tcp_cwnd_validate, net/ipv4/tcp_output.c): it remembers for a window's worth of
-/// data that the window kept some back, or else how much was in flight at most. A window that doubles does so also while
-/// only half of it is in use, as the next round trip may need all of it (tcp_is_cwnd_limited).
+/// Linux's test of whether the window is used (tcp_cwnd_validate, net/ipv4/tcp_output.c). For a window's worth of data
+/// it remembers that the window was the limit, or else the maximum flight. In slow start, using half of the window
+/// suffices, since the next round trip may need all of it (tcp_is_cwnd_limited).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
-    /// The window kept data back.
+    /// Whether the window was the limit.
     pub limited: bool,
-    /// The most that was in flight.
+    /// Maximum flight.
     pub most: u64,
-    /// It is remembered until this octet is acknowledged.
+    /// Octet whose acknowledgement ends the memory.
     until: u64,
-    /// Up to here had been sent when last looked at.
+    /// Send position at the last update.
     sent: u64,
 }
 
 impl Usage {
-    /// Until now `una..nxt` was in flight, `flight` bytes, and the window kept more back if `limited`.
+    /// Records the octets `una..nxt` in flight, `flight` bytes, and whether the window keeps more data back.
     #[inline]
     pub fn update(&mut self, una: u64, nxt: u64, flight: u64, limited: bool) {
-        let news = limited || self.sent != nxt;
+        let changed = limited || self.sent != nxt;
         self.sent = nxt;
-        if news && (limited || una >= self.until || !self.limited && flight > self.most) {
+        if changed && (limited || una >= self.until || !self.limited && flight > self.most) {
             *self = Usage { limited, most: flight, until: nxt, sent: nxt };
         }
     }
 }
 
 impl Sender {
-    /// Data is to leave after a pause.
+    /// Adjusts the window when data leaves after an idle period.
     #[cold]
     pub(super) fn after_pause(&mut self, now: Time) {
-        let idle = now.since(std::mem::replace(&mut self.quiet, Time::NEVER));
+        let idle = now.since(std::mem::replace(&mut self.idle_since, Time::NEVER));
         let (rto, cwnd) = (self.rtt.rto(), self.control.cwnd());
         let floor = self.initial.min(cwnd);
         match self.validation {
@@ -139,7 +139,7 @@ impl Sender {
         self.cwnd = self.control.cwnd();
     }
 
-    /// An acknowledgement has come.
+    /// Validates the window after an acknowledgement.
     #[inline]
     pub(super) fn revalidate(&mut self, now: Time) {
         if self.pipe_ack.is_some() {
@@ -147,8 +147,9 @@ impl Sender {
         }
     }
 
-    /// RFC 7661: measures what is used of the window, and whether that validates it; so does data that it keeps back. If
-    /// not for five minutes, it is halved (section 4.4.3). It grows only where it keeps data back, as always here.
+    /// RFC 7661: measures the usage of the window and validates it if it is used or holds data back. After five minutes
+    /// without validation the window is halved (section 4.4.3). As everywhere here, it grows only while it is the
+    /// limit.
     #[cold]
     fn validate(&mut self, now: Time) {
         let Some(pipe) = &mut self.pipe_ack else { return };
@@ -157,7 +158,7 @@ impl Sender {
         if self.window_limited {
             pipe.since = None;
         } else {
-            pipe.judge(now, srtt, self.cwnd);
+            pipe.update_validation(now, srtt, self.cwnd);
         }
         while let Some(since) = pipe.since.filter(|&since| now.since(since) >= PipeAck::NVP) {
             pipe.since = Some(since + PipeAck::NVP);
@@ -167,7 +168,7 @@ impl Sender {
         self.cwnd = self.control.cwnd();
     }
 
-    /// Section 4.4.1: what a loss is to be judged by where the window was not validated: the most that was used of it.
+    /// Section 4.4.1: flight that a loss is judged by; the maximum usage if the window was not validated.
     #[cold]
     pub(super) fn used_of_window(&mut self, now: Time, flight: u64) -> u64 {
         let srtt = self.rtt.srtt();
@@ -181,8 +182,8 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// tcp_cwnd_validate: that the window kept data back holds for a window's worth; then the most in flight counts, and
-    /// grows; what sends nothing changes nothing.
+    /// tcp_cwnd_validate: "limited" holds for a window's worth of data; afterwards the maximum flight counts, and can
+    /// grow. Without a transmission nothing changes.
     #[test]
     fn linux_remembers_for_a_window_that_it_was_full() {
         let mut usage = Usage::default();

@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168), and DCTCP's precise form of it (RFC 8257).
+//! Explicit congestion notification (RFC 3168) and DCTCP's accurate feedback (RFC 8257).
 
 use super::recovery::Episode;
 use super::segment::Flags;
@@ -6,82 +6,77 @@ use super::sender::Sender;
 use vazao_congestion::Signal;
 use vazao_engine::Time;
 
-/// What a sender keeps of ECN.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marks {
-    /// Both sides understand it.
+pub(crate) struct EcnSender {
+    /// Whether ECN was negotiated.
     pub on: bool,
-    /// The next new data says that the window was reduced (CWR).
-    reduced: bool,
-    /// The acknowledgement being handled echoes a mark.
+    /// Whether the next new data carries CWR.
+    cwr_due: bool,
+    /// Whether the acknowledgement being handled carries ECE.
     pub echoed: bool,
-    /// An echo asks for no further reduction before something beyond this octet is acknowledged: only then can the
-    /// receiver have heard of the last one.
+    /// ECE causes no reduction until data beyond this octet is acknowledged: the receiver cannot have seen CWR before.
     until: u64,
 }
 
-impl Marks {
-    /// ECN as the SYNs agreed on it.
+impl EcnSender {
+    /// Creates the state as negotiated.
     pub fn new(on: bool) -> Self {
-        Marks { on, ..Marks::default() }
+        EcnSender { on, ..EcnSender::default() }
     }
 
-    /// The window was reduced, for whatever reason, when `nxt` was the next octet to send.
+    /// Records a window reduction for any reason; `nxt` is the next octet to send.
     pub fn on_reduction(&mut self, nxt: u64) {
-        self.reduced = self.on;
+        self.cwr_due = self.on;
         self.until = nxt;
     }
 
-    /// New data leaves: whether it is to say that the window was reduced (section 6.1.2: the first after it).
+    /// Takes whether new data that leaves now carries CWR (section 6.1.2: the first after a reduction).
     #[inline]
-    pub fn take_reduced(&mut self) -> bool {
-        std::mem::take(&mut self.reduced)
+    pub fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_due)
     }
 
-    /// Whether a reduction for a mark, or a loss, is younger than a round trip, or an echo asks for one: the window does not
-    /// grow.
+    /// Whether window growth is suspended: a reduction is less than a round trip old, or the ACK carries ECE.
     #[inline]
-    pub fn holds(&self, una: u64) -> bool {
+    pub fn suspends_growth(&self, una: u64) -> bool {
         self.on && (una <= self.until || self.echoed)
     }
 }
 
 impl Sender {
-    /// Section 6.1.2: an echo is answered as a loss is, at most once a round trip; nothing is sent again.
-    /// `before`: what was unacknowledged when the echo came begins there.
+    /// Section 6.1.2: handles ECE like a loss, at most once a round trip, without retransmissions. `before` is the
+    /// first octet that was unacknowledged when it arrived.
     #[cold]
     pub(super) fn on_echo(&mut self, now: Time, before: u64) {
         if self.episode == Episode::None && self.una > self.marks.until {
             let flight = self.nxt - before;
             self.stats.mark_reductions += 1;
             self.marks.on_reduction(self.nxt);
-            let from = self.reduces_from(flight);
+            let from = self.reduction_base(flight);
             self.signal(now, Signal::Mark, flight);
             self.reduce_without_loss(from);
         }
     }
 }
 
-/// What a receiver keeps of ECN.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Echo {
+pub(crate) struct EcnReceiver {
     on: bool,
-    /// Each acknowledgement tells whether what it acknowledges was marked (RFC 8257 section 3.2).
+    /// Whether each acknowledgement reports exactly the marks of what it acknowledges (RFC 8257 section 3.2).
     precise: bool,
-    /// What acknowledgements carry now: ECE or nothing.
+    /// Flags of the current acknowledgements: ECE or none.
     pub flags: Flags,
-    /// An acknowledgement to send at once, of what came before the state changed: this octet, with these flags.
-    owed: Option<(u64, Flags)>,
+    /// Immediate acknowledgement of data that arrived before the CE state changed: its octet and flags.
+    immediate_ack: Option<(u64, Flags)>,
 }
 
-impl Echo {
-    /// ECN as the SYNs agreed on it.
+impl EcnReceiver {
+    /// Creates the state as negotiated.
     pub fn new(on: bool, precise: bool) -> Self {
-        Echo { on, precise, ..Echo::default() }
+        EcnReceiver { on, precise, ..EcnReceiver::default() }
     }
 
-    /// Data arrives, marked or not, and with these flags; `waiting`: the octet up to which data that came before it has
-    /// not been acknowledged.
+    /// Records arriving data with its marks and flags; earlier data up to `waiting` awaits acknowledgement.
     #[inline]
     pub fn on_data(&mut self, marked: bool, flags: Flags, waiting: Option<u64>) {
         if !self.on {
@@ -90,7 +85,7 @@ impl Echo {
         let seen = self.flags == Flags::ECE;
         if self.precise {
             if marked != seen {
-                self.owed = waiting.map(|octet| (octet, self.flags));
+                self.immediate_ack = waiting.map(|octet| (octet, self.flags));
                 self.flags = if marked { Flags::ECE } else { Flags::default() };
             }
         } else if marked {
@@ -100,14 +95,13 @@ impl Echo {
         }
     }
 
-    /// Whether an acknowledgement is owed.
+    /// Whether an immediate acknowledgement is owed.
     #[inline]
-    pub fn is_owing(&self) -> bool {
-        self.owed.is_some()
+    pub fn owes_immediate_ack(&self) -> bool {
+        self.immediate_ack.is_some()
     }
 
-    /// The acknowledgement that is owed.
-    pub fn take_owed(&mut self) -> Option<(u64, Flags)> {
-        self.owed.take()
+    pub fn take_immediate_ack(&mut self) -> Option<(u64, Flags)> {
+        self.immediate_ack.take()
     }
 }

@@ -1,8 +1,8 @@
-//! TCP Fast Open (RFC 7413): data in the SYN, for who has a cookie of the server's.
+//! TCP Fast Open (RFC 7413): data in the SYN for clients with a cookie from the server.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A cookie: 4 to 16 bytes, an even number of them (section 4.1.1).
+/// Fast Open cookie: 4 to 16 bytes, an even number (section 4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
     bytes: [u8; 16],
@@ -10,7 +10,7 @@ pub struct Cookie {
 }
 
 impl Cookie {
-    /// One of these bytes, if there may be one of so many.
+    /// Creates a cookie from its bytes, if the length is valid.
     pub fn new(cookie: &[u8]) -> Option<Cookie> {
         let valid = cookie.len() >= 4 && cookie.len().is_multiple_of(2);
         let mut bytes = [0; 16];
@@ -18,13 +18,13 @@ impl Cookie {
         Some(Cookie { bytes, length: cookie.len() as u8 })
     }
 
-    /// Its bytes.
+    /// Bytes of the cookie.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 }
 
-/// One of 8 bytes, as Linux grants them.
+/// Cookie of 8 bytes, as Linux grants them.
 impl From<u64> for Cookie {
     fn from(number: u64) -> Cookie {
         let mut bytes = [0; 16];
@@ -33,8 +33,8 @@ impl From<u64> for Cookie {
     }
 }
 
-/// The cookie of a pair of hosts: what the server's host grants to the client's (section 4.1.2), and what that has cached
-/// (section 4.1.3). All connections between the two share it.
+/// Cookie of a pair of hosts: the one that the server grants to the client (section 4.1.2) and the one that the client
+/// has cached (section 4.1.3). All connections between the two hosts share it.
 #[derive(Debug)]
 pub struct Cookies {
     granted: Cookie,
@@ -42,7 +42,7 @@ pub struct Cookies {
 }
 
 impl Cookies {
-    /// A pair of hosts whose server grants `granted`. `warm`: the client has it from an earlier time.
+    /// Creates the state of a pair of hosts whose server grants `granted`; `warm` means that the client has it already.
     pub fn new(granted: Cookie, warm: bool) -> Self {
         Cookies { granted, cached: Mutex::new(warm.then_some(granted)) }
     }
@@ -59,23 +59,23 @@ impl Cookies {
 /// The Fast Open option of a SYN (section 4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CookieOption {
-    /// The client asks for a cookie.
+    /// Request for a cookie.
     Request,
-    /// The client has this cookie, or the server grants it.
+    /// Cookie that the client has, or that the server grants.
     Cookie(Cookie),
 }
 
-/// What a connection keeps of Fast Open.
+/// Fast Open state of a connection.
 #[derive(Debug)]
 pub(crate) struct FastOpen {
     cookies: Arc<Cookies>,
-    /// As the client: a SYN with a cookie has left, and so many bytes were in it.
+    /// Client: bytes of data sent in a SYN with a cookie.
     pub sent: Option<u16>,
-    /// As the server: the cookie was right, so data flows before the client has acknowledged the SYN-ACK.
+    /// Server: whether the cookie was valid, so that data flows before the client acknowledges the SYN-ACK.
     pub accepted: bool,
-    /// As the server: the SYN-ACK is to grant a cookie.
+    /// Server: whether the SYN-ACK grants a cookie.
     grants: bool,
-    /// The application has closed before the connection was established.
+    /// Whether the application has closed before the connection was established.
     pub closing: bool,
 }
 
@@ -84,31 +84,31 @@ impl FastOpen {
         FastOpen { cookies, sent: None, accepted: false, grants: false, closing: false }
     }
 
-    /// The client's option of its first SYN.
+    /// Client: option of the first SYN.
     pub fn ask(&self) -> CookieOption {
         self.cookies.cached().map_or(CookieOption::Request, CookieOption::Cookie)
     }
 
-    /// Whether data goes with the SYN that is to leave.
+    /// Whether data goes with the next SYN.
     pub fn has_cookie(&self) -> bool {
         self.cookies.cached().is_some()
     }
 
-    /// The server's SYN-ACK has arrived with `option`.
+    /// Client: handles the option of the SYN-ACK.
     pub fn on_answer(&mut self, option: Option<CookieOption>) {
         if let Some(CookieOption::Cookie(cookie)) = option {
             self.cookies.cache(cookie);
         }
     }
 
-    /// A client's SYN has arrived with `option` (section 4.2.2): whether its data is taken.
+    /// Server: handles the option of a SYN (section 4.2.2); returns whether its data is accepted.
     pub fn on_request(&mut self, option: Option<CookieOption>) -> bool {
         self.accepted = option == Some(CookieOption::Cookie(self.cookies.granted));
         self.grants = option.is_some() && !self.accepted;
         self.accepted
     }
 
-    /// The server's option of its SYN-ACK.
+    /// Server: option of the SYN-ACK.
     pub fn answer(&self) -> Option<CookieOption> {
         self.grants.then_some(CookieOption::Cookie(self.cookies.granted))
     }

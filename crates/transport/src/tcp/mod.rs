@@ -1,4 +1,4 @@
-//! TCP (RFC 9293) as a machine: hand it segments and timeouts, ask it what to send and when to wake it.
+//! TCP (RFC 9293) as a state machine driven by segments and timeouts.
 
 mod burst;
 mod chronograph;
@@ -9,7 +9,7 @@ mod cwv;
 mod ecn;
 mod fast_open;
 pub(crate) mod multipath;
-mod news;
+mod newly_acked;
 mod pacing;
 mod parameters;
 mod rack;

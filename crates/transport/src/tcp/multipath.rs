@@ -1,9 +1,9 @@
-//! What Multipath TCP puts into the options of its subflows' segments (RFC 8684 section 3).
+//! Multipath TCP options in the segments of subflows (RFC 8684 section 3).
 
-/// What belongs to Multipath TCP in a segment: which subflow it is of, and its options.
+/// Multipath TCP part of a segment: its subflow and its options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Multipath {
-    /// What addresses and ports tell: by which pair of addresses it goes, and which of the connection's subflows it is of.
+    /// Four-tuple of the subflow, in place of addresses and ports.
     pub tuple: Tuple,
     /// Data sequence signal.
     pub dss: Option<Dss>,
@@ -14,34 +14,34 @@ pub struct Multipath {
 /// A subflow's four-tuple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
-    /// The pair of addresses, as both ends number them.
-    pub way: u16,
-    /// The pair of ports: the number of the subflow, as its client counts them.
+    /// Address pair, numbered alike at both ends.
+    pub pair: u16,
+    /// Port pair: the subflow's number, assigned by the client.
     pub port: u8,
 }
 
-/// The Data Sequence Signal option (section 3.3). Data sequence numbers as on the wire.
+/// Data Sequence Signal option (section 3.3), with data sequence numbers as on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dss {
-    /// DATA_ACK: the next octet of the connection expected.
+    /// DATA_ACK: next connection-level octet expected.
     pub ack: Option<DataAck>,
-    /// Which octets of the connection the segment carries.
+    /// Mapping of the segment's payload to connection-level octets.
     pub map: Option<Mapping>,
-    /// DATA_FIN: the mapping's last octet is the end of the data.
+    /// DATA_FIN: the last octet of the mapping ends the data.
     pub fin: bool,
 }
 
-/// A DATA_ACK as an option has it. Who is sent whole data sequence numbers acknowledges with whole ones (section 3.3.2).
+/// DATA_ACK as encoded. A peer that uses 64-bit data sequence numbers is sent 64-bit DATA_ACKs (section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataAck {
-    /// Its low half.
+    /// Lower 32 bits.
     Short(u32),
-    /// The whole.
+    /// All 64 bits.
     Long(u64),
 }
 
 impl DataAck {
-    /// Its low half.
+    /// Lower 32 bits.
     pub const fn low(self) -> u32 {
         match self {
             DataAck::Short(low) => low,
@@ -50,104 +50,103 @@ impl DataAck {
     }
 }
 
-/// A data sequence mapping (section 3.3.1).
+/// Data sequence mapping (section 3.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// Data sequence number of the first octet, in 64 bits.
     pub dsn: u64,
-    /// Its place in the subflow: 1 for the first octet after the SYN. 0: the mapping is of no payload (a bare DATA_FIN).
+    /// Relative subflow sequence number: 1 for the first octet after the SYN, 0 for a DATA_FIN without payload.
     pub subflow: u32,
-    /// Octets mapped, DATA_FIN counted.
+    /// Octets mapped, including DATA_FIN.
     pub length: u16,
-    /// The checksum of what is mapped, where checksums are used.
+    /// Checksum, if checksums are used.
     pub checksum: Option<u16>,
 }
 
-/// The options other than [`Dss`].
+/// Options other than [`Dss`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// MP_CAPABLE (section 3.1): the sender's key and the receiver's, as far as they are known; `length`: of the data that the
-    /// segment carries, the first of the connection.
+    /// MP_CAPABLE (section 3.1): the sender's and the receiver's key, if known, and the mapping of the first data.
     Capable {
-        /// The key of who sends this.
+        /// Key of the sender.
         key: Option<u64>,
-        /// The key of the other.
+        /// Key of the receiver.
         peer: Option<u64>,
-        /// The first mapping: how long it is, and its checksum, where checksums are used.
+        /// Data-level length and, if checksums are used, checksum of the segment's data, the first of the connection.
         length: Option<(u16, Option<u16>)>,
-        /// Whether checksums are asked for.
+        /// Whether checksums are required.
         checksum: bool,
     },
     /// MP_JOIN in a SYN (section 3.2).
     Join {
         /// Whether the subflow is a backup.
         backup: bool,
-        /// The address it comes from.
+        /// Address identifier of the source.
         address: u8,
-        /// Which connection it joins.
+        /// Receiver's token, which identifies the connection.
         token: u32,
-        /// The client's nonce.
+        /// Nonce of the client.
         nonce: u32,
     },
     /// MP_JOIN in a SYN-ACK.
     JoinAnswer {
         /// Whether the subflow is a backup.
         backup: bool,
-        /// The address it comes from.
+        /// Address identifier of the source.
         address: u8,
-        /// The first 64 bits of the server's HMAC.
+        /// First 64 bits of the server's HMAC.
         hmac: u64,
-        /// The server's nonce.
+        /// Nonce of the server.
         nonce: u32,
     },
-    /// MP_JOIN in the third segment: the first 160 bits of the client's HMAC.
+    /// MP_JOIN in the third ACK: the first 160 bits of the client's HMAC.
     JoinProof([u8; 20]),
     /// ADD_ADDR (section 3.4.1).
     AddAddress {
-        /// The address.
+        /// Advertised address.
         address: Announced,
-        /// The last 64 bits of its HMAC; `None` in an echo.
+        /// Last 64 bits of its HMAC; `None` in an echo.
         hmac: Option<u64>,
     },
     /// REMOVE_ADDR (section 3.4.2).
     RemoveAddress(Announced),
-    /// MP_PRIO (section 3.3.8): whether the subflow is a backup from now on.
+    /// MP_PRIO (section 3.3.8): changes the backup flag of the subflow.
     Priority {
-        /// Whether it is.
+        /// Whether the subflow is a backup from now on.
         backup: bool,
     },
-    /// MP_FAIL (section 3.7): the data sequence number from which on the mapping is infinite.
+    /// MP_FAIL (section 3.7): data sequence number from which the mapping is infinite.
     Fail(u64),
-    /// MP_FASTCLOSE (section 3.5), with the peer's key.
+    /// MP_FASTCLOSE (section 3.5) with the peer's key.
     FastClose(u64),
-    /// MP_TCPRST (section 3.6): why a subflow is reset.
+    /// MP_TCPRST (section 3.6) with the reason for the reset.
     Reset(u8),
 }
 
-/// An address as an option names it.
+/// Address as advertised in an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
-    /// Which of its host's interfaces it is, from 0: what its digits say.
+    /// Number of the host's interface, from 0, in place of the IP address.
     pub number: u8,
-    /// What its host calls it. 0 is the address of the first subflow (RFC 8684 section 3.4.1).
+    /// Address identifier. 0 is the address of the initial subflow (RFC 8684 section 3.4.1).
     pub identifier: u8,
 }
 
-/// What stands for the checksum of a mapping where a [stamp](crate::tcp::Segment::stamp) stands for its data: whatever alters
-/// the one alters the other.
+/// Checksum of a mapping whose data is represented by a [stamp](crate::tcp::Segment::stamp): a change of the stamp
+/// changes the checksum.
 pub(crate) fn digest(stamp: u32) -> u16 {
     (stamp >> 16) as u16 ^ stamp as u16
 }
 
-/// Reasons of [`Signal::Reset`] (section 3.6).
+/// Reason codes of [`Signal::Reset`] (section 3.6).
 pub mod reason {
     /// Unspecified.
     pub const UNSPECIFIED: u8 = 0;
-    /// An option of Multipath TCP was not what it has to be.
+    /// MPTCP-specific error.
     pub const MPTCP: u8 = 1;
-    /// Too much outstanding data, or another reason to think the path poor.
+    /// Unacceptable performance.
     pub const PERFORMANCE: u8 = 5;
-    /// A middlebox is in the way.
+    /// Middlebox interference.
     pub const MIDDLEBOX: u8 = 6;
 }
 
@@ -159,11 +158,11 @@ impl Multipath {
 }
 
 impl Dss {
-    /// Bytes of a DATA_ACK alone, in 32 bits.
+    /// Bytes of the option with a 32-bit DATA_ACK only.
     pub const ACK_BYTES: u32 = 8;
-    /// With a mapping too.
+    /// Bytes of the option with a 32-bit DATA_ACK and a mapping.
     pub const MAP_BYTES: u32 = 24;
-    /// What a DATA_ACK in 64 bits takes beside that.
+    /// Additional bytes of a 64-bit DATA_ACK.
     pub const LONG_BYTES: u32 = 4;
 
     fn bytes(self) -> u32 {

@@ -1,4 +1,4 @@
-//! What a TCP sender paces, and how fast.
+//! TCP pacing: when and how fast.
 
 use super::config::{Config, Host, Pacing};
 use super::sender::Sender;
@@ -6,30 +6,29 @@ use crate::common::{Pacer, Spread};
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Rate, Time};
 
-/// What a sender that paces keeps of a connection.
 #[derive(Debug)]
 pub(crate) struct Paced {
     pub(super) pacer: Pacer,
     host: Host,
-    /// Whether a rate is derived from the window where the control has none.
+    /// Whether the rate is derived from the window if the congestion control has none.
     derive: bool,
-    /// Segments that still leave without a pause after their burst.
+    /// Segments that still leave without pacing.
     free: u32,
 }
 
 impl Paced {
-    /// Linux does not pace the first ten segments. Others pace from the first round-trip time on, the handshake's.
+    /// Linux does not pace the first ten segments; other hosts pace from the handshake's RTT sample on.
     const FREE: u32 = 10;
 
-    /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in per cent: what is paced in slow start may double in the
-    /// next round trip, and in congestion avoidance the window, not the rate, is to limit the flight.
+    /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio in per cent: in slow start the rate may double in the next
+    /// round trip; in congestion avoidance the window, not the rate, must limit the flight.
     const SLOW_START: u64 = 200;
     const AVOIDANCE: u64 = 120;
 
-    /// BBR's bbr_min_tso_rate: below, a burst is one segment.
+    /// BBR's bbr_min_tso_rate: below this rate a burst is one segment.
     const BURST_RATE: Rate = Rate::from_bps(1_200_000);
 
-    /// What a sender with these settings and this control keeps; nothing if it never paces.
+    /// Creates the state for these settings and this congestion control; `None` if it never paces.
     pub fn new(config: &Config, control: &dyn CongestionControl) -> Option<Box<Paced>> {
         let wanted = match config.pacing {
             Pacing::Off => false,
@@ -43,8 +42,8 @@ impl Paced {
 }
 
 impl Sender {
-    /// Whether what could be sent has to wait for its time; the connection is then woken at that time.
-    pub(super) fn is_held(&mut self, now: Time) -> bool {
+    /// Whether pacing holds back data that could be sent; if so, sets the time to wake up.
+    pub(super) fn is_pacing_blocked(&mut self, now: Time) -> bool {
         let Some(paced) = &self.paced else { return false };
         let held = !paced.pacer.is_open(now);
         let waiting = self.board.has_pending() || self.nxt < self.finish();
@@ -58,12 +57,12 @@ impl Sender {
         held
     }
 
-    /// How long the pacer will keep the next segment back.
-    pub(super) fn held(&self, now: Time) -> Duration {
+    /// Returns how long pacing holds back the next segment.
+    pub(super) fn pacing_delay(&self, now: Time) -> Duration {
         self.paced.as_ref().map_or(Duration::ZERO, |paced| paced.pacer.release().since(now))
     }
 
-    /// `span` octets leave.
+    /// Charges the pacer for `span` octets that leave.
     #[inline(never)]
     pub(super) fn pace(&mut self, now: Time, span: u32) {
         let own = self.control.pacing_rate();
@@ -80,8 +79,7 @@ impl Sender {
         }
     }
 
-    /// The rate at which the window would be sent in a round trip, and as much more as it takes for the window to be
-    /// what limits the sender.
+    /// Rate that sends the window in a round trip, raised by the pacing ratio so that the window remains the limit.
     fn derived_rate(&self) -> Option<Rate> {
         let srtt = self.rtt.srtt().as_nanos();
         let percent = if self.cwnd < self.control.ssthresh() / 2 { Paced::SLOW_START } else { Paced::AVOIDANCE };
@@ -91,9 +89,9 @@ impl Sender {
     }
 }
 
-/// Linux's burst (tcp_tso_autosize): what the rate carries in a millisecond (sk_pacing_shift: 1/1024 s), more where the
-/// peer is so near that bursts do no harm (tcp_tso_rtt_log), and two segments at least. A control with a rate of its own,
-/// which is BBR, has one at low rates.
+/// Linux's burst size (tcp_tso_autosize): the data of a millisecond at this rate (sk_pacing_shift: 1/1024 s), more for
+/// a nearby peer (tcp_tso_rtt_log), and at least two segments. A congestion control with its own rate, that is BBR, has
+/// a minimum of one at low rates.
 fn linux_burst(rate: Rate, own: bool, mss: u64, min_rtt: Duration) -> u64 {
     const LARGEST: u64 = 65_536;
     let near = (min_rtt.as_nanos() / 1000) >> 9;

@@ -1,4 +1,4 @@
-//! What a user can say of a TCP endpoint.
+//! User-visible parameters of a TCP endpoint.
 
 use super::{Bursting, Config, Counting, Host, Pacing, Recovery, SackProfile, Validation};
 use crate::common::ControlFactory;
@@ -160,24 +160,24 @@ pub const PARAMETERS: &[Parameter] = &[
 ];
 
 impl Config {
-    /// The settings that `parameters`, resolved from [`PARAMETERS`], describe.
+    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`].
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         let duration = |name| parameters.duration(name).expect("a duration with a default");
         let name = parameters.text("recovery");
         let recovery = Recovery::ALL.iter().find(|r| r.0 == name).expect("a choice among these").1;
-        let modern = recovery == Recovery::Rack;
+        let is_rack = recovery == Recovery::Rack;
         let given = |name| if let Some(Value::Flag(on)) = parameters.get(name) { Some(*on) } else { None };
         let host = match parameters.text("host") {
             "linux" => Host::Linux,
-            "auto" if modern => Host::Linux,
+            "auto" if is_rack => Host::Linux,
             _ => Host::Rfc,
         };
         Config {
-            undo: given("undo").unwrap_or(modern),
+            undo: given("undo").unwrap_or(is_rack),
             counting: if parameters.text("counting") == "acks" { Counting::Acknowledgements } else { Counting::Bytes },
             prr: parameters.flag("prr"),
             sack_profile: if parameters.text("sack_profile") == "ns3" { SackProfile::Ns3 } else { SackProfile::Rfc },
-            frto: given("frto").unwrap_or(modern),
+            frto: given("frto").unwrap_or(is_rack),
             mss: parameters.integer("mss") as u16,
             multipath: [0; 2],
             recovery,

@@ -1,19 +1,19 @@
-//! The recovery by time: what a sender does with RACK, loss probes and proportional rate reduction.
+//! Time-based recovery: RACK, tail loss probes and proportional rate reduction.
 
 use super::rack::Rack;
 use super::recovery::Episode;
-use super::scoreboard::Mark;
+use super::scoreboard::Status;
 use super::sender::{Acknowledgement, Chunk, Purpose, Sender};
 use super::tlp::{Answer, LossProbe};
 use vazao_congestion::Signal;
 use vazao_engine::{Duration, Time};
 
-/// What `recovery = "rack"` keeps of a connection.
+/// State of `recovery = "rack"`.
 #[derive(Debug)]
 pub(crate) struct RackTlp {
     pub rack: Rack,
     pub probe: LossProbe,
-    /// Needless resends that the peer had reported (RFC 2883) when last looked at.
+    /// Duplicates that the peer had reported by D-SACK (RFC 2883) at the last check.
     reports: u64,
 }
 
@@ -23,37 +23,37 @@ impl RackTlp {
     }
 }
 
-/// What had arrived before an acknowledgement.
+/// Delivery state before an acknowledgement.
 #[derive(Clone, Copy)]
 pub(crate) struct Before {
     pub una: u64,
     pub sacked: u64,
-    /// Whether its blocks reported something new.
-    pub news: bool,
+    /// Whether the acknowledgement's SACK blocks reported new data.
+    pub new_sacks: bool,
 }
 
 impl Sender {
-    /// Finds losses after an acknowledgement, and sets the window of a recovery.
+    /// Detects losses after an acknowledgement and sets the window of a recovery.
     #[inline]
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Acknowledgement, before: Before) {
-        let Some(modern) = &mut self.modern else { return };
-        if let Some(news) = self.board.news() {
-            modern.rack.on_arrivals(now, news, self.rtt.min());
+        let Some(rack_tlp) = &mut self.rack_tlp else { return };
+        if let Some(newly_acked) = self.board.newly_acked() {
+            rack_tlp.rack.on_arrivals(now, newly_acked, self.rtt.min());
             if let Some(lateness) = self.board.lateness(self.una) {
-                modern.rack.on_lateness(lateness, self.mss);
+                rack_tlp.rack.on_lateness(lateness, self.mss);
             }
-            self.board.forget_news(self.una);
-            if let (Some(rtt), true) = (self.advanced.take(), self.lenient) {
-                modern.rack.on_advance(rtt);
+            self.board.clear_newly_acked(self.una);
+            if let (Some(rtt), true) = (self.advanced.take(), self.is_linux) {
+                rack_tlp.rack.on_advance(rtt);
             }
         }
-        let reported = self.stats.duplicate_reports > modern.reports;
-        modern.reports = self.stats.duplicate_reports;
+        let reported = self.stats.duplicate_reports > rack_tlp.reports;
+        rack_tlp.reports = self.stats.duplicate_reports;
         if reported {
-            modern.rack.on_needless_resend(self.una, self.nxt);
+            rack_tlp.rack.on_needless_resend(self.una, self.nxt);
         }
         let bare_duplicate = ack.bare && ack.sacked == 0 && ack.offset == before.una;
-        if modern.probe.on_ack(&Answer { una: self.una, duplicate_report: reported, bare_duplicate })
+        if rack_tlp.probe.on_ack(&Answer { una: self.una, duplicate_report: reported, bare_duplicate })
             && self.episode == Episode::None
         {
             self.undo.forget();
@@ -62,10 +62,10 @@ impl Sender {
             self.control.on_recovered(u64::MAX);
             self.cwnd = self.control.cwnd();
         }
-        // In order, and nothing sent again: nothing in flight was sent before what has arrived.
+        // Everything arrived in order and nothing was retransmitted, so no segment in flight was overtaken.
         if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
-            if self.lenient && self.una > before.una && self.board.is_reneged() {
-                return self.wait_for_reneged(now);
+            if self.is_linux && self.una > before.una && self.board.is_reneged() {
+                return self.await_reneging_timeout(now);
             }
             self.find_losses(now, before);
         } else if self.reduction.is_under_way() {
@@ -73,40 +73,40 @@ impl Sender {
         }
     }
 
-    /// The receiver has thrown away what it reported. Linux gives it half a round trip, and does nothing else before
-    /// (tcp_check_sack_reneging, net/ipv4/tcp_input.c).
+    /// Handles reneging, when the receiver discarded SACKed data. Linux waits half a round trip and does nothing else
+    /// until then (tcp_check_sack_reneging, net/ipv4/tcp_input.c).
     #[cold]
-    fn wait_for_reneged(&mut self, now: Time) {
-        const LEAST: Duration = Duration::from_millis(10);
-        self.timer = self.clock.expiry(now, (self.rtt.srtt() / 2).max(LEAST));
+    fn await_reneging_timeout(&mut self, now: Time) {
+        const MIN: Duration = Duration::from_millis(10);
+        self.timer = self.clock.expiry(now, (self.rtt.srtt() / 2).max(MIN));
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
-    /// The tail is to be probed: the connection will be asked what to send.
+    /// Requests a tail loss probe; the connection will then be polled for it.
     #[cold]
-    pub(super) fn want_probe(&mut self, now: Time) {
+    pub(super) fn request_probe(&mut self, now: Time) {
         self.rearm(now);
-        if let Some(modern) = &mut self.modern {
-            modern.probe.due = !modern.probe.is_unanswered();
+        if let Some(rack_tlp) = &mut self.rack_tlp {
+            rack_tlp.probe.due = !rack_tlp.probe.is_unanswered();
         }
     }
 
-    /// The reordering timer has expired: what was waited for is lost.
+    /// Handles expiry of the reordering timer: the segments it waited for are lost.
     #[cold]
-    pub(super) fn stop_waiting(&mut self, now: Time) {
+    pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.rearm(now);
-        // Where that begins a recovery, Linux counts a segment as delivered (tcp_rack_reo_timeout): one more may leave.
-        let credit = if self.lenient && self.episode == Episode::None { self.mss } else { 0 };
+        // If this starts a recovery, Linux counts one segment as delivered (tcp_rack_reo_timeout).
+        let credit = if self.is_linux && self.episode == Episode::None { self.mss } else { 0 };
         let sacked = self.board.sacked().saturating_sub(credit);
-        let before = Before { una: self.una, sacked, news: false };
+        let before = Before { una: self.una, sacked, new_sacks: false };
         self.find_losses(now, before);
     }
 
     fn find_losses(&mut self, now: Time, before: Before) {
-        let Some(modern) = &mut self.modern else { return };
+        let Some(rack_tlp) = &mut self.rack_tlp else { return };
         let pending = self.board.has_pending();
-        let window = modern.rack.window(&self.board, self.episode != Episode::None, &self.rtt);
-        let again = modern.rack.detect(&mut self.board, now, window);
+        let window = rack_tlp.rack.window(&self.board, self.episode != Episode::None, &self.rtt);
+        let again = rack_tlp.rack.detect(&mut self.board, now, window);
         let further = !pending && self.board.has_pending();
         if self.episode == Episode::None && self.board.has_lost() {
             self.begin_reduction(now, before);
@@ -119,10 +119,10 @@ impl Sender {
 
     /// Linux adds two milliseconds to the timers of RFC 8985 (TCP_TIMEOUT_MIN_US).
     fn slack(&self) -> Duration {
-        if self.lenient { Duration::from_millis(2) } else { Duration::ZERO }
+        if self.is_linux { Duration::from_millis(2) } else { Duration::ZERO }
     }
 
-    /// What is waited for will be lost at `again`.
+    /// Arms the reordering timer: the segments waited for will be lost at `again`.
     #[cold]
     fn arm_reordering(&mut self, now: Time, again: Time) {
         let at = self.clock.expiry(now, again.since(now) + self.slack());
@@ -131,84 +131,84 @@ impl Sender {
         }
     }
 
-    /// A recovery begins. The window comes down to the threshold in proportion to what arrives, if it does not yet.
+    /// Begins a recovery. The window is reduced to ssthresh by PRR unless a reduction is already under way.
     fn begin_reduction(&mut self, now: Time, before: Before) {
-        let recover = self.reduction.join().unwrap_or_else(|| {
-            let from = self.reduces_from(self.nxt - before.una - before.sacked);
+        let recover = self.reduction.merge_loss().unwrap_or_else(|| {
+            let from = self.reduction_base(self.nxt - before.una - before.sacked);
             self.reduce(now, Signal::Loss);
             self.reduction.begin(self.mss, self.control.ssthresh(), from);
             self.nxt
         });
         self.episode = Episode::Fast { recover, inflation: 0, first_partial: false };
         self.stats.recoveries += 1;
-        if let Some(modern) = &mut self.modern {
-            modern.probe.forget();
+        if let Some(rack_tlp) = &mut self.rack_tlp {
+            rack_tlp.probe.forget();
         }
     }
 
-    /// The recovery is over; the flight has come down by itself.
+    /// Ends the recovery; PRR has already brought the flight down.
     pub(super) fn end_reduction(&mut self) {
         self.reduction.end();
-        if let Some(modern) = &mut self.modern {
-            modern.rack.on_recovered();
+        if let Some(rack_tlp) = &mut self.rack_tlp {
+            rack_tlp.rack.on_recovered();
         }
     }
 
-    /// The retransmission timer has expired: only what was sent long enough ago counts as lost (RFC 8985 section 6.3).
-    pub(super) fn lose_by_timeout(&mut self, now: Time) {
+    /// Handles a retransmission timeout: only segments sent long enough ago count as lost (RFC 8985 section 6.3).
+    pub(super) fn declare_lost_on_timeout(&mut self, now: Time) {
         self.reduction.end();
-        let Some(modern) = &mut self.modern else { return self.board.lose_all(true) };
-        modern.probe.forget();
-        if self.lenient && self.board.is_reneged() {
-            return self.board.lose_all(true);
+        let Some(rack_tlp) = &mut self.rack_tlp else { return self.board.declare_all_lost(true) };
+        rack_tlp.probe.forget();
+        if self.is_linux && self.board.is_reneged() {
+            return self.board.declare_all_lost(true);
         }
-        let window = modern.rack.window(&self.board, true, &self.rtt);
-        self.board.lose_sent_by(modern.rack.lost_by_timeout(now, window), true);
+        let window = rack_tlp.rack.window(&self.board, true, &self.rtt);
+        self.board.declare_lost_sent_by(rack_tlp.rack.lost_by_timeout(now, window), true);
     }
 
-    /// RFC 8985 section 7.2: while all goes well, the timer that was set for a retransmission probes the tail before. Where a
-    /// probe is unanswered Linux lets the timer expire all the same, and then sets it for the retransmission anew
-    /// (tcp_send_loss_probe), which may be a tick later than it was.
+    /// RFC 8985 section 7.2: outside recovery, lets the retransmission timer first fire as a probe timer. While a probe
+    /// is unanswered, Linux lets the timer expire nevertheless and then restarts it for the retransmission
+    /// (tcp_send_loss_probe), which may be a tick later.
     #[inline]
     pub(super) fn arm_probe(&mut self, now: Time) {
-        let Some(modern) = &self.modern else { return };
+        let Some(rack_tlp) = &self.rack_tlp else { return };
         let flight = self.board.outstanding();
         let srtt = self.rtt.srtt();
         let calm = self.episode == Episode::None && self.board.sacked() == 0 && self.expiries == 0;
-        if calm && flight > 0 && srtt.as_nanos() > 0 && (self.lenient || !modern.probe.is_unanswered()) {
-            let lone = self.board.is_lone();
+        if calm && flight > 0 && srtt.as_nanos() > 0 && (self.is_linux || !rack_tlp.probe.is_unanswered()) {
+            let lone = self.board.has_single_segment();
             let wait = LossProbe::timeout(srtt, lone) + if lone { Duration::ZERO } else { self.slack() };
             self.timer = self.expiry.min(self.clock.expiry(now, wait));
             self.purpose = Purpose::LossProbe;
         }
     }
 
-    /// The timer goes on as the retransmission timer: as if it had been that all the time, or for the first segment if
-    /// that was sent again since. Linux goes by the timeout as it is now (tcp_rearm_rto).
+    /// Turns the timer back into the retransmission timer: with its original expiry, or that of the first segment if it
+    /// was retransmitted since. Linux uses the current RTO (tcp_rearm_rto).
     fn rearm(&mut self, now: Time) {
         let front = self.board.front().map_or(now, |front| front.at);
         let left = (front + self.rtt.rto()).since(now).max(Duration::from_nanos(1));
         let anew = self.clock.expiry(now, left);
-        self.timer = if self.lenient { anew } else { self.expiry.max(anew) };
+        self.timer = if self.is_linux { anew } else { self.expiry.max(anew) };
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 
-    /// RFC 8985 section 7.3: new data whatever the congestion window says, or else the last segment again. The retransmission
-    /// timer runs anew from then: the probe gets its time to be answered.
+    /// RFC 8985 section 7.3: returns new data regardless of the congestion window, or else the last segment again. The
+    /// retransmission timer restarts so that the probe can be answered.
     #[cold]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Chunk> {
-        if let Some(modern) = &mut self.modern {
-            modern.probe.due = false;
+        if let Some(rack_tlp) = &mut self.rack_tlp {
+            rack_tlp.probe.due = false;
         }
         self.rearm(now);
         let fresh = self.next_new(now, u64::MAX);
         let again = fresh.is_none();
         let chunk = fresh.or_else(|| {
-            let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
+            let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Status::RESENT))?;
             if self.may_resend(number, &sent) { Some(self.resend(number, sent, now)) } else { None }
         });
-        if let (Some(modern), true) = (&mut self.modern, chunk.is_some()) {
-            modern.probe.on_sent(self.nxt, again);
+        if let (Some(rack_tlp), true) = (&mut self.rack_tlp, chunk.is_some()) {
+            rack_tlp.probe.on_sent(self.nxt, again);
             self.timer = self.clock.expiry(now, self.rtt.rto());
             (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
         }

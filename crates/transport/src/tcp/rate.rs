@@ -1,5 +1,5 @@
-//! What a sender does for a congestion control that wants delivery rates: it remembers a little of each packet, and tells
-//! of an acknowledgement once losses have been looked for.
+//! Delivery-rate sampling for congestion controls that need it: keeps a little state per packet and reports an
+//! acknowledgement to the congestion control after loss detection.
 
 use super::recovery::Episode;
 use super::scoreboard::Sent;
@@ -9,37 +9,37 @@ use std::collections::VecDeque;
 use vazao_congestion::Sending;
 use vazao_engine::Time;
 
-/// The sampler and what it wants to know of each segment on the scoreboard, in the same order.
+/// Rate sampler and its per-segment state, in the order of the scoreboard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rates {
     pub sampler: DeliveryRate,
     packets: VecDeque<PacketState>,
-    /// Octets lost that the sampler knows of.
+    /// Octets lost that were reported to the sampler.
     lost: u64,
 }
 
 impl Rates {
-    /// Gives back memory that nothing uses any more.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.packets.shrink_to_fit();
     }
-    /// A segment is sent for the first time: see [`DeliveryRate::on_sent`].
+    /// Records the first transmission of a segment; see [`DeliveryRate::on_sent`].
     pub fn push(&mut self, now: Time, outstanding: u64, in_flight: u64) {
         let packet = self.sampler.on_sent(now, outstanding, in_flight);
         self.packets.push_back(packet);
     }
 
-    /// The segment at `index` is sent again.
+    /// Records the retransmission of the segment at `index`.
     pub fn resend(&mut self, index: usize, now: Time, outstanding: u64, in_flight: u64) {
         self.packets[index] = self.sampler.on_sent(now, outstanding, in_flight);
     }
 
-    /// The segment at `index` has arrived.
+    /// Records the arrival of the segment at `index`.
     pub fn deliver(&mut self, index: usize, sent: &Sent) {
         self.sampler.on_delivered(sent.start + u64::from(sent.span), &self.packets[index]);
     }
 
-    /// The first segment is cumulatively acknowledged; whether that is how its arrival shows.
+    /// Removes the first segment, cumulatively acknowledged; `arrives` says whether it had not been SACKed.
     pub fn pop(&mut self, sent: &Sent, arrives: bool) {
         if arrives {
             self.deliver(0, sent);
@@ -47,7 +47,7 @@ impl Rates {
         self.packets.pop_front();
     }
 
-    /// So many octets were lost by now, to acknowledgements' evidence or a timer's.
+    /// Reports the octets lost so far, by acknowledgements or a timer.
     fn count_losses(&mut self, losses: u64) {
         self.sampler.on_lost(losses - self.lost);
         self.lost = losses;
@@ -55,9 +55,9 @@ impl Rates {
 }
 
 impl Sender {
-    /// Data is about to leave.
+    /// Informs the congestion control that data is about to leave.
     #[inline(never)]
-    pub(super) fn announce(&mut self, now: Time) {
+    pub(super) fn before_send(&mut self, now: Time) {
         let losses = self.board.losses();
         let Some(rates) = self.board.rates() else { return };
         rates.count_losses(losses);
@@ -67,27 +67,26 @@ impl Sender {
         self.cwnd = self.control.cwnd();
     }
 
-    /// Losses have been looked for after an acknowledgement, `losses` octets having been lost before: the control is told of
-    /// it now.
+    /// Reports an acknowledgement to the congestion control after loss detection; `losses` octets were lost before.
     #[inline(never)]
-    pub(super) fn conclude(&mut self, now: Time, losses: u64) {
+    pub(super) fn report_with_rate(&mut self, now: Time, losses: u64) {
         let (pipe, min_rtt, total) = (self.board.pipe(), self.rtt.min(), self.board.losses());
         let lost = total - losses;
         let Some(rates) = self.board.rates() else { return };
         rates.count_losses(total);
         let (in_recovery, is_repairing) = (self.episode.is_fast(), self.episode != Episode::None);
-        let held = self.held(now);
-        let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.untold) else { return };
-        // Where it lies: it is too large to be copied for nothing.
+        let held = self.pacing_delay(now);
+        let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.pending_ack) else { return };
+        // Updated in place to avoid copying the large struct.
         ack.rate = rates.sampler.sample(now, ack.delivered, min_rtt);
         (ack.pipe, ack.lost, ack.held) = (pipe, lost, held);
         (ack.in_recovery, ack.after_timeout) = (in_recovery, is_repairing && !in_recovery);
         self.control.on_ack(ack);
-        self.untold = None;
+        self.pending_ack = None;
         self.cwnd = self.control.cwnd();
     }
 
-    /// The application is about to write: whether it had kept the sender waiting (section 3.4 of the draft).
+    /// Before a write: marks the connection application-limited if the application kept it waiting (section 3.4).
     pub fn on_write(&mut self) {
         let idle = self.finish() - self.nxt < self.mss && !self.board.has_pending();
         let pipe = self.board.pipe();

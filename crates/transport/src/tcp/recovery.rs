@@ -1,28 +1,27 @@
-//! How losses are found and repaired: what makes Tahoe, Reno, NewReno and SACK TCP different.
+//! Loss detection and recovery: the differences between Tahoe, Reno, NewReno and SACK TCP.
 
-/// A loss recovery. All share the retransmission timer (RFC 6298), after which everything outstanding counts as lost.
+/// Loss recovery algorithm. After the retransmission timer (RFC 6298) expires, all outstanding data counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The timer alone (TCP before Tahoe's fast retransmit).
+    /// Retransmission timer only (TCP before Tahoe's fast retransmit).
     TahoeNoFastRetransmit,
-    /// Three duplicate ACKs: everything outstanding counts as lost, and slow start from one segment resends it
+    /// Three duplicate ACKs: everything outstanding counts as lost, and slow start from one segment retransmits it
     /// (Jacobson 1988; Fall and Floyd 1996).
     Tahoe,
-    /// Three duplicate ACKs: one segment is resent, the window is halved and inflated by what leaves the network until
-    /// the next new ACK (RFC 5681 section 3.2).
+    /// Three duplicate ACKs: one segment is retransmitted, and the window is halved and then inflated by segments that
+    /// leave the network until the next new ACK (RFC 5681 section 3.2).
     Reno,
-    /// As Reno, but an ACK that covers only part of the window shows the next hole (RFC 6582).
+    /// Reno, except that a partial ACK reveals the next hole (RFC 6582).
     NewReno,
-    /// The scoreboard of SACK blocks says what is lost and what is still in the network (RFC 6675).
+    /// Scoreboard of SACK blocks, which tells what is lost and what is still in the network (RFC 6675).
     Sack,
-    /// The time at which each segment was sent says what is lost (RACK-TLP, RFC 8985): also what was sent again, and
-    /// with a probe of the tail before the timer. The window comes down in proportion to what is delivered (PRR,
-    /// RFC 9937). Linux's recovery since 4.18.
+    /// Send times of the segments (RACK-TLP, RFC 8985): also detects lost retransmissions, and probes the tail before
+    /// the timer expires. The window is reduced by PRR (RFC 9937). Linux's recovery since 4.18.
     Rack,
 }
 
 impl Recovery {
-    /// All of them with their names, oldest first.
+    /// All algorithms with their names, oldest first.
     pub const ALL: &[(&'static str, Recovery)] = &[
         ("tahoe-no-fast-retransmit", Recovery::TahoeNoFastRetransmit),
         ("tahoe", Recovery::Tahoe),
@@ -32,7 +31,7 @@ impl Recovery {
         ("rack", Recovery::Rack),
     ];
 
-    /// Whether it goes by SACK blocks.
+    /// Whether the algorithm uses SACK blocks.
     pub fn is_selective(self) -> bool {
         matches!(self, Recovery::Sack | Recovery::Rack)
     }
@@ -41,15 +40,16 @@ impl Recovery {
 /// RFC 5681's and RFC 6675's DupThresh.
 pub(crate) const DUP_THRESHOLD: u32 = 3;
 
-/// What a sender is repairing.
+/// Loss recovery under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Episode {
-    /// Nothing.
+    /// None.
     None,
-    /// A loss seen by duplicate ACKs or SACK; over once `recover` is acknowledged. `inflation` is what Reno and NewReno
-    /// add to the window for segments that left the network, less what partial ACKs cover; `first_partial` is NewReno's.
+    /// Fast recovery after duplicate ACKs or SACK, until `recover` is acknowledged. `inflation` is what Reno and
+    /// NewReno add to the window for segments that left the network, less what partial ACKs cover; `first_partial` is
+    /// NewReno's.
     Fast { recover: u64, inflation: i64, first_partial: bool },
-    /// A timeout, or Tahoe's restart: slow start resends everything up to `recover`.
+    /// Recovery after a timeout or Tahoe's restart: slow start retransmits everything up to `recover`.
     Restart { recover: u64 },
 }
 

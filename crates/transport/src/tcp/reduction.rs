@@ -1,5 +1,5 @@
-//! How the window comes down: in proportion to what is delivered (PRR, RFC 9937), where that is wanted; in a fast recovery,
-//! or over a round trip in which nothing need be sent again.
+//! Gradual window reduction by proportional rate reduction (PRR, RFC 9937), in fast recovery or, without a loss, over a
+//! round trip.
 
 use super::config::{Config, SackProfile};
 use super::rack_tlp::Before;
@@ -7,19 +7,19 @@ use super::recovery::Recovery;
 use super::sender::Sender;
 use vazao_congestion::{CongestionControl, Prr};
 
-/// What a sender knows of it.
+/// State of window reductions.
 #[derive(Debug)]
 pub(crate) struct Reduction {
-    /// Whether recoveries are paced so. Never where the control has a rate, and so a window of its own for them.
-    wanted: bool,
+    /// Whether PRR is used. Never with a rate-based congestion control, which sets the recovery window itself.
+    uses_prr: bool,
     profile: SackProfile,
-    /// The one under way.
+    /// Reduction under way.
     prr: Option<Prr>,
-    /// The acknowledgement at hand covers something that had been resent.
+    /// Whether the current acknowledgement covers a retransmitted segment.
     resent: bool,
-    /// Of one without a loss: it is over when something beyond this octet is acknowledged, for only that left afterwards.
+    /// End of a reduction without loss: the acknowledgement of data beyond this octet, which was sent after it began.
     lossless_until: Option<u64>,
-    /// It begins with the next acknowledgement.
+    /// Whether the reduction starts only with the next acknowledgement.
     fresh: bool,
 }
 
@@ -27,7 +27,7 @@ impl Reduction {
     pub fn new(config: &Config, recovery: Recovery, control: &dyn CongestionControl) -> Self {
         let paced = recovery == Recovery::Rack || recovery == Recovery::Sack && config.prr;
         Reduction {
-            wanted: paced && !control.wants_rate(),
+            uses_prr: paced && !control.wants_rate(),
             profile: config.sack_profile,
             prr: None,
             resent: false,
@@ -36,43 +36,41 @@ impl Reduction {
         }
     }
 
-    /// Whether the window is being brought down.
     #[inline]
     pub fn is_under_way(&self) -> bool {
         self.prr.is_some()
     }
 
-    /// A recovery begins: from what is in flight to the control's threshold.
+    /// Begins a reduction from the flight size to ssthresh in a recovery.
     pub fn begin(&mut self, mss: u64, ssthresh: u64, flight: u64) {
         let prr = Prr::new(mss, ssthresh, flight);
-        self.prr = self.wanted.then(|| if self.profile == SackProfile::Ns3 { prr.like_ns3() } else { prr });
+        self.prr = self.uses_prr.then(|| if self.profile == SackProfile::Ns3 { prr.like_ns3() } else { prr });
         self.lossless_until = None;
         self.fresh = false;
     }
 
-    /// Whether the window comes down although nothing was lost.
+    /// Whether the window is being reduced without a loss.
     #[inline]
     pub fn is_lossless(&self) -> bool {
         self.lossless_until.is_some()
     }
 
-    /// A loss is repaired while the window comes down anyway, which is enough. Up to where.
-    pub fn join(&mut self) -> Option<u64> {
+    /// Merges a loss into a reduction without loss, which suffices for it; returns the end of that reduction.
+    pub fn merge_loss(&mut self) -> Option<u64> {
         self.lossless_until.take()
     }
 
-    /// It is over, or something else has taken its place.
     pub fn end(&mut self) {
         (self.prr, self.lossless_until) = (None, None);
     }
 
-    /// The cumulative acknowledgement moves; whether over something `resent`.
+    /// Records that the cumulative acknowledgement moved, and whether over a `resent` segment.
     #[inline]
     pub fn on_advance(&mut self, resent: bool) {
         self.resent = resent;
     }
 
-    /// `span` octets leave.
+    /// Records that `span` octets leave.
     #[inline]
     pub fn on_sent(&mut self, span: u32) {
         if let Some(prr) = &mut self.prr {
@@ -82,7 +80,7 @@ impl Reduction {
 }
 
 impl Sender {
-    /// The window after an acknowledgement in a recovery. `further`: it showed a further loss.
+    /// Sets the window after an acknowledgement in a recovery; `further` if it revealed a further loss.
     pub(super) fn reduce_in_proportion(&mut self, before: Before, further: bool) {
         let delivered = (self.una + self.board.sacked()).saturating_sub(before.una + before.sacked);
         let advanced = self.una > before.una;
@@ -94,7 +92,7 @@ impl Sender {
             self.cwnd = prr.on_ack(delivered, pipe, advanced && !further);
             return;
         }
-        if before.news {
+        if before.new_sacks {
             self.cwnd = prr.on_ack(delivered, pipe, resent);
         }
         if advanced {
@@ -102,14 +100,14 @@ impl Sender {
         }
     }
 
-    /// What a reduction that begins is in proportion to: RFC 9937's RecoverFS, what is in flight; Linux takes the window
-    /// (prior_cwnd), which is far less where many losses were repaired just before.
-    pub(super) fn reduces_from(&self, flight: u64) -> u64 {
-        if self.lenient { self.cwnd } else { flight }
+    /// Base of a reduction that begins: RFC 9937's RecoverFS is the flight size; Linux uses the window (prior_cwnd),
+    /// which is far smaller shortly after many losses were repaired.
+    pub(super) fn reduction_base(&self, flight: u64) -> u64 {
+        if self.is_linux { self.cwnd } else { flight }
     }
 
-    /// The control came down to its threshold, `from` there, and nothing is to be sent again: the window
-    /// follows over a round trip, in which it does not grow (Linux's state CWR, net/ipv4/tcp_input.c).
+    /// Reduces the window from `from` to ssthresh over a round trip without retransmissions or growth (Linux's CWR
+    /// state, net/ipv4/tcp_input.c).
     pub(super) fn reduce_without_loss(&mut self, from: u64) {
         self.undo.forget();
         if !self.rated {
@@ -118,7 +116,7 @@ impl Sender {
         }
     }
 
-    /// The same for what an acknowledgement told the control. What that lets out leaves at the old window.
+    /// Begins a reduction without loss that an acknowledgement caused. The data it releases leaves at the old window.
     #[cold]
     pub(super) fn reduce_for_delay(&mut self, from: u64) {
         self.marks.on_reduction(self.nxt);
@@ -126,9 +124,9 @@ impl Sender {
         self.reduction.fresh = self.reduction.is_under_way();
     }
 
-    /// Something has been acknowledged: it may end a reduction without loss.
+    /// Ends a reduction without loss once its round trip is acknowledged.
     #[cold]
-    pub(super) fn conclude_without_loss(&mut self) {
+    pub(super) fn end_lossless_reduction(&mut self) {
         if self.reduction.lossless_until.is_some_and(|until| self.una > until) {
             self.reduction.end();
             self.control.on_recovered(u64::MAX);

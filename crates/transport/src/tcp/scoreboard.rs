@@ -1,74 +1,74 @@
-//! What was sent and not yet acknowledged, segment by segment, and what is known of each.
+//! Scoreboard: the unacknowledged segments and their state.
 
-use super::news::News;
+use super::newly_acked::NewlyAcked;
 use super::rate::Rates;
 use crate::common::RangeSet;
 use std::collections::VecDeque;
 use vazao_engine::Time;
 
-/// A segment in flight. Offsets count from the SYN, which is octet 0.
+/// Segment in flight. Offsets count from the SYN, which is octet 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub start: u64,
     pub at: Time,
-    /// Sequence space: payload and FIN.
+    /// Sequence space occupied: payload and FIN.
     pub span: u32,
-    pub state: Mark,
+    pub state: Status,
 }
 
 impl Sent {
-    /// What orders segments by when they were sent: the time, and of those that left together the end.
+    /// Key of the transmission order: send time, and end for segments sent at the same time.
     #[inline]
     pub fn order(&self) -> (Time, u64) {
         (self.at, self.start + u64::from(self.span))
     }
-    /// Whether it is lost and was not sent again.
+    /// Whether the segment is lost and was not retransmitted.
     #[inline]
     pub fn is_pending(&self) -> bool {
-        self.state.has(Mark::LOST) && !self.state.has(Mark::RESENT)
+        self.state.has(Status::LOST) && !self.state.has(Status::RESENT)
     }
 }
 
-/// What is known of a segment in flight.
+/// State flags of a segment in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark(u8);
+pub(crate) struct Status(u8);
 
-impl Mark {
-    pub const SACKED: Mark = Mark(1);
-    /// Presumed lost: not in the network, unless `RESENT` too.
-    pub const LOST: Mark = Mark(2);
-    /// Resent since it was marked lost.
-    pub const RESENT: Mark = Mark(4);
-    /// Sent more than once in its life: no round-trip time can be told from it (Karn).
-    pub const AMBIGUOUS: Mark = Mark(8);
-    /// It was the retransmission timer that marked it lost.
-    pub const TIMED_OUT: Mark = Mark(16);
+impl Status {
+    pub const SACKED: Status = Status(1);
+    /// Presumed lost: not in the network, unless also `RESENT`.
+    pub const LOST: Status = Status(2);
+    /// Retransmitted since it was marked lost.
+    pub const RESENT: Status = Status(4);
+    /// Sent more than once: gives no RTT sample (Karn's algorithm).
+    pub const AMBIGUOUS: Status = Status(8);
+    /// Marked lost by the retransmission timer.
+    pub const TIMED_OUT: Status = Status(16);
 
-    /// Either.
-    pub const fn or(self, other: Mark) -> Mark {
-        Mark(self.0 | other.0)
+    /// Union of the flags.
+    pub const fn or(self, other: Status) -> Status {
+        Status(self.0 | other.0)
     }
     #[inline]
-    pub fn has(self, other: Mark) -> bool {
+    pub fn has(self, other: Status) -> bool {
         self.0 & other.0 != 0
     }
-    fn set(&mut self, other: Mark) {
+    fn set(&mut self, other: Status) {
         self.0 |= other.0;
     }
-    fn clear(&mut self, other: Mark) {
+    fn clear(&mut self, other: Status) {
         self.0 &= !other.0;
     }
 }
 
-/// What a cumulative acknowledgement took off the scoreboard.
+/// Segments that a cumulative acknowledgement removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acked {
-    /// When the first and the last segment left; nothing if any of them was sent more than once (Karn).
+    /// Send times of the first and the last segment; `None` if any segment was sent more than once (Karn's algorithm).
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
-    /// Octets among them that were SACKed before.
+    /// Octets that had been SACKed before.
     pub sacked: u64,
-    /// Whether something among them had been resent, and not been SACKed since.
+    /// Whether any segment was retransmitted and not SACKed since.
     pub resent: bool,
 }
 
@@ -76,34 +76,34 @@ pub(crate) struct Acked {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
-    /// Absolute number of the front segment: cursors below are absolute, so acknowledging moves none of them.
+    /// Number of the front segment. Segment numbers are absolute, so acknowledgements do not move the cursors below.
     base: u64,
-    /// Octets in all segments, in those SACKed, in those lost, in those resent, and in those lost and not yet resent.
+    /// Octets in all segments; in those SACKed, lost, and resent; and in those lost and not yet resent.
     total: u64,
     sacked: u64,
     lost: u64,
     resent: u64,
     pending: u64,
     sacked_segments: u64,
-    /// Octets that were ever presumed lost, each copy of them.
+    /// Octets ever presumed lost, counting each copy.
     losses: u64,
     ranges: RangeSet,
-    /// Newly SACKed ranges, kept so that a SACK allocates nothing.
+    /// Newly SACKed ranges, kept to avoid allocations.
     fresh: Vec<(u64, u64)>,
-    /// Every segment before this one has been looked at for loss.
-    judged: u64,
-    /// No segment before this one is lost and not yet resent.
+    /// Segments before this number have been examined for loss.
+    examined: u64,
+    /// No segment before this number is lost and not yet resent.
     next_lost: u64,
-    /// Only for a sender that asks for it.
-    news: Option<Box<News>>,
-    /// Whether a segment that begins before this octet and was sent once has arrived.
+    /// Newly acknowledged segments, if recorded.
+    newly_acked: Option<Box<NewlyAcked>>,
+    /// An octet, and whether a segment sent once that begins before it has arrived.
     late: (u64, bool),
-    /// Only for a control that wants rates.
+    /// Rate samples, if the congestion control needs them.
     rates: Option<Box<Rates>>,
 }
 
 impl Scoreboard {
-    /// Gives back memory that nothing uses any more.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.segments.shrink_to_fit();
         self.ranges.shrink();
@@ -114,7 +114,7 @@ impl Scoreboard {
     }
     #[inline]
     pub fn push(&mut self, start: u64, span: u32, now: Time) {
-        self.segments.push_back(Sent { start, at: now, span, state: Mark::default() });
+        self.segments.push_back(Sent { start, at: now, span, state: Status::default() });
         self.total += u64::from(span);
         let (span, pipe) = (u64::from(span), self.pipe());
         if let Some(rates) = &mut self.rates {
@@ -122,7 +122,7 @@ impl Scoreboard {
         }
     }
 
-    /// Octets believed to be in the network (RFC 6675's pipe).
+    /// Octets estimated to be in the network (RFC 6675's pipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.total - self.sacked - self.lost + self.resent
@@ -132,20 +132,20 @@ impl Scoreboard {
     pub fn outstanding(&self) -> u64 {
         self.total
     }
-    /// Whether something lost waits to be resent.
+    /// Whether lost data waits to be retransmitted.
     #[inline]
     pub fn has_pending(&self) -> bool {
         self.pending > 0
     }
-    /// Whether something that was sent again has not arrived yet.
+    /// Whether a retransmitted segment is outstanding.
     pub fn has_resent(&self) -> bool {
         self.resent > 0
     }
-    /// Whether a repair is under way: something was sent again, or the first segment was.
+    /// Whether a repair is under way: a retransmitted segment is outstanding, or the first segment was retransmitted.
     pub fn is_repairing(&self) -> bool {
-        self.has_resent() || self.front().is_some_and(|front| front.state.has(Mark::AMBIGUOUS))
+        self.has_resent() || self.front().is_some_and(|front| front.state.has(Status::AMBIGUOUS))
     }
-    /// Whether something lost has not arrived yet, resent or not.
+    /// Whether lost data has not arrived yet, resent or not.
     pub fn has_lost(&self) -> bool {
         self.lost > 0
     }
@@ -153,136 +153,133 @@ impl Scoreboard {
     pub fn lost(&self) -> u64 {
         self.lost
     }
-    /// Whether all in flight was sent once, and nothing of it is known to be lost or to have arrived out of order.
+    /// Whether everything in flight was sent once and nothing of it is lost or SACKed.
     pub fn is_orderly(&self) -> bool {
         self.sacked == 0 && self.lost == 0 && !self.is_repairing()
     }
-    /// Octets SACKed.
     #[inline]
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
-    /// Segments SACKed.
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
-    /// Whether one segment is all there is.
-    pub fn is_lone(&self) -> bool {
+    /// Whether exactly one segment is outstanding.
+    pub fn has_single_segment(&self) -> bool {
         self.segments.len() == 1
     }
     pub fn front(&self) -> Option<&Sent> {
         self.segments.front()
     }
-    /// The number of the first segment.
     pub fn first_number(&self) -> u64 {
         self.base
     }
-    /// Segment `number`, if it is still unacknowledged.
+    /// Returns segment `number`, if it is still unacknowledged.
     pub fn get(&self, number: u64) -> Option<&Sent> {
         self.segments.get(number.checked_sub(self.base)? as usize)
     }
 
-    /// From now on, what arrives is noted as [`news`](Self::news).
-    pub fn note_news(&mut self) {
-        self.news = Some(Box::default());
+    /// Starts recording newly acknowledged segments.
+    pub fn record_newly_acked(&mut self) {
+        self.newly_acked = Some(Box::default());
     }
 
-    /// From now on, rates of delivery are measured.
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());
     }
-    /// What measures rates of delivery, where they are measured.
+    /// Rate samples, if measured.
     pub fn rates(&mut self) -> Option<&mut Rates> {
         self.rates.as_deref_mut()
     }
-    /// Octets that were ever presumed lost.
+    /// Octets ever presumed lost.
     pub fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// When the segment was sent that is the last of those newly SACKed and sent once; nothing where no news is noted.
-    pub fn last_news(&self) -> Option<Time> {
-        self.news.as_ref()?.once.map(|(at, _)| at)
+    /// Send time of the last newly acknowledged segment that was sent once, if recorded.
+    pub fn last_newly_acked(&self) -> Option<Time> {
+        self.newly_acked.as_ref()?.once.map(|(at, _)| at)
     }
 
-    /// When the segment was sent that is the first of those; by it Linux measures the round-trip time where nothing was
-    /// acknowledged cumulatively that could tell it (sack_rtt_us, net/ipv4/tcp_input.c).
-    pub fn first_news(&self) -> Option<Time> {
-        self.news.as_ref()?.first
+    /// Send time of the first newly SACKed segment that was sent once. Linux takes its RTT sample from it if the
+    /// cumulative acknowledgement gives none (sack_rtt_us, net/ipv4/tcp_input.c).
+    pub fn first_newly_sacked(&self) -> Option<Time> {
+        self.newly_acked.as_ref()?.first
     }
 
-    /// From now on it is noted whether something arrives that was sent once and begins before `octet`.
+    /// Starts watching for the arrival of a segment that was sent once and begins before `octet`.
     pub fn watch_below(&mut self, octet: u64) {
         self.late = (octet, false);
     }
 
-    /// Whether it has, since this was last asked.
+    /// Takes whether such a segment has arrived.
     pub fn take_late(&mut self) -> bool {
         std::mem::take(&mut self.late.1)
     }
 
     fn note(&mut self, sent: &Sent) {
-        if let Some(news) = &mut self.news {
-            news.note(sent);
+        if let Some(newly_acked) = &mut self.newly_acked {
+            newly_acked.note(sent);
         }
-        self.late.1 |= sent.start < self.late.0 && !sent.state.has(Mark::AMBIGUOUS);
+        self.late.1 |= sent.start < self.late.0 && !sent.state.has(Status::AMBIGUOUS);
     }
 
-    /// What has arrived since it was last forgotten, where that is noted.
+    /// Newly acknowledged segments since the last reset, if recorded.
     #[inline]
-    pub fn news(&self) -> Option<&News> {
-        self.news.as_deref()
+    pub fn newly_acked(&self) -> Option<&NewlyAcked> {
+        self.newly_acked.as_deref()
     }
 
-    /// Octets `start..end`, which were sent again, have arrived twice: the first copy was late, if they were not known to
-    /// have arrived by an acknowledgement of all before them (tcp_sacktag_one in Linux).
-    pub fn note_both(&mut self, start: u64, end: u64) {
-        if let Some(news) = &mut self.news
+    /// Handles a D-SACK for retransmitted octets `start..end`: the original arrived late, unless a cumulative
+    /// acknowledgement already covers it (tcp_sacktag_one in Linux).
+    pub fn on_late_original(&mut self, start: u64, end: u64) {
+        if let Some(newly_acked) = &mut self.newly_acked
             && self.ranges.contains(start, end)
         {
-            news.lowest = news.lowest.min(start);
+            newly_acked.lowest = newly_acked.lowest.min(start);
         }
     }
 
-    /// Where something came late: how far beyond its first octet others had arrived, with everything before `una`
-    /// acknowledged (tcp_check_sack_reordering in Linux).
+    /// Reordering distance in octets if a segment arrived late, with everything before `una` acknowledged
+    /// (tcp_check_sack_reordering in Linux).
     #[inline]
     pub fn lateness(&self, una: u64) -> Option<u64> {
-        let lowest = self.news.as_ref().map(|news| news.lowest).filter(|&lowest| lowest < u64::MAX)?;
+        let lowest =
+            self.newly_acked.as_ref().map(|newly_acked| newly_acked.lowest).filter(|&lowest| lowest < u64::MAX)?;
         Some(self.highest(una).saturating_sub(lowest))
     }
 
-    /// One beyond the highest octet that has arrived.
+    /// Octet after the highest one received.
     pub fn highest(&self, una: u64) -> u64 {
         self.ranges.end().max(una)
     }
 
-    /// Forgets the news, with everything before `una` acknowledged.
+    /// Resets the newly acknowledged segments, with everything before `una` acknowledged.
     #[inline]
-    pub fn forget_news(&mut self, una: u64) {
+    pub fn clear_newly_acked(&mut self, una: u64) {
         let highest = self.highest(una);
-        if let Some(news) = &mut self.news {
-            **news = News { highest, ..News::default() };
+        if let Some(newly_acked) = &mut self.newly_acked {
+            **newly_acked = NewlyAcked { highest, ..NewlyAcked::default() };
         }
     }
 
-    /// Counts everything anew. Only where debug assertions are on, and only short boards: it costs what it checks.
+    /// Recounts everything, for debug assertions; only for short scoreboards, since the cost is linear.
     fn is_consistent(&self) -> bool {
-        let sum = |is: fn(Mark) -> bool| -> u64 {
+        let sum = |is: fn(Status) -> bool| -> u64 {
             self.segments.iter().filter(|s| is(s.state)).map(|s| u64::from(s.span)).sum()
         };
         self.segments.len() > 64
             || (self.total, self.sacked, self.lost, self.resent, self.pending)
                 == (
                     sum(|_| true),
-                    sum(|mark| mark.has(Mark::SACKED)),
-                    sum(|mark| mark.has(Mark::LOST)),
-                    sum(|mark| mark.has(Mark::RESENT)),
-                    sum(|mark| mark.has(Mark::LOST) && !mark.has(Mark::RESENT)),
+                    sum(|mark| mark.has(Status::SACKED)),
+                    sum(|mark| mark.has(Status::LOST)),
+                    sum(|mark| mark.has(Status::RESENT)),
+                    sum(|mark| mark.has(Status::LOST) && !mark.has(Status::RESENT)),
                 )
     }
 
-    /// The cumulative acknowledgement has reached `offset`.
+    /// Removes everything before `offset`, which was cumulatively acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, offset: u64) -> Acked {
         let mut acked = Acked::default();
@@ -298,16 +295,16 @@ impl Scoreboard {
                 break;
             }
             let sent = *front;
-            if sent.state == Mark::default() {
+            if sent.state == Status::default() {
                 first = first.or(Some(sent));
                 last = Some(sent);
             } else {
-                ambiguous |= sent.state.has(Mark::AMBIGUOUS);
-                acked.resent |= sent.state.has(Mark::RESENT);
+                ambiguous |= sent.state.has(Status::AMBIGUOUS);
+                acked.resent |= sent.state.has(Status::RESENT);
                 self.acknowledge_marked(sent);
             }
             if let Some(rates) = &mut self.rates {
-                rates.pop(&sent, !sent.state.has(Mark::SACKED));
+                rates.pop(&sent, !sent.state.has(Status::SACKED));
             }
             self.total -= span;
             self.segments.pop_front();
@@ -317,11 +314,11 @@ impl Scoreboard {
             self.ranges.remove_below(offset);
         }
         acked.sacked = sacked - self.sacked;
-        if let (Some(news), Some(first), Some(last)) = (&mut self.news, &first, &last) {
-            news.note_row(first, last);
+        if let (Some(newly_acked), Some(first), Some(last)) = (&mut self.newly_acked, &first, &last) {
+            newly_acked.note_run(first, last);
         }
         self.late.1 |= first.is_some_and(|sent| sent.start < self.late.0);
-        // What was sent once may have waited at the receiver for what was sent twice: it tells no time either.
+        // Data sent once may have waited at the receiver for data sent twice, so it gives no RTT sample either.
         if !ambiguous {
             (acked.first_sent, acked.last_sent) = (first.map(|sent| sent.at), last.map(|sent| sent.at));
         }
@@ -332,14 +329,14 @@ impl Scoreboard {
     #[cold]
     fn acknowledge_marked(&mut self, sent: Sent) {
         self.forget(sent.state, u64::from(sent.span));
-        if sent.state.has(Mark::SACKED) {
+        if sent.state.has(Status::SACKED) {
             self.sacked_segments -= 1;
             return;
         }
         self.note(&sent);
     }
 
-    /// A peer may acknowledge part of a segment (a middlebox, another segmentation).
+    /// Handles the acknowledgement of part of a segment (middleboxes, other segmentation).
     #[cold]
     fn trim_front(&mut self, offset: u64) {
         let Some(front) = self.segments.front_mut() else { return };
@@ -351,21 +348,21 @@ impl Scoreboard {
         self.forget(state, cut);
     }
 
-    fn forget(&mut self, state: Mark, octets: u64) {
-        if state.has(Mark::SACKED) {
+    fn forget(&mut self, state: Status, octets: u64) {
+        if state.has(Status::SACKED) {
             self.sacked -= octets;
         }
-        if state.has(Mark::LOST) {
+        if state.has(Status::LOST) {
             self.lost -= octets;
         }
-        if state.has(Mark::RESENT) {
+        if state.has(Status::RESENT) {
             self.resent -= octets;
-        } else if state.has(Mark::LOST) {
+        } else if state.has(Status::LOST) {
             self.pending -= octets;
         }
     }
 
-    /// A SACK block covers `start..end`. Returns the octets that were not known to have arrived.
+    /// Applies a SACK block `start..end`; returns the newly SACKed octets.
     pub fn sack(&mut self, start: u64, end: u64) -> u64 {
         let before = self.sacked;
         let mut fresh = std::mem::take(&mut self.fresh);
@@ -374,19 +371,20 @@ impl Scoreboard {
             let mut index = self.segments.partition_point(|s| s.start + u64::from(s.span) <= a);
             while let Some(&sent) = self.segments.get(index).filter(|s| s.start < b) {
                 let Sent { start, span, state, .. } = sent;
-                if !state.has(Mark::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
+                if !state.has(Status::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
                     self.note(&sent);
-                    if let Some(news) = self.news.as_mut().filter(|_| !sent.state.has(Mark::AMBIGUOUS)) {
-                        news.first.get_or_insert(sent.at);
+                    if let Some(newly_acked) = self.newly_acked.as_mut().filter(|_| !sent.state.has(Status::AMBIGUOUS))
+                    {
+                        newly_acked.first.get_or_insert(sent.at);
                     }
                     if let Some(rates) = &mut self.rates {
                         rates.deliver(index, &sent);
                     }
                     self.sacked_segments += 1;
                     let mark = &mut self.segments[index].state;
-                    mark.clear(Mark::LOST.or(Mark::RESENT));
-                    mark.set(Mark::SACKED);
+                    mark.clear(Status::LOST.or(Status::RESENT));
+                    mark.set(Status::SACKED);
                     self.sacked += u64::from(span);
                 }
                 index += 1;
@@ -397,9 +395,9 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// RFC 6675's IsLost for every segment at once: marks those below the point above which three ranges, or more than
+    /// RFC 6675's IsLost for all segments at once: marks those below the point above which three ranges, or more than
     /// two segments' worth of octets, have been SACKed.
-    pub fn judge(&mut self, mss: u64) {
+    pub fn mark_losses(&mut self, mss: u64) {
         let (mut count, mut octets, mut point) = (0, 0, 0);
         for (start, end) in self.ranges.iter().rev() {
             count += 1;
@@ -409,111 +407,111 @@ impl Scoreboard {
                 break;
             }
         }
-        let mut index = self.judged.max(self.base) - self.base;
+        let mut index = self.examined.max(self.base) - self.base;
         while let Some(segment) = self.segments.get(index as usize).filter(|s| s.start < point) {
-            if !segment.state.has(Mark::SACKED.or(Mark::LOST)) {
+            if !segment.state.has(Status::SACKED.or(Status::LOST)) {
                 self.mark_lost(index as usize);
             }
             index += 1;
         }
-        self.judged = self.base + index;
+        self.examined = self.base + index;
     }
 
     fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
-        segment.state.set(Mark::LOST);
+        segment.state.set(Status::LOST);
         self.lost += u64::from(segment.span);
         self.losses += u64::from(segment.span);
-        if !segment.state.has(Mark::RESENT) {
+        if !segment.state.has(Status::RESENT) {
             self.pending += u64::from(segment.span);
         }
         self.next_lost = self.next_lost.min(self.base + index as u64);
     }
 
-    /// Segment `number` is lost, also what was resent of it: it has left the network.
-    pub fn lose(&mut self, number: u64) {
+    /// Marks segment `number` lost, including its retransmission.
+    pub fn declare_lost(&mut self, number: u64) {
         let index = (number - self.base) as usize;
         let segment = &mut self.segments[index];
-        if segment.state.has(Mark::RESENT) {
-            segment.state.clear(Mark::RESENT);
+        if segment.state.has(Status::RESENT) {
+            segment.state.clear(Status::RESENT);
             self.resent -= u64::from(segment.span);
-            if segment.state.has(Mark::LOST) {
+            if segment.state.has(Status::LOST) {
                 self.losses += u64::from(segment.span);
                 self.pending += u64::from(segment.span);
                 self.next_lost = self.next_lost.min(number);
                 return;
             }
         }
-        if !segment.state.has(Mark::LOST) {
+        if !segment.state.has(Status::LOST) {
             self.mark_lost(index);
         }
     }
 
-    /// The first segment is lost; also if it was resent, unless `once`.
-    pub fn lose_front(&mut self, once: bool) {
+    /// Marks the first segment lost; also if it was resent, unless `once`.
+    pub fn declare_front_lost(&mut self, once: bool) {
         let Some(front) = self.segments.front() else { return };
-        if front.state.has(Mark::SACKED) || (once && front.state.has(Mark::RESENT)) {
+        if front.state.has(Status::SACKED) || (once && front.state.has(Status::RESENT)) {
             return;
         }
-        self.lose(self.base);
+        self.declare_lost(self.base);
     }
 
-    /// Whether the first segment was SACKed and is not acknowledged: its receiver has thrown it away (RFC 2018 section 8).
+    /// Whether the receiver reneged: the first segment was SACKed but not acknowledged (RFC 2018 section 8).
     pub fn is_reneged(&self) -> bool {
-        self.segments.front().is_some_and(|front| front.state.has(Mark::SACKED))
+        self.segments.front().is_some_and(|front| front.state.has(Status::SACKED))
     }
 
-    /// Everything that is not SACKed is lost, also what was resent: after a timeout, or Tahoe's restart. Where the
-    /// receiver has [thrown away](Self::is_reneged) what it reported, nothing is known.
-    pub fn lose_all(&mut self, timed_out: bool) {
-        self.lose_sent_by(Time::NEVER, timed_out);
+    /// Marks everything lost that is not SACKed, including retransmissions, after a timeout or Tahoe's restart. If the
+    /// receiver [reneged](Self::is_reneged), SACK information is discarded.
+    pub fn declare_all_lost(&mut self, timed_out: bool) {
+        self.declare_lost_sent_by(Time::NEVER, timed_out);
     }
 
-    /// The same for what was sent at `time` or before, and for the first segment.
-    pub fn lose_sent_by(&mut self, time: Time, timed_out: bool) {
-        let mark = if timed_out { Mark::LOST.or(Mark::TIMED_OUT) } else { Mark::LOST };
+    /// Marks lost what was sent at `time` or before, and the first segment.
+    pub fn declare_lost_sent_by(&mut self, time: Time, timed_out: bool) {
+        let mark = if timed_out { Status::LOST.or(Status::TIMED_OUT) } else { Status::LOST };
         if self.is_reneged() {
-            self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::SACKED));
+            self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::SACKED));
             self.ranges.clear();
             (self.sacked, self.sacked_segments) = (0, 0);
         }
         let missing = self.pending;
         (self.lost, self.resent, self.pending) = (0, 0, 0);
         for (index, segment) in self.segments.iter_mut().enumerate() {
-            if segment.state.has(Mark::SACKED) {
+            if segment.state.has(Status::SACKED) {
                 continue;
             }
             if index == 0 || segment.at <= time {
-                segment.state.clear(Mark::RESENT);
+                segment.state.clear(Status::RESENT);
                 segment.state.set(mark);
             }
             let span = u64::from(segment.span);
-            let (lost, resent) = (segment.state.has(Mark::LOST), segment.state.has(Mark::RESENT));
+            let (lost, resent) = (segment.state.has(Status::LOST), segment.state.has(Status::RESENT));
             self.lost += if lost { span } else { 0 };
             self.resent += if resent { span } else { 0 };
             self.pending += if lost && !resent { span } else { 0 };
         }
         self.losses += self.pending.saturating_sub(missing);
         self.next_lost = self.base;
-        self.judged = self.base + self.segments.len() as u64;
+        self.examined = self.base + self.segments.len() as u64;
     }
 
-    /// When what was sent more than once, and did not arrive, left last; and its numbers.
+    /// Send times and numbers of segments sent more than once that have not arrived.
     pub fn copies(&self) -> impl Iterator<Item = (Time, u64)> {
-        let again = |sent: &Sent| sent.state.has(Mark::AMBIGUOUS) && !sent.state.has(Mark::SACKED);
+        let again = |sent: &Sent| sent.state.has(Status::AMBIGUOUS) && !sent.state.has(Status::SACKED);
         let numbered = self.segments.iter().zip(self.base..);
         numbered.filter(move |(sent, _)| again(sent)).map(|(sent, number)| (sent.at, number))
     }
 
-    /// Nothing is lost after all. What was sent again is under way twice.
-    pub fn recall_losses(&mut self) {
-        self.segments.iter_mut().for_each(|segment| segment.state.clear(Mark::LOST.or(Mark::TIMED_OUT)));
+    /// Marks nothing as lost any more; retransmitted segments remain in flight twice.
+    pub fn unmark_losses(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::LOST.or(Status::TIMED_OUT)));
         (self.lost, self.pending) = (0, 0);
-        (self.judged, self.next_lost) = (self.base, self.base);
+        (self.examined, self.next_lost) = (self.base, self.base);
         debug_assert!(self.is_consistent());
     }
 
-    /// The first segment that is lost and not yet resent.
+    /// Returns the first segment that is lost and not yet resent.
     pub fn next_lost(&mut self) -> Option<(u64, Sent)> {
         if self.pending == 0 {
             return None;
@@ -529,12 +527,12 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675's NextSeg rule 3: the first segment that is neither SACKed nor resent, below the highest SACKed octet
-    /// (criterion 1.b) unless it may lie `anywhere`.
-    pub fn next_doubtful(&self, anywhere: bool) -> Option<(u64, Sent)> {
+    /// RFC 6675's NextSeg rule 3: returns the first segment that is neither SACKed nor resent, below the highest SACKed
+    /// octet (criterion 1.b) unless `anywhere`.
+    pub fn next_possibly_lost(&self, anywhere: bool) -> Option<(u64, Sent)> {
         let highest = if anywhere { u64::MAX } else { self.ranges.end() };
-        let unknown = |s: &Sent| !s.state.has(Mark::SACKED.or(Mark::RESENT));
-        let index = self.judged.max(self.base) - self.base;
+        let unknown = |s: &Sent| !s.state.has(Status::SACKED.or(Status::RESENT));
+        let index = self.examined.max(self.base) - self.base;
         let range = self.segments.range((index as usize).min(self.segments.len())..);
         range
             .enumerate()
@@ -543,23 +541,23 @@ impl Scoreboard {
             .map(|(i, s)| (self.base + index + i as u64, *s))
     }
 
-    /// The last segment, for RFC 6675's rescue retransmission (NextSeg rule 4).
+    /// Returns the last segment not SACKed, for RFC 6675's rescue retransmission (NextSeg rule 4).
     pub fn last_unsacked(&self) -> Option<(u64, Sent)> {
-        let (index, sent) = self.segments.iter().enumerate().rev().find(|(_, s)| !s.state.has(Mark::SACKED))?;
+        let (index, sent) = self.segments.iter().enumerate().rev().find(|(_, s)| !s.state.has(Status::SACKED))?;
         Some((self.base + index as u64, *sent))
     }
 
-    /// Segment `number`, as `next_lost` and its siblings named it, is sent again.
+    /// Records the retransmission of segment `number`.
     pub fn resend(&mut self, number: u64, now: Time) {
         let segment = &mut self.segments[(number - self.base) as usize];
         segment.at = now;
-        if !segment.state.has(Mark::RESENT) {
+        if !segment.state.has(Status::RESENT) {
             self.resent += u64::from(segment.span);
-            if segment.state.has(Mark::LOST) {
+            if segment.state.has(Status::LOST) {
                 self.pending -= u64::from(segment.span);
             }
         }
-        segment.state.set(Mark::RESENT.or(Mark::AMBIGUOUS));
+        segment.state.set(Status::RESENT.or(Status::AMBIGUOUS));
         let (index, total, pipe) = ((number - self.base) as usize, self.total, self.pipe());
         if let Some(rates) = &mut self.rates {
             rates.resend(index, now, total, pipe);

@@ -1,10 +1,10 @@
-//! What two TCP endpoints exchange.
+//! TCP segments.
 
 use super::fast_open::CookieOption;
 use super::multipath::Multipath;
 use vazao_engine::Ecn;
 
-/// A segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
+/// TCP segment, its fields as on the wire. Options that few segments carry are in [`Extra`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first octet (of SYN, if set).
@@ -13,12 +13,12 @@ pub struct Segment {
     pub acknowledgment: u32,
     /// Timestamp value, if `has_timestamps`, in milliseconds (RFC 7323).
     pub timestamp: u32,
-    /// Timestamp echo reply, likewise.
+    /// Timestamp echo reply, if `has_timestamps`.
     pub echo: u32,
-    /// Stands for the payload: a digest of the stream offset of its first byte, with which the receiver verifies that
-    /// it puts the bytes where the sender took them from.
+    /// Digest of the stream offset of the payload's first byte, in place of the payload. It lets the receiver verify
+    /// that it puts the bytes where the sender took them from.
     pub stamp: u32,
-    /// For whoever carries segments: where it keeps this segment's [`Extra`].
+    /// Handle of this segment's [`Extra`], for the code that carries segments.
     pub extra: u32,
     /// Receive window as on the wire, before scaling.
     pub window: u16,
@@ -26,11 +26,11 @@ pub struct Segment {
     pub length: u16,
     /// Control bits.
     pub flags: Flags,
-    /// The ECN codepoint of the packet that carries the segment.
+    /// ECN codepoint of the IP packet.
     pub ecn: Ecn,
     /// Whether the timestamps option is present.
     pub has_timestamps: bool,
-    /// Whether there is an [`Extra`] with the rest of the options.
+    /// Whether an [`Extra`] holds further options.
     pub has_extra: bool,
 }
 
@@ -45,58 +45,58 @@ impl Flags {
     pub const SYN: Flags = Flags(2);
     /// Reset the connection.
     pub const RST: Flags = Flags(4);
-    /// Push: the end of what the application wrote.
+    /// Push: end of a write by the application.
     pub const PSH: Flags = Flags(8);
-    /// The acknowledgment field counts.
+    /// Acknowledgment field is valid.
     pub const ACK: Flags = Flags(16);
-    /// Congestion was experienced (RFC 3168); on a SYN: ECN is understood.
+    /// Congestion experienced (RFC 3168); on a SYN: ECN-capable.
     pub const ECE: Flags = Flags(64);
-    /// The congestion window was reduced (RFC 3168); on a SYN: ECN is understood.
+    /// Congestion window reduced (RFC 3168); on a SYN: ECN-capable.
     pub const CWR: Flags = Flags(128);
 
-    /// Both sets of bits.
+    /// Union of the flags.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
-    /// The bits that are not in `other`.
+    /// Flags not in `other`.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
-    /// Whether all bits of `other` are set.
+    /// Whether all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// The bits as in the TCP header.
+    /// Flags as in the TCP header.
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// The bits of a TCP header.
+    /// Flags from the bits of a TCP header.
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 }
 
-/// The options that only some segments carry.
+/// Options that only some segments carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// On SYN segments.
+    /// SYN options.
     pub syn: Option<SynOptions>,
     /// SACK blocks, a D-SACK block first.
     pub sack: SackBlocks,
-    /// What belongs to Multipath TCP, if this is a segment of a subflow of it.
+    /// Multipath TCP options, on segments of a subflow.
     pub multipath: Option<Multipath>,
 }
 
-/// The options of a SYN.
+/// Options of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
-    /// Maximum segment size the sender of this SYN accepts.
+    /// Maximum segment size that the sender of this SYN accepts.
     pub mss: u16,
     /// Window scale shift (RFC 7323), if offered.
     pub window_scale: Option<u8>,
     /// Whether SACK may be used (RFC 2018).
     pub sack_permitted: bool,
-    /// A cookie, or the wish for one (RFC 7413).
+    /// Fast Open cookie, or request for one (RFC 7413).
     pub fast_open: Option<CookieOption>,
 }
 
@@ -108,32 +108,32 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Appends a block, the sequence numbers of its first octet and of the one after its last; ignored when full.
+    /// Appends a block, given by its first sequence number and the one after its last; ignored when full.
     pub fn push(&mut self, left: u32, right: u32) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
             *place = (left, right);
             self.count += 1;
         }
     }
-    /// Takes the last block off, if there is one.
+    /// Removes the last block; returns whether there was one.
     pub(crate) fn pop(&mut self) -> bool {
         let is_there = self.count > 0;
         self.count -= u8::from(is_there);
         is_there
     }
-    /// The blocks in order.
+    /// Blocks in order.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 }
 
-/// Bytes of options that a header has room for.
+/// Maximum bytes of options in a header.
 pub(crate) const OPTIONS_BYTES: u32 = 40;
-/// Bytes of the timestamps option with its padding.
+/// Bytes of the timestamps option including padding.
 pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
 
 impl Segment {
-    /// Bytes of the TCP header with options, as Linux lays them out.
+    /// Bytes of the TCP header including options, laid out as in Linux.
     #[inline]
     pub fn header_bytes(&self, extra: &Extra) -> u32 {
         let mut bytes = 20;
@@ -146,7 +146,7 @@ impl Segment {
         bytes
     }
 
-    /// Sequence space the segment occupies: its payload, SYN and FIN.
+    /// Sequence space of the segment: payload, SYN and FIN.
     #[inline]
     pub fn span(&self) -> u64 {
         u64::from(self.length) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
@@ -156,7 +156,7 @@ impl Segment {
 impl Extra {
     fn bytes(&self, timestamps: bool) -> u32 {
         let syn = self.syn.map_or(0, |syn| {
-            // SACK-permitted shares the timestamps' padding where there are any.
+            // SACK-permitted uses the padding of the timestamps option if there is one.
             let sack = if syn.sack_permitted && !timestamps { 4 } else { 0 };
             let cookie = match syn.fast_open {
                 None => 0,

@@ -1,65 +1,64 @@
-//! Linux's send buffer: how much of the application's data it holds, and in which runs.
+//! Linux's send buffer: how much application data it holds, and how the data is divided into runs.
 
 use std::collections::VecDeque;
 
-/// What Linux holds of an application's data (`tcp_sendmsg_locked`, net/ipv4/tcp.c): runs of octets up to the size of what it
-/// hands its card at once. What leaves at once is a part of the first run, with a part of the second if that is short. The
-/// buffer accounts for memory, not for octets, and grows with the congestion window (`tcp_sndbuf_expand`); while it is full
-/// the application sleeps, and where nothing is left to send the window is not used.
+/// Send buffer of Linux (`tcp_sendmsg_locked`, net/ipv4/tcp.c). It holds runs of octets (skbs) up to the size that is
+/// passed to the NIC at once. A transmission takes part of the first run, plus part of the second if the first is
+/// short. The buffer accounts for memory rather than octets and grows with the congestion window (`tcp_sndbuf_expand`).
+/// While it is full the application is blocked, and if nothing is left to send the window goes unused.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
-    /// One beyond the last octet that it has taken from the application.
+    /// Octet after the last one taken from the application.
     pub written: u64,
-    /// Its runs, from the first that is not acknowledged on.
+    /// Runs, from the first unacknowledged one on.
     runs: VecDeque<Run>,
-    /// The memory it may take.
+    /// Memory limit.
     size: u64,
     application: Application,
-    /// One beyond the last octet that it has wanted to leave.
+    /// Octet after the last one pushed.
     pushed: u64,
 }
 
-/// What the application does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Application {
-    /// It writes what it has.
+    /// Writes whatever it has.
     Writes,
-    /// It sleeps, as the buffer is full.
+    /// Blocked because the buffer is full.
     Sleeps,
-    /// There is room, and it will write as soon as everything has left that may.
+    /// Unblocked; writes once everything that may leave has left.
     Wakes,
 }
 
-/// What memory a run takes besides its octets.
-const NOTED: u64 = 832;
-/// Memory for so many segments, at least, and twice the window.
-const LEAST_SEGMENTS: u64 = 10;
-const LARGEST: u64 = 4 << 20;
+const RUN_OVERHEAD: u64 = 832;
+/// Memory limits: twice the window, at least this many segments, and at most `MAX_SIZE` bytes.
+const MIN_SEGMENTS: u64 = 10;
+const MAX_SIZE: u64 = 4 << 20;
 
-/// Octets that Linux keeps together.
+/// Octets that Linux keeps together (an skb).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// One beyond its last octet.
+    /// Octet after the last one of the run.
     pub end: u64,
     /// Whether it carries PSH.
     pushed: bool,
 }
 
 impl SendBuffer {
-    /// An empty one, of which octet `start` will be the first.
+    /// Creates an empty buffer whose first octet will be `start`.
     pub fn new(start: u64, mss: u64) -> Self {
-        let size = memory_for(LEAST_SEGMENTS, mss);
+        let size = memory_for(MIN_SEGMENTS, mss);
         SendBuffer { written: start, runs: VecDeque::new(), size, application: Application::Writes, pushed: start }
     }
 
     fn memory(&self, una: u64) -> u64 {
-        self.written.saturating_sub(una) + NOTED * self.runs.len() as u64
+        self.written.saturating_sub(una) + RUN_OVERHEAD * self.runs.len() as u64
     }
 
-    /// The application, unless it sleeps, writes what it has up to `end`: into the last run until that has `goal` octets, then
-    /// into new ones. What it wrote is pushed when it has written all, when it falls asleep, and with the run that makes it
-    /// more than `much` since the last push. If something `can_leave`, it stops where a run is complete that is the first to
-    /// leave; whether that leaves whatever it could wait for (`tcp_push_one`), as it does unless it is pushed.
+    /// Lets the application write up to `end` unless it is blocked: first into the last run until that has `goal`
+    /// octets, then into new runs. The data is pushed when all is written, when the application blocks, and with the
+    /// run that exceeds `much` octets since the last push. If something `can_leave`, writing stops after completing the
+    /// run that leaves first; returns whether that run leaves at once without deferral (`tcp_push_one`), which it does
+    /// unless pushed.
     pub fn fill(&mut self, una: u64, nxt: u64, end: u64, (goal, much): (u64, u64), can_leave: bool) -> bool {
         self.written = self.written.max(nxt);
         while self.application == Application::Writes && self.written < end {
@@ -103,18 +102,17 @@ impl SendBuffer {
         }
     }
 
-    /// Whether a run that ends at this octet was pushed.
     pub fn is_pushed(&self, end: u64) -> bool {
         self.runs.binary_search_by_key(&end, |run| run.end).is_ok_and(|place| self.runs[place].pushed)
     }
 
-    /// Whether the run that ends at this octet is one that the application may still add to.
+    /// Whether the run that ends at this octet is one that the application may still extend.
     pub fn is_last(&self, end: u64) -> bool {
         end >= self.written
     }
 
-    /// The end of the run that begins at `nxt`, made up from the next to `least` octets: `tcp_grow_skb`, which leaves what it
-    /// takes, and PSH with what it leaves.
+    /// Returns the end of the run that begins at `nxt`, extended from the next run to `least` octets (`tcp_grow_skb`).
+    /// The rest of the next run keeps its PSH.
     pub fn grow(&mut self, nxt: u64, least: u64) -> u64 {
         let first = self.first_after(nxt);
         let Some(&run) = self.runs.get(first) else { return nxt };
@@ -128,8 +126,8 @@ impl SendBuffer {
         self.runs[first].end
     }
 
-    /// What lies before `end` leaves as a run of its own; what its run had more keeps PSH (`tso_fragment`). What probes a window
-    /// is pushed (`tcp_write_wakeup`).
+    /// Splits off the data before `end` as a run of its own; the rest of its run keeps PSH (`tso_fragment`). A window
+    /// probe is pushed (`tcp_write_wakeup`).
     pub fn take(&mut self, end: u64, probes: bool) {
         let first = self.first_after(end - 1);
         if self.runs.get(first).is_none_or(|run| run.end != end) {
@@ -138,31 +136,30 @@ impl SendBuffer {
         self.runs[first].pushed |= probes;
     }
 
-    /// The end of the run that holds this octet.
     pub fn run_end(&self, octet: u64) -> u64 {
         self.runs.get(self.first_after(octet)).map_or(octet, |run| run.end)
     }
 
-    /// The first run that ends beyond this octet.
+    /// Index of the first run that ends beyond this octet.
     fn first_after(&self, octet: u64) -> usize {
         self.runs.partition_point(|run| run.end <= octet)
     }
 
-    /// Everything before `una` was acknowledged.
+    /// Removes everything before `una`, which was acknowledged.
     pub fn acknowledge(&mut self, una: u64) {
         while self.runs.front().is_some_and(|run| run.end <= una) {
             self.runs.pop_front();
         }
     }
 
-    /// Something left or arrived. The buffer grows if a window of `segments` is not all in use; the application wakes when a
-    /// third of the buffer is free.
+    /// Updates the buffer after a transmission or an acknowledgement. It grows if a window of `segments` has spare
+    /// room; the application is unblocked when a third of the buffer is free.
     pub fn make_room(&mut self, una: u64, mss: u64, segments: u64, spare: bool) {
         if self.application != Application::Sleeps {
             return;
         }
         if spare {
-            self.size = self.size.max(memory_for(segments.max(LEAST_SEGMENTS), mss).min(LARGEST));
+            self.size = self.size.max(memory_for(segments.max(MIN_SEGMENTS), mss).min(MAX_SIZE));
         }
         let memory = self.memory(una);
         if self.size.saturating_sub(memory) >= memory / 2 {
@@ -170,7 +167,7 @@ impl SendBuffer {
         }
     }
 
-    /// Everything has left that may: whether the application, woken, writes again.
+    /// Lets an unblocked application write again; returns whether it does.
     pub fn resume(&mut self) -> bool {
         let wakes = self.application == Application::Wakes;
         if wakes {
@@ -180,7 +177,7 @@ impl SendBuffer {
     }
 }
 
-/// Memory for twice so many segments, each by itself.
+/// Memory of twice this many segments, each in a run of its own.
 fn memory_for(segments: u64, mss: u64) -> u64 {
     2 * segments * ((mss + 512).next_power_of_two() + 256)
 }
@@ -191,14 +188,14 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Octet at which so many segments end.
+    /// Octet at which this many segments end.
     fn after(segments: u64) -> u64 {
         1 + segments * MSS
     }
 
-    /// What SO_MEMINFO and SIOCOUTQ say in a Linux 6.12 guest whose program writes as fast as it can over 100 Mbit/s and
-    /// 50 ms: 30 segments at first, in 48 432 bytes where 46 080 were allowed; when 11 are acknowledged and the other 19 in
-    /// flight, of a window of 21, memory for 96 768 bytes, of which 35 832 are taken, and 60 segments more fill it.
+    /// SO_MEMINFO and SIOCOUTQ in a Linux 6.12 guest whose program writes as fast as it can over 100 Mbit/s and 50 ms:
+    /// at first 30 segments, in 48 432 bytes where 46 080 were allowed; when 11 are acknowledged and the other 19 in
+    /// flight, with a window of 21, memory for 96 768 bytes, of which 35 832 are taken, and 60 more segments fill it.
     #[test]
     fn it_fills_as_linux_does() {
         let mut buffer = SendBuffer::new(1, MSS);
@@ -226,8 +223,8 @@ mod tests {
         assert_eq!((buffer.written, buffer.memory(after(11))), (after(90), 125_208));
     }
 
-    /// The first run, complete, leaves at once, whatever it could wait for; a run of which a part has left is made up
-    /// from the next, and filled up by the application while it is the last.
+    /// The first complete run leaves at once without deferral; a partially sent run is extended from the next one, and
+    /// by the application while it is the last.
     #[test]
     fn runs_are_made_up_and_filled_up() {
         let mut buffer = SendBuffer::new(1, MSS);
@@ -249,9 +246,9 @@ mod tests {
         buffer.runs.iter().filter(|run| run.pushed).map(|run| run.end).collect()
     }
 
-    /// forced_push in Linux: the run that makes it more than half the largest window since the last push carries PSH, as do
-    /// the last one that an application writes, and the last one before it sleeps, which a guest's captures show at octet
-    /// 173 761. A run that grows takes its mark with it; of one that is cut the rest has it.
+    /// forced_push in Linux: PSH is set on the run that exceeds half the largest window since the last push, on the
+    /// last one that an application writes, and on the last one before it blocks, which a guest's captures show at
+    /// octet 173 761. A run that is extended takes over PSH; of a split run the rest keeps it.
     #[test]
     fn what_was_pushed() {
         let mut buffer = SendBuffer::new(1, MSS);

@@ -1,4 +1,4 @@
-//! The sending half: what may be sent now, and what acknowledgements mean.
+//! Sending half of a connection: what may be sent, and processing of acknowledgements.
 
 mod duplicates;
 mod outgoing;
@@ -9,7 +9,7 @@ use super::chronograph::Chronograph;
 use super::clock::Clock;
 use super::config::{Config, Counting, Host, SackProfile};
 use super::cwv::{PipeAck, Usage, Validation};
-use super::ecn::Marks;
+use super::ecn::EcnSender;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{Episode, Recovery};
@@ -22,40 +22,39 @@ pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
 
-/// What to put into a segment: octets `start..start + span`, the last of them FIN if `fin`.
+/// Contents of a segment to send: octets `start..start + span`, the last of them FIN if `fin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub start: u64,
     pub span: u32,
     pub fin: bool,
-    /// Whether none of it was sent before.
     pub new: bool,
 }
 
-/// An acknowledgement as the connection read it from a segment, in offsets from the initial sequence number.
+/// Acknowledgement as parsed from a segment, in offsets from the initial sequence number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
     pub offset: u64,
-    /// The peer's octet that the segment begins with, if its place in the window lets it tell of the peer's own.
+    /// First octet of the peer's segment, if the segment lies in the window.
     pub start: Option<u64>,
-    /// The receive window, scaled.
+    /// Receive window in bytes, already scaled.
     pub window: u64,
-    /// Octets that SACK blocks named and that were not known to have arrived.
+    /// Octets newly SACKed.
     pub sacked: u64,
-    /// Whether it echoes a mark (RFC 3168).
+    /// Whether ECE is set (RFC 3168).
     pub echo: bool,
-    /// Whether it came with nothing else (no data, no SYN or FIN), so that it may count as a duplicate.
+    /// Whether the segment has no data, SYN or FIN, so that it may count as a duplicate ACK.
     pub bare: bool,
     /// Whether it carries SACK blocks.
     pub blocks: bool,
-    /// The round-trip time by the timestamp echo, if there is one.
+    /// Round-trip time by the timestamp echo, if there is one.
     pub echo_rtt: Option<Duration>,
-    /// Our clock less the peer's when it sent this, in milliseconds: how long the way back took, by two clocks.
-    pub way_back_ms: Option<i32>,
+    /// One-way delay of the acknowledgement by the two clocks in milliseconds: our clock less the peer's timestamp.
+    pub return_delay_ms: Option<i32>,
 }
 
-/// What the congestion control is told of an acknowledgement, besides what the sender knows at any time.
-struct Report {
+/// Facts about one acknowledgement for the congestion control, besides the sender's state.
+struct AckReport {
     delivered: u64,
     advance: u64,
     same_window: bool,
@@ -68,93 +67,90 @@ struct Report {
 
 pub(crate) struct Sender {
     pub control: Box<dyn CongestionControl>,
-    /// The control's window, which only what it is told can change: kept so that asking costs no call.
+    /// Congestion window, cached to save calls of the congestion control.
     pub cwnd: u64,
-    /// Whether the control wants one-way delays, and that of the acknowledgement at hand.
+    /// Whether the congestion control needs one-way delays, and that of the current acknowledgement.
     wants_one_way: bool,
     one_way: Option<i64>,
-    /// The round-trip time that the acknowledgement at hand measured by what it acknowledged last, if it moved.
+    /// Round-trip time of the last segment that the current acknowledgement cumulatively acknowledged.
     pub(super) advanced: Option<Duration>,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
     sack_profile: SackProfile,
-    /// Octets that an acknowledgement counts for at most.
-    counts: u64,
+    /// Maximum octets that one acknowledgement counts for.
+    max_counted: u64,
     limited_transmit: bool,
-    /// Whether the echo of a timestamp measures the round-trip time.
+    /// Whether RTT samples come from timestamp echoes.
     rtt_by_timestamps: bool,
-    /// Whether SACK blocks count: a recovery that goes by duplicate ACKs alone must not see them too.
+    /// Whether SACK blocks are used; recoveries based on duplicate ACKs ignore them.
     pub selective: bool,
-    /// Payload of a full segment, which the peer's window may make less than what was agreed on.
+    /// Payload of a full segment; a small window of the peer may reduce it below the negotiated one.
     pub(super) mss: u64,
-    agreed_mss: u64,
-    /// First octet not acknowledged and next octet to send for the first time. Octet 0 is SYN.
+    negotiated_mss: u64,
+    /// First unacknowledged octet and next octet to send (SND.UNA, SND.NXT). Octet 0 is SYN.
     pub una: u64,
     pub nxt: u64,
-    /// One beyond the last octet the application has written, FIN not counted.
+    /// Octet after the last one that the application has written, FIN not counted.
     pub end: u64,
-    /// The application has closed: octet `end` is FIN.
+    /// Whether the application has closed: octet `end` is FIN.
     pub fin: bool,
-    /// One beyond the last segment that was not full.
+    /// Octet after the last partial segment.
     pub(super) short_end: u64,
-    /// One beyond the last octet the receiver's window admits, and the largest window it ever had.
+    /// Right edge of the peer's window, and the largest window it ever had.
     pub(super) edge: u64,
     pub(super) largest_window: u64,
     pub(super) window: u64,
-    /// The peer's octet that the segment began with which told of the window (SND.WL1).
-    told: u64,
+    /// First octet of the peer's segment that last updated the window (SND.WL1).
+    wl1: u64,
     pub(super) episode: Episode,
-    /// Duplicate ACKs up to here may be echoes of needless resends.
+    /// Duplicate ACKs up to this octet may be caused by spurious retransmissions.
     guard: u64,
     duplicates: u32,
-    /// Without SACK: octets that duplicates stood for and that were not cumulatively acknowledged since.
+    /// Without SACK: octets for which duplicate ACKs were counted and that are not yet cumulatively acknowledged.
     credit: u64,
-    /// Set when the congestion window alone kept data back.
+    /// Whether only the congestion window kept data back.
     pub(super) window_limited: bool,
-    /// For how long the receiver's window alone did, and for how long there was anything to do.
+    /// Time limited by the receiver's window, and busy time.
     pub chronograph: Chronograph,
-    /// What becomes of a window that is not used, and the initial one.
+    /// Congestion window validation, and the initial window.
     pub(super) validation: Validation,
     pub(super) initial: u64,
     pub(super) pipe_ack: Option<Box<PipeAck>>,
-    /// When the last of what was in flight had left, while nothing is.
-    pub(super) quiet: Time,
-    /// Whether to do as Linux where the RFCs leave a choice, and what that remembers of how the window was used.
-    pub(super) lenient: bool,
+    /// Last transmission before the sender became idle, while nothing is in flight.
+    pub(super) idle_since: Time,
+    /// Whether Linux's behaviour is followed where the RFCs leave a choice, and Linux's record of window usage.
+    pub(super) is_linux: bool,
     usage: Usage,
-    /// The next resend goes out whatever the window says: the first of an episode, NewReno's next hole.
+    /// Whether the next retransmission ignores the window: the first of an episode, or NewReno's next hole.
     pub(super) force: bool,
-    /// The rescue retransmission of this episode is spent.
+    /// Whether this episode's rescue retransmission has been sent.
     rescued: bool,
-    /// A round trip ends when something beyond this octet is acknowledged; one begins when a repair is over.
+    /// Octet whose acknowledgement (or, with RACK, that of data beyond it) ends the round trip.
     pub(super) round_end: u64,
-    /// New ACKs since the last resend that Vegas still watches.
-    watched: u8,
-    /// How the window comes down in a fast recovery.
+    /// New ACKs since the last retransmission that Vegas still checks.
+    vegas_checks: u8,
+    /// Gradual window reduction.
     pub(super) reduction: Reduction,
-    /// What only a recovery by time needs.
-    pub(super) modern: Option<Box<RackTlp>>,
-    /// Whether the control wants delivery rates; it hears of an acknowledgement after losses were looked for.
+    pub(super) rack_tlp: Option<Box<RackTlp>>,
+    /// Whether the congestion control needs delivery rates; its acknowledgement report then waits for loss detection.
     pub(super) rated: bool,
-    pub(super) untold: Option<Ack>,
-    /// What only a sender that paces needs, and when it wants to go on sending.
+    pub(super) pending_ack: Option<Ack>,
+    /// Pacing state, and the time to continue sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
-    /// What may show that the window was cut for nothing.
+    /// Detection of spurious reductions.
     pub(super) undo: Undo,
-    /// What the network marks, and what was done about it.
-    pub marks: Marks,
-    /// What only a sender in bursts needs.
+    pub marks: EcnSender,
     pub(super) bursts: Option<Box<Bursts>>,
     pub clock: Clock,
     pub timer: Time,
     pub(super) purpose: Purpose,
-    /// When the timer expires as the retransmission timer, though it may be set for something before.
+    /// Expiry of the timer as the retransmission timer, even if it is set for an earlier purpose.
     pub(super) expiry: Time,
     pub(super) expiries: u32,
     retries: u32,
-    /// The timer paces zero-window probes, and one is due.
+    /// Whether the timer paces zero-window probes, and whether one is due.
     persisting: bool,
     pub probe: bool,
     pub stats: Stats,
@@ -164,21 +160,21 @@ impl Sender {
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
         let control = (config.control)(mss, seed);
         let recovery = match config.recovery {
-            // Without SACK from the peer there is no scoreboard to go by.
+            // Without SACK from the peer there is no scoreboard to use.
             recovery if recovery.is_selective() && !selective => Recovery::NewReno,
             recovery => recovery,
         };
         let mut board = Scoreboard::default();
-        let modern = (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new()));
-        if modern.is_some() {
-            board.note_news();
+        let rack_tlp = (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new()));
+        if rack_tlp.is_some() {
+            board.record_newly_acked();
         }
         if control.wants_rate() {
             board.measure_rates();
         }
         Sender {
             rated: control.wants_rate(),
-            untold: None,
+            pending_ack: None,
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
@@ -192,12 +188,12 @@ impl Sender {
             board,
             recovery,
             sack_profile: config.sack_profile,
-            counts: if config.counting == Counting::Bytes { u64::MAX } else { mss },
+            max_counted: if config.counting == Counting::Bytes { u64::MAX } else { mss },
             limited_transmit: config.limited_transmit,
             rtt_by_timestamps: config.rtt_by_timestamps,
             selective: recovery.is_selective(),
             mss,
-            agreed_mss: mss,
+            negotiated_mss: mss,
             una: 1,
             nxt: 1,
             end: 1,
@@ -206,7 +202,7 @@ impl Sender {
             edge: 1,
             largest_window: 0,
             window: 0,
-            told: 0,
+            wl1: 0,
             episode: Episode::None,
             guard: 0,
             duplicates: 0,
@@ -215,17 +211,17 @@ impl Sender {
             chronograph: Chronograph::default(),
             validation: config.cwv,
             pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
-            quiet: Time::NEVER,
-            lenient: config.host == Host::Linux,
+            idle_since: Time::NEVER,
+            is_linux: config.host == Host::Linux,
             usage: Usage::default(),
             force: false,
             rescued: false,
             round_end: 1,
-            watched: 0,
-            modern,
+            vegas_checks: 0,
+            rack_tlp,
             undo: Undo::new(config.detects()),
-            marks: Marks::default(),
-            bursts: Bursts::wanted(config.bursts, mss),
+            marks: EcnSender::default(),
+            bursts: Bursts::for_mode(config.bursts, mss),
             clock: Clock::new(config.tick),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
@@ -238,7 +234,7 @@ impl Sender {
         }
     }
 
-    /// One beyond the last octet there will be, FIN counted.
+    /// Octet after the last one to send, including FIN.
     pub(super) fn finish(&self) -> u64 {
         self.end + u64::from(self.fin)
     }
@@ -255,8 +251,8 @@ impl Sender {
     pub fn is_repairing(&self) -> bool {
         self.episode != Episode::None
     }
-    /// Without SACK: segments for which duplicate acknowledgements stand.
-    pub fn stands_for(&self) -> u64 {
+    /// Without SACK: number of duplicate ACKs that stand for delivered segments.
+    pub fn dup_ack_segments(&self) -> u64 {
         match self.episode {
             _ if self.selective => 0,
             Episode::Fast { .. } => self.credit / self.mss,
@@ -264,58 +260,57 @@ impl Sender {
         }
     }
 
-    /// The receiver's window is now `window` from `offset` on, which may be less than it was: then it has taken back what it
-    /// offered, and nothing new leaves before it offers that again (RFC 9293 section 3.8.6).
+    /// Sets the receive window to `window` from `offset` on. If it has shrunk, nothing new leaves before the right edge
+    /// is offered again (RFC 9293 section 3.8.6).
     #[inline]
     pub fn update_window(&mut self, offset: u64, window: u64) {
         self.window = window;
         self.edge = offset + window;
         if window > self.largest_window {
             self.largest_window = window;
-            if self.lenient {
-                self.mss = self.agreed_mss.min(linux_segment(window));
+            if self.is_linux {
+                self.mss = self.negotiated_mss.min(linux_segment(window));
             }
         }
     }
 
-    /// What every segment has less from now on.
     pub fn shorten_segments(&mut self, bytes: u64) {
-        self.agreed_mss -= bytes;
+        self.negotiated_mss -= bytes;
         self.mss -= bytes;
     }
 
-    /// Whether nothing told of the window that the peer sent after this (RFC 9293 section 3.10.7.4). What Linux cannot order
-    /// it takes for older, unless it shuts the window (tcp_may_update_window).
+    /// Whether the acknowledgement updates the window, being newer than the last update (RFC 9293 section 3.10.7.4).
+    /// Linux ignores one that it cannot order, unless it closes the window (tcp_may_update_window).
     #[inline]
-    fn is_window_news(&self, ack: &Acknowledgement) -> bool {
-        if !self.lenient {
-            return ack.start.is_some_and(|start| start >= self.told);
+    fn updates_window(&self, ack: &Acknowledgement) -> bool {
+        if !self.is_linux {
+            return ack.start.is_some_and(|start| start >= self.wl1);
         }
-        let newer = |start| start > self.told || start == self.told && (ack.window > self.window || ack.window == 0);
+        let newer = |start| start > self.wl1 || start == self.wl1 && (ack.window > self.window || ack.window == 0);
         ack.offset > self.una || ack.start.is_some_and(newer)
     }
 
-    /// Whether the receiver's window admits nothing at all.
-    pub(super) fn is_shut(&self) -> bool {
+    /// Whether the receiver's window is closed.
+    pub(super) fn is_window_closed(&self) -> bool {
         self.edge <= self.una
     }
 
-    /// The handshake is over; `rtt` is its round-trip time, unless a SYN was sent twice.
+    /// Handles the end of the handshake; `rtt` is its round-trip time, unless a SYN was retransmitted.
     pub fn on_established(&mut self, rtt: Option<Duration>) {
-        // By the time stamps it is known to the millisecond.
+        // Timestamps have millisecond resolution.
         let cut = |rtt: Duration| Duration::from_millis(rtt.as_nanos() / 1_000_000).max(Duration::from_micros(1));
         let rtt = if self.rtt_by_timestamps { rtt.map(cut) } else { rtt };
         if let Some(rtt) = rtt {
-            self.rtt.sample_in(rtt, self.una..self.nxt);
+            self.rtt.sample_with_flight(rtt, self.una..self.nxt);
         }
         self.control.on_established(rtt);
         self.cwnd = self.control.cwnd();
     }
 
-    /// A SYN was lost: the window starts at one segment (RFC 5681 section 3.1), and where nothing was measured the timeout at
-    /// 3 s (RFC 6298 section 5.7). Linux forgives the first (tcp_init_transfer), and measures by the time stamps.
+    /// Handles a lost SYN: the window starts at one segment (RFC 5681 section 3.1), and without an RTT sample the RTO
+    /// at 3 s (RFC 6298 section 5.7). Linux ignores the first loss (tcp_init_transfer), and measures with timestamps.
     pub fn after_lost_syn(&mut self, now: Time) {
-        if !self.lenient || self.stats.syn_timeouts > 1 {
+        if !self.is_linux || self.stats.syn_timeouts > 1 {
             self.signal(now, Signal::RepeatedTimeout, self.flight());
         }
         if self.rtt.srtt() == Duration::ZERO {
@@ -323,19 +318,19 @@ impl Sender {
         }
     }
 
-    /// So many octets have been acknowledged with the SYN that they came with.
+    /// Skips octets that were acknowledged together with the SYN that carried them.
     pub fn skip(&mut self, octets: u64) {
         (self.una, self.nxt, self.round_end) = (1 + octets, 1 + octets, 1 + octets);
     }
 
-    /// Data left before the handshake was over, whose timer is over too.
+    /// Restarts the timer for data sent before the handshake completed.
     pub fn watch_flight(&mut self, now: Time) {
         if self.board.outstanding() > 0 {
             self.restart_timer(now);
         }
     }
 
-    /// Whether an acknowledgement of everything before `octet` may be the peer's (RFC 5961 section 5.2).
+    /// Whether an acknowledgement of everything before `octet` is acceptable (RFC 5961 section 5.2).
     #[inline]
     pub fn accepts_ack(&self, octet: u64) -> bool {
         octet <= self.nxt && octet + self.largest_window >= self.una
@@ -347,34 +342,34 @@ impl Sender {
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
-        if self.is_window_news(ack) {
-            self.told = ack.start.unwrap_or(self.told);
+        if self.updates_window(ack) {
+            self.wl1 = ack.start.unwrap_or(self.wl1);
             self.update_window(ack.offset, ack.window);
         }
         let (una, losses) = (self.una, self.board.losses());
-        let before = Before { una, sacked: self.board.sacked() - ack.sacked, news: ack.sacked > 0 };
+        let before = Before { una, sacked: self.board.sacked() - ack.sacked, new_sacks: ack.sacked > 0 };
         self.marks.echoed = ack.echo;
         if ack.offset > una {
             self.on_new_ack(now, ack, same_window);
         } else {
-            if self.board.outstanding() == 0 || self.is_shut() {
-                self.expiries = 0; // A probe's answer: the peer lives.
+            if self.board.outstanding() == 0 || self.is_window_closed() {
+                self.expiries = 0; // The answer to a probe shows that the peer is alive.
             }
-            if self.episode != Episode::None || self.undo.has_news() {
-                self.look_back(now, ack, self.episode, una);
+            if self.episode != Episode::None || self.undo.has_dsack() {
+                self.check_spurious(now, ack, self.episode, una);
             }
         }
-        // RFC 5681 section 2; RFC 6675 section 2: with SACK, whatever reports something new.
+        // RFC 5681 section 2; RFC 6675 section 2: with SACK, any ACK that reports new data.
         let same = ack.bare && same_window && ack.offset == una;
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
                 self.sample_sacked(now);
                 let delivered = if self.selective { ack.sacked } else { self.mss };
-                let rtt = self.board.last_news().map(|at| now.since(at));
+                let rtt = self.board.last_newly_acked().map(|at| now.since(at));
                 let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
                 let report =
-                    Report { delivered, advance: 0, same_window, blocks, flight, rtt, echo_rtt: None, in_recovery };
-                self.inform(now, report);
+                    AckReport { delivered, advance: 0, same_window, blocks, flight, rtt, echo_rtt: None, in_recovery };
+                self.report_ack(now, report);
             }
             self.on_duplicate_ack(now);
         }
@@ -384,33 +379,33 @@ impl Sender {
         self.repair(now, ack, before, losses);
     }
 
-    /// Handles an acknowledgement of less than `una`: one that was overtaken. What its blocks report has arrived all the same
-    /// (RFC 6675 section 5: any acknowledgement updates the scoreboard), which makes it a duplicate (section 2). Of the window,
-    /// the round-trip time and what the congestion control goes by, later ones have told.
+    /// Handles a reordered acknowledgement of less than `una`. Its SACK blocks still count (RFC 6675 section 5: any
+    /// acknowledgement updates the scoreboard), which makes it a duplicate (section 2). Its window and RTT are out of
+    /// date.
     #[cold]
     pub fn on_late_ack(&mut self, now: Time, ack: &Acknowledgement) {
-        let news = ack.sacked > 0;
-        if !news && !self.undo.has_news() {
+        let new_sacks = ack.sacked > 0;
+        if !new_sacks && !self.undo.has_dsack() {
             return;
         }
-        let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, news };
-        self.look_back(now, ack, self.episode, self.una);
-        if news {
+        let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, new_sacks };
+        self.check_spurious(now, ack, self.episode, self.una);
+        if new_sacks {
             self.on_duplicate_ack(now);
         }
         self.repair(now, ack, before, self.board.losses());
     }
 
-    /// Looks for losses after an acknowledgement, `losses` octets having been lost before.
+    /// Detects losses after an acknowledgement; `losses` octets had been lost before it.
     #[inline]
     fn repair(&mut self, now: Time, ack: &Acknowledgement, before: Before, losses: u64) {
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             self.repair_by_time(now, ack, before);
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {
-            self.judge(now, before);
+            self.detect_losses(now, before);
         }
         if self.rated {
-            self.conclude(now, losses);
+            self.report_with_rate(now, losses);
         }
     }
 
@@ -428,14 +423,14 @@ impl Sender {
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
         self.advanced = rtt;
         if self.wants_one_way {
-            // Not by the echo, which is that of the first octets: they may have waited for the receiver's timer.
+            // The echo belongs to the first octets, which may have waited for the receiver's delayed-ACK timer.
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
-            self.one_way = rtt.zip(ack.way_back_ms).map(|(rtt, ms)| forth(rtt, ms));
+            self.one_way = rtt.zip(ack.return_delay_ms).map(|(rtt, ms)| forth(rtt, ms));
         }
         let was = self.episode;
         let restart_timer = self.progress(newly);
-        if was != Episode::None || self.undo.has_news() {
-            self.look_back(now, ack, was, ack.offset - newly);
+        if was != Episode::None || self.undo.has_dsack() {
+            self.check_spurious(now, ack, was, ack.offset - newly);
         }
         self.expiries = 0;
         if self.board.outstanding() == 0 {
@@ -443,37 +438,40 @@ impl Sender {
                 self.chronograph.busy.end(now);
             }
             self.timer = Time::NEVER;
-            self.quiet = acked.last_sent.unwrap_or(now);
+            self.idle_since = acked.last_sent.unwrap_or(now);
         } else if restart_timer {
             self.restart_timer(now);
         }
-        // What duplicates stood for has been counted.
+        // Data that duplicate ACKs stood for has been counted already.
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
-        if self.lenient && was != Episode::None && self.episode == Episode::None {
+        if self.is_linux && was != Episode::None && self.episode == Episode::None {
             self.credit = 0;
         }
-        // Linux grows also on the acknowledgement that ends a recovery.
-        let in_recovery = if self.modern.is_some() { self.episode.is_fast() } else { was.is_fast() };
+        // Linux grows the window on the acknowledgement that ends a recovery too.
+        let in_recovery = if self.rack_tlp.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
         let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
-        self.inform(now, Report { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery });
-        if self.watched > 0 {
-            self.watch(now);
+        self.report_ack(
+            now,
+            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery },
+        );
+        if self.vegas_checks > 0 {
+            self.check_vegas(now);
         }
     }
 
-    /// Tells the congestion control of an acknowledgement.
+    /// Reports an acknowledgement to the congestion control.
     #[inline]
-    fn inform(&mut self, now: Time, report: Report) {
-        let Report { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
-        // Linux grows by what was delivered, on an acknowledgement that moves.
-        let by_delivered = self.modern.is_some() || self.lenient;
-        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.counts);
-        // Linux waits for an octet that was sent after the last round began; the historic recoveries, whose results ns-2
-        // bears out, are content with all that was sent before.
-        let passed = if self.modern.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
+    fn report_ack(&mut self, now: Time, report: AckReport) {
+        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
+        // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
+        let by_delivered = self.rack_tlp.is_some() || self.is_linux;
+        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.max_counted);
+        // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
+        // that everything sent before is acknowledged.
+        let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
         let round = acked > 0 && passed;
         if round {
             self.round_end = self.nxt;
@@ -493,7 +491,7 @@ impl Sender {
             min_rtt: self.rtt.min(),
             round,
             window_limited: self.is_window_limited(flight, self.una - advance),
-            in_recovery: in_recovery || self.marks.holds(self.una) || self.reduction.is_lossless(),
+            in_recovery: in_recovery || self.marks.suspends_growth(self.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
             pipe: self.board.pipe(),
@@ -501,28 +499,28 @@ impl Sender {
             ..Ack::default()
         };
         if self.rated {
-            self.untold = Some(ack);
+            self.pending_ack = Some(ack);
             return;
         }
         self.control.on_ack(&ack);
         let cwnd = self.control.cwnd();
         if cwnd < self.cwnd && !ack.in_recovery && self.control.falls_gradually() {
-            return self.reduce_for_delay(self.reduces_from(flight));
+            return self.reduce_for_delay(self.reduction_base(flight));
         }
         self.cwnd = cwnd;
     }
 
-    /// Whether the window, and nothing else, limited what was in `flight` from `una` on when an acknowledgement came.
+    /// Whether the congestion window limited the `flight` from `una` on when an acknowledgement came.
     #[inline]
     fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
-        if !self.lenient {
+        if !self.is_linux {
             return self.window_limited || self.validation == Validation::Grow;
         }
         self.usage.update(una, self.nxt, flight, self.window_limited);
         self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()
     }
 
-    /// Moves the episode on after `newly` octets were acknowledged. Whether the timer is to be restarted.
+    /// Advances the episode after `newly` octets were acknowledged; returns whether to restart the timer.
     #[inline]
     fn progress(&mut self, newly: u64) -> bool {
         let Episode::Fast { recover, inflation, first_partial } = self.episode else {
@@ -531,14 +529,14 @@ impl Sender {
                 self.round_end = self.nxt;
             }
             if self.reduction.is_lossless() {
-                self.conclude_without_loss();
+                self.end_lossless_reduction();
             }
             return true;
         };
         if self.una >= recover || self.recovery == Recovery::Reno {
             self.episode = Episode::None;
-            // Written for NewReno; a burst is no better after the others that do not come down by themselves.
-            self.control.on_recovered(if self.modern.is_some() || self.reduction.is_under_way() {
+            // RFC 6582's rule against bursts; it helps the other recoveries without gradual reduction as well.
+            self.control.on_recovered(if self.rack_tlp.is_some() || self.reduction.is_under_way() {
                 u64::MAX
             } else {
                 self.flight()
@@ -551,9 +549,9 @@ impl Sender {
         if self.selective {
             return true;
         }
-        // RFC 6582 section 3.2 step 3: a partial acknowledgement shows the next hole; deflate by what it covers, and
-        // let one segment out for what it took off the network. Only the first restarts the timer.
-        self.board.lose_front(false);
+        // RFC 6582 section 3.2 step 3: a partial acknowledgement reveals the next hole. Deflate the window by the
+        // amount acknowledged and add back a segment. Only the first one restarts the timer.
+        self.board.declare_front_lost(false);
         self.force = true;
         let inflation = inflation - newly as i64 + if newly >= self.mss { self.mss as i64 } else { 0 };
         self.episode = Episode::Fast { recover, inflation, first_partial: false };
@@ -568,10 +566,10 @@ impl Sender {
     }
 }
 
-/// Where the peer's windows are small Linux cuts what it sends, so that more than one segment is under way
+/// Linux limits its segments to half of a small peer window, so that more than one is in flight
 /// (tcp_bound_to_half_wnd).
 fn linux_segment(largest_window: u64) -> u64 {
     const DEFAULT_MSS: u64 = 536;
-    const LEAST: u64 = 36;
-    if largest_window > DEFAULT_MSS { (largest_window / 2).max(LEAST) } else { largest_window.max(LEAST) }
+    const MIN: u64 = 36;
+    if largest_window > DEFAULT_MSS { (largest_window / 2).max(MIN) } else { largest_window.max(MIN) }
 }

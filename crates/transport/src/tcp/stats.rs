@@ -1,4 +1,4 @@
-//! What an endpoint counts.
+//! Counters of a TCP endpoint.
 
 use vazao_engine::{Histogram, Time};
 
@@ -7,42 +7,42 @@ use vazao_engine::{Histogram, Time};
 pub struct Stats {
     /// Segments sent, of any kind.
     pub segments: u64,
-    /// Payload bytes sent, resent ones included.
+    /// Payload bytes sent, including retransmissions.
     pub bytes: u64,
-    /// Data segments sent again, for any reason.
+    /// Data segments retransmitted, for any reason.
     pub retransmissions: u64,
-    /// Of these, those that duplicate ACKs or SACK called for.
+    /// Retransmissions due to duplicate ACKs or SACK.
     pub fast_retransmissions: u64,
-    /// Of these, those after a timeout.
+    /// Retransmissions after a timeout.
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer with data in flight.
     pub timeouts: u64,
-    /// Expiries of the timer that waits for the answer to a SYN.
+    /// Expiries of the SYN retransmission timer.
     pub syn_timeouts: u64,
-    /// Recovery episodes that duplicate ACKs or SACK started.
+    /// Fast recoveries.
     pub recoveries: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
-    /// D-SACK reports received (RFC 2883): segments that had arrived already.
+    /// D-SACK blocks received (RFC 2883): segments that had already arrived.
     pub duplicate_reports: u64,
-    /// Of these, those of segments that were sent again: needlessly.
+    /// Spurious retransmissions according to D-SACK.
     pub spurious_retransmissions: u64,
-    /// Fast recoveries that proved needless, so that the reduction was taken back.
+    /// Fast recoveries found spurious and undone.
     pub spurious_recoveries: u64,
-    /// Timeouts that proved needless, likewise.
+    /// Timeouts found spurious and undone.
     pub spurious_timeouts: u64,
-    /// Times that the window came down because the network marked data (RFC 3168).
+    /// Window reductions due to ECN marks (RFC 3168).
     pub mark_reductions: u64,
     /// Zero-window probes sent.
     pub probes: u64,
-    /// Round-trip times measured.
+    /// Round-trip time samples.
     pub rtt: Histogram,
-    /// As a receiver: segments with payload whose octets had all arrived before.
+    /// Receiver: data segments whose octets had all arrived before.
     pub duplicates_received: u64,
-    /// As a receiver: segments whose payload was not what belongs at their place. Above zero, data was corrupted.
+    /// Receiver: segments whose payload does not match its stream offset; above zero, data was corrupted.
     pub misplaced: u64,
-    /// When data might flow: before that with TCP Fast Open (RFC 7413).
+    /// Time at which data could first flow; with TCP Fast Open (RFC 7413), before `established`.
     pub ready: Option<Time>,
-    /// When the connection was set up.
+    /// Time at which the connection was established.
     pub established: Option<Time>,
 }

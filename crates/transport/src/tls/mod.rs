@@ -1,6 +1,6 @@
-//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) as what they cost: round trips, and bytes. A stream over a stream.
+//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) over a byte stream, modelled by their cost: round trips and bytes.
 //!
-//! Bytes are counted, not moved, so what record headers would say stands in a ledger that both ends share.
+//! Bytes are counted, not moved: the contents of records are kept in a ledger that both ends share.
 
 mod sizes;
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vazao_engine::Time;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
 
-/// Which TLS.
+/// TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// TLS 1.2.
@@ -21,21 +21,21 @@ pub enum Version {
     V13,
 }
 
-/// Which handshake.
+/// Type of handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// The two have not met.
+    /// Full handshake.
     Full,
-    /// They have: the server shows no certificate.
+    /// Resumption: the server sends no certificate.
     Resumed,
-    /// The client's data goes with its first message (TLS 1.3).
+    /// 0-RTT: the client's data goes with its first message (TLS 1.3).
     Early,
 }
 
-/// A handshake message's length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
-pub const LONGEST: u64 = (1 << 24) - 1;
+/// Maximum bytes of a handshake message, whose length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
+pub const MAX_MESSAGE: u64 = (1 << 24) - 1;
 
-/// What a user can say of TLS.
+/// User-visible parameters of TLS.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new("tls", Kind::Choice(&["none", "1.2", "1.3"]), "none", "the TLS over it (RFC 5246, RFC 8446)"),
     Parameter::new(
@@ -46,28 +46,28 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "certificate",
-        Kind::Size(100, LONGEST),
+        Kind::Size(100, MAX_MESSAGE),
         "3 kB",
         "the server's certificates in a full TLS handshake",
     ),
 ];
 
-/// The settings of TLS.
+/// TLS configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Which TLS.
+    /// TLS version.
     pub version: Version,
-    /// Which handshake.
+    /// Type of handshake.
     pub handshake: Handshake,
-    /// Bytes of the server's Certificate message.
+    /// Size of the server's Certificate message in bytes.
     pub certificate: u64,
 }
 
 impl Config {
-    /// What `parameters`, resolved from [`PARAMETERS`], describe; nothing without TLS.
+    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`]; `None` without TLS.
     ///
     /// # Errors
-    /// A sentence where TLS 1.2 is to send early data.
+    /// Returns a message if TLS 1.2 is combined with early data.
     pub fn new(parameters: &Parameters) -> Result<Option<Config>, &'static str> {
         let version = match parameters.text("tls") {
             "1.2" => Version::V12,
@@ -87,31 +87,31 @@ impl Config {
     }
 }
 
-/// What stands in the ledger of a direction: what was written, in its order.
+/// Ledger entry for a write in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    kind: What,
-    /// Where it begins in the lower stream, and where its data begins in the upper one.
+    kind: EntryKind,
+    /// Position in the lower stream, and of its data in the upper one.
     at: u64,
     plain_at: u64,
-    /// Bytes of the lower stream, and of data.
+    /// Bytes in the lower stream, and bytes of data.
     wire: u64,
     plain: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum EntryKind {
     Flight,
     Data,
     Alert,
 }
 
-/// How far the end of the upper stream has come.
+/// State of the end of the upper stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
     Wanted,
-    /// The alert that says so is written.
+    /// The close_notify alert was written.
     Announced,
     Closed,
 }
@@ -122,7 +122,7 @@ fn open(ledger: &Ledger) -> MutexGuard<'_, VecDeque<Entry>> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One end of a TLS connection.
+/// One endpoint of a TLS connection.
 #[derive(Debug)]
 pub struct Session {
     version: Version,
@@ -131,22 +131,22 @@ pub struct Session {
     flights: (usize, usize),
     outgoing: Ledger,
     incoming: Ledger,
-    /// Ends of what was written to the lower and the upper stream.
+    /// Bytes written to the lower and the upper stream.
     written: (u64, u64),
-    /// Of what was written, bytes that the lower stream had no room for yet.
+    /// Written bytes that the lower stream has not accepted yet.
     pending: u64,
-    /// Bytes of the lower stream that have been read, and of the upper stream: opened, and read.
+    /// Bytes read from the lower stream, and bytes of the upper stream decrypted and read.
     taken: u64,
     opened: u64,
     read: u64,
-    /// What is out of place below is so above, too.
+    /// Misplacement in the lower stream, which also applies to the upper one.
     skew: u64,
     ready: Option<Time>,
     end: End,
 }
 
 impl Session {
-    /// The two ends of a connection, the client's first.
+    /// Creates both endpoints of a connection, the client's first.
     pub fn pair(config: Config) -> [Session; 2] {
         let ledgers = [Ledger::default(), Ledger::default()];
         let [client, server] = parts(config.version, config.handshake, config.certificate);
@@ -167,12 +167,12 @@ impl Session {
         })
     }
 
-    /// When its data might flow.
+    /// Time at which data could first be sent.
     pub fn ready(&self) -> Option<Time> {
         self.ready
     }
 
-    /// Goes on with the handshake, and with what the lower stream had no room for. Call whenever something has happened.
+    /// Advances the handshake and writes pending bytes. Call whenever something has happened.
     pub fn pump(&mut self, now: Time, lower: &mut impl ByteStream) {
         if !lower.is_connected() {
             return;
@@ -181,7 +181,7 @@ impl Session {
         while let Some(flight) = self.part.flights.get(self.flights.0).filter(|f| f.after <= self.flights.1) {
             let bytes = flight.bytes;
             self.flights.0 += 1;
-            self.enter(What::Flight, 0, bytes);
+            self.enter(EntryKind::Flight, 0, bytes);
         }
         self.flush(lower);
         let (sent, received) = self.part.ready;
@@ -190,24 +190,24 @@ impl Session {
         }
     }
 
-    /// The upper stream.
+    /// Returns the upper stream.
     pub fn over<'a, S: ByteStream>(&'a mut self, lower: &'a mut S) -> Secured<'a, S> {
         Secured { session: self, lower }
     }
 
-    /// Notes what is written, all of it still pending.
-    fn enter(&mut self, kind: What, plain: u64, wire: u64) {
+    /// Adds a write to the ledger, all of it pending.
+    fn enter(&mut self, kind: EntryKind, plain: u64, wire: u64) {
         let (at, plain_at) = self.written;
         open(&self.outgoing).push_back(Entry { kind, at, plain_at, wire, plain });
         self.written = (at + wire, plain_at + plain);
         self.pending += wire;
     }
 
-    /// Writes what is pending, then closes if that is wanted: after the handshake's last flight, with an alert.
+    /// Writes pending bytes; then closes if requested, after the handshake's last flight, with an alert.
     fn flush(&mut self, lower: &mut impl ByteStream) {
         if self.end == End::Wanted && self.flights.0 == self.part.flights.len() {
             self.end = End::Announced;
-            self.enter(What::Alert, 0, self.version.sealed(ALERT));
+            self.enter(EntryKind::Alert, 0, self.version.sealed(ALERT));
         }
         if self.pending > 0 {
             self.pending -= lower.write(self.pending);
@@ -218,14 +218,15 @@ impl Session {
         }
     }
 
-    /// Opens records until `wanted` bytes beyond those read lie open, or there are no more; what is no data in any case.
+    /// Decrypts records until `wanted` bytes beyond those read are available, or there are no more; other records in
+    /// any case.
     fn open_up(&mut self, wanted: u64, lower: &mut impl ByteStream) {
         let ledger = self.incoming.clone();
         let mut entries = open(&ledger);
         while let Some(entry) = entries.front().copied() {
             let done = self.taken - entry.at;
             let whole = RECORD + self.version.overhead();
-            let missing = if entry.kind == What::Data {
+            let missing = if entry.kind == EntryKind::Data {
                 let beyond = (self.read.saturating_add(wanted)).saturating_sub(self.opened);
                 if beyond == 0 {
                     return;
@@ -239,18 +240,18 @@ impl Session {
             self.skew += range.start.abs_diff(self.taken);
             self.taken = range.end;
             let done = range.end - entry.at;
-            if entry.kind == What::Data {
+            if entry.kind == EntryKind::Data {
                 self.opened = entry.plain_at + if done == entry.wire { entry.plain } else { done / whole * RECORD };
             }
             if done == entry.wire {
-                self.flights.1 += usize::from(entry.kind == What::Flight);
+                self.flights.1 += usize::from(entry.kind == EntryKind::Flight);
                 entries.pop_front();
             }
         }
     }
 }
 
-/// A [`Session`] with the stream that it is over.
+/// [`Session`] with its lower stream.
 pub struct Secured<'a, S> {
     session: &'a mut Session,
     lower: &'a mut S,
@@ -264,11 +265,11 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
             return 0;
         }
         let taken = self.lower.write(session.version.sealed(bytes));
-        // A record that is begun is written to its end.
+        // A record that has been started is written completely.
         let records = taken.div_ceil(RECORD + session.version.overhead());
         let plain = bytes.min(records.saturating_mul(RECORD));
         if plain > 0 {
-            session.enter(What::Data, plain, session.version.sealed(plain));
+            session.enter(EntryKind::Data, plain, session.version.sealed(plain));
             session.pending -= taken;
         }
         plain
@@ -284,12 +285,12 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
         session.pending = 0;
         let ledger = session.outgoing.clone();
         let mut entries = open(&ledger);
-        while let Some(entry) = entries.back().filter(|entry| entry.kind == What::Data && entry.at >= sent) {
+        while let Some(entry) = entries.back().filter(|entry| entry.kind == EntryKind::Data && entry.at >= sent) {
             session.written = (entry.at, entry.plain_at);
             entries.pop_back();
         }
         if let Some(last) = entries.back_mut() {
-            if last.kind == What::Data {
+            if last.kind == EntryKind::Data {
                 let records = (sent - last.at).div_ceil(RECORD + session.version.overhead());
                 last.plain = last.plain.min(records * RECORD);
                 last.wire = session.version.sealed(last.plain);

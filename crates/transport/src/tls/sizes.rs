@@ -1,44 +1,44 @@
-//! How large TLS's messages are, and which handshake has which.
+//! Sizes of TLS messages, and the flights of each handshake.
 //!
-//! TLS 1.3 is as in the traces of RFC 8448 (section 3: full, section 4: resumed with early data), but for the signature,
-//! which is one by RSA of 2048 bits, and the certificates. TLS 1.2 is ECDHE with X25519, signed by RSA of 2048 bits, and
-//! AES-GCM, added up from the formats of RFC 5246, RFC 8422, RFC 5288 and RFC 5077.
+//! TLS 1.3 follows the traces of RFC 8448 (section 3: full, section 4: resumed with early data), except for an RSA-2048
+//! signature and the certificates. TLS 1.2 is ECDHE with X25519, RSA-2048 signatures and AES-GCM, added up from the
+//! formats of RFC 5246, RFC 8422, RFC 5288 and RFC 5077.
 
 use super::{Handshake, Version};
 
-/// The most that a record holds (RFC 8446 section 5.1, RFC 5246 section 6.2.1).
+/// Maximum bytes of data in a record (RFC 8446 section 5.1, RFC 5246 section 6.2.1).
 pub(super) const RECORD: u64 = 16_384;
-/// What comes before a record that is not encrypted.
+/// Record header.
 const HEADER: u64 = 5;
-/// An alert's level and description: close_notify.
+/// Alert: level and description.
 pub(super) const ALERT: u64 = 2;
 
-/// A ClientHello of 512 bytes, to which RFC 7685 pads it and browsers do.
+/// ClientHello, padded to 512 bytes (RFC 7685) as by browsers.
 const CLIENT_HELLO: u64 = HEADER + 512;
-/// A Finished of TLS 1.3: a header of 4, and a hash by SHA-256.
+/// Finished in TLS 1.3: header and SHA-256 hash.
 const FINISHED: u64 = 36;
-/// A CertificateVerify: header, algorithm, length, and the signature.
+/// CertificateVerify: header, algorithm, length and signature.
 const CERTIFICATE_VERIFY: u64 = 4 + 2 + 2 + 256;
-/// EndOfEarlyData is a header alone.
+/// EndOfEarlyData: header only.
 const END_OF_EARLY_DATA: u64 = 4;
-/// TLS 1.3's ServerHello, EncryptedExtensions and NewSessionTicket; the first two after a resumption.
+/// ServerHello, EncryptedExtensions and NewSessionTicket in TLS 1.3; the first two also after resumption.
 const SERVER_HELLO: [u64; 2] = [90, 96];
 const ENCRYPTED_EXTENSIONS: [u64; 2] = [40, 44];
 const TICKET: u64 = 201;
 
-/// TLS 1.2: header, version, random, session, cipher, compression, and 21 bytes of extensions.
+/// ServerHello in TLS 1.2: header, version, random, session, cipher, compression, and 21 bytes of extensions.
 const SERVER_HELLO_12: u64 = 4 + 2 + 32 + 33 + 2 + 1 + 21;
-/// The curve and the server's point, and their signature; the client's point.
+/// Key exchange messages: curve, server's point and signature; client's point.
 const SERVER_KEY_EXCHANGE: u64 = 4 + 36 + 2 + 2 + 256;
 const SERVER_HELLO_DONE: u64 = 4;
 const CLIENT_KEY_EXCHANGE: u64 = 4 + 33;
-/// A ticket of 192 bytes with its header, lifetime and length.
+/// NewSessionTicket in TLS 1.2: header, lifetime, length and a ticket of 192 bytes.
 const TICKET_12: u64 = 4 + 4 + 2 + 192;
-/// ChangeCipherSpec, which is a record of its own, and the Finished that follows: header, 12 bytes, encrypted.
+/// ChangeCipherSpec, which is a record of its own, and the encrypted Finished: header and 12 bytes.
 const CHANGE_AND_FINISHED: u64 = HEADER + 1 + HEADER + 8 + 16 + 16;
 
 impl Version {
-    /// Bytes that a record adds to what it holds: header, and what encryption adds. TLS 1.3 hides the type in it (RFC
+    /// Bytes that a record adds to its data: header and encryption overhead. TLS 1.3 encrypts the content type (RFC
     /// 8446 section 5.2); TLS 1.2 sends half of the nonce (RFC 5288 section 3).
     pub(super) fn overhead(self) -> u64 {
         match self {
@@ -47,30 +47,30 @@ impl Version {
         }
     }
 
-    /// Bytes that so many take in records.
+    /// Bytes of this much data in records.
     pub(super) fn sealed(self, bytes: u64) -> u64 {
         bytes + bytes.div_ceil(RECORD) * self.overhead()
     }
 }
 
-/// What one side says in a handshake.
+/// Messages that one side sends together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
-    /// How many flights of the other side it follows.
+    /// Number of flights of the other side that it follows.
     pub after: usize,
-    /// Its bytes, records and all.
+    /// Bytes including records.
     pub bytes: u64,
 }
 
-/// One side's part of a handshake.
+/// Flights of one side.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub flights: Vec<Flight>,
-    /// Its data may flow once it has sent and received so many flights.
+    /// Flights sent and received before its data may flow.
     pub ready: (usize, usize),
 }
 
-/// The parts of client and server, whose certificates' message has so many bytes.
+/// Flights of client and server, with this size of Certificate message.
 pub(super) fn parts(version: Version, handshake: Handshake, certificate: u64) -> [Part; 2] {
     let flight = |after, bytes| Flight { after, bytes };
     let full = handshake == Handshake::Full;

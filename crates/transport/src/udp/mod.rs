@@ -1,5 +1,5 @@
-//! UDP (RFC 768) as a machine, with what a measuring tool such as iperf adds to it: numbered, time-stamped datagrams,
-//! and a receiver that counts what became of them.
+//! UDP (RFC 768) as a state machine, with the extras of a measuring tool such as iperf: numbered, timestamped
+//! datagrams, and a receiver that counts losses, duplicates and reordering.
 
 use crate::common::ByteStream;
 pub use crate::common::datagrams::{Datagram, Stats};
@@ -10,21 +10,20 @@ use vazao_engine::{Rate, Time};
 /// Bytes of the UDP header.
 pub const HEADER: u32 = 8;
 
-/// How an endpoint sends.
+/// Configuration of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Bytes of a datagram's payload, at most.
+    /// Maximum payload bytes of a datagram.
     pub payload: u16,
-    /// The pace of what is written, as payload; without one, each write is a message that leaves at once, in as many
-    /// datagrams as it needs.
+    /// Sending rate of payload; without one, each write is a message that leaves at once in one or more datagrams.
     pub rate: Option<Rate>,
 }
 
-/// One end of a datagram flow.
+/// One endpoint of a datagram flow.
 ///
-/// There is no feedback, so a receiver cannot know what it missed at the end. Whoever carries the datagrams tells it, as
-/// a measuring tool that sees both ends does: how many there were ([`expect`](Self::expect)), and which will not come
-/// ([`lose`](Self::lose)). The flow is over once each has arrived or is known to be lost.
+/// Without feedback a receiver cannot detect losses at the end. The code that carries the datagrams informs it, like a
+/// measuring tool that sees both ends: how many datagrams there were ([`expect`](Self::expect)), and which are lost
+/// ([`lose`](Self::lose)). The flow is complete once each datagram has arrived or is known to be lost.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     sender: Sender,
@@ -33,24 +32,24 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An end of a flow that has sent and received nothing.
+    /// Creates an endpoint.
     pub fn new(config: Config) -> Endpoint {
         Endpoint { sender: Sender::new(config.payload, config.rate), receiver: Receiver::default(), closed: false }
     }
 
-    /// The next datagram that is to leave at `now`; call again until there is none.
+    /// Returns the next datagram to send at `now`; call again until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
         self.sender.next(now)
     }
-    /// A datagram arrives.
+    /// Handles an arriving datagram.
     pub fn handle(&mut self, now: Time, datagram: &Datagram) {
         self.receiver.handle(now, datagram);
     }
-    /// When the next datagram is due.
+    /// Time at which the next datagram is due.
     pub fn next_timeout(&self) -> Time {
         self.sender.due()
     }
-    /// Whether the application has closed and everything has left.
+    /// Whether the application has closed and everything has been sent.
     pub fn is_over(&self) -> bool {
         self.closed && self.sender.is_idle()
     }
@@ -59,25 +58,25 @@ impl Endpoint {
     pub fn sent(&self) -> u64 {
         self.sender.datagrams()
     }
-    /// What has arrived.
+    /// Counters of the receiver.
     pub fn stats(&self) -> &Stats {
         &self.receiver.stats
     }
-    /// Datagrams that were lost: those known to be, less those of which another copy came.
+    /// Datagrams lost, without those of which another copy arrived.
     pub fn lost(&self) -> u64 {
         self.receiver.lost()
     }
-    /// The flow had so many datagrams in all.
+    /// Sets the total number of datagrams in the flow.
     pub fn expect(&mut self, datagrams: u64) {
         self.receiver.expected = Some(datagrams);
     }
-    /// A datagram to this end will not come.
+    /// Reports the loss of a datagram to this end.
     pub fn lose(&mut self, datagram: &Datagram) {
         self.receiver.lose(datagram);
     }
 }
 
-/// Datagrams have no place in a stream: what is read counts bytes that have arrived, each datagram's once.
+/// Datagrams have no stream offsets: reads count bytes that have arrived, each datagram's once.
 impl ByteStream for Endpoint {
     fn write(&mut self, bytes: u64) -> u64 {
         self.sender.write(bytes);

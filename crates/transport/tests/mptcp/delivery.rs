@@ -1,4 +1,4 @@
-//! Every byte once and in order, whatever the network does, with subflows that die and join on the way.
+//! Every byte arrives once and in order, whatever the network does, while subflows fail and join.
 
 use crate::lab::{Application, Lab, Weather, at, mesh, paced, text, with};
 use proptest::prelude::*;
@@ -90,24 +90,25 @@ proptest! {
         calm_after in 500_u64..3_000,
     ) {
         answers.closes_second &= !sends.closes_second;
-        let ways = mesh(clients, servers);
-        let paths = weathers[..ways.len()].to_vec();
+        let pairs = mesh(clients, servers);
+        let paths = weathers[..pairs.len()].to_vec();
         let make = || {
             let mut lab = Lab::between(
-                (client.0.clone(), sends.clone()), (server.0.clone(), answers.clone()), (ways.clone(), paths.clone()), seed,
+                (client.0.clone(), sends.clone()), (server.0.clone(), answers.clone()), (pairs.clone(), paths.clone()), seed,
             );
             (lab.paths.calm_after, lab.paths.calm_from) = (calm_after, at(10_000));
             lab.run(100_000);
             lab
         };
         let lab = make();
-        // A subflow that ends when one has closed may be what the other waits for.
+        // A subflow that ends after one side has closed may be what the other waits for.
         let is_cut = paths.iter().any(|path| !path.resets.is_empty()) || !client.0.changes.is_empty();
         match (lab.is_confirmed(), is_cut) {
             (true, false) => lab.assert_complete(),
             (true, true) if lab.is_half_open() => {}
             (true, true) => lab.assert_delivered(),
-            // Neither SYN nor what followed got through, or the first subflow was reset before there could be a second.
+            // Neither SYN nor later segments got through, or the first subflow was reset before there could be a
+            // second.
             (false, _) => {}
         }
         let again = make();
@@ -115,8 +116,8 @@ proptest! {
     }
 }
 
-/// Both subflows wait for a timeout's repetition when the last of the data comes: what it came by must say so, or the peer
-/// hears of nothing but resets.
+/// Both subflows wait for a retransmission timeout when the last data arrives: the subflow that delivered it must
+/// acknowledge the end, or the peer receives nothing but resets.
 #[test]
 fn an_end_that_is_reached_after_timeouts_is_acknowledged() {
     let make = |recovery: &str, cc, backups: Vec<u64>, timestamps| {

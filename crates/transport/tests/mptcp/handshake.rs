@@ -1,4 +1,4 @@
-//! How connections and subflows open (RFC 8684 sections 3.1, 3.2), and what a middlebox that takes options out makes of it.
+//! Opening of connections and subflows (RFC 8684 sections 3.1, 3.2), and middleboxes that remove options.
 
 use crate::lab::{Application, Lab, at, config, mesh, paced, pairs, tuple, with};
 use vazao_transport::mptcp::keys::{Hash, Secret, truncate};
@@ -15,7 +15,7 @@ fn key(signal: Option<Signal>) -> Option<u64> {
     if let Some(Signal::Capable { key, .. }) = signal { key } else { None }
 }
 
-/// Section 3.1, figure 4: no key in the SYN (version 1), the server's in the SYN-ACK, both in the third segment; and data
+/// Section 3.1, figure 4: no key in the SYN (version 1), the server's in the SYN-ACK, both in the third segment; data
 /// sequence numbers begin where the keys say.
 #[test]
 fn keys_are_exchanged() {
@@ -37,15 +37,15 @@ fn keys_are_exchanged() {
     assert_eq!((second.dsn, second.subflow), (first.wrapping_add(1424), 1425));
 }
 
-/// Section 3.2, figure 8: token and nonce, the server's truncated HMAC and nonce, the client's HMAC, an acknowledgement; and no
-/// data before that.
+/// Section 3.2, figure 8: token and nonce, the server's truncated HMAC and nonce, the client's HMAC, an
+/// acknowledgement; no data before that.
 #[test]
 fn a_subflow_joins() {
     let mut lab = two_paths(2 << 20);
     lab.run(10);
     lab.assert_complete();
     let keys = [2, 1].map(|at| key(lab.paths.log[at].signal()).expect("a key"));
-    let joining: Vec<_> = lab.paths.log.iter().filter(|seen| seen.way() == 1).take(4).collect();
+    let joining: Vec<_> = lab.paths.log.iter().filter(|seen| seen.pair() == 1).take(4).collect();
     let Some(Signal::Join { token, nonce, backup: false, .. }) = joining[0].signal() else {
         panic!("{:?}", joining[0])
     };
@@ -55,21 +55,21 @@ fn a_subflow_joins() {
     assert_eq!(hmac, truncate(Hash::Sha256.join_hmac(server, client)));
     assert_eq!(joining[2].signal(), Some(Signal::JoinProof(Hash::Sha256.join_hmac(client, server))));
     assert_eq!((joining[3].from, joining[3].segment.length), (1, 0), "the fourth segment");
-    let data = lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.length > 0).expect("data");
-    // Two round trips after its SYN: 40 ms each, and what the segments take to be sent.
+    let data = lab.paths.log.iter().find(|seen| seen.pair() == 1 && seen.segment.length > 0).expect("data");
+    // Two round trips of 40 ms after its SYN, plus the transmission times of the segments.
     let after = data.at.since(joining[0].at);
     assert!((80..85).contains(&(after.as_nanos() / 1_000_000)), "{after:?}");
 }
 
-/// The third segment or the fourth is lost: it is sent again after a retransmission timeout, and data waits for that.
+/// A lost third or fourth segment is sent again after a retransmission timeout, and data waits for that.
 #[test]
-fn the_proof_is_repeated_until_it_is_answered() {
+fn the_third_ack_is_repeated_until_answered() {
     for lost in [2, 3] {
         let mut lab = two_paths(2 << 20);
         let mut count = 0;
         lab.middlebox = Box::new(move |_, _, _, extra| {
-            count += u32::from(tuple(extra).way == 1);
-            tuple(extra).way != 1 || count != lost + 1
+            count += u32::from(tuple(extra).pair == 1);
+            tuple(extra).pair != 1 || count != lost + 1
         });
         lab.run(10);
         lab.assert_complete();
@@ -79,9 +79,9 @@ fn the_proof_is_repeated_until_it_is_answered() {
     }
 }
 
-/// An HMAC that is wrong, of either side, or a token that is not known: no subflow, and the connection goes on.
+/// A wrong HMAC of either side, or an unknown token: no subflow, and the connection goes on.
 #[test]
-fn who_does_not_know_the_keys_does_not_join() {
+fn joins_need_the_keys() {
     let wrong: [fn(&mut Signal); 3] = [
         |signal| {
             if let Signal::Join { token, .. } = signal {
@@ -109,15 +109,15 @@ fn who_does_not_know_the_keys_does_not_join() {
         });
         lab.run(30);
         lab.assert_complete();
-        let data = lab.paths.log.iter().any(|seen| seen.way() == 1 && seen.segment.length > 0);
+        let data = lab.paths.log.iter().any(|seen| seen.pair() == 1 && seen.segment.length > 0);
         assert!(!data, "case {case}");
         let reset =
-            lab.paths.log.iter().find(|seen| seen.way() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
+            lab.paths.log.iter().find(|seen| seen.pair() == 1 && seen.segment.flags.has(Flags::RST)).expect("a reset");
         assert_eq!(reset.signal(), Some(Signal::Reset(reason::MPTCP)), "case {case}");
     }
 }
 
-/// The third segment is lost and the first one with data too: what follows without keys is not taken for plain TCP.
+/// The third segment and the first data are lost: segments without keys that follow are not taken for plain TCP.
 #[test]
 fn keys_are_repeated_until_they_are_known() {
     let mut lab = two_paths(2 << 20);
@@ -140,8 +140,8 @@ fn keys_are_repeated_until_they_are_known() {
 fn strip(from: usize, which: fn(Flags) -> bool) -> Lab {
     let mut answers = Application::sends(50_000);
     answers.closes_second = true;
-    let ways = (pairs(2), vec![paced(10), paced(20)]);
-    let mut lab = Lab::between((config(&[]), Application::sends(100_000)), (config(&[]), answers), ways, 3);
+    let pairs = (pairs(2), vec![paced(10), paced(20)]);
+    let mut lab = Lab::between((config(&[]), Application::sends(100_000)), (config(&[]), answers), pairs, 3);
     lab.paths.logs = true;
     lab.middlebox = Box::new(move |_, end, segment, extra| {
         if end == from
@@ -155,7 +155,7 @@ fn strip(from: usize, which: fn(Flags) -> bool) -> Lab {
     lab
 }
 
-/// Section 3.7: options that are taken out of SYNs, of the answers, or of all that follows, either way: plain TCP.
+/// Section 3.7: options removed from SYNs, SYN-ACKs, or all later segments, in either direction: plain TCP.
 #[test]
 fn a_connection_falls_back_where_options_are_taken_out() {
     let syn: fn(Flags) -> bool = |flags| flags.has(Flags::SYN);
@@ -165,18 +165,18 @@ fn a_connection_falls_back_where_options_are_taken_out() {
         lab.run(30);
         lab.assert_complete();
         assert!(lab.ends.iter().all(|end| !end.mptcp.is_multipath()), "options of {from} are taken out");
-        assert!(lab.paths.log.iter().all(|seen| seen.way() == 0), "there is one subflow");
+        assert!(lab.paths.log.iter().all(|seen| seen.pair() == 0), "there is one subflow");
     }
 }
 
-/// The same once both have spoken, as after a change of route, with the one subflow in use.
+/// Options removed after both sides have used them, as after a route change, on the only subflow.
 #[test]
 fn a_connection_falls_back_in_its_midst() {
     for from in [0, 1] {
         let server = Application { closes_second: true, ..Application::sends(300_000) };
         let settings = with(&[], "reno", "lowest-rtt", "default");
-        let ways = (pairs(1), vec![paced(10)]);
-        let mut lab = Lab::between((settings.clone(), Application::sends(300_000)), (settings, server), ways, 3);
+        let pairs = (pairs(1), vec![paced(10)]);
+        let mut lab = Lab::between((settings.clone(), Application::sends(300_000)), (settings, server), pairs, 3);
         lab.middlebox = Box::new(move |now, end, _, extra| {
             if now > at(70)
                 && end == from
@@ -192,14 +192,14 @@ fn a_connection_falls_back_in_its_midst() {
     }
 }
 
-/// Section 3.4.1: an address is announced until that is echoed, and then has its subflows.
+/// Section 3.4.1: an address is advertised until it is echoed, and then has its subflows.
 #[test]
 fn an_address_is_announced_until_it_is_echoed() {
     for lost in 0..3 {
-        let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
+        let pairs = (mesh(1, 2), vec![paced(10), paced(20)]);
         let settings: Config = config(&[]);
         let mut lab =
-            Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
+            Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), pairs, 1);
         lab.paths.logs = true;
         let mut left = lost;
         lab.middlebox = Box::new(move |_, _, _, extra| {
@@ -217,13 +217,13 @@ fn an_address_is_announced_until_it_is_echoed() {
     }
 }
 
-/// Section 3.4.1: an address that is not proved is ignored, and not echoed.
+/// Section 3.4.1: an address without a valid HMAC is ignored, and not echoed.
 #[test]
-fn an_address_is_proved() {
-    let ways = (mesh(1, 2), vec![paced(10), paced(20)]);
+fn an_address_needs_a_valid_hmac() {
+    let pairs = (mesh(1, 2), vec![paced(10), paced(20)]);
     let settings: Config = config(&[]);
     let mut lab =
-        Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), ways, 1);
+        Lab::between((settings.clone(), Application::sends(4 << 20)), (settings, Application::sends(0)), pairs, 1);
     lab.paths.logs = true;
     lab.middlebox = Box::new(|_, _, _, extra| {
         if let Some(Signal::AddAddress { hmac: Some(hmac), .. }) =

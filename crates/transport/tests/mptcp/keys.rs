@@ -1,27 +1,27 @@
-//! What is derived from keys, beside what Linux and tshark derive from the same.
+//! Values derived from keys, compared with Linux and tshark.
 
 use vazao_transport::mptcp::keys::{Hash, Secret, address_hmac, truncate};
 
-/// A connection of Linux 6.12 with Linux 6.12 that was captured: the keys of client and server in its MP_CAPABLE, the
-/// nonces in the MP_JOIN of its second subflow, which the client opened.
+/// Capture of a connection between two Linux 6.12 hosts: client's and server's keys in MP_CAPABLE, nonces in the
+/// MP_JOIN of the second subflow, which the client opened.
 const CLIENT: Secret = Secret { key: 0xe651_5012_bbc3_e672, nonce: 0x0080_9148 };
 const SERVER: Secret = Secret { key: 0x505b_51ed_2704_fa74, nonce: 0x3a16_a5cf };
 
-/// The eight bytes of a text as a number.
+/// Eight bytes of text as a number.
 fn number(text: &str) -> u64 {
     u64::from_be_bytes(text.as_bytes().try_into().unwrap())
 }
 
-/// The token is in the client's MP_JOIN; data began one above the initial data sequence numbers.
+/// The token is in the client's MP_JOIN; data begins one above the initial data sequence numbers.
 #[test]
-fn linux_names_and_numbers_its_connection_likewise() {
+fn linux_derives_the_same_tokens_and_sequence_numbers() {
     assert_eq!(Hash::Sha256.token(SERVER.key), 0xbf99_1671);
     assert_eq!(Hash::Sha256.initial_data_sequence(CLIENT.key) + 1, 0x234c_4fcf_6c5d_d454);
     assert_eq!(Hash::Sha256.initial_data_sequence(SERVER.key) + 1, 0x9a48_2159_2761_d85f);
 }
 
 #[test]
-fn linux_proves_its_subflow_likewise() {
+fn linux_derives_the_same_hmacs() {
     assert_eq!(truncate(Hash::Sha256.join_hmac(SERVER, CLIENT)), 0xb0be_6f60_b97b_bb3a);
     let client = 0xf9d6_00ad_989d_bf96_7524_a596_3113_da38_u128.to_be_bytes();
     let rest = 0x4421_0053_u32.to_be_bytes();
@@ -30,15 +30,15 @@ fn linux_proves_its_subflow_likewise() {
 
 /// An ADD_ADDR of the server: address 2 is 10.0.0.4.
 #[test]
-fn linux_vouches_for_its_addresses_likewise() {
+fn linux_authenticates_its_addresses_alike() {
     let hmac = |port| address_hmac(SERVER.key, CLIENT.key, 2, [10, 0, 0, 4], port);
     assert_eq!(hmac(None), 0x9f9c_6779_0232_0d72);
-    // RFC 8684 section 3.4.1: no port counts as port 0.
+    // RFC 8684 section 3.4.1: a missing port counts as port 0.
     assert_eq!(hmac(Some(0)), hmac(None));
     assert_ne!(hmac(Some(80)), hmac(None));
 }
 
-/// The cases of Linux's own test of its HMAC (net/mptcp/crypto_test.c), whose keys and nonces are the bytes of texts.
+/// Cases of Linux's own HMAC test (net/mptcp/crypto_test.c), whose keys and nonces are bytes of text.
 #[test]
 fn the_cases_of_linux_hold() {
     let cases = [
@@ -55,8 +55,8 @@ fn the_cases_of_linux_hold() {
     }
 }
 
-/// What tshark 4.0 says in its `mptcp.expected_token` and `mptcp.expected_idsn` of MP_CAPABLE options with these keys, of
-/// version 1 and of version 0.
+/// `mptcp.expected_token` and `mptcp.expected_idsn` of tshark 4.0 for MP_CAPABLE options with these keys, for version 1
+/// and version 0.
 #[test]
 fn tshark_derives_the_same() {
     let cases = [
@@ -70,7 +70,7 @@ fn tshark_derives_the_same() {
     }
 }
 
-/// The value is OpenSSL's (`openssl dgst -sha1 -mac hmac`), of the nonces 00809148 3a16a5cf under the two keys.
+/// Value computed by OpenSSL (`openssl dgst -sha1 -mac hmac`) from the nonces 00809148 3a16a5cf under the two keys.
 #[test]
 fn version_0_has_the_same_layout_with_the_older_hash() {
     let hmac = Hash::Sha1.join_hmac(CLIENT, SERVER);

@@ -13,25 +13,25 @@ pub use vazao_laboratory::{Laboratory, Weather, at};
 use vazao_transport::ByteStream;
 use vazao_transport::common::{ControlFactory, SCHEDULERS};
 use vazao_transport::mptcp::keys::Hash;
-use vazao_transport::mptcp::{self, Config, Connection, Dss, Identity, PATH_MANAGERS, Signal, Tuple, Way};
+use vazao_transport::mptcp::{self, AddressPair, Config, Connection, Dss, Identity, PATH_MANAGERS, Signal, Tuple};
 use vazao_transport::tcp::{self, Extra, Failure, Flags, Segment};
 
-/// A path by which a packet takes 200 µs to be sent, whatever its size; others wait for it, however many.
+/// Path with a transmission time of 200 µs per packet, whatever its size, and an unlimited queue.
 pub fn paced(delay: u64) -> Weather {
     Weather { rate: Some(Rate::from_bps(8 * 5_000)), ..Weather::fair(delay) }
 }
 
-/// A path that nothing passes from a millisecond on.
+/// Path that drops everything from a given millisecond on.
 pub fn dead_after(delay: u64, ms: u64) -> Weather {
     Weather { outages: std::iter::once(ms..u64::MAX).collect(), ..paced(delay) }
 }
 
-/// Settings of TCP by name, as a scenario gives them; the rest are defaults.
+/// TCP settings by name, as in a scenario; the rest are defaults.
 pub fn config(given: &[(&str, Raw)]) -> Config {
     with(given, "reno", "lowest-rtt", "full-mesh")
 }
 
-/// The same with a congestion control, scheduler and path manager by name.
+/// Settings with a congestion control, scheduler and path manager by name.
 pub fn with(given: &[(&str, Raw)], cc: &str, scheduler: &str, manager: &str) -> Config {
     let given = given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let parameters = Parameters::resolve(tcp::PARAMETERS, &given).expect("settings that exist");
@@ -61,27 +61,27 @@ pub fn text(text: &str) -> Raw {
     Raw::Text(text.into())
 }
 
-/// One end.
+/// One endpoint.
 pub struct End {
     pub mptcp: Connection,
     pub user: User,
     wire: Wire,
 }
 
-/// What an observer on an end's wire has seen of it.
+/// State that an observer derives from an endpoint's wire.
 #[derive(Default)]
 struct Wire {
-    /// The data sequence number of its first octet.
+    /// Data sequence number of its first octet.
     first: Option<u64>,
-    /// The window scale that each of its subflows announced.
+    /// Window scale announced on each of its subflows.
     scales: BTreeMap<u8, u8>,
-    /// Whether it has heard of data sequence numbers, so that the options are known to pass.
+    /// Whether it has received a DSS, so that options are known to pass.
     heard: bool,
-    /// One beyond the furthest octet of data that what it was told admits.
+    /// Right edge of the data that it may send.
     allowed: u64,
-    /// The last octet that it has acknowledged on each of its subflows.
+    /// Last octet that it has acknowledged on each of its subflows.
     acknowledgments: BTreeMap<u8, u32>,
-    /// What each segment of a subflow carried: by ports and sequence number.
+    /// Data carried by each segment of a subflow, by port pair and sequence number.
     mappings: BTreeMap<(u8, u32), (u64, u16)>,
 }
 
@@ -95,28 +95,28 @@ impl End {
     }
 }
 
-/// What stands on the way of all paths: it may alter a segment of an end; false: it drops it.
+/// Middlebox on all paths: it may alter a segment of an endpoint; returns false to drop it.
 pub type Middlebox = dyn FnMut(Time, usize, &mut Segment, &mut Extra) -> bool;
 
-/// A segment with its options.
+/// Segment with its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub segment: Segment,
     pub extra: Extra,
 }
 
-/// A packet that was sent.
+/// Packet in transit.
 pub type Sent = vazao_laboratory::Sent<Packet>;
 
-/// Both ends and the paths between them.
+/// Both endpoints and the paths between them.
 pub struct Lab {
     pub ends: [End; 2],
-    /// One for each way.
+    /// One path per address pair.
     pub paths: Paths<Packet>,
     pub middlebox: Box<Middlebox>,
-    /// Whether what is sent may be altered, so that the observer's expectations do not hold.
+    /// Whether segments may be altered, so that the observer's expectations do not hold.
     pub altered: bool,
-    /// A digest of everything that was sent, and when.
+    /// Digest of everything that was sent, and when.
     pub digest: u64,
 }
 
@@ -127,19 +127,19 @@ impl Packet {
     pub fn signal(&self) -> Option<Signal> {
         self.extra.multipath.and_then(|multipath| multipath.signal)
     }
-    pub fn way(&self) -> u16 {
-        tuple(&self.extra).way
+    pub fn pair(&self) -> u16 {
+        tuple(&self.extra).pair
     }
 }
 
-/// The pairs of so many addresses of the client's and the server's, the first pair first.
-pub fn mesh(clients: u8, servers: u8) -> Vec<Way> {
-    (0..clients).flat_map(|client| (0..servers).map(move |server| Way { client, server, relay: 0 })).collect()
+/// All pairs of this many client and server addresses, the first pair first.
+pub fn mesh(clients: u8, servers: u8) -> Vec<AddressPair> {
+    (0..clients).flat_map(|client| (0..servers).map(move |server| AddressPair { client, server, relay: 0 })).collect()
 }
 
 /// Disjoint pairs of addresses.
-pub fn pairs(count: u8) -> Vec<Way> {
-    (0..count).map(|at| Way { client: at, server: at, relay: 0 }).collect()
+pub fn pairs(count: u8) -> Vec<AddressPair> {
+    (0..count).map(|at| AddressPair { client: at, server: at, relay: 0 }).collect()
 }
 
 impl Laboratory for Lab {
@@ -183,8 +183,8 @@ impl Laboratory for Lab {
             self.observe(from, &segment, &extra);
             let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment);
             self.digest = (self.digest ^ at.as_nanos() ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ burst;
-            let path = usize::from(tuple(&extra).way);
-            // A byte each: what it takes to be sent does not depend on its size.
+            let path = usize::from(tuple(&extra).pair);
+            // Packets count as one byte: their transmission time does not depend on their size.
             self.send(Sent { at, from, path, size: 1, ecn: Ecn::NotEct, packet: Packet { segment, extra } });
         }
         self.check(from);
@@ -192,24 +192,24 @@ impl Laboratory for Lab {
 }
 
 impl Lab {
-    /// The client sends so many bytes and closes, by disjoint paths.
+    /// Creates a lab in which the client sends `bytes` and closes, over disjoint paths.
     pub fn new(config: Config, bytes: u64, paths: Vec<Weather>) -> Lab {
-        let ways = pairs(paths.len() as u8);
+        let pairs = pairs(paths.len() as u8);
         let server = (config.clone(), Application::sends(0));
-        Lab::between((config, Application::sends(bytes)), server, (ways, paths), 1)
+        Lab::between((config, Application::sends(bytes)), server, (pairs, paths), 1)
     }
 
-    /// Of two ends, each with its settings, and a path for each pair of addresses.
+    /// Creates a lab of two endpoints, each with its settings, and a path for each address pair.
     pub fn between(
         client: (Config, Application),
         server: (Config, Application),
-        (ways, paths): (Vec<Way>, Vec<Weather>),
+        (pairs, paths): (Vec<AddressPair>, Vec<Weather>),
         seed: u64,
     ) -> Lab {
         let mut paths = Paths::new(paths, seed);
         let addresses = [0, 1].map(|side| (0..8).map(|address| [10, side, address, 1]).collect::<Vec<_>>());
         let mut identity = || Identity {
-            ways: ways.clone(),
+            pairs: pairs.clone(),
             addresses: addresses.clone(),
             key: paths.random.below(u64::MAX),
             iss: paths.random.below(1 << 32) as u32,
@@ -220,7 +220,7 @@ impl Lab {
         Lab { ends, paths, middlebox: Box::new(|_, _, _, _| true), altered: false, digest: 0 }
     }
 
-    /// Runs until both ends are over or nothing is going to happen; at most so many seconds.
+    /// Runs until both endpoints are finished or nothing is pending; at most `seconds`.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(End::is_done) || lab.is_half_open());
         for end in &mut self.ends {
@@ -228,7 +228,7 @@ impl Lab {
         }
     }
 
-    /// What must hold after every event.
+    /// Invariants after every event.
     fn check(&self, index: usize) {
         let connection = &self.ends[index].mptcp;
         if !self.altered {
@@ -240,7 +240,7 @@ impl Lab {
         }
     }
 
-    /// Checks a segment that leaves against what was seen before.
+    /// Checks a departing segment against everything seen before.
     fn observe(&mut self, index: usize, segment: &Segment, extra: &Extra) {
         let header = segment.header_bytes(extra);
         assert!(header <= 60, "a header of {header} bytes: {segment:?} {extra:?}");
@@ -269,7 +269,7 @@ impl Lab {
         assert_eq!(*known, (start, segment.length), "what is sent again is mapped as before");
     }
 
-    /// A segment arrives: how far it lets this end send.
+    /// Updates how far an endpoint may send from an arriving segment.
     fn learn(&mut self, index: usize, segment: &Segment, extra: &Extra) {
         let Some(multipath) = extra.multipath else { return };
         let scale = |end: &End| end.wire.scales.get(&multipath.tuple.port).copied();
@@ -307,13 +307,13 @@ impl Lab {
         self.paths.send(sent);
     }
 
-    /// Someone on the way resets a subflow, as far as he can, towards both ends.
+    /// An attacker on the path resets a subflow, as far as he can, towards both ends.
     fn forge_resets(&mut self, from: usize, segment: &Segment, extra: &Extra) {
-        let delay = Duration::from_millis(self.paths.weather[usize::from(tuple(extra).way)].delay);
+        let delay = Duration::from_millis(self.paths.weather[usize::from(tuple(extra).pair)].delay);
         let known = self.ends[1 - from].wire.acknowledgments.get(&tuple(extra).port).copied();
         let multipath = mptcp::Multipath { tuple: tuple(extra), ..Default::default() };
         let forged = Extra { multipath: Some(multipath), ..Extra::default() };
-        // What was acknowledged last, or what came since and is to be acknowledged.
+        // The last acknowledged octet, or one received since that is not acknowledged yet.
         let there = [known, Some(segment.sequence), Some(segment.sequence.wrapping_add(segment.span() as u32))];
         let there = there.into_iter().flatten().map(|sequence| (1 - from, sequence));
         for (to, sequence) in std::iter::once((from, segment.acknowledgment)).chain(there) {
@@ -323,7 +323,7 @@ impl Lab {
         }
     }
 
-    /// Both ends got everything and closed.
+    /// Asserts that both ends received everything and closed.
     pub fn assert_complete(&self) {
         self.assert_delivered();
         let told = || self.ends.each_ref().map(|end| (end.user.received, end.mptcp.failure(), states(end)));
@@ -335,7 +335,8 @@ impl Lab {
         }
     }
 
-    /// Both ends got everything. Where the last subflow is reset once the one has closed, the other may never hear of it.
+    /// Asserts that both ends received everything. If the last subflow is reset after one has closed, the other may
+    /// never learn of it.
     pub fn assert_delivered(&self) {
         for (end, peer) in [(&self.ends[0], &self.ends[1]), (&self.ends[1], &self.ends[0])] {
             let told = || [end, peer].map(|end| (end.user.received, end.mptcp.failure(), states(end)));
@@ -344,8 +345,8 @@ impl Lab {
         assert!(self.ends.iter().any(|end| end.mptcp.is_over() && end.mptcp.failure().is_none()), "one has closed");
     }
 
-    /// Whether one end has lost its last subflow, or all by a reset, and given up, and the other, which waits for it, cannot know: who has nothing
-    /// to send does not hear of a reset that is lost.
+    /// Whether one end has lost its last subflow, or all by a reset, and given up, while the other waits for it and
+    /// cannot know: an end with nothing to send does not learn of a lost reset.
     pub fn is_half_open(&self) -> bool {
         let waits =
             |end: &End| !end.mptcp.is_over() && end.mptcp.outstanding() == 0 && end.mptcp.next_timeout() == Time::NEVER;
@@ -354,24 +355,24 @@ impl Lab {
         self.paths.is_empty() && (waits(client) && gave_up(server) || waits(server) && gave_up(client))
     }
 
-    /// Whether the client has heard that the server speaks Multipath TCP: before that it may open no other subflow, and a reset
-    /// is the end. The server, which has the client's key before it sends data, waits for one.
+    /// Whether the client knows that the server speaks Multipath TCP: before that it may open no other subflow, and a
+    /// reset ends the connection. The server, which has the client's key before it sends data, waits for one.
     pub fn is_confirmed(&self) -> bool {
         self.ends[0].wire.heard
     }
 
-    /// Open subflows of an end.
+    /// Number of open subflows of an endpoint.
     pub fn open(&self, end: usize) -> usize {
         self.ends[end].mptcp.subflows().iter().filter(|subflow| subflow.is_open()).count()
     }
 }
 
-/// The states of an end's subflows.
+/// States of an endpoint's subflows.
 pub fn states(end: &End) -> Vec<tcp::State> {
     end.mptcp.subflows().iter().map(|subflow| subflow.tcp().state()).collect()
 }
 
-/// Which subflow a segment is of.
+/// Subflow that a segment belongs to.
 pub fn tuple(extra: &Extra) -> Tuple {
     extra.multipath.map_or(Tuple::default(), |multipath| multipath.tuple)
 }

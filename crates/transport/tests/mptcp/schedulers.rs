@@ -1,4 +1,4 @@
-//! Packet schedulers: what all must keep in any situation, and the choice that each one's definition gives on paths made by hand.
+//! Packet schedulers: invariants in any situation, and the choice that each definition makes on hand-made paths.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ fn with(name: &str, given: &[(&str, f64)]) -> Box<dyn PacketScheduler> {
     (entry.build)(&Parameters::resolve(entry.parameters, &given).unwrap())
 }
 
-/// A path of so many milliseconds with a window of so many segments, so many of them in the network.
+/// Path with a round-trip time in milliseconds, and a window and flight in segments.
 fn path(ms: u64, cwnd: u64, flight: u64) -> PathState {
     let rtt = Duration::from_millis(ms);
     PathState {
@@ -37,7 +37,7 @@ fn path(ms: u64, cwnd: u64, flight: u64) -> PathState {
     }
 }
 
-/// A megabyte waits, of which the receiver has room for all and for as much again.
+/// A megabyte waits, and the receiver has room for twice as much.
 fn situation(paths: &[PathState]) -> Situation<'_> {
     let outstanding = paths.iter().map(|path| path.flight).sum();
     Situation {
@@ -60,9 +60,9 @@ fn choice(name: &str, paths: &[PathState]) -> Decision {
     scheduler(name).decide(&situation(paths))
 }
 
-// ---- any situation --------------------------------------------------------------------------------------------------
+// ---- invariants -----------------------------------------------------------------------------------------------------
 
-/// Those that may let a path rest that has room, by definition.
+/// Schedulers that by definition may leave a path with room unused.
 const WAITING: [&str; 9] = [
     "adaptive",
     "bufferbloat-mitigation",
@@ -102,13 +102,14 @@ fn any_path() -> impl Strategy<Value = PathState> {
     )
 }
 
-/// Some situations of one connection: its paths, what waits, the receiver's window, and who keeps that shut.
+/// Situations of one connection: paths, waiting data, the receiver's window, and the path that blocks it.
 fn any_steps() -> impl Strategy<Value = Vec<(Vec<PathState>, u64, u64, usize)>> {
     let step = |paths| (prop::collection::vec(any_path(), paths), 0_u64..2000, 0_u64..2000, 0_usize..9);
     (1_usize..8).prop_flat_map(move |paths| prop::collection::vec(step(paths), 1..12))
 }
 
-/// Whether a decision can be carried out: what is chosen is usable, and has room unless the scheduler lets data wait for it.
+/// Whether a decision can be carried out: the chosen path is usable, and has room unless the scheduler queues data for
+/// it.
 fn is_possible(decision: Decision, paths: &[PathState], queues: bool) -> bool {
     match decision {
         Decision::Wait => true,
@@ -121,8 +122,8 @@ fn is_possible(decision: Decision, paths: &[PathState], queues: bool) -> bool {
 }
 
 proptest! {
-    /// No scheduler chooses what cannot be; two with the same past decide alike; and none lets all paths rest but those whose
-    /// definitions say so, and these not where no path is in use.
+    /// No scheduler makes an impossible choice; equal histories give equal decisions; and only schedulers that may by
+    /// definition leave all paths unused do so, and not while no path is in use.
     #[test]
     fn every_scheduler_keeps_the_contract(steps in any_steps()) {
         for entry in SCHEDULERS {
@@ -154,9 +155,9 @@ proptest! {
     }
 }
 
-/// Where nothing new waits, something is to be sent again: by a path that has room, or ahead of what waits for room on another.
+/// Without new data, the decision is about a retransmission: it leaves on a path with room, or ahead of queued data.
 #[test]
-fn what_is_sent_again_does_not_wait() {
+fn retransmissions_do_not_wait() {
     for entry in SCHEDULERS.iter().filter(|entry| !WAITING.contains(&entry.name)) {
         let paths = [path(10, 10, 10), path(500, 10, 3)];
         let again = Situation { waiting: 0, ..situation(&paths) };
@@ -169,7 +170,7 @@ fn what_is_sent_again_does_not_wait() {
     }
 }
 
-// ---- one by one -----------------------------------------------------------------------------------------------------
+// ---- individual schedulers ------------------------------------------------------------------------------------------
 
 #[test]
 fn lowest_rtt_takes_the_nearest_that_has_room_the_first_of_equals() {
@@ -178,7 +179,7 @@ fn lowest_rtt_takes_the_nearest_that_has_room_the_first_of_equals() {
     assert_eq!(choice("lowest-rtt", &[path(20, 10, 10)]), Decision::Wait);
 }
 
-/// Linux's mptcp_rr: a turn each, of `num_segments`, and a new round when all that have room have had theirs.
+/// Linux's mptcp_rr: a turn of `num_segments` each, and a new round when all with room have had theirs.
 #[test]
 fn round_robin_gives_each_its_turn() {
     let order = |segments: f64, paths: &[PathState]| -> Vec<usize> {
@@ -203,26 +204,26 @@ fn redundant_copies_by_each_path_that_lacks_something() {
     let behind = |ms, copied| PathState { copied, ..path(ms, 10, 1) };
     let decide =
         |paths: &[PathState], waiting| scheduler("redundant").decide(&Situation { waiting, ..situation(paths) });
-    // Up to octet 5 000 000 all was sent by someone.
+    // All data up to octet 5 000 000 was sent by some path.
     assert_eq!(decide(&[behind(10, 5_000_000), behind(20, 4_000_000)], 0), Decision::Copy { path: 1 });
     assert_eq!(decide(&[behind(10, 5_000_000), behind(20, 4_000_000)], MSS), Decision::Copy { path: 0 });
     assert_eq!(decide(&[behind(10, 5_000_000), behind(20, 5_000_000)], 0), Decision::Wait);
 }
 
-/// Algorithm 4: most space in segments; of equals the last; without space lowest round-trip time, of equals the last, which a
-/// later path with space overrides, and which overrides an earlier one.
+/// Algorithm 4: most space in segments, ties to the last; without space, lowest round-trip time, ties to the last. A
+/// later path with space overrides that choice, and a later one without space overrides an earlier one with space.
 #[test]
 fn lws_takes_the_largest_space() {
     assert_eq!(choice("lws", &[path(10, 10, 8), path(50, 20, 10), path(20, 30, 25)]), send(1));
     assert_eq!(choice("lws", &[path(10, 20, 10), path(50, 15, 5), path(20, 30, 25)]), send(1));
-    // A part of a segment is no space.
+    // A partial segment is no space.
     let part = PathState { cwnd: 20_900, flight: 10_000, has_room: true, ..path(10, 20, 0) };
     assert_eq!(choice("lws", &[path(50, 20, 10), part, path(50, 9, 0)]), send(1));
     let full = |ms| PathState { has_room: true, ..path(ms, 10, 12) };
     assert_eq!(choice("lws", &[full(30), full(20), full(20), full(40)]), send(2));
     assert_eq!(choice("lws", &[full(30), path(90, 10, 9), full(40)]), send(1));
     assert_eq!(choice("lws", &[path(90, 10, 0), full(40)]), send(1));
-    // Neither without room nor unusable paths are looked at.
+    // Paths without room and unusable paths are ignored.
     assert_eq!(
         choice("lws", &[path(10, 3, 2), PathState { usable: false, ..path(10, 50, 0) }, path(10, 9, 9)]),
         send(0)
@@ -235,21 +236,21 @@ fn lts_takes_the_least_time_over_space() {
     assert_eq!(choice("lts", &[path(20, 10, 6), path(40, 20, 10)]), send(1));
     assert_eq!(choice("lts", &[path(40, 20, 10), path(20, 10, 5)]), send(1));
     assert_eq!(choice("lts", &[path(20, 10, 5), path(40, 20, 10)]), send(1));
-    // 80 000 / 30 and 80 003 / 30 are the same whole number: the last one.
+    // 80 000 / 30 and 80 003 / 30 are equal as integers: the last one wins.
     let longer = PathState { srtt: Duration::from_nanos(10_000_400), ..path(10, 30, 0) };
     assert_eq!(choice("lts", &[path(10, 30, 0), longer]), send(1));
     let full = |ms| PathState { has_room: true, ..path(ms, 10, 12) };
     assert_eq!(choice("lts", &[full(30), full(20), full(20), full(40)]), send(2));
 }
 
-/// Algorithm 6: 30 segments in 20 ms are more than 10 in 10 ms, whatever is in the network; the latest round-trip time counts.
+/// Algorithm 6: 30 segments in 20 ms are more than 10 in 10 ms, whatever the flight; the latest RTT counts.
 #[test]
 fn hsr_takes_the_highest_rate() {
     assert_eq!(choice("hsr", &[path(20, 30, 29), path(10, 10, 0)]), send(0));
     assert_eq!(choice("hsr", &[path(20, 20, 0), path(10, 10, 0)]), send(1));
     let worse_now = PathState { rtt: Duration::from_millis(40), ..path(20, 30, 0) };
     assert_eq!(choice("hsr", &[worse_now, path(10, 10, 0)]), send(1));
-    // 16 × 10 000 / 9 000 and 16 × 10 000 / 9 400 are both 17: the last one.
+    // 16 × 10 000 / 9 000 and 16 × 10 000 / 9 400 are both 17: the last one wins.
     let slower = PathState { rtt: Duration::from_micros(9_400), ..path(9, 10, 0) };
     assert_eq!(choice("hsr", &[path(9, 10, 0), slower]), send(1));
 }
@@ -280,7 +281,7 @@ fn bufferbloat_mitigation_limits_the_window_of_a_queue() {
     assert_eq!(tolerant, send(0));
 }
 
-/// The fast path sends 10 segments in 10 ms, so 90 segments in the 90 ms that the slow one takes longer.
+/// The fast path sends 10 segments in 10 ms, so 90 segments in the 90 ms by which the slow one is longer.
 #[test]
 fn freeze_rests_the_slow_path_for_short_messages() {
     let paths = [path(10, 10, 10), path(100, 10, 0)];
@@ -290,7 +291,7 @@ fn freeze_rests_the_slow_path_for_short_messages() {
     assert_eq!(choice("freeze", &[path(10, 10, 9), path(100, 10, 0)]), send(0));
 }
 
-/// While a segment of the slow path is under way 45 ms longer, the fast one delivers 45 segments.
+/// A segment on the slow path takes 45 ms longer, in which the fast one delivers 45 segments.
 #[test]
 fn cp_radical_wants_room_for_what_overtakes() {
     let paths = [path(10, 10, 10), path(100, 10, 0)];
@@ -317,13 +318,13 @@ fn forward_delay_leaves_out_what_will_have_arrived() {
     assert_eq!(choice("forward-delay", &paths), Decision::Send { path: 2, skip: (45 + 80) * MSS });
     let little = Situation { waiting: 125 * MSS, ..situation(&paths) };
     assert_eq!(scheduler("forward-delay").decide(&little), Decision::Wait);
-    // The ways back do not count.
+    // Return delays do not count.
     let long_back = PathState { forward: 4_000_000, has_room: true, ..path(100, 10, 0) };
     assert_eq!(choice("forward-delay", &[path(10, 10, 0), long_back]), send(1));
 }
 
-/// 10 segments a round-trip time: with a full window the near path takes 5 + 1 + 1 ms for the first segment more, and a
-/// millisecond more for each that is queued; the far one 15 + 3.
+/// 10 segments a round-trip time: with a full window the near path takes 5 + 1 + 1 ms for one more segment, and a
+/// millisecond more for each queued one; the far one 15 + 3.
 #[test]
 fn min_delivery_delay_waits_where_that_is_sooner() {
     let queued = |segments| PathState { queued: segments * MSS, has_room: false, ..path(10, 10, 10) };
@@ -331,7 +332,7 @@ fn min_delivery_delay_waits_where_that_is_sooner() {
     assert_eq!(choice("min-delivery-delay", &[queued(12), path(30, 10, 0)]), send(1));
 }
 
-/// Whole round-trip times: the near path's next ten segments arrive after 15 ms, the ten after those after 25.
+/// In whole round-trip times: the near path's next ten segments arrive after 15 ms, the following ten after 25.
 #[test]
 fn in_order_counts_windows_queued() {
     let queued = |segments| PathState { queued: segments * MSS, has_room: false, ..path(10, 10, 10) };
@@ -341,8 +342,8 @@ fn in_order_counts_windows_queued() {
     assert_eq!(choice("in-order", &[path(10, 10, 9), path(40, 10, 0)]), send(0));
 }
 
-/// In the 100 ms of the slow path the fast one has 10 round trips, in which it sends (10 + 4.5) 10 = 145 segments, times 1.2:
-/// 174. With one segment of its own the slow path wants a window of 175.
+/// In the 100 ms of the slow path the fast one has 10 round trips, in which it sends (10 + 4.5) 10 = 145 segments,
+/// times 1.2: 174. Including its own segment the slow path needs a window of 175.
 #[test]
 fn blest_waits_where_the_window_would_be_full() {
     let paths = [path(10, 10, 10), path(100, 10, 0)];
@@ -352,7 +353,7 @@ fn blest_waits_where_the_window_would_be_full() {
     assert_eq!(choice("blest", &[path(10, 10, 9), path(100, 10, 0)]), send(0));
 }
 
-/// Lambda falls by 0.01 in a round-trip time of the slow path without blocking, and grows by 0.04 in one with it.
+/// Lambda falls by 0.01 in a round trip of the slow path without blocking, and grows by 0.04 in one with it.
 #[test]
 fn blest_learns_from_blocking() {
     let paths = [path(10, 10, 10), path(100, 10, 0)];
@@ -371,8 +372,8 @@ fn blest_learns_from_blocking() {
     assert_eq!(decide(1200, 180, None), send(1));
 }
 
-/// The fast path needs (1 + k / 10) 10 ms, the slow one 100: with fewer than 90 segments waiting it is waited for, if the slow one
-/// would need k / 10 × 100 ms of at least 20 too. Once it is, with fewer than 115: 1.25 × 100.
+/// The fast path needs (1 + k / 10) 10 ms, the slow one 100: with fewer than 90 segments waiting, the scheduler waits
+/// for it if the slow one would need k / 10 × 100 ms of at least 20. After that, with fewer than 115: 1.25 × 100.
 #[test]
 fn ecf_waits_for_the_fast_path_where_all_is_complete_sooner() {
     let paths = [path(10, 10, 10), path(100, 10, 0)];
@@ -390,7 +391,7 @@ fn ecf_waits_for_the_fast_path_where_all_is_complete_sooner() {
     assert_eq!(scheduler("ecf").decide(&more), Decision::Wait);
 }
 
-/// Delays there of 10 and 30 ms, windows of 2 and 3 segments: turns at 10, 20, 30 and, after the faster one's, at 30.
+/// Forward delays of 10 and 30 ms, windows of 2 and 3 segments: turns at 10, 20, 30 and, after the faster one's, 30.
 #[test]
 fn daps_follows_its_plan() {
     let mut daps = scheduler("daps");
@@ -411,8 +412,9 @@ fn daps_follows_its_plan() {
     assert_eq!(daps.decide(&situation(&paths)), Decision::Wait);
 }
 
-/// Two paths with 40 segments each in 100 and 400 ms are 500 segments a second, for which 300 segments of buffer last 600 ms. An
-/// eighth of that is 75 ms: the far path is held to 75 / 400 of its window of 80 segments, 15, the near one to 75 / 100, 60.
+/// Two paths with 40 segments each in 100 and 400 ms are 500 segments a second, for which a buffer of 300 segments
+/// lasts 600 ms. An eighth of that is 75 ms: the far path is held to 75 / 400 of its window of 80 segments, 15, the
+/// near one to 75 / 100, 60.
 #[test]
 fn adaptive_holds_queues_back_under_pressure() {
     let queue = |ms, flight| PathState { min_rtt: Duration::from_millis(1), ..path(ms, 80, flight) };
@@ -422,17 +424,17 @@ fn adaptive_holds_queues_back_under_pressure() {
     };
     let both = [queue(100, 40), queue(400, 40)];
     assert_eq!(decide(&both, 76, 100), send(0));
-    // The far one alone has room: it takes data without pressure, and what is to be sent again.
+    // Only the far path has room: it takes data without pressure, and retransmissions.
     let far = [PathState { has_room: false, ..both[0] }, both[1]];
     assert_eq!(decide(&far, 76, 100), Decision::Wait);
     assert_eq!(decide(&far, 75, 100), send(1));
     assert_eq!(decide(&far, 76, 0), send(1));
-    // A path that is long when it is empty too is not held back for it.
+    // A path with a long base round-trip time is not held back.
     let distant = PathState { min_rtt: Duration::from_millis(390), ..both[1] };
     assert_eq!(decide(&[far[0], distant], 76, 100), send(1));
 }
 
-/// Without pressure it is the lowest time over space.
+/// Without pressure it is lowest time over space.
 #[test]
 fn adaptive_is_lts_while_the_window_is_wide() {
     for paths in [[path(20, 10, 6), path(40, 20, 10)], [path(40, 20, 10), path(20, 10, 5)]] {
@@ -440,10 +442,10 @@ fn adaptive_is_lts_while_the_window_is_wide() {
     }
 }
 
-/// A path whose handshake lost a segment is not measured before it carries data: it is used while it has room, but it is not the
-/// one that all wait for, nor the one that gets all.
+/// A path whose handshake lost a segment has no RTT sample before it carries data: it is used while it has room, but
+/// other paths do not wait for it, nor does it get all data.
 #[test]
-fn nobody_waits_for_a_path_that_is_not_known() {
+fn unmeasured_paths_are_not_waited_for() {
     let unknown = PathState { srtt: Duration::ZERO, forward: -5_000_000, has_room: false, ..path(0, 1, 1) };
     let short = Situation { waiting: MSS, ..situation(&[]) };
     for entry in SCHEDULERS {

@@ -1,4 +1,4 @@
-//! Subflows that die, wait, or take the place of others, and what becomes of their data.
+//! Subflows that fail, wait, or replace others, and their data.
 
 use crate::lab::{Application, Lab, Laboratory, Weather, at, config, dead_after, paced, pairs, states, text, with};
 use vazao_engine::Duration;
@@ -12,19 +12,19 @@ fn round_robin() -> Config {
     with(&[], "reno", "round-robin", "single-mesh")
 }
 
-/// A path falls silent: what it had goes by the other after its timeout, and the end does not wait for it.
+/// A path goes silent: its data is reinjected on the other after a timeout, and the end does not wait for it.
 #[test]
-fn a_silent_path_is_gone_round() {
+fn a_silent_path_is_bypassed() {
     let mut lab = Lab::new(round_robin(), MEGABYTES, vec![paced(10), dead_after(20, 150)]);
     lab.run(60);
     lab.assert_complete();
     let stats = lab.ends[0].mptcp.stats();
     assert!(stats.reinjected > 1424, "{stats:?}");
-    // A retransmission timeout of about 0.25 s stops the receiver, whatever it has on the other; the rest are a few round trips.
+    // A retransmission timeout of about 0.25 s blocks the receiver; the rest are a few round trips.
     assert!(lab.paths.now < at(2_000), "it took until {:?}", lab.paths.now);
 }
 
-/// All paths but one are dead from the start of the transfer: those that are opening do not hold up the end.
+/// All paths but one are dead from the start of the transfer: opening subflows do not delay the end.
 #[test]
 fn subflows_that_never_open_do_not_hold_up_the_end() {
     let mut lab = Lab::new(config(&[]), 100_000, vec![paced(10), dead_after(20, 0)]);
@@ -33,14 +33,14 @@ fn subflows_that_never_open_do_not_hold_up_the_end() {
     assert!(lab.paths.now < at(500), "it took until {:?}", lab.paths.now);
 }
 
-/// The peer dies: TCP's own patience decides, and is the end of it, with data under way and with none.
+/// The peer dies: TCP's retry limit ends the connection, with data in flight and without.
 #[test]
 fn a_peer_that_is_gone_is_given_up() {
     let given = [("retries", vazao_engine::registry::Raw::Number(5.0))];
     for bytes in [MEGABYTES, 1_000] {
         let settings = with(&given, "reno", "round-robin", "single-mesh");
         let mut lab = Lab::new(settings, bytes, vec![paced(10), paced(10)]);
-        // Either in the midst of the data, or before DATA_FIN.
+        // Either during the data, or before DATA_FIN.
         let mut gone = false;
         lab.middlebox = Box::new(move |now, _, _, extra| {
             let fin = extra.multipath.and_then(|multipath| multipath.dss).is_some_and(|dss| dss.fin);
@@ -50,12 +50,12 @@ fn a_peer_that_is_gone_is_given_up() {
         lab.ends[1].user.application.closes_second = true;
         lab.run(1_000);
         assert_eq!(lab.ends[0].mptcp.failure(), Some(Failure::TimedOut), "{bytes} bytes");
-        // Six timeouts of 200 ms and twice as much each time: 12.6 s, and those of a second subflow that takes over.
+        // Six timeouts, from 200 ms with back-off: 12.6 s, plus those of a second subflow that takes over.
         assert!(lab.paths.now < at(40_000), "it took until {:?}", lab.paths.now);
     }
 }
 
-/// A subflow that died is opened again, if that is wanted, and carries data again.
+/// A failed subflow is reopened, if configured, and carries data again.
 #[test]
 fn a_subflow_is_opened_again() {
     let paths = || vec![Weather { resets: std::iter::once(100..110).collect(), ..paced(10) }, paced(10)];
@@ -63,7 +63,7 @@ fn a_subflow_is_opened_again() {
         let mut lab = Lab::new(Config { reestablish, ..round_robin() }, MEGABYTES, paths());
         lab.run(60);
         lab.assert_complete();
-        let opened = lab.ends[0].mptcp.subflows().iter().map(|subflow| subflow.tuple().way).collect::<Vec<_>>();
+        let opened = lab.ends[0].mptcp.subflows().iter().map(|subflow| subflow.tuple().pair).collect::<Vec<_>>();
         let [died, joined] = [lab.ends[0].mptcp.stats().died, lab.ends[0].mptcp.stats().joined];
         match reestablish {
             None => assert_eq!((opened, died, joined), (vec![0, 1], 1, 1)),
@@ -74,7 +74,7 @@ fn a_subflow_is_opened_again() {
     }
 }
 
-/// The only subflow is reset: the connection outlives it if subflows are opened again, both ends of it.
+/// The only subflow is reset: both ends keep the connection if subflows are reopened.
 #[test]
 fn a_connection_outlives_its_only_subflow() {
     let path = Weather { resets: std::iter::once(100..110).collect(), ..paced(10) };
@@ -87,11 +87,11 @@ fn a_connection_outlives_its_only_subflow() {
     assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.failure()), [Some(Failure::Reset); 2]);
 }
 
-/// So does a server that has heard no DSS: its client, which may join since it has had one from the server, comes back
-/// (RFC 8684 section 3.1 on who may join, section 3.3.3 on how long an end without subflows is kept).
+/// A server that has received no DSS keeps the connection too: its client, which may join because it has received one,
+/// comes back (RFC 8684 section 3.1 on joining, section 3.3.3 on keeping a connection without subflows).
 #[test]
 fn a_server_that_has_heard_of_no_data_outlives_its_only_subflow() {
-    // The server's first data reaches the client after two round trips, at 40 ms; no answer of the client's reaches the server.
+    // The server's first data reaches the client after two round trips, at 40 ms; the client's answers are lost.
     let path = Weather { resets: std::iter::once(40..50).collect(), ..paced(10) };
     let settings = Config { reestablish: Some(Duration::from_millis(100)), ..round_robin() };
     for request in [0, 1_000] {
@@ -104,7 +104,7 @@ fn a_server_that_has_heard_of_no_data_outlives_its_only_subflow() {
     }
 }
 
-/// Section 3.3.8: a backup carries data only when nothing else can.
+/// Section 3.3.8: a backup carries data only if nothing else can.
 #[test]
 fn a_backup_waits() {
     let settings = Config { backups: vec![2], ..round_robin() };
@@ -119,7 +119,7 @@ fn a_backup_waits() {
     }
 }
 
-/// MP_PRIO: the receiver makes a subflow a backup, and its sender heeds it.
+/// MP_PRIO: the receiver makes a subflow a backup, and the sender obeys.
 #[test]
 fn a_subflow_becomes_a_backup() {
     let mut lab = Lab::new(round_robin(), MEGABYTES, vec![paced(10), paced(10)]);
@@ -131,13 +131,13 @@ fn a_subflow_becomes_a_backup() {
     lab.run(60);
     lab.assert_complete();
     assert!(lab.paths.log.iter().any(|seen| seen.signal() == Some(Signal::Priority { backup: true })));
-    // A one-way delay until it is heard.
+    // A one-way delay until it arrives.
     let heard = now + Duration::from_millis(10);
-    let later = lab.paths.log.iter().filter(|seen| seen.from == 0 && seen.way() == 1 && seen.at > heard);
+    let later = lab.paths.log.iter().filter(|seen| seen.from == 0 && seen.pair() == 1 && seen.at > heard);
     assert_eq!(later.filter(|seen| seen.segment.length > 0).count(), 0);
 }
 
-/// REMOVE_ADDR: the subflows of an address are closed by both, what they had goes by others, and none is opened again.
+/// REMOVE_ADDR: both ends close the subflows of an address, their data is reinjected, and none is reopened.
 #[test]
 fn an_address_goes_away() {
     for side in [0, 1] {
@@ -155,13 +155,13 @@ fn an_address_goes_away() {
     }
 }
 
-/// What becomes of the client's interfaces, so many milliseconds after the handshake.
+/// Changes of the client's interfaces, in milliseconds after the handshake.
 fn changing(changes: &[(u64, &'static str, u64)]) -> Config {
     let change = |&(ms, what, which): &(u64, _, _)| Change { at: Duration::from_millis(ms), what, which };
     Config { changes: changes.iter().map(change).collect(), ..round_robin() }
 }
 
-/// An interface that goes before it has a subflow, and comes back, has the one that the path manager wanted.
+/// An interface that goes before it has a subflow, and comes back, gets the one that the path manager wanted.
 #[test]
 fn an_interface_comes_back_to_its_first_subflow() {
     let settings = changing(&[(1, "remove", 2), (100, "add", 2)]);
@@ -172,8 +172,8 @@ fn an_interface_comes_back_to_its_first_subflow() {
     assert!(carried.len() == 2 && carried[1] > 1_000_000, "{carried:?}");
 }
 
-/// Break before make: a connection whose only interface is gone is kept if that is to come back, for as long as Linux keeps
-/// one (net.mptcp.close_timeout: 60 s).
+/// Break before make: a connection whose only interface is gone is kept if that will come back, for as long as in Linux
+/// (net.mptcp.close_timeout: 60 s).
 #[test]
 fn a_connection_waits_for_its_only_interface() {
     for back in [500, 59_000, 61_000] {
@@ -187,13 +187,13 @@ fn a_connection_waits_for_its_only_interface() {
             assert!(lab.paths.now < at(back + 2_000), "it took until {:?}", lab.paths.now);
         } else {
             assert_eq!(lab.ends[0].mptcp.failure(), Some(Failure::TimedOut));
-            // The handshake's round trip, and what was told.
+            // The handshake's round trip, and the delay of the notification.
             assert_eq!(lab.paths.now, at(20 + 200 + 60_000) + Duration::from_micros(2 * 200));
         }
     }
 }
 
-/// Section 3.5: MP_FASTCLOSE ends the connection at both ends, by all subflows.
+/// Section 3.5: MP_FASTCLOSE ends the connection at both ends, on all subflows.
 #[test]
 fn a_connection_is_closed_fast() {
     let mut lab = Lab::new(round_robin(), MEGABYTES, vec![paced(10), paced(10)]);
@@ -203,15 +203,19 @@ fn a_connection_is_closed_fast() {
     lab.serve(0);
     lab.run(60);
     assert_eq!(lab.ends.each_ref().map(|end| end.mptcp.failure()), [Some(Failure::Reset); 2]);
-    for way in [0, 1] {
-        let reset =
-            lab.paths.log.iter().find(|seen| seen.way() == way && seen.segment.flags.has(Flags::RST)).expect("a reset");
+    for pair in [0, 1] {
+        let reset = lab
+            .paths
+            .log
+            .iter()
+            .find(|seen| seen.pair() == pair && seen.segment.flags.has(Flags::RST))
+            .expect("a reset");
         assert!(matches!((reset.from, reset.signal()), (0, Some(Signal::FastClose(_)))), "{reset:?}");
     }
     assert!(lab.ends.iter().all(|end| end.mptcp.next_timeout() == vazao_engine::Time::NEVER));
 }
 
-/// A scheduler that waits, paths in timeout all at once, and both back: the transfer goes on.
+/// A scheduler that waits, and all paths in timeout at once: the transfer goes on once they recover.
 #[test]
 fn all_paths_in_timeout_at_once() {
     let outage = || Weather { outages: std::iter::once(150..900).collect(), ..paced(10) };
@@ -221,23 +225,23 @@ fn all_paths_in_timeout_at_once() {
     assert!(lab.paths.now < at(3_000), "it took until {:?}", lab.paths.now);
 }
 
-/// Reset in the midst of a transfer with nothing to take its place: the other end hears of it.
+/// A reset during a transfer, without a replacement: the other end is told.
 #[test]
 fn a_connection_without_subflows_fails_at_both_ends() {
     let path = || Weather { resets: std::iter::once(100..10_000).collect(), ..paced(10) };
-    let ways = (pairs(2), vec![path(), path()]);
+    let pairs = (pairs(2), vec![path(), path()]);
     let side = |bytes| (round_robin(), Application::sends(bytes));
-    let mut lab = Lab::between(side(MEGABYTES), side(MEGABYTES), ways, 1);
+    let mut lab = Lab::between(side(MEGABYTES), side(MEGABYTES), pairs, 1);
     lab.run(60);
     assert!(lab.ends.iter().all(|end| end.mptcp.failure() == Some(Failure::Reset)));
 }
 
-/// What a silent path had goes by another as soon as the pacing of that one lets it, with nothing new to send at its side.
+/// Data of a silent path is reinjected as soon as the other path's pacing permits, even without new data.
 ///
-/// A death within the first 0.1 s, a timeout of 0.2 s and a round trip or two, and 300 kB by slow start from ten segments in
-/// round trips of 80 ms, which take six: 0.9 s; a second timeout would come 0.4 s later.
+/// A failure within the first 0.1 s, a timeout of 0.2 s and a round trip or two, and 300 kB in slow start from ten
+/// segments in round trips of 80 ms, of which it takes six: 0.9 s; a second timeout would come 0.4 s later.
 #[test]
-fn what_goes_by_another_path_waits_for_its_pacing_alone() {
+fn reinjected_data_waits_only_for_pacing() {
     for death in (60..=108).step_by(2) {
         let settings = with(&[("pacing", text("on"))], "reno", "lowest-rtt", "single-mesh");
         let mut lab = Lab::new(settings, 300_000, vec![dead_after(10, death), paced(40)]);

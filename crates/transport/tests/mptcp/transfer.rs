@@ -1,4 +1,4 @@
-//! Mappings, acknowledgements, the shared window, checksums, and how data ends (RFC 8684 sections 3.3 and 3.7).
+//! Mappings, acknowledgements, the shared window, checksums, and the end of data (RFC 8684 sections 3.3 and 3.7).
 
 use crate::lab::{Application, Lab, Weather, at, config, paced, pairs, text, with};
 use vazao_transport::mptcp::{Config, DataAck, Signal};
@@ -14,7 +14,8 @@ fn two_paths(settings: Config, bytes: u64) -> Lab {
     lab
 }
 
-/// Section 3.3.3: DATA_FIN goes with the last data and takes a place of its own; both ends acknowledge it before subflows end.
+/// Section 3.3.3: DATA_FIN goes with the last data and occupies an octet; both ends acknowledge it before subflows
+/// close.
 #[test]
 fn data_ends_before_subflows_do() {
     let mut lab = two_paths(round_robin(), 300_000);
@@ -31,12 +32,12 @@ fn data_ends_before_subflows_do() {
     assert!(told.expect("it is acknowledged") <= closed.expect("subflows are closed"));
 }
 
-/// A DATA_FIN that stands alone is lost, again and again: it is repeated.
+/// A DATA_FIN without data that is lost repeatedly is repeated.
 #[test]
 fn a_bare_data_fin_is_repeated() {
-    let ways = (pairs(1), vec![paced(10)]);
+    let pairs = (pairs(1), vec![paced(10)]);
     let server = (round_robin(), Application { closes_second: true, ..Application::sends(0) });
-    let mut lab = Lab::between((round_robin(), Application::sends(1_000)), server, ways, 1);
+    let mut lab = Lab::between((round_robin(), Application::sends(1_000)), server, pairs, 1);
     lab.paths.logs = true;
     let mut left = 3;
     lab.middlebox = Box::new(move |_, from, _, extra| {
@@ -49,17 +50,17 @@ fn a_bare_data_fin_is_repeated() {
     let fins: Vec<_> =
         lab.paths.log.iter().filter(|seen| seen.from == 1 && seen.dss().fin).map(|seen| seen.at).collect();
     assert_eq!(fins.len(), 4);
-    // As a retransmission is: after a timeout, and twice as long each time.
+    // As for a retransmission: after a timeout, with exponential back-off.
     let waits: Vec<_> = fins.windows(2).map(|pair| pair[1].since(pair[0])).collect();
     assert!(waits.windows(2).all(|pair| pair[1] == pair[0] * 2), "{waits:?}");
 }
 
-/// One side closes and the other goes on sending.
+/// One side closes and the other continues to send.
 #[test]
 fn a_connection_is_closed_by_half() {
-    let ways = (pairs(2), vec![paced(10), paced(20)]);
+    let pairs = (pairs(2), vec![paced(10), paced(20)]);
     let server = (round_robin(), Application { closes_second: true, ..Application::sends(2_000_000) });
-    let mut lab = Lab::between((round_robin(), Application::sends(10)), server, ways, 1);
+    let mut lab = Lab::between((round_robin(), Application::sends(10)), server, pairs, 1);
     lab.run(60);
     lab.assert_complete();
 }
@@ -67,26 +68,26 @@ fn a_connection_is_closed_by_half() {
 /// Both send, and both close at once.
 #[test]
 fn both_ends_send_and_close() {
-    let ways = (pairs(2), vec![paced(10), paced(10)]);
+    let pairs = (pairs(2), vec![paced(10), paced(10)]);
     let side = || (round_robin(), Application::sends(2_000_000));
-    let mut lab = Lab::between(side(), side(), ways, 1);
+    let mut lab = Lab::between(side(), side(), pairs, 1);
     lab.run(60);
     lab.assert_complete();
     let repeated = lab.ends.iter().map(|end| end.mptcp.stats().reinjected + end.mptcp.duplicate_bytes()).sum::<u64>();
     assert_eq!(repeated, 0);
 }
 
-/// Section 3.3.4: the window is the connection's, whatever its subflows have had; a reader that stops shuts it, probes ask for
-/// it, and an update that is lost does not matter.
+/// Section 3.3.4: the window belongs to the connection, not its subflows; a reader that stops closes it, probes ask for
+/// it, and a lost window update does no harm.
 #[test]
 fn the_window_is_shared() {
     let given = [("receive_buffer", text("50 kB"))];
     let settings = with(&given, "reno", "round-robin", "single-mesh");
-    let ways = (pairs(2), vec![paced(10), paced(30)]);
-    // It reads once in ten seconds: 40 kB, so that the window opens only then.
+    let pairs = (pairs(2), vec![paced(10), paced(30)]);
+    // One read in ten seconds: 40 kB, so the window opens only then.
     let slow = Application { reads: 40_000, every: 10_000, ..Application::sends(0) };
-    let mut lab = Lab::between((settings.clone(), Application::sends(150_000)), (settings, slow), ways, 1);
-    // What tells that the window is open again is lost: nothing passes that was not asked for.
+    let mut lab = Lab::between((settings.clone(), Application::sends(150_000)), (settings, slow), pairs, 1);
+    // The window update is lost: only answers get through.
     let mut asked = true;
     lab.middlebox = Box::new(move |now, from, _, _| {
         let passes = from == 0 || asked || now < at(5_000);
@@ -96,13 +97,13 @@ fn the_window_is_shared() {
     lab.run(200);
     lab.assert_complete();
     let probes = lab.ends[0].mptcp.stats().probes;
-    // 0.2 s, 0.4 s, ...: six in the first ten seconds, and then some of those that come each time after the window opens.
+    // 0.2 s, 0.4 s, ...: six in the first ten seconds, and some of those after each opening of the window.
     assert!((6..30).contains(&probes), "{probes} probes");
 }
 
-/// A gap on one path fills the receiver's buffer by the other, and no further.
+/// A gap on one path fills the receiver's buffer through the other, and no further.
 #[test]
-fn what_waits_for_a_gap_takes_the_window() {
+fn data_beyond_a_gap_uses_the_window() {
     let given = [("receive_buffer", text("100 kB"))];
     let outage = Weather { outages: std::iter::once(160..1_000).collect(), ..paced(30) };
     let settings = with(&given, "reno", "round-robin", "single-mesh");
@@ -111,12 +112,12 @@ fn what_waits_for_a_gap_takes_the_window() {
     lab.assert_complete();
 }
 
-/// Section 3.7: data was altered on one of two subflows: it is reset with MP_FAIL, and what it had goes by the other.
+/// Section 3.7: data was altered on one of two subflows, which is reset with MP_FAIL; its data is reinjected.
 #[test]
 fn a_subflow_whose_data_is_altered_is_given_up() {
     let mut lab = two_paths(Config { checksum: true, ..round_robin() }, 2_000_000);
     lab.middlebox = Box::new(|now, _, segment, extra| {
-        if now > at(200) && segment.length > 0 && crate::lab::tuple(extra).way == 1 {
+        if now > at(200) && segment.length > 0 && crate::lab::tuple(extra).pair == 1 {
             segment.stamp ^= 1;
         }
         true
@@ -130,7 +131,7 @@ fn a_subflow_whose_data_is_altered_is_given_up() {
     assert!(lab.ends.iter().all(|end| end.mptcp.is_multipath()));
 }
 
-/// The same on the only subflow: MP_FAIL, an infinite mapping, and plain TCP from there on; what is altered is taken, as by TCP.
+/// Data altered on the only subflow: MP_FAIL, an infinite mapping, and plain TCP; altered data is accepted, as by TCP.
 #[test]
 fn the_only_subflow_falls_back_where_data_is_altered() {
     let mut lab = Lab::new(Config { checksum: true, ..round_robin() }, 2_000_000, vec![paced(10)]);
@@ -155,13 +156,14 @@ fn the_only_subflow_falls_back_where_data_is_altered() {
     assert!(later.filter(|seen| seen.from == 0).all(|seen| seen.dss().map.is_none()), "no mappings any more");
 }
 
-/// Checksums are used where either side asks for them (section 3.1).
+/// Checksums are used if either side requires them (section 3.1).
 #[test]
 fn either_side_can_ask_for_checksums() {
     for sides in [[true, false], [false, true], [false, false]] {
         let [client, server] = sides.map(|checksum| Config { checksum, ..config(&[]) });
-        let ways = (pairs(1), vec![paced(10)]);
-        let mut lab = Lab::between((client, Application::sends(10_000)), (server, Application::sends(10_000)), ways, 1);
+        let pairs = (pairs(1), vec![paced(10)]);
+        let mut lab =
+            Lab::between((client, Application::sends(10_000)), (server, Application::sends(10_000)), pairs, 1);
         lab.paths.logs = true;
         lab.run(10);
         lab.assert_complete();

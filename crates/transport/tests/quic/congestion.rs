@@ -1,10 +1,10 @@
-//! Congestion control as RFC 9002 section 7 wants it of a sender.
+//! Congestion control of a sender according to RFC 9002 section 7.
 
 use crate::lab::{Lab, Laboratory, Losses, Weather, at, config, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::quic::Frame;
 
-/// Loses the client's datagrams of data with these numbers, from 0.
+/// Loses the client's data datagrams with these numbers, from 0.
 pub fn losing(numbers: &'static [u64]) -> Box<Losses> {
     let mut count = 0;
     Box::new(move |from, datagram| {
@@ -18,7 +18,7 @@ fn reno(given: &[(&str, Raw)]) -> vazao_transport::quic::Config {
     config(&[&[("cc", text("reno")), ("pacing", Raw::Flag(false))], given].concat())
 }
 
-/// Section 7.3.2: one cut for all that was lost of a window, by half (section 7.3.2, kLossReductionFactor).
+/// Section 7.3.2: one reduction for all losses of a window, by half (kLossReductionFactor).
 #[test]
 fn losses_of_one_window_cut_it_once() {
     let mut lab = Lab::new(reno(&[]), [1 << 20, 0], Weather::fair(50), 1);
@@ -34,16 +34,16 @@ fn losses_of_one_window_cut_it_once() {
     lab.assert_delivered();
     assert_eq!(lab.client().stats().recoveries, 1);
     assert_eq!(lab.client().stats().lost, 4);
-    // Where an acknowledgement takes room, what is left over goes in one more.
+    // If an ACK frame takes space, the rest goes in one more datagram.
     assert!((4..=5).contains(&lab.client().stats().retransmissions));
     let cut = windows.iter().position(|window| window.1 == 1).expect("it is cut");
     let (before, after) = (windows[cut - 1].0 as f64, windows[cut].0 as f64);
-    // What was in flight may be up to a datagram less than the window.
+    // The flight may be up to a datagram less than the window.
     assert!((after / before - 0.5).abs() < 1452.0 / before, "{before} to {after}");
 }
 
-/// Section 7.3.1: in slow start the window grows by what is acknowledged; nothing else. Ten datagrams of 1452 bytes, acknowledged
-/// in pairs; a round trip later it is twice as large, but for what the handshake's packets added.
+/// Section 7.3.1: in slow start the window grows by exactly what is acknowledged. Ten datagrams of 1452 bytes,
+/// acknowledged in pairs; a round trip later it has doubled, plus what the handshake's packets added.
 #[test]
 fn slow_start_doubles_the_window() {
     let mut lab = Lab::new(reno(&[]), [1 << 20, 0], Weather::fair(50), 1);
@@ -55,7 +55,7 @@ fn slow_start_doubles_the_window() {
     assert!((second as f64 / first as f64 - 2.0).abs() < 0.15, "{first}, {second}");
 }
 
-/// Section 7.6: an outage of many probe timeouts takes the window down to two datagrams.
+/// Section 7.6: an outage of many probe timeouts reduces the window to two datagrams.
 #[test]
 fn persistent_congestion_takes_the_window_down() {
     let mut lab = Lab::new(reno(&[]), [4 << 20, 0], Weather::fair(50), 1);
@@ -67,12 +67,12 @@ fn persistent_congestion_takes_the_window_down() {
     });
     lab.assert_delivered();
     assert_eq!((least, lab.client().stats().persistent_congestions), (2 * 1452, 1));
-    // Probes come after about 0.2 s and then after twice as long each time: 0.2, 0.4, 0.8, 1.6 and 3.2 s.
+    // Probes are sent after about 0.2 s, with back-off: 0.2, 0.4, 0.8, 1.6 and 3.2 s.
     assert!((3..=5).contains(&lab.client().stats().probes), "{}", lab.client().stats().probes);
 }
 
-/// Section 6.2: the last datagram is lost; nothing follows it that could show it. The probe repeats it after
-/// srtt + 4 rttvar + 25 ms: 100 + 25 ms at least, and not long after.
+/// Section 6.2: the last datagram is lost, and no later one reveals it. The probe repeats it after srtt + 4 rttvar + 25
+/// ms: at least 100 + 25 ms, and not long after.
 #[test]
 fn a_lost_tail_is_probed_for() {
     let mut lab = Lab::new(reno(&[]), [10_000, 0], Weather::fair(50), 1);
@@ -91,8 +91,8 @@ fn a_lost_tail_is_probed_for() {
     assert_eq!(lab.client().stats().probes, 1);
 }
 
-/// Section 7.7 and section 7.8: a sender that paces sends no burst of more than ten datagrams, and one that has little to say does
-/// not grow its window.
+/// Sections 7.7 and 7.8: a pacing sender sends no burst of more than ten datagrams, and one with little data does not
+/// grow its window.
 #[test]
 fn bursts_are_spread_and_unused_windows_do_not_grow() {
     let paced = config(&[("cc", text("reno"))]);

@@ -1,4 +1,4 @@
-//! Every byte once and in order, whatever the network does.
+//! Every byte arrives once and in order, whatever the network does.
 
 use crate::exchange::{Exchange, Fate};
 use crate::lab::{Lab, Laboratory, Weather, config, text};
@@ -29,7 +29,7 @@ fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
 }
 
 prop_compose! {
-    /// Any combination of what a connection can be told.
+    /// Any combination of settings of a connection.
     pub fn treatment()(
         handshake in choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"]),
         recovery in choice(&["rfc9002", "google"]),
@@ -86,7 +86,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// What becomes of the client's address: it moves between three interfaces, or is given others by a NAT.
+    /// Changes of the client's address: it migrates between three interfaces, or a NAT rebinds it.
     fn changes()(times in prop::collection::vec((0_u64..5_000, 0_usize..3, 1_u64..4), 0..6)) -> Vec<Change> {
         let mut changes: Vec<Change> = times
             .into_iter()
@@ -101,7 +101,7 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
-    /// Every stream's bytes once and in order, or as many as there are before it is given up, in any weather, from any address.
+    /// Every stream's bytes arrive once and in order, or up to its reset, in any weather, from any address.
     #[test]
     fn every_stream_arrives_wherever_the_client_is(
         seed: u32, given in treatment(), weather in weather(), changes in changes(), most in 1_u64..8,

@@ -1,10 +1,10 @@
-//! ECN from end to end (RFC 9000 section 13.4, RFC 9002 section 7.1).
+//! ECN end to end (RFC 9000 section 13.4, RFC 9002 section 7.1).
 
 use crate::lab::{Lab, Weather, config, text};
 use vazao_engine::Ecn;
 use vazao_engine::registry::Raw;
 
-/// Marks are answered as losses are, and nothing is lost or sent again.
+/// Marks reduce the window like losses, and nothing is lost or retransmitted.
 #[test]
 fn marks_cut_the_window() {
     let mut lab =
@@ -17,7 +17,7 @@ fn marks_cut_the_window() {
     assert_eq!((stats.lost, stats.retransmissions, stats.recoveries), (0, 0, 0));
 }
 
-/// Nobody asked for it.
+/// ECN is off unless requested.
 #[test]
 fn nothing_is_marked_by_default() {
     let mut lab = Lab::new(config(&[]), [1 << 20, 0], Weather::fair(20), 1);
@@ -29,9 +29,9 @@ fn nothing_is_marked_by_default() {
     lab.assert_delivered();
 }
 
-/// DCTCP lives by marks, so that it asks for them.
+/// DCTCP requires marks and requests them.
 #[test]
-fn a_control_that_lives_by_marks_gets_them() {
+fn dctcp_enables_ecn() {
     let mut lab = Lab::new(config(&[("cc", text("dctcp"))]), [1 << 20, 0], Weather::fair(20), 1);
     lab.paths.weather[0].marking = 100;
     lab.run(60);

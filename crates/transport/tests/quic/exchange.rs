@@ -1,41 +1,41 @@
-//! Applications that open streams of their own, of both kinds, from both sides.
+//! Applications that open their own streams, of both kinds, from both sides.
 
 use std::collections::BTreeMap;
 use vazao_transport::quic::Connection;
 
-/// A stream that one side opens, and what becomes of it.
+/// Stream that one side opens, and its course.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     pub both_ways: bool,
-    /// Bytes that its opener writes, and that are answered.
+    /// Bytes that its opener writes, and bytes of the answer.
     pub bytes: u64,
     pub answer: u64,
     pub urgency: u8,
-    /// Bytes of its turns.
+    /// Bytes per turn.
     pub turn: Option<u64>,
     pub fate: Fate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is read to its end.
+    /// Read to the end.
     Whole,
-    /// Its opener gives it up once it has written.
+    /// Reset by its opener after writing.
     Reset,
-    /// Who reads it has enough at once.
+    /// Stopped by its reader.
     Stopped,
 }
 
-/// A side that opens the streams of its plan as it may, and answers those of its peer's.
+/// Side that opens the streams of its plan as limits permit, and answers those of its peer.
 #[derive(Debug, Default)]
 pub struct Talker {
     plan: Vec<Exchange>,
     peers: Vec<Exchange>,
     client: bool,
     opened: usize,
-    /// Bytes read of each stream that is not over, and whether it is the peer's.
+    /// Bytes read of each unfinished stream, and whether it is the peer's.
     reading: BTreeMap<u64, u64>,
-    /// The streams of each kind that were opened, in their order: places in a plan.
+    /// Streams opened of each kind, in order: indices in a plan.
     places: BTreeMap<u64, usize>,
     pub whole: usize,
     pub reset: usize,
@@ -46,14 +46,14 @@ impl Talker {
         Talker { plan, peers, client, ..Talker::default() }
     }
 
-    /// What stream `id` of a plan is.
+    /// Index of stream `id` in a plan.
     fn planned(plan: &[Exchange], id: u64) -> usize {
         let both_ways = id & 2 == 0;
         let mut like = plan.iter().enumerate().filter(|(_, exchange)| exchange.both_ways == both_ways);
         like.nth((id >> 2) as usize).expect("nobody opens more than is planned").0
     }
 
-    /// Streams that are to be read here: the peer's, and the answers to ours.
+    /// Number of streams to be read here: the peer's, and the answers to ours.
     fn expected(&self) -> usize {
         self.peers.len() + self.plan.iter().filter(|exchange| exchange.both_ways).count()
     }
@@ -101,7 +101,7 @@ impl Talker {
             if self.reading.remove(&id).is_some() {
                 self.reset += 1;
             } else {
-                // It had ended already, as what was given up was read up to where it ends now.
+                // It had ended already: a reset stream is read up to its final size.
                 self.whole -= 1;
                 self.reset += 1;
             }

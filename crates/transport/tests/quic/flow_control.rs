@@ -1,9 +1,9 @@
-//! Flow control (RFC 9000 section 4). That limits are kept is the lab's to see, at every datagram.
+//! Flow control (RFC 9000 section 4). The lab checks at every datagram that limits are respected.
 
 use crate::lab::{Lab, Laboratory, Weather, config, text};
 
-/// The application reads 1000 bytes each 5 ms: 400 kB in 400 of these, whatever the path could carry. The sender is never more
-/// than a buffer of 20 kB ahead, which no window is larger than.
+/// The application reads 1000 bytes every 5 ms: 400 kB in 400 of these, whatever the path could carry. The sender is
+/// never more than a buffer of 20 kB ahead, the maximum of any window.
 #[test]
 fn a_slow_reader_slows_the_sender() {
     let buffer = [("receive_buffer", text("20 kB"))];
@@ -19,8 +19,9 @@ fn a_slow_reader_slows_the_sender() {
     lab.assert_delivered();
 }
 
-/// With windows of 100 kB that may not widen, a round trip of 100 ms brings 100 kB at most. Limits are told once half of a window
-/// was read, so it brings half of them at least, after two round trips for the handshake and the first ten datagrams. With windows that may widen it takes the few round trips of slow start.
+/// With windows fixed at 100 kB, a round trip of 100 ms carries 100 kB at most. Limits are announced once half of a
+/// window was read, so it carries at least half of them, after two round trips for the handshake and the first ten
+/// datagrams. With windows that may grow, it takes the few round trips of slow start.
 #[test]
 fn windows_limit_the_rate_until_they_widen() {
     let taken = |buffer: &str| {
@@ -36,13 +37,13 @@ fn windows_limit_the_rate_until_they_widen() {
     };
     let (fixed, wide) = (taken("100 kB"), taken("16 MB"));
     assert!((4.0..8.2).contains(&fixed), "{fixed} s");
-    // Slow start alone sends 14, 28, 56, ... kB a round trip: 4 MB in nine of them; a window that doubles each time is as fast.
+    // Slow start alone sends 14, 28, 56, ... kB a round trip: 4 MB in nine; a window that doubles each time is as fast.
     assert!(wide < 1.6, "{wide} s");
 }
 
-/// A limit that is lost is told again: nothing else would make the sender go on.
+/// A lost limit is announced again: nothing else would unblock the sender.
 #[test]
-fn lost_limits_are_told_again() {
+fn lost_limits_are_repeated() {
     let windows =
         [("stream_window", text("20 kB")), ("connection_window", text("20 kB")), ("receive_buffer", text("20 kB"))];
     let mut lab = Lab::new(config(&windows), [100_000, 0], Weather::fair(10), 1);

@@ -1,17 +1,17 @@
-//! What Google's QUIC did before RFC 9002: draft-tsvwg-quic-loss-recovery-01, *QUIC FEC v1*.
+//! Google's QUIC before RFC 9002: draft-tsvwg-quic-loss-recovery-01, *QUIC FEC v1*.
 
 use crate::congestion::losing;
 use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::quic::{Config, Frame};
 
-/// No pacing, so that times are round trips.
+/// Settings without pacing, so that times are round trips.
 fn google(given: &[(&str, Raw)]) -> Config {
     let all = [("cc", text("reno")), ("pacing", Raw::Flag(false)), ("recovery", text("google"))];
     config(&[&all, given].concat())
 }
 
-/// When all of 10 000 bytes had come, in milliseconds, and how often the timer expired.
+/// Time in milliseconds when all of 10 000 bytes had arrived, and number of timer expiries.
 fn ten_kilobytes(lost: &'static [u64]) -> (u64, u64) {
     let mut lab = Lab::new(google(&[]), [10_000, 0], Weather::fair(50), 1);
     lab.lose = losing(lost);
@@ -22,17 +22,17 @@ fn ten_kilobytes(lost: &'static [u64]) -> (u64, u64) {
     (taken, lab.client().stats().probes)
 }
 
-/// Section 4.2.3: the tail is sent again after two round-trip times; with a single packet in flight after 1.5 of them and
-/// half the least timeout, here 250 ms, as its acknowledgement may be delayed. Data leaves after 100 ms. Of two that are lost the
-/// first is probed for, and the second sent again once the probe's acknowledgement has come, which leaves at once, as there is a
-/// gap before the probe (RFC 9000 section 13.2.1).
+/// Section 4.2.3: the tail is retransmitted after two round-trip times; with a single packet in flight after 1.5 of
+/// them and half the minimum timeout, here 250 ms, since its acknowledgement may be delayed. Data leaves after 100 ms.
+/// Of two lost packets the first is probed, and the second retransmitted once the probe's acknowledgement has arrived,
+/// which leaves at once because of the gap before the probe (RFC 9000 section 13.2.1).
 #[test]
 fn a_lost_tail_is_probed_for() {
     assert_eq!(ten_kilobytes(&[7]), (100 + 250 + 50, 1));
     assert_eq!(ten_kilobytes(&[6, 7]), (100 + 200 + 50 + 50 + 50, 1));
 }
 
-/// Section 4.2.4: what two probes do not repair is a timeout: the window closes, and only then.
+/// Section 4.2.4: losses that two probes do not repair cause a timeout, and only then the window collapses.
 #[test]
 fn a_timeout_closes_the_window() {
     let least = |outage| {
@@ -52,7 +52,7 @@ fn a_timeout_closes_the_window() {
     assert_eq!(least(700..2_000), 2 * 1452);
 }
 
-/// Section 4.1: a packet is lost when three later ones have come; one that is late by less is not, however late it is.
+/// Section 4.1: a packet is lost when three later ones have arrived, but not before, however late it is.
 #[test]
 fn only_packets_count_while_there_are_later_ones() {
     let mut lab = Lab::new(google(&[]), [1 << 20, 0], Weather::fair(50), 1);
@@ -63,10 +63,10 @@ fn only_packets_count_while_there_are_later_ones() {
     assert_eq!((stats.lost, stats.lost_by_time, stats.probes), (1, 0, 0));
 }
 
-/// One packet of each group is made again, without being sent again; two are not. Eight packets with data and, in groups of three,
-/// three of parity.
+/// One lost packet per group is recovered without retransmission; two are not. Eight packets with data and, in groups
+/// of three, three parity packets.
 #[test]
-fn one_lost_packet_of_a_group_is_made_again() {
+fn one_lost_packet_of_a_group_is_recovered() {
     let given = [("fec", Raw::Number(3.0)), ("initial_window", Raw::Number(20.0))];
     let run = |lost| {
         let mut lab = Lab::new(google(&given), [10_000, 0], Weather::fair(50), 1);
@@ -82,13 +82,13 @@ fn one_lost_packet_of_a_group_is_made_again() {
     assert_eq!(run(&[1]), (at(150), 3, 1, 0));
     assert_eq!(run(&[2, 4, 7]), (at(150), 3, 3, 0));
     let (taken, _, recovered, again) = run(&[1, 2]);
-    // At the earliest a round trip later.
+    // A round trip later at the earliest.
     assert!(taken >= at(250) && recovered == 0 && again >= 2);
 }
 
-/// What parity says besides is not more than one packet in so many; and each is as long as its longest.
+/// The overhead of parity is at most one packet per group; each is as long as the group's longest.
 #[test]
-fn parity_is_one_packet_in_so_many() {
+fn parity_is_one_packet_per_group() {
     let mut lab = Lab::new(google(&[("fec", Raw::Number(10.0))]), [1 << 20, 0], Weather::fair(50), 1);
     let parity = std::sync::Arc::new(std::sync::Mutex::new((0_u64, 0_u64)));
     let seen = parity.clone();
@@ -109,7 +109,7 @@ fn parity_is_one_packet_in_so_many() {
     assert!((parity as f64 / data as f64 - 0.1).abs() < 0.005, "{parity} of {data}");
 }
 
-/// A window of at most so many datagrams, and paced at twice the window a round trip in slow start: of 1 MB with a window of 20
+/// A maximum window in datagrams, paced at twice the window per round trip in slow start: of 1 MB with a window of 20
 /// datagrams, 20 are in flight from the second round trip on.
 #[test]
 fn the_window_has_its_limit() {

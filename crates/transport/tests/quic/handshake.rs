@@ -1,11 +1,12 @@
-//! The handshake: its round trips, and what must not be sent during it.
+//! Handshake: its round trips, and what must not be sent during it.
 
 use crate::lab::{Lab, Laboratory, Weather, at, config, has, text};
 use vazao_engine::registry::Raw;
 use vazao_transport::quic::{Kind, Space};
 
-/// RFC 9001 section 2, RFC 9000 section 8.1, and Google's *QUIC Crypto* and version negotiation: with a path of 50 ms one way and no other time, the client may send after 100, 0
-/// and 200 ms, the server after half a round trip more; and both have heard of the end of the handshake after another half.
+/// RFC 9001 section 2, RFC 9000 section 8.1, and Google's *QUIC Crypto* and version negotiation: with a one-way delay
+/// of 50 ms and no other delays, the client may send after 100, 0 and 200 ms, the server half a round trip later; and
+/// both know the end of the handshake after another half.
 #[test]
 fn handshakes_take_their_round_trips() {
     for (handshake, client, server, established) in [
@@ -26,7 +27,7 @@ fn handshakes_take_their_round_trips() {
     }
 }
 
-/// RFC 9000 section 8.1: a server whose flight is more than three times the client's 1200 bytes waits for the client to
+/// RFC 9000 section 8.1: a server whose flight exceeds three times the client's 1200 bytes waits for the client to
 /// acknowledge the first part of it: a round trip more.
 #[test]
 fn long_certificates_take_a_round_trip_more() {
@@ -38,7 +39,7 @@ fn long_certificates_take_a_round_trip_more() {
     }
 }
 
-/// RFC 9002 section 6.2.2: nothing is known of the path, so the first probe leaves after 333 + 4 * 166.5 = 999 ms.
+/// RFC 9002 section 6.2.2: without an RTT sample the first probe leaves after 333 + 4 * 166.5 = 999 ms.
 #[test]
 fn a_lost_first_datagram_is_probed_for_after_a_second() {
     let mut lab = Lab::new(config(&[]), [1000, 0], Weather::fair(50), 1);
@@ -52,10 +53,10 @@ fn a_lost_first_datagram_is_probed_for_after_a_second() {
     assert_eq!(lab.client().stats().ready, Some(at(999 + 100)));
 }
 
-/// RFC 9002 section 6.2.2.1: a server that may not send has no timer; its client's probes let it go on. The client's first
-/// flight arrives, the server's is lost once; the client must speak although it has nothing to say.
+/// RFC 9002 section 6.2.2.1: a server at its amplification limit has no timer; its client's probes unblock it. The
+/// client's first flight arrives, the server's is lost once; the client must send although it has no data.
 #[test]
-fn a_blocked_server_is_spoken_to() {
+fn a_blocked_server_is_unblocked_by_probes() {
     let mut lab = Lab::new(config(&[("certificate", text("8000 B"))]), [1000, 0], Weather::fair(50), 1);
     lab.lose = {
         let mut sent = 0;
@@ -70,8 +71,8 @@ fn a_blocked_server_is_spoken_to() {
     assert!((999 + 100..3_000).contains(&ready), "{ready} ms");
 }
 
-/// RFC 9001 section 4.9.2: nothing goes in Initial or Handshake packets once the handshake is confirmed, at the client after a
-/// round trip and a half.
+/// RFC 9001 section 4.9.2: no Initial or Handshake packets are sent once the handshake is confirmed, at the client
+/// after a round trip and a half.
 #[test]
 fn keys_are_discarded() {
     let mut lab = Lab::new(config(&[]), [1 << 20, 0], Weather::fair(50), 1);
@@ -84,7 +85,7 @@ fn keys_are_discarded() {
     lab.assert_delivered();
 }
 
-/// RFC 9001 section 4.6, RFC 9000 section 17.2.3: what a client that has met the server before says first goes in 0-RTT packets, and
+/// RFC 9001 section 4.6, RFC 9000 section 17.2.3: the early data of a client with a ticket goes in 0-RTT packets, and
 /// none of its data does after the handshake.
 #[test]
 fn early_data_goes_in_packets_of_its_own() {
@@ -94,7 +95,7 @@ fn early_data_goes_in_packets_of_its_own() {
         false
     });
     lab.run_until(10, |lab| lab.paths.now >= at(50));
-    // The initial window is ten datagrams; the server answers a resumption with one.
+    // The initial window is ten datagrams; the server's flight in a resumption is one.
     assert_eq!(lab.client().stats().datagrams, 10);
     lab.lose = Box::new(|from, datagram| {
         assert!(from == 1 || datagram.packets.iter().all(|packet| packet.kind != Kind::ZeroRtt));
@@ -104,8 +105,9 @@ fn early_data_goes_in_packets_of_its_own() {
     lab.assert_delivered();
 }
 
-/// RFC 9000 section 8.1.3: a token of an earlier connection proves the client's address, so that the server's answer to 0-RTT data is
-/// as long as its initial window lets it, ten datagrams; without one it is three times what came, a datagram of 1200 bytes.
+/// RFC 9000 section 8.1.3: a token of an earlier connection validates the client's address, so the server's answer to
+/// 0-RTT data is limited only by its initial window of ten datagrams; without one, by three times the 1200 bytes
+/// received.
 #[test]
 fn a_token_of_an_earlier_connection_lifts_the_limit() {
     let answered = |given: &[(&str, Raw)]| {
@@ -122,7 +124,8 @@ fn a_token_of_an_earlier_connection_lifts_the_limit() {
     assert!(answered(&[&rejected()[..], &[token(true)]].concat()) >= 6);
 }
 
-/// Whatever of CHLO, REJ and SHLO is lost once, Google's handshake ends: it is said again after 1.5 round-trip times.
+/// If any of CHLO, REJ and SHLO is lost once, Google's handshake completes: it is retransmitted after 1.5 round-trip
+/// times.
 #[test]
 fn any_datagram_of_google_s_handshake_may_be_lost() {
     for (handshake, ready) in [("gquic-1-rtt", 100), ("gquic-2-rtt", 200)] {

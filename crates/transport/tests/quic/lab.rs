@@ -1,4 +1,4 @@
-//! Two connections in the shared laboratory, and what must hold of every datagram.
+//! Two connections in the shared laboratory, and invariants for every datagram.
 
 use crate::application::{Application, User};
 use crate::exchange::{Exchange, Talker};
@@ -13,7 +13,7 @@ use vazao_transport::RangeSet;
 use vazao_transport::common::SCHEDULERS;
 use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
 
-/// Settings by name, as a scenario gives them; the rest are defaults.
+/// Settings by name, as in a scenario; the rest are defaults.
 pub fn config(given: &[(&str, Raw)]) -> Config {
     let cc = given.iter().find(|(name, _)| *name == "cc").map_or("cubic", |(_, value)| match value {
         Raw::Text(name) => name,
@@ -35,7 +35,7 @@ pub fn config(given: &[(&str, Raw)]) -> Config {
     Config::new(&parameters, Arc::new(control))
 }
 
-/// The same over several paths, with a scheduler by its name.
+/// Multipath settings with a scheduler by name.
 pub fn over_paths(config: Config, scheduler: &str) -> Config {
     let scheduler = find("packet scheduler", SCHEDULERS, scheduler).expect("it exists");
     config.over_paths(Arc::new(|| (scheduler.build)(&Parameters::defaults(scheduler.parameters))), Vec::new())
@@ -45,11 +45,11 @@ pub fn text(text: &str) -> Raw {
     Raw::Text(text.into())
 }
 
-/// One end.
+/// One endpoint.
 pub struct End {
     pub quic: Connection,
     pub user: User,
-    /// Opens streams of its own, in place of all that.
+    /// Exchange of streams opened by the application, instead of a byte stream.
     pub talker: Option<Talker>,
 }
 
@@ -66,28 +66,28 @@ impl End {
     }
 }
 
-/// What an end has told and sent, as an observer of its datagrams knows it.
+/// State that an observer derives from an endpoint's datagrams.
 #[derive(Default)]
 struct Seen {
-    /// By the client's address.
+    /// Bytes received and sent, by client address.
     bytes_sent: BTreeMap<u16, u64>,
     bytes_received: BTreeMap<u16, u64>,
-    /// Highest limits told: of the connection, of streams.
+    /// Highest limits announced: of the connection, of streams.
     data_limit: u64,
     stream_limits: BTreeMap<u64, u64>,
-    /// The highest byte sent of each stream.
+    /// Highest byte sent on each stream.
     highest: BTreeMap<u64, u64>,
-    /// The next number, and what has come, of each space of each path.
+    /// Next packet number, and packets received, of each space of each path.
     next: BTreeMap<(u8, usize), u64>,
     arrived: BTreeMap<(u8, usize), RangeSet>,
-    /// Paths that are not to be used any more.
+    /// Abandoned paths.
     abandoned: BTreeSet<u8>,
-    /// Whether it has reason to believe that the peer is where it says.
+    /// Whether the peer's address is validated.
     validated: BTreeSet<u16>,
 }
 
 impl Seen {
-    /// Notes a datagram that has arrived.
+    /// Records an arriving datagram.
     fn note(&mut self, datagram: &Datagram) {
         let address = datagram.address.number;
         *self.bytes_received.entry(address).or_default() += u64::from(datagram.bytes);
@@ -104,18 +104,18 @@ impl Seen {
     }
 }
 
-/// Whether a datagram is lost: which end sends it.
+/// Loss function: decides by the sending endpoint and datagram.
 pub type Losses = dyn FnMut(usize, &Datagram) -> bool;
 
 pub struct Lab {
     pub ends: [End; 2],
-    /// One for each interface of the client's.
+    /// One path per client interface.
     pub paths: Paths<Datagram>,
     pub most: u32,
     pub lose: Box<Losses>,
     seen: [Seen; 2],
     initial: (u64, u64),
-    /// Whether the handshake is Google's, whose full CHLO proves the address.
+    /// Whether the handshake is Google's, whose full CHLO validates the address.
     google: bool,
 }
 
@@ -157,7 +157,7 @@ impl Laboratory for Lab {
             assert!(burst < 100_000, "it sends without end: {datagram:?}");
             let packet = std::mem::take(&mut datagram);
             self.inspect(from, &packet);
-            let way = usize::from(packet.address.way);
+            let way = usize::from(packet.address.interface);
             let path = if way < self.paths.weather.len() { way } else { 0 };
             let sent = Sent { at, from, path, size: 0, ecn: packet.ecn, packet };
             self.paths.note(&sent);
@@ -169,7 +169,7 @@ impl Laboratory for Lab {
 }
 
 impl Lab {
-    /// The client sends so many bytes, and the server so many.
+    /// Creates a lab in which client and server send this many bytes each.
     pub fn new(config: Config, sends: [u64; 2], weather: Weather, seed: u64) -> Lab {
         let initial = (config.connection_window, config.stream_window);
         let google = config.handshake.is_google();
@@ -187,7 +187,7 @@ impl Lab {
         }
     }
 
-    /// Both sides say nothing, and close nothing, by themselves.
+    /// Creates a lab in which neither side sends or closes by itself.
     pub fn quiet(mut config: Config, weather: Weather, seed: u64) -> Lab {
         config.streams = 0;
         let mut lab = Lab::new(config, [0, 0], weather, seed);
@@ -195,16 +195,16 @@ impl Lab {
         lab
     }
 
-    /// The client has so many interfaces beside the first, each with its weather. Before anything is sent.
+    /// Adds client interfaces, each with its weather, before anything is sent.
     pub fn with_ways(mut self, ways: Vec<Weather>) -> Lab {
-        self.ends[0].quic.use_ways(ways.len() as u8 + 1);
+        self.ends[0].quic.set_interfaces(ways.len() as u8 + 1);
         let random = self.paths.random;
         self.paths = Paths::new(self.paths.weather.into_iter().chain(ways).collect(), 0);
         self.paths.random = random;
         self
     }
 
-    /// Both sides open streams: the client ends the connection when all is said.
+    /// Creates a lab in which both sides open streams; the client closes when all are finished.
     pub fn talking(mut config: Config, plans: [Vec<Exchange>; 2], weather: Weather, seed: u64) -> Lab {
         config.streams = 0;
         let mut lab = Lab::new(config, [0, 0], weather, seed);
@@ -214,12 +214,12 @@ impl Lab {
         lab
     }
 
-    /// Whether everything was said on all streams.
+    /// Whether all streams are finished.
     pub fn is_said(&self) -> bool {
         self.ends.iter().all(|end| end.talker.as_ref().is_none_or(Talker::is_done))
     }
 
-    /// What must hold of every datagram that is sent.
+    /// Invariants for every datagram sent.
     fn inspect(&mut self, from: usize, datagram: &Datagram) {
         if self.google && self.ends[1].quic.stats().established.is_some() {
             self.seen[1].validated.insert(0);
@@ -254,7 +254,7 @@ impl Lab {
                 assert!(datagram.bytes >= 1200, "section 14.1");
             }
             let told: Vec<_> = ranges.by_ref().take(usize::from(packet.ranges)).collect();
-            // Section 19.3.1: ranges go down and do not touch; and nobody acknowledges what has not come.
+            // Section 19.3.1: ranges descend and do not touch; nobody acknowledges packets that have not arrived.
             assert!(told.windows(2).all(|pair| pair[0].0 > pair[1].1 + 1));
             for frame in frames.by_ref().take(usize::from(packet.frames)) {
                 match *frame {
@@ -288,23 +288,23 @@ impl Lab {
         seen.abandoned.append(&mut ended);
     }
 
-    /// Runs until both ends are over or nothing happens any more; at most so many seconds.
+    /// Runs until both ends are finished or nothing is pending; at most `seconds`.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.quic.is_over()));
     }
 
-    /// Lets both ends send what they have to say now.
+    /// Lets both ends send what they have now.
     pub fn serve_both(&mut self) {
         (0..2).for_each(|end| self.serve(end));
     }
 
-    /// Somebody else's datagram arrives so many milliseconds from now.
+    /// Injects a forged datagram that arrives in `ms` milliseconds.
     pub fn forge(&mut self, to: usize, packet: Datagram, ms: u64) {
         let arrival = Arrival { to, path: 0, ecn: Ecn::NotEct, packet };
         self.paths.arrive(self.paths.now + Duration::from_millis(ms), arrival);
     }
 
-    /// Runs up to a millisecond: how many datagrams were sent.
+    /// Runs up to a time in milliseconds; returns the number of datagrams sent.
     pub fn run_to(&mut self, ms: u64) -> u64 {
         let before = self.paths.packets;
         self.serve_both();
@@ -314,7 +314,7 @@ impl Lab {
         self.paths.packets - before
     }
 
-    /// Everything arrived once, in order, and both sides know.
+    /// Asserts that everything arrived once, in order, and that both sides know.
     pub fn assert_delivered(&self) {
         for (end, peer) in [(0, 1), (1, 0)] {
             assert_eq!(
@@ -335,7 +335,7 @@ impl Lab {
     }
 }
 
-/// Whether a datagram has a packet of a space.
+/// Whether a datagram has a packet of this space.
 pub fn has(datagram: &Datagram, space: Space) -> bool {
     datagram.packets.iter().any(|packet| packet.kind.space() == space)
 }

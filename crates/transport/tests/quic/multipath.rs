@@ -1,4 +1,4 @@
-//! Several paths at once (RFC 10069).
+//! Multipath QUIC (RFC 10069).
 
 use crate::delivery::{exchange, treatment, weather};
 use crate::exchange::{Exchange, Fate};
@@ -19,7 +19,7 @@ fn change(ms: u64, what: &'static str, which: u64) -> Change {
     Change { at: Duration::from_millis(ms), what, which }
 }
 
-/// A lab over two interfaces, with changes.
+/// Lab with two interfaces and changes.
 fn two_paths(scheduler: &str, sends: [u64; 2], ways: [Weather; 2], changes: Vec<Change>, backups: Vec<u64>) -> Lab {
     let [first, second] = ways;
     let mut config = over_paths(config(&[("idle_timeout", text("1 h"))]), scheduler);
@@ -28,7 +28,8 @@ fn two_paths(scheduler: &str, sends: [u64; 2], ways: [Weather; 2], changes: Vec<
     Lab::new(config, sends, first, 1).with_ways(vec![second])
 }
 
-/// Every byte once by some path; each path has had its part, but for the schedulers that have reason to spare one.
+/// Every byte arrives once on some path; each path carries a part, except with schedulers that have reason to avoid
+/// one.
 #[test]
 fn every_scheduler_delivers_over_two_paths() {
     for scheduler in SCHEDULERS {
@@ -41,7 +42,7 @@ fn every_scheduler_delivers_over_two_paths() {
     }
 }
 
-/// What a datagram of each path said that rules paths, in order.
+/// Path control frames in the datagrams of each path, in order.
 type Said = Rc<RefCell<Vec<(usize, u8, Frame)>>>;
 
 fn overhear(lab: &mut Lab) -> Said {
@@ -54,8 +55,8 @@ fn overhear(lab: &mut Lab) -> Said {
     said
 }
 
-/// Section 3.1: the client asks with a new identifier, each side validates the other's address on the path itself, and only
-/// then data follows.
+/// Section 3.1: the client uses a new connection ID, each side validates the other's address on the path itself, and
+/// only then data follows.
 #[test]
 fn a_path_is_validated_before_it_carries_data() {
     let mut lab =
@@ -71,7 +72,7 @@ fn a_path_is_validated_before_it_carries_data() {
     let answered = |frame: &Frame| matches!(frame, Frame::PathResponse(_));
     assert!(first(0, asked) < first(1, answered) && first(1, asked) < first(0, answered));
     assert!(first(1, answered) < first(0, |frame| matches!(frame, Frame::Stream(_))));
-    // The identifiers that this takes came before, of both sides, by the first path.
+    // The connection IDs were exchanged before, on the first path.
     let issued = |from: usize| {
         said.iter()
             .position(|said| said.0 == from && matches!(said.2, Frame::PathNewConnectionId { path: 1, .. }))
@@ -84,10 +85,10 @@ fn a_path_is_validated_before_it_carries_data() {
     assert_eq!(unnamed.count(), 0);
 }
 
-/// Section 3.4: a path whose interface goes is abandoned, by another path and by both sides; that of the interface once it is back
-/// has another identifier.
+/// Section 3.4: a path whose interface goes is abandoned, by both sides on another path; the one opened when the
+/// interface is back has another identifier.
 #[test]
-fn a_path_is_abandoned_and_its_identifier_never_used_again() {
+fn a_path_is_abandoned_and_its_identifier_never_reused() {
     let changes = vec![change(100, "remove", 2), change(600, "add", 2)];
     let mut lab = two_paths("round-robin", [0, 20 << 20], [Weather::fair(10), Weather::fair(15)], changes, Vec::new());
     lab.ends[0].user.reads_slowly(Some(100_000));
@@ -103,7 +104,7 @@ fn a_path_is_abandoned_and_its_identifier_never_used_again() {
     assert!(bytes[1] > 0 && bytes[2] > 0, "{bytes:?}");
 }
 
-/// Section 3.3: a backup is left alone until it is all that is left.
+/// Section 3.3: a backup is not used until it is the only path.
 #[test]
 fn a_backup_waits_for_its_turn() {
     let changes = vec![change(300, "remove", 1)];
@@ -125,7 +126,7 @@ fn a_backup_waits_for_its_turn() {
     assert!(data(after, 1) > 0);
 }
 
-/// What was under way on a path that dies without a word goes by the other, long before the path would be given up.
+/// Data in flight on a path that dies silently is reassigned long before the path would be abandoned.
 #[test]
 fn a_path_that_dies_takes_nothing_with_it() {
     let dead = Weather { outages: std::iter::once(60..u64::MAX).collect(), ..Weather::fair(10) };
@@ -135,7 +136,7 @@ fn a_path_that_dies_takes_nothing_with_it() {
     assert!(lab.paths.now < crate::lab::at(3_000), "{:?}", lab.paths.now);
 }
 
-/// Every path's numbers begin at zero (section 2.4), so that a packet is known by both.
+/// Packet numbers of every path begin at zero (section 2.4), so a packet is identified by both.
 #[test]
 fn paths_number_their_packets_by_themselves() {
     let mut lab =
@@ -158,7 +159,7 @@ fn scheduler() -> impl Strategy<Value = &'static str> {
 }
 
 prop_compose! {
-    /// What becomes of three interfaces; in the end all are there.
+    /// Changes of three interfaces; in the end all are available.
     fn changes()(times in prop::collection::vec((
         0_u64..5_000, prop::sample::select(&["remove", "add", "rebind", "backup", "regular"]), 1_u64..4), 0..8)
     ) -> Vec<Change> {
@@ -171,14 +172,14 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-    /// Every stream's bytes once and in order, or as many as there are before it is given up, whatever becomes of the paths.
+    /// Every stream's bytes arrive once and in order, or up to its reset, whatever happens to the paths.
     #[test]
     fn every_stream_arrives_by_whatever_paths_there_are(
         seed: u32, given in treatment(), weathers in prop::collection::vec(weather(), 3), changes in changes(),
         most in 1_u64..8, scheduler in scheduler(), backups in prop::collection::vec(1_u64..4, 0..2),
         ours in prop::collection::vec(exchange(), 0..16), theirs in prop::collection::vec(exchange(), 0..16),
     ) {
-        // Google's QUIC has one path.
+        // Google's QUIC has one path only.
         let given: Vec<_> = given
             .into_iter()
             .filter(|(name, value)| *name != "fec" && !matches!(value, Raw::Text(text) if text.starts_with("gquic")))
@@ -198,25 +199,25 @@ proptest! {
     }
 }
 
-/// All interfaces go, and the last takes data with it that is under way; then the first comes back, but that one never.
+/// All interfaces go, the last with data in flight; then the first comes back, but never the last.
 #[test]
-fn what_the_last_path_has_taken_goes_by_the_first_that_comes_back() {
+fn data_of_the_last_path_moves_to_the_first_that_returns() {
     for sends in [[4 << 20, 0], [0, 4 << 20]] {
         let changes = vec![change(200, "remove", 1), change(300, "remove", 2), change(1_000, "add", 1)];
         let mut config = over_paths(config(&[]), "round-robin");
         (config.changes, config.max_window) = (changes, Some(25_000));
-        // What left just before arrives nowhere, and no probe timeout has told so.
+        // Data sent just before is lost, and no probe timeout has revealed it.
         let dying = Weather { outages: std::iter::once(310..u64::MAX).collect(), ..Weather::fair(15) };
         let mut lab = Lab::new(config, sends, Weather::fair(10), 1).with_ways(vec![dying]);
         let said = overhear(&mut lab);
         lab.run(20);
         lab.assert_delivered();
-        // The path that is no more is given up as soon as there is another.
+        // The dead path is abandoned as soon as there is another.
         assert!(said.borrow().iter().any(|said| said.0 == 0 && matches!(said.2, Frame::PathAbandon { path: 1, .. })));
     }
 }
 
-/// What a scheduler was told at most to be outstanding; it takes the first path that is available.
+/// Scheduler that records the maximum outstanding data, and takes the first available path.
 struct Watch(Arc<AtomicU64>);
 
 impl PacketScheduler for Watch {
@@ -226,8 +227,8 @@ impl PacketScheduler for Watch {
     }
 }
 
-/// A stream whose end is acknowledged, but that is still answered, is outstanding no more: schedulers would think that all
-/// windows are full, and what was sent since would never be forgotten.
+/// A stream whose end is acknowledged, but which is still being answered, is not outstanding: otherwise schedulers
+/// would consider all windows full, and later data would never be removed.
 #[test]
 fn a_request_that_is_being_answered_is_not_outstanding() {
     let exchange =
@@ -241,12 +242,12 @@ fn a_request_that_is_being_answered_is_not_outstanding() {
     let mut lab = Lab::talking(config, plan, Weather::fair(10), 1).with_ways(vec![Weather::fair(10)]);
     lab.run_until(60, Lab::is_said);
     assert!(lab.is_said());
-    // Each path has a window of 100 kB, which the other may send anew each 20 ms while one waits for a late acknowledgement (25 ms).
+    // Each path has a window of 100 kB, which the other may send every 20 ms while one waits for a delayed ACK (25 ms).
     let most = most.load(Ordering::Relaxed);
     assert!(most > 50_000 && most <= 500_000, "{most}");
 }
 
-/// An interface that goes and comes all the time uses up the identifiers that paths have; the other carries on.
+/// An interface that comes and goes uses up the path identifiers; the other carries on.
 #[test]
 fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
     let changes = (1..160).map(|i| change(100 * i, if i % 2 == 1 { "remove" } else { "add" }, 2)).collect();
@@ -258,10 +259,10 @@ fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
     assert_eq!((bytes.len(), bytes.iter().sum()), (64, 32_u64 << 20), "{bytes:?}");
 }
 
-/// The first packets of a path leave before its round-trip time is known: those that follow are not kept back at the pace of
-/// a path of 333 ms. (With 25 kB in 40 ms, a round trip and a late acknowledgement in between, there are 150 kB in 250 ms.)
+/// The first packets of a path leave before its round-trip time is known, and later ones are not paced for 333 ms. (25
+/// kB per 40 ms, a round trip with a delayed ACK, is 150 kB in 250 ms.)
 #[test]
-fn a_new_path_is_not_paced_by_a_round_trip_time_that_nobody_measured() {
+fn a_new_path_is_not_paced_before_an_rtt_sample() {
     let mut config = over_paths(config(&[]), "round-robin");
     config.max_window = Some(25_000);
     let mut lab = Lab::new(config, [4 << 20, 0], Weather::fair(10), 1).with_ways(vec![Weather::fair(15)]);

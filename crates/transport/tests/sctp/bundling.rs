@@ -1,4 +1,4 @@
-//! What goes into one packet (RFC 9260 sections 6.1 and 6.10), and what Linux puts there.
+//! Bundling (RFC 9260 sections 6.1 and 6.10), and Linux's version of it.
 
 use crate::lab::{at, config, text};
 use crate::pair::{chunk, connect, converse, listen, said, standing_with};
@@ -20,12 +20,13 @@ fn shape(packet: &Packet) -> String {
     control.chain(sack).chain(data).collect::<Vec<_>>().join("+")
 }
 
-/// The shapes of all that an endpoint has to send at `now`.
+/// Shapes of all packets that an endpoint sends at `now`.
 fn shapes(end: &mut Association, now: Time) -> Vec<String> {
     std::iter::from_fn(|| said(end, now)).map(|packet| shape(&packet)).collect()
 }
 
-/// A client and a server of these semantics, with messages of any length, after the client's first message, which was acknowledged.
+/// Client and server with these semantics and messages of any length, after the client's first message was
+/// acknowledged.
 fn talking(semantics: &str) -> (Association, Association) {
     let given = [("semantics", text(semantics))];
     let (mut client, mut server) = standing_with(&given, &given);
@@ -36,7 +37,7 @@ fn talking(semantics: &str) -> (Association, Association) {
     (client, server)
 }
 
-/// An application writes a message.
+/// Writes a message.
 fn send(end: &mut Association, now: Time, bytes: u64) {
     end.set_clock(now);
     end.begin_message(bytes);
@@ -44,7 +45,7 @@ fn send(end: &mut Association, now: Time, bytes: u64) {
     end.end_message();
 }
 
-/// All that `from` has to send at `now` arrives, and the application reads it.
+/// Delivers everything that `from` sends at `now`, and lets the application read it.
 fn hand_over(from: &mut Association, to: &mut Association, now: Time) {
     while let Some(packet) = said(from, now) {
         to.handle(now, 0, &packet);
@@ -52,7 +53,7 @@ fn hand_over(from: &mut Association, to: &mut Association, now: Time) {
     to.read();
 }
 
-/// Section 6.1: a SACK that waits leaves before data, and then no more by itself.
+/// Section 6.1: a pending SACK leaves before data, and then no longer by itself.
 #[test]
 fn a_waiting_sack_leaves_with_data() {
     for semantics in ["rfc9260", "rfc4960", "linux"] {
@@ -67,8 +68,8 @@ fn a_waiting_sack_leaves_with_data() {
     }
 }
 
-/// As long as there is room for both. Where there is none Linux's goes by itself before the data (`sctp_packet_bundle_sack`
-/// has put it into the packet that the data do not fit).
+/// The pending SACK goes with data if both fit. If not, Linux sends it alone before the data (`sctp_packet_bundle_sack`
+/// has put it into the packet that the data does not fit in).
 #[test]
 fn a_waiting_sack_needs_room_beside_data() {
     for (bytes, semantics, expected) in [
@@ -92,8 +93,8 @@ fn a_waiting_sack_needs_room_beside_data() {
     }
 }
 
-/// A SACK that is due leaves with what the application has to say to that which it acknowledges. Linux's has left when its
-/// application hears of it, and leaves with what waited for a window.
+/// A SACK that is due is bundled with the application's response. In Linux it has left by the time the application
+/// learns of the data, and goes with data that waited for a window.
 #[test]
 fn a_sack_that_is_due_leaves_with_data() {
     for (semantics, expected) in [("rfc9260", &["S+300"][..]), ("linux", &["S", "300"][..])] {
@@ -116,7 +117,7 @@ fn a_sack_that_is_due_leaves_with_data() {
         let mut both = said(&mut client, at(10)).expect("data");
         assert_eq!(shape(&acknowledgement), "S");
         both.sack = acknowledgement.sack;
-        // A gap makes the answer urgent.
+        // A gap calls for an immediate SACK.
         both.data[0].tsn += 1;
         server.handle(at(10), 0, &both);
         let said = shapes(&mut server, at(10));
@@ -124,7 +125,7 @@ fn a_sack_that_is_due_leaves_with_data() {
     }
 }
 
-/// Section 6.4: a SACK goes where something came from that it acknowledges.
+/// Section 6.4: a SACK goes to a path on which data that it acknowledges arrived.
 #[test]
 fn a_waiting_sack_goes_by_a_path_that_data_came_by() {
     for (path, expected) in [(0, "S+300"), (1, "300")] {
@@ -141,7 +142,7 @@ fn a_waiting_sack_goes_by_a_path_that_data_came_by() {
     }
 }
 
-/// Linux counts a path only where what came was the next one and nothing was missing (`sctp_tsnmap_mark`).
+/// Linux counts a path only if the next TSN arrived on it and nothing was missing (`sctp_tsnmap_mark`).
 #[test]
 fn what_fills_a_gap_is_acknowledged_later_by_linux() {
     for (semantics, expected) in [("rfc9260", "S+300"), ("linux", "300")] {
@@ -158,9 +159,9 @@ fn what_fills_a_gap_is_acknowledged_later_by_linux() {
     }
 }
 
-/// Section 3.2.2: the complaint about an INIT ACK goes with the COOKIE ECHO, which is the first.
+/// Section 3.2.2: the ERROR about an INIT ACK goes with the COOKIE ECHO, which comes first.
 #[test]
-fn a_complaint_of_an_init_ack_goes_with_the_cookie() {
+fn an_error_about_an_init_ack_goes_with_the_cookie() {
     let mut client = connect(5, 100);
     let _ = said(&mut client, at(0));
     let unknown = Unknown::new(0xc0ff, 40);
@@ -172,8 +173,8 @@ fn a_complaint_of_an_init_ack_goes_with_the_cookie() {
     assert_eq!(said(&mut client, at(1)), None);
 }
 
-/// Section 12.4.1: to one packet one packet answers. COOKIE ACK, the answer to a heartbeat, a SACK, and, of a server that has
-/// something to say at once, data. Linux's server says it later.
+/// Section 12.4.1: one packet is answered by one: COOKIE ACK, HEARTBEAT ACK, SACK and, from a server that sends at
+/// once, data. Linux's server sends it later.
 #[test]
 fn one_packet_answers_one_packet() {
     for (semantics, expected) in [("rfc9260", &["C+C+S+300"][..]), ("linux", &["C+C+S", "300"][..])] {
@@ -193,10 +194,10 @@ fn one_packet_answers_one_packet() {
     }
 }
 
-/// Section 6.10: INIT, INIT ACK and SHUTDOWN COMPLETE are alone, whatever else is to be said; and section 9.1: there are no data
-/// beside an ABORT.
+/// Section 6.10: INIT, INIT ACK and SHUTDOWN COMPLETE are never bundled; and section 9.1: no data is bundled with an
+/// ABORT.
 #[test]
-fn some_chunks_are_alone() {
+fn some_chunks_are_never_bundled() {
     let (mut client, mut server) = talking("rfc9260");
     let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
     server.handle(at(2), 0, &chunk(9, Control::Heartbeat(Probe { path: 0, sent: at(0), nonce: 1 })));
@@ -211,7 +212,7 @@ fn some_chunks_are_alone() {
     assert_eq!(shapes(&mut server, at(3)), ["C"]);
 }
 
-/// Section 9.2: a SACK that is due goes beside the SHUTDOWN; Linux has sent it before.
+/// Section 9.2: a SACK that is due goes with the SHUTDOWN; Linux has sent it before.
 #[test]
 fn a_sack_goes_with_a_shutdown() {
     for (semantics, expected) in [("rfc9260", &["C+S"][..]), ("linux", &["S", "C"][..])] {

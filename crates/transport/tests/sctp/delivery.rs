@@ -1,4 +1,4 @@
-//! Every message once and in order within its stream, whatever the network does.
+//! Every message arrives once and in order within its stream, whatever the network does.
 
 use crate::lab::{Lab, Laboratory, Weather, config, text};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     })
 }
 
-/// Sizes of messages: what fits a packet, some bytes, or up to three times the smallest receive buffer.
+/// Message sizes: a packet's worth, some bytes, or up to three times the smallest receive buffer.
 fn message() -> impl Strategy<Value = Option<u64>> {
     prop_oneof![Just(None), (1_u64..9_000).prop_map(Some), (9_000_u64..50_000).prop_map(Some)]
 }
@@ -33,7 +33,7 @@ fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
 }
 
 prop_compose! {
-    /// Any combination of what CMT and the schedulers can be told.
+    /// Any combination of settings of CMT and the schedulers.
     fn treatment()(
         cmt: bool, sfr: bool, dac: bool, unordered in prop::bool::weighted(0.2), streams in 1_u16..6,
         growth in choice(&["rfc4960", "rfc8540", "gap-acked", "cuc", "cuc-v2"]),
@@ -78,7 +78,7 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-    /// Messages that are worth little: delivered once and in order, or reported to be given up.
+    /// Partially reliable messages: delivered once and in order, or reported abandoned.
     #[test]
     fn every_message_is_accounted_for(
         seed: u64, mut given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,
@@ -103,7 +103,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-    /// The client restarts, whatever happens then: what arrives afterwards is everything, once and in order.
+    /// The client restarts in any weather: everything that arrives afterwards is complete, once and in order.
     #[test]
     fn a_restart_in_any_weather(
         seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 1_u64..200_000,
@@ -121,7 +121,7 @@ proptest! {
         let (read, waits) = (lab.ends[1].user.received, lab.ends[1].sctp.unread());
         lab.run(200_000);
         prop_assert_eq!(lab.ends[1].user.received, read + waits + bytes);
-        // The server may yet hear an ABORT: where the client is gone, that answers what comes late (section 8.4 rule 8).
+        // The server may still receive an ABORT, the answer to late packets if the client is gone (section 8.4 rule 8).
         prop_assert_eq!(lab.sender().failure(), None);
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
     }
@@ -129,7 +129,8 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-    /// The client loses its state, its application does not: every message is delivered, or was under way and given up.
+    /// The client loses its state, its application does not: every message is delivered, or was in flight and
+    /// abandoned.
     #[test]
     fn a_lost_state_in_any_weather(
         seed: u64, mut given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 1_u64..200_000,
@@ -160,7 +161,7 @@ proptest! {
         seed: u64, given in treatment(), paths in prop::collection::vec(weather(), 1..4), bytes in 0_u64..400_000,
         message in message(), slow in prop::option::of(2_000_u64..20_000),
     ) {
-        // Tiny messages are many: fewer bytes of them.
+        // Fewer bytes if messages are tiny and hence many.
         let bytes = bytes.min(message.unwrap_or(1452) * 2_000);
         let mut lab = Lab::new(config(message, &given), bytes, paths, seed);
         lab.ends[1].user.reads_slowly(slow);

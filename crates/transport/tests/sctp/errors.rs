@@ -1,4 +1,4 @@
-//! What an endpoint says of what is wrong (RFC 9260 sections 3.2 and 3.3.10), and to packets out of the blue (section 8.4).
+//! Error reports (RFC 9260 sections 3.2 and 3.3.10), and answers to packets out of the blue (section 8.4).
 
 use crate::lab::at;
 use crate::pair::{answer, chunk, connect, listen, said, standing};
@@ -10,7 +10,7 @@ fn controls(packet: Option<Packet>) -> Vec<Control> {
     packet.map_or(Vec::new(), |packet| packet.control)
 }
 
-/// A whole message of 100 bytes to the server, in the TSN that it waits for.
+/// A whole message of 100 bytes to the server, with the TSN that it expects.
 fn data() -> Data {
     Data { tsn: 100, length: 100, flags: DataFlags::WHOLE, stamp: stamp(0, 0, 0), ..Data::default() }
 }
@@ -19,7 +19,7 @@ fn to_server(data: Data) -> Packet {
     Packet { tag: 9, data: vec![data], ..Packet::default() }
 }
 
-/// The client asked for one stream. Section 6.5: what comes for another is acknowledged, dropped, and complained of.
+/// The client requested one stream. Section 6.5: data for another is acknowledged, dropped, and reported.
 #[test]
 fn streams_that_do_not_exist() {
     let (_, mut server) = standing(&[]);
@@ -31,7 +31,7 @@ fn streams_that_do_not_exist() {
     assert_eq!(server.stats().messages_delivered, 1);
 }
 
-/// Section 6.2: DATA without data ends the association.
+/// Section 6.2: DATA without user data ends the association.
 #[test]
 fn data_without_data() {
     let (mut client, mut server) = standing(&[]);
@@ -55,7 +55,7 @@ fn a_report_of_what_was_never_sent() {
     assert_eq!(abort, [Control::Abort(false, Some(Cause::ProtocolViolation))]);
 }
 
-/// Section 3.2: of the two highest bits of a type that is not known the first lets the rest of the packet be looked at, the
+/// Section 3.2: of the two highest bits of an unrecognized type, the first lets processing of the packet continue, the
 /// second asks for a report.
 #[test]
 fn chunks_that_are_not_known() {
@@ -68,7 +68,7 @@ fn chunks_that_are_not_known() {
         let second = Data { tsn: 101, number: 1, stamp: stamp(0, 1, 0), ..data() };
         let packet = Packet { control: vec![Control::Unknown(unknown)], ..to_server(second) };
         let answer = answer(&mut server, at(1), &packet);
-        // The header of the packet, of the ERROR and of the cause, and the chunk with its padding.
+        // Headers of the packet, of the ERROR and of the cause, and the chunk with its padding.
         assert_eq!(answer.as_ref().map(Packet::bytes), reports.then_some(12 + 4 + 4 + 24), "{kind:#x}");
         let said = controls(answer);
         let report = Control::Error(Cause::UnrecognisedChunk(unknown));
@@ -77,7 +77,8 @@ fn chunks_that_are_not_known() {
     }
 }
 
-/// Section 3.3.2: no streams, or a buffer for less than a packet; and section 5.1: no room for another association.
+/// Section 3.3.2: no streams, or a buffer for less than a packet; and section 5.1: no resources for another
+/// association.
 #[test]
 fn an_init_that_is_refused() {
     let refusal = |server: &mut Association, init: Init| {
@@ -99,14 +100,14 @@ fn an_init_that_is_refused() {
     assert_eq!(refusal(&mut server, Init { host_name: NAME, ..good }), refused_name(7));
 }
 
-/// A parameter of type 11, Host Name Address.
+/// Host Name Address, a parameter of type 11.
 const NAME: Option<Unknown> = Some(Unknown { kind: 11, count: 1, bytes: 16, number: Unknown::LOST });
 
 fn refused_name(tag: u32) -> Option<(u32, Control)> {
     NAME.map(|name| (tag, Control::Abort(false, Some(Cause::UnresolvableAddress(name)))))
 }
 
-/// Sections 3.3.3 and 5.1: so may an INIT ACK be, with an ABORT that has its tag; to one without a tag it has our own (bit T).
+/// Sections 3.3.3 and 5.1: an invalid INIT ACK gets an ABORT with its tag, or, if it has none, with our own (bit T).
 #[test]
 fn an_init_ack_that_is_refused() {
     let good = Init { tag: 7, window: 1500, streams: (1, 1), tsn: 1, ..Init::default() };
@@ -129,8 +130,8 @@ fn an_init_ack_that_is_refused() {
     }
 }
 
-/// Section 3.2.1: unknown parameters of an INIT that ask for it go back with the INIT ACK if they fit; those of an INIT ACK in an
-/// ERROR behind the COOKIE ECHO.
+/// Section 3.2.1: unrecognized parameters of an INIT are reported in the INIT ACK if they fit; those of an INIT ACK in
+/// an ERROR after the COOKIE ECHO.
 #[test]
 fn parameters_that_are_not_known() {
     let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
@@ -140,7 +141,7 @@ fn parameters_that_are_not_known() {
         let init_ack = init_ack.expect("INIT ACK");
         let Control::InitAck(own, Some(cookie)) = init_ack.control[0] else { panic!("{init_ack:?}") };
         assert_eq!((own.unknown, cookie.peer.unknown), (unknown.filter(|_| fits), None));
-        // An INIT ACK with a cookie, and both in headers of their own.
+        // An INIT ACK with a cookie, and both parameters in headers of their own.
         assert_eq!(init_ack.bytes(), 12 + 20 + 68 + if fits { 40 + 2 * 4 } else { 0 });
     }
     let mut client = connect(5, 100);
@@ -153,7 +154,7 @@ fn parameters_that_are_not_known() {
     assert!(matches!(all[..], [Control::CookieEcho(_), last] if last == error), "{all:?}");
 }
 
-/// Section 8.4, where there is no association: rules 2, 5, 6, 7 and 8.
+/// Section 8.4, without an association: rules 2, 5, 6, 7 and 8.
 #[test]
 fn out_of_the_blue() {
     let gone = || {
@@ -176,10 +177,10 @@ fn out_of_the_blue() {
     assert_eq!((packet.tag, &packet.control[..]), (9, &[Control::Abort(true, None)][..]));
 }
 
-/// Section 8.5.1 A: an INIT that is not alone is dropped, wherever in the packet it is; and section 5.1.5: so is a COOKIE ECHO
-/// whose tag is not its cookie's, or whose cookie nobody here can read.
+/// Section 8.5.1 A: a bundled INIT is dropped, wherever in the packet it is; and section 5.1.5: so is a COOKIE ECHO
+/// whose tag is not its cookie's, or whose cookie is foreign.
 #[test]
-fn what_is_dropped_without_a_word() {
+fn silently_dropped_packets() {
     use vazao_transport::sctp::Cookie;
     let fresh = || listen(9, 200, &[]);
     let init = Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, ..Init::default() };
@@ -205,7 +206,7 @@ fn what_is_dropped_without_a_word() {
     assert_eq!(controls(answer(&mut fresh(), at(0), &chunk(9, echo))), [Control::CookieAck]);
 }
 
-/// Section 8.5.1 E: whoever's tag a SHUTDOWN ACK has, who sets up says that the association before is over.
+/// Section 8.5.1 E: during setup, a SHUTDOWN ACK with any tag is answered as the end of an earlier association.
 #[test]
 fn a_shutdown_ack_while_setting_up() {
     for tag in [5, 77] {

@@ -1,4 +1,4 @@
-//! Setting up an association (RFC 9260 section 5).
+//! Association setup (RFC 9260 section 5).
 
 use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, chunk, connect, said};
@@ -24,10 +24,10 @@ fn four_messages_in_two_round_trips() {
     assert_eq!(lab.ends[1].sctp.stats().established, Some(at(150)));
 }
 
-/// Any one of the four may be lost, or any two: T1 sends it again after RTO.Initial, or after what INIT measured (1 s at
-/// least), and the answers come again.
+/// Any one or two of the four packets may be lost: T1 retransmits after RTO.Initial, or after the RTO measured by the
+/// INIT (1 s at least), and the answers come again.
 #[test]
-fn whatever_is_lost_comes_again() {
+fn lost_packets_are_retransmitted() {
     for first in 0..4 {
         for second in first..5 {
             let mut lab = lab(&[], 1);
@@ -45,7 +45,7 @@ fn whatever_is_lost_comes_again() {
 
 #[test]
 fn a_cookie_that_comes_back_too_late_is_not_taken() {
-    // The first COOKIE ECHO is lost; the second comes 1 s later, when the cookie is no longer good.
+    // The first COOKIE ECHO is lost; the second arrives 1 s later, when the cookie is stale.
     let mut lab = lab(&[("cookie_life", text("500 ms"))], 1);
     let mut lost = false;
     lab.lose = Box::new(move |_, _, packet| {
@@ -85,12 +85,12 @@ fn nobody_answers() {
     lab.lose = Box::new(|_, _, _| true);
     lab.run(10_000);
     assert_eq!(lab.sender().failure(), Some(Failure::TimedOut));
-    // Max.Init.Retransmits is 8: INIT leaves nine times, after 1, 2, 4, ... 60 s; the ninth wait ends it.
+    // Max.Init.Retransmits is 8: INIT is sent nine times, 1, 2, 4, ... 60 s apart; the ninth timeout ends it.
     assert_eq!(lab.paths.packets, 9);
     assert_eq!(lab.paths.now, at(1000 * (1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 + 60)));
 }
 
-/// Section 5.4: an address counts once it has answered a heartbeat, one round trip after the association stands.
+/// Section 5.4: an address is confirmed by a heartbeat, one round trip after establishment.
 #[test]
 fn other_paths_are_probed_first() {
     let mut lab = lab(&[("cmt", vazao_engine::registry::Raw::Flag(true))], 3);
@@ -99,8 +99,8 @@ fn other_paths_are_probed_first() {
     assert_eq!(lab.sender().sum(|path| path.heartbeats), 2);
 }
 
-/// Section 8.5: a packet with a tag that is not the association's is dropped without a word, whatever is in it; section 8.4:
-/// where there is no association, its sender is told with its own tag.
+/// Section 8.5: a packet with another tag is dropped silently, whatever its contents; section 8.4: without an
+/// association, its sender gets an ABORT with its own tag.
 #[test]
 fn other_tags_are_not_answered() {
     use vazao_transport::sctp::Packet;
@@ -128,7 +128,7 @@ fn other_tags_are_not_answered() {
     assert_eq!(server(&mut lab, &packet), None, "an ABORT is not answered");
 }
 
-/// Section 3.3.3: the streams that an INIT ACK asks for are not more than its INIT takes, and data goes by no more.
+/// Section 3.3.3: an INIT ACK requests no more streams than its INIT accepts, and data uses no more.
 #[test]
 fn no_more_streams_than_the_peer_takes() {
     use crate::pair::{answer, chunk, listen, said};
@@ -146,7 +146,7 @@ fn no_more_streams_than_the_peer_takes() {
     assert!(sent.len() > 3 && sent.iter().all(|data| data.stream < 3), "{sent:?}");
 }
 
-/// Who waits for an INIT ACK has no tag of the peer's to answer a HEARTBEAT with (RFC 9260 section 8.3).
+/// Before the INIT ACK there is no peer tag to answer a HEARTBEAT with (RFC 9260 section 8.3).
 #[test]
 fn a_heartbeat_before_the_init_ack_is_not_answered() {
     let mut client = connect(5, 100);

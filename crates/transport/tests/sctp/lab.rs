@@ -1,4 +1,4 @@
-//! Two associations in the shared laboratory, and what must hold at every event.
+//! Two associations in the shared laboratory, and invariants at every event.
 
 use crate::application::{Application, User};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ pub use vazao_laboratory::{Laboratory, Weather, at};
 use vazao_transport::RangeSet;
 use vazao_transport::sctp::{Association, Config, PARAMETERS, Packet, State};
 
-/// Settings by name, as a scenario gives them; the rest are defaults.
+/// Settings by name, as in a scenario; the rest are defaults.
 pub fn config(message: Option<u64>, given: &[(&str, Raw)]) -> Config {
     let given = given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     Config::new(&Parameters::resolve(PARAMETERS, &given).expect("settings that exist"), message, None)
@@ -19,20 +19,20 @@ pub fn text(text: &str) -> Raw {
     Raw::Text(text.into())
 }
 
-/// One end.
+/// One endpoint.
 pub struct End {
     pub sctp: Association,
     pub user: User,
     config: Arc<Config>,
 }
 
-/// Whether a packet is lost: which end sends it, by which path.
+/// Loss function: decides by the sending endpoint and path.
 pub type Losses = dyn FnMut(usize, usize, &Packet) -> bool;
 
 pub struct Lab {
     pub ends: [End; 2],
     pub paths: Paths<Packet>,
-    /// Packets of one end that are lost whatever the weather: a predicate.
+    /// Predicate for packets of one endpoint that are lost whatever the weather.
     pub lose: Box<Losses>,
 }
 
@@ -83,12 +83,12 @@ impl Laboratory for Lab {
 }
 
 impl Lab {
-    /// The client sends so many bytes and closes.
+    /// Creates a lab in which the client sends `sends` bytes and closes.
     pub fn new(config: Config, sends: u64, paths: Vec<Weather>, seed: u64) -> Lab {
         Lab::between(config.clone(), config, sends, paths, seed)
     }
 
-    /// The client sends so many bytes and closes; client and server have settings of their own.
+    /// Creates such a lab with separate settings of client and server.
     pub fn between(client: Config, server: Config, sends: u64, paths: Vec<Weather>, seed: u64) -> Lab {
         let [client, server] = [client, server].map(Arc::new);
         let (tag, tsn) = (seed as u32 | 1, (seed.wrapping_mul(0x9e37_79b9)) as u32);
@@ -103,7 +103,7 @@ impl Lab {
         }
     }
 
-    /// The client loses all that it knows, and opens anew: it sends everything once more, and closes.
+    /// Restarts the client without any state: it opens anew, sends everything once more, and closes.
     pub fn restart_client(&mut self) {
         let [tag, tsn] = [0, 1].map(|_| self.paths.random.below(1 << 32) as u32);
         let client = &mut self.ends[0];
@@ -111,7 +111,7 @@ impl Lab {
         client.user = User::new(Application { stays: false, ..client.user.application.clone() });
     }
 
-    /// Runs until both ends are over or nothing happens any more; at most so many seconds.
+    /// Runs until both ends are finished or nothing is pending; at most `seconds`.
     pub fn run(&mut self, seconds: u64) {
         self.run_until(seconds, |lab| lab.ends.iter().all(|end| end.sctp.is_over()));
         for end in &mut self.ends {
@@ -120,7 +120,7 @@ impl Lab {
         }
     }
 
-    /// What must hold at every event.
+    /// Invariants at every event.
     fn check(&self) {
         for end in &self.ends {
             let flights: u64 = end.sctp.paths().iter().map(|path| path.flight()).sum();
@@ -132,7 +132,7 @@ impl Lab {
         }
     }
 
-    /// Everything arrived once, in order, and both sides know.
+    /// Asserts that everything arrived once, in order, and that both sides know.
     pub fn assert_delivered(&self, bytes: u64) {
         assert_eq!(self.ends[1].user.received, bytes, "bytes delivered");
         assert_eq!(self.ends[0].sctp.failure(), None);
@@ -141,7 +141,7 @@ impl Lab {
         assert_eq!(self.ends[1].sctp.stats().messages_delivered, messages, "messages delivered");
     }
 
-    /// Every message arrived once, or was reported to be given up, or both; and both sides know that there are no more.
+    /// Asserts that every message arrived once, or was reported abandoned, or both, and that both sides know.
     pub fn assert_accounted(&self) {
         let [sender, receiver] = self.ends.each_ref().map(|end| &end.sctp);
         assert_eq!(sender.failure(), None);

@@ -1,4 +1,4 @@
-//! Linux's own ways, as its kernel 6.12 shows them in a guest before a scripted peer (docs/linux-guests.md).
+//! Linux's deviations, as kernel 6.12 shows them in a guest before a scripted peer (docs/linux-guests.md).
 
 use crate::lab::{at, text};
 use crate::pair::{answer, chunk, listen, said, standing, standing_with};
@@ -34,7 +34,7 @@ fn data(tsn: u32, length: u16) -> Packet {
     Packet { tag: 9, data: vec![data], ..Packet::default() }
 }
 
-/// A SACK for the server, whose first TSN is 200.
+/// SACK for the server, whose first TSN is 200.
 fn sack(cumulative: u32, window: u32) -> Packet {
     Packet { tag: 9, sack: Some(Sack { cumulative, window, ..Sack::default() }), ..Packet::default() }
 }
@@ -43,7 +43,7 @@ fn sizes(end: &mut Association, now: Time) -> Vec<usize> {
     std::iter::from_fn(|| said(end, now)).map(|packet| packet.data.len()).collect()
 }
 
-/// Ten streams are asked for, and an INIT ACK has no more either way than the INIT (`sctp_process_init`).
+/// Ten streams are requested, and an INIT ACK has no more in either direction than the INIT (`sctp_process_init`).
 #[test]
 fn linux_asks_for_ten_streams() {
     for (whose, asked, answered) in [("rfc9260", (1, 65_535), (1, 65_535)), ("linux", (10, 65_535), (3, 2))] {
@@ -59,7 +59,7 @@ fn linux_asks_for_ten_streams() {
     }
 }
 
-/// RFC 9260 section 3.3.2 discards an INIT without a tag; RFC 4960 section 3.3.2, and so Linux, has an ABORT for it.
+/// RFC 9260 section 3.3.2 discards an INIT without a tag; RFC 4960 section 3.3.2, and so Linux, answers with an ABORT.
 #[test]
 fn an_init_without_a_tag() {
     let abort = Some((0, Control::Abort(false, Some(Cause::InvalidParameter))));
@@ -69,9 +69,9 @@ fn an_init_without_a_tag() {
     }
 }
 
-/// RFC 9260 section 5.2.2 answers every INIT; Linux not that of the association that stands.
+/// RFC 9260 section 5.2.2 answers every INIT; Linux ignores that of the established association.
 #[test]
-fn linux_is_silent_to_the_same_init() {
+fn linux_ignores_the_same_init() {
     for (whose, answers) in [("rfc9260", true), ("linux", false)] {
         let (_, mut server) = standing(&semantics(whose));
         assert_eq!(answer(&mut server, at(1), &init(5, (1, 1))).is_some(), answers, "{whose}");
@@ -79,12 +79,12 @@ fn linux_is_silent_to_the_same_init() {
     }
 }
 
-/// After the peer's SHUTDOWN Linux sends no SACK that has waited (`sctp_sf_timer_ignore`).
+/// After the peer's SHUTDOWN Linux does not send a delayed SACK (`sctp_sf_timer_ignore`).
 #[test]
 fn linux_forgets_its_sack_at_the_shutdown() {
     for (whose, waits) in [("rfc9260", true), ("linux", false)] {
         let (_, mut server) = standing(&semantics(whose));
-        // The first packet is answered at once.
+        // The first packet is acknowledged at once.
         assert!(answer(&mut server, at(1), &data(100, 10)).is_some(), "{whose}");
         assert_eq!(answer(&mut server, at(2), &data(101, 10)), None, "{whose}");
         let answer = control(answer(&mut server, at(3), &chunk(9, Control::Shutdown(199))));
@@ -94,8 +94,8 @@ fn linux_forgets_its_sack_at_the_shutdown() {
     }
 }
 
-/// T2-shutdown waits the RTO of the path that the SHUTDOWN goes by (RFC 9260 section 6.3), which data has measured, and not
-/// that of the handshake.
+/// T2-shutdown uses the RTO of the SHUTDOWN's path (RFC 9260 section 6.3), which data has measured, not that of the
+/// handshake.
 #[test]
 fn a_shutdown_waits_as_long_as_its_path() {
     let given = [("min_rto", text("200 ms"))];
@@ -104,7 +104,7 @@ fn a_shutdown_waits_as_long_as_its_path() {
     server.write(1000);
     assert_eq!(sizes(&mut server, at(10)), [1]);
     server.close();
-    // A round trip of 400 ms: the RTO is 400 ms and four times 200 ms.
+    // A round trip of 400 ms: the RTO is 400 ms plus four times 200 ms.
     let shutdown = control(answer(&mut server, at(410), &sack(200, 9_000)));
     assert_eq!(shutdown, Some((5, Control::Shutdown(99))));
     assert_eq!(server.next_timeout(), at(410 + 1200));
@@ -113,8 +113,8 @@ fn a_shutdown_waits_as_long_as_its_path() {
     assert_eq!(server.next_timeout(), at(1610 + 2400));
 }
 
-/// The COOKIE ACK goes before the SHUTDOWN of an application that has closed, in one packet: who waits for the first would
-/// discard the other (section 9.2 has SHUTDOWN from ESTABLISHED on).
+/// The COOKIE ACK precedes the SHUTDOWN of an application that has closed, in one packet: a peer waiting for the first
+/// would discard the other (section 9.2 has SHUTDOWN from ESTABLISHED on).
 #[test]
 fn a_restart_is_confirmed_before_its_shutdown() {
     let (_, mut server) = standing(&[]);
@@ -132,7 +132,7 @@ fn a_restart_is_confirmed_before_its_shutdown() {
     assert_eq!(server.state(), State::ShutdownSent);
 }
 
-/// `sctp_eat_data` takes what is beyond the window by a packet's worth at most, once; RFC 9260 section 6.2 lets it be dropped.
+/// `sctp_eat_data` accepts up to a packet beyond the window, once; RFC 9260 section 6.2 permits dropping it.
 #[test]
 fn linux_takes_a_chunk_beyond_its_window() {
     for (whose, last, window) in [("rfc9260", 3, 200), ("linux", 4, 0)] {
@@ -145,10 +145,9 @@ fn linux_takes_a_chunk_beyond_its_window() {
     }
 }
 
-/// A chunk so far ahead that no gap ack block can tell of it (section 3.3.4, 16 bits; SCTP_TSN_MAP_SIZE with Linux) is not
-/// taken.
+/// A chunk too far ahead for a gap ack block (section 3.3.4, 16 bits; SCTP_TSN_MAP_SIZE in Linux) is not accepted.
 #[test]
-fn what_is_too_far_ahead_is_not_kept() {
+fn chunks_too_far_ahead_are_dropped() {
     for (whose, reach) in [("rfc9260", 65_535), ("linux", 4096)] {
         let (_, mut server) = standing(&semantics(whose));
         server.handle(at(1), 0, &data(100 + reach, 10));
@@ -158,8 +157,8 @@ fn what_is_too_far_ahead_is_not_kept() {
     }
 }
 
-/// Nagle's algorithm (`sctp_packet_can_append_data`): while anything is under way, messages of a chunk wait for a packet's
-/// worth of them, or for the end.
+/// Nagle's algorithm (`sctp_packet_can_append_data`): while data is in flight, single-chunk messages wait for a
+/// packet's worth of them, or for the end.
 #[test]
 fn linux_collects_small_messages() {
     for (whose, second, last) in [("rfc9260", vec![1], vec![]), ("linux", vec![], vec![1])] {
@@ -177,7 +176,7 @@ fn linux_collects_small_messages() {
     }
 }
 
-/// Every packet that comes lets Linux send another burst (`sctp_cmd_interpreter`), whatever is in it.
+/// Every arriving packet lets Linux send another burst (`sctp_cmd_interpreter`), whatever its contents.
 #[test]
 fn any_packet_makes_linux_send() {
     for (whose, more) in [("rfc4960", 0), ("linux", 2)] {
@@ -192,15 +191,15 @@ fn any_packet_makes_linux_send() {
         crate::pair::converse(&mut client, &mut server, at(0));
         server.set_clock(at(1));
         server.write(8000);
-        // One message, one burst, though the association has only just been set up.
+        // One message, one burst, though the association has just been established.
         assert_eq!(sizes(&mut server, at(1)).len(), 2, "{whose}");
         server.handle(at(2), 0, &chunk(9, Control::CookieAck));
         assert_eq!(sizes(&mut server, at(2)).len(), more, "{whose}");
     }
 }
 
-/// An INIT ACK without a tag: Linux's ABORT has none either. What an INIT ACK said bounds the streams of the next INIT, where
-/// the cookie was stale (`sctp_process_init`).
+/// An INIT ACK without a tag: Linux's ABORT has none either. An INIT ACK bounds the streams of the next INIT after a
+/// stale cookie (`sctp_process_init`).
 #[test]
 fn linux_takes_the_first_init_ack_at_its_word() {
     let config = || std::sync::Arc::new(crate::lab::config(Some(1000), &semantics("linux")));
@@ -220,10 +219,10 @@ fn linux_takes_the_first_init_ack_at_its_word() {
     assert_eq!(init.streams, (2, 3));
 }
 
-/// `sctp_peer_needs_update`: 1500 bytes more than were told of are worth a SACK, by whole messages as they are read, whatever
-/// the size of the last.
+/// `sctp_peer_needs_update`: 1500 bytes more than advertised trigger a SACK, checked after each whole message read,
+/// whatever the size of the last.
 #[test]
-fn linux_tells_of_a_packet_s_worth_read() {
+fn linux_announces_a_packet_s_worth_of_window() {
     let given = [semantics("linux")[0].clone(), ("receive_buffer", text("4000 B"))];
     let (_, mut server) = standing(&given);
     let first = answer(&mut server, at(1), &data(100, 10)).and_then(|packet| packet.sack).expect("at once");

@@ -1,4 +1,4 @@
-//! What applications are told (RFC 6458 section 6.1).
+//! Notifications to applications (RFC 6458 section 6.1).
 
 use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, converse, standing};
@@ -26,7 +26,7 @@ fn a_transfer_from_its_beginning_to_its_end() {
     assert_eq!(told(&mut lab), [client, vec![Up, PathConfirmed(1), PeerShutdown, ShutdownComplete]]);
 }
 
-/// A path that times out once may have failed, twice is given up, and comes back with its heartbeats' first answer.
+/// A path is potentially failed after one timeout, inactive after two, and comes back with its first heartbeat answer.
 #[test]
 fn a_path_fails_and_comes_back() {
     use Notification::{PathConfirmed, PathDoubtful, PathDown, PathUp, Up};
@@ -34,7 +34,7 @@ fn a_path_fails_and_comes_back() {
         ("pf_retries", Raw::Number(0.0)),
         ("path_retries", Raw::Number(1.0)),
         ("heartbeat", text("1 s")),
-        // So that there is something to send all the time.
+        // So that there is always something to send.
         ("receive_buffer", text("64 KiB")),
     ];
     let paths = vec![Weather { outages: vec![100..6_000; 1], ..Weather::fair(10) }, Weather::fair(20)];
@@ -44,9 +44,10 @@ fn a_path_fails_and_comes_back() {
     assert_eq!(told(&mut lab)[0], [Up, PathConfirmed(1), PathDoubtful(0), PathDown(0), PathUp(0)]);
 }
 
-/// Whose peer aborts hears that the association is lost, and which messages it does not know to have arrived.
+/// After an abort by the peer, the application learns that the association is lost, and which messages may not have
+/// arrived.
 #[test]
-fn what_is_lost_with_the_association() {
+fn messages_lost_with_the_association() {
     let mut lab = watched(&[], 1 << 20, vec![Weather::fair(50)]);
     lab.run_until(10, |lab| lab.ends[1].user.received > 100_000);
     lab.ends[1].sctp.abort();
@@ -55,7 +56,7 @@ fn what_is_lost_with_the_association() {
     assert_eq!((client[..2].to_vec(), server), (vec![Notification::Up, Notification::Lost], client[..2].to_vec()));
     let failed: Vec<u32> = client[2..].iter().filter_map(failed).collect();
     assert_eq!(failed.len(), client.len() - 2);
-    // One after the other: from the first that was not acknowledged to the last that was sent.
+    // In order, from the first unacknowledged message to the last one sent.
     let sent = lab.sender().stats().messages_sent;
     assert_eq!(failed, (sent as u32 - failed.len() as u32..sent as u32).collect::<Vec<_>>());
     assert!(u64::from(failed[0]) * 1000 <= lab.ends[1].user.received, "nothing before it is unknown");
@@ -74,7 +75,7 @@ fn nobody_is_there() {
 }
 
 #[test]
-fn each_message_given_up_is_named_once() {
+fn each_abandoned_message_is_reported_once() {
     let given = [("partial_reliability", text("timed")), ("lifetime", text("200 ms"))];
     let mut lab = watched(&given, 500_000, vec![Weather { loss: 10, ..Weather::fair(20) }]);
     lab.run(100);
@@ -96,7 +97,7 @@ fn a_peer_that_restarts() {
     assert_eq!(told(&mut lab)[1], [Up, Restart, PeerShutdown, ShutdownComplete]);
 }
 
-/// Whatever is written and acknowledged, the sender is dry once for each time that it was not.
+/// Whatever is written and acknowledged, the sender is reported dry once for each time that it was not.
 #[test]
 fn a_sender_is_dry_each_time() {
     let (mut client, mut server) = standing(&[]);
@@ -112,17 +113,17 @@ fn a_sender_is_dry_each_time() {
 }
 
 #[test]
-fn complaints_of_the_peer_s() {
+fn errors_from_the_peer() {
     let (mut client, mut server) = standing(&[]);
     client.watch_notifications();
     let data = Data { tsn: 100, stream: 5, length: 100, flags: DataFlags::WHOLE, ..Data::default() };
     let error = answer(&mut server, at(1), &Packet { tag: 9, data: vec![data], ..Packet::default() });
-    // Beside it is a SACK of what this client has never sent.
+    // It is bundled with a SACK of data that this client has never sent.
     client.handle(at(1), 0, &Packet { sack: None, ..error.expect("ERROR") });
     assert_eq!(client.notifications(), [Notification::RemoteError(Cause::InvalidStream(5))]);
 }
 
-/// Each has a name of its own.
+/// Each notification has a name of its own.
 #[test]
 fn names_are_in_the_order_of_codes() {
     use Notification as N;

@@ -1,4 +1,4 @@
-//! Endpoints by hand, without a network between them: what one says is handed to whom the test likes.
+//! Endpoints driven by hand, without a network: packets are delivered as the test likes.
 
 use crate::lab::{at, config};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ pub fn listen(tag: u32, tsn: u32, given: &[(&str, Raw)]) -> Association {
     Association::listen(Arc::new(config(Some(1000), given)), 1, tag, tsn)
 }
 
-/// The next packet of an endpoint at `now`.
+/// Next packet of an endpoint at `now`.
 pub fn said(end: &mut Association, now: Time) -> Option<Packet> {
     let mut packet = Packet::default();
     end.poll_transmit(now, &mut packet).map(|_| packet)
 }
 
-/// What an endpoint answers to a packet.
+/// Answer of an endpoint to a packet.
 pub fn answer(end: &mut Association, now: Time, packet: &Packet) -> Option<Packet> {
     end.handle(now, 0, packet);
     said(end, now)
 }
 
-/// Packets go to and fro, the first one's first, until both are silent.
+/// Exchanges packets, starting with the first endpoint's, until both are silent.
 pub fn converse(a: &mut Association, b: &mut Association, now: Time) {
     loop {
         let mut silent = true;
@@ -48,12 +48,12 @@ pub fn converse(a: &mut Association, b: &mut Association, now: Time) {
     }
 }
 
-/// A client with tag 5 and a server with tag 9 that stand; the server has these settings.
+/// Established client with tag 5 and server with tag 9; the server has these settings.
 pub fn standing(given: &[(&str, Raw)]) -> (Association, Association) {
     standing_with(&[], given)
 }
 
-/// The same, with settings of each.
+/// Established client and server with settings of each.
 pub fn standing_with(client: &[(&str, Raw)], given: &[(&str, Raw)]) -> (Association, Association) {
     let (mut client, mut server) = (connect_with(5, 100, client), listen(9, 200, given));
     converse(&mut client, &mut server, at(0));
@@ -61,7 +61,7 @@ pub fn standing_with(client: &[(&str, Raw)], given: &[(&str, Raw)]) -> (Associat
     (client, server)
 }
 
-/// A packet with one chunk.
+/// Packet with one chunk.
 pub fn chunk(tag: u32, chunk: Control) -> Packet {
     Packet { tag, control: vec![chunk], ..Packet::default() }
 }

@@ -1,10 +1,10 @@
-//! Partial reliability (RFC 3758, RFC 7496) from end to end.
+//! Partial reliability (RFC 3758, RFC 7496) end to end.
 
 use crate::lab::{Lab, Laboratory, Weather, config, text};
 use vazao_engine::Duration;
 use vazao_engine::registry::Raw;
 
-/// Two paths of which a fifth of the packets is lost.
+/// Two paths that lose a fifth of the packets.
 fn lossy() -> Vec<Weather> {
     vec![Weather { loss: 20, ..Weather::fair(20) }; 2]
 }
@@ -33,8 +33,8 @@ fn retransmissions_are_limited() {
     }
 }
 
-/// RFC 3758 section 4.1: everything is written when the association stands, and lives for 300 ms: later nothing
-/// leaves, be it for the first time or again, but FORWARD TSNs.
+/// RFC 3758 section 4.1: everything is written at establishment, with a lifetime of 300 ms: later only FORWARD TSNs are
+/// sent.
 #[test]
 fn old_messages_are_not_sent() {
     for interleaving in [false, true] {
@@ -60,7 +60,7 @@ fn old_messages_are_not_sent() {
     }
 }
 
-/// Who was not told of partial reliability gets every message.
+/// A peer without partial reliability gets every message.
 #[test]
 fn both_sides_must_have_it() {
     let plain = config(Some(1000), &[]);

@@ -1,5 +1,4 @@
-//! Messages of which the application is given a part before the rest is there (RFC 9260 section 6.9, RFC 6458 sections
-//! 6.1.7 and 8.1.21).
+//! Partial delivery of messages (RFC 9260 section 6.9, RFC 6458 sections 6.1.7 and 8.1.21).
 
 use crate::lab::{Lab, Weather, at, config, text};
 use crate::pair::{answer, standing_with};
@@ -7,9 +6,9 @@ use vazao_engine::registry::Raw;
 use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Association, Data, DataFlags, Notification, Packet, Skip, stamp};
 
-/// Messages of 300 kB through a receive buffer of 64 kB, in DATA chunks or in four streams at once in I-DATA chunks, whose
-/// messages together are 1.2 MB. While the first half of the buffer fills, that half of it is in flight at least; so it takes
-/// at most twice as long as messages that fit a packet each, and no timer expires.
+/// Messages of 300 kB through a receive buffer of 64 kB, in DATA chunks, or in I-DATA chunks on four streams at once,
+/// whose messages together are 1.2 MB. While the first half of the buffer fills, at least that half is in flight; so it
+/// takes at most twice as long as packet-sized messages, and no timer expires.
 #[test]
 fn messages_larger_than_the_buffer() {
     for (interleaving, streams) in [(false, 1), (true, 4)] {
@@ -31,7 +30,7 @@ fn messages_larger_than_the_buffer() {
     }
 }
 
-/// A fragment of 100 bytes to the server: which of its message, among how many, of which stream.
+/// Fragment of 100 bytes to the server: position in its message, number of fragments, and stream.
 fn fragment(tsn: u32, stream: u16, place: u32, of: u32) -> Data {
     let mut flags = DataFlags::default();
     if place == 0 {
@@ -44,7 +43,7 @@ fn fragment(tsn: u32, stream: u16, place: u32, of: u32) -> Data {
     Data { tsn: 100 + tsn, stream, fsn: place, length: 100, flags, message, stamp, ..Data::default() }
 }
 
-/// The server hears of data; says how many bytes its application has then.
+/// Delivers data to the server; returns the bytes that its application has then.
 fn hears(server: &mut Association, interleaved: bool, data: Data) -> u64 {
     let _ = answer(server, at(1), &Packet { tag: 9, data: vec![data], interleaved, ..Packet::default() });
     server.unread()
@@ -63,9 +62,9 @@ fn receiver(interleaving: bool, partial: bool) -> Association {
     server
 }
 
-/// From the partial delivery point on everything that follows is given at once; the message counts when it is whole.
+/// Beyond the partial delivery point everything is delivered at once; the message counts when it is complete.
 #[test]
-fn what_is_beyond_the_point_is_given_at_once() {
+fn data_beyond_the_point_is_delivered_at_once() {
     for interleaved in [false, true] {
         let mut server = receiver(interleaved, false);
         let seen = [0, 1, 2, 4, 3].map(|i| hears(&mut server, interleaved, fragment(i, 0, i, 5)));
@@ -80,8 +79,8 @@ fn what_is_beyond_the_point_is_given_at_once() {
     }
 }
 
-/// Without I-DATA nothing else is given until the message is whole (RFC 6458 section 8.1.20, level 0), with it other streams
-/// go on.
+/// Without I-DATA nothing else is delivered until the message is complete (RFC 6458 section 8.1.20, level 0); with it
+/// other streams go on.
 #[test]
 fn other_streams_wait_without_interleaving() {
     for (interleaved, then) in [(false, 200), (true, 300)] {
@@ -98,7 +97,8 @@ fn other_streams_wait_without_interleaving() {
     }
 }
 
-/// The sender gives the message up: the application hears that the rest will not come, and what waited for it is given.
+/// The sender abandons the message: the application learns that the rest will not come, and blocked messages are
+/// delivered.
 #[test]
 fn the_rest_may_never_come() {
     for interleaved in [false, true] {
@@ -111,7 +111,7 @@ fn the_rest_may_never_come() {
         let _ = answer(&mut server, at(1), &forward);
         assert_eq!(server.notifications(), [Notification::PartialDeliveryAborted(0)]);
         assert_eq!((server.unread(), server.stats().messages_delivered), (300, 1));
-        // The next message of the stream is given as if nothing had been.
+        // The next message of the stream is delivered normally.
         let next = Data { number: 1, message: 2, stamp: stamp(0, 1, 0), ..fragment(5, 0, 0, 1) };
         assert_eq!(hears(&mut server, interleaved, next), 400);
         assert_eq!(server.stats().misplaced, 0);

@@ -1,19 +1,19 @@
-//! INIT, INIT ACK and COOKIE ECHO where there is an association already (RFC 9260 section 5.2): each row of the table of
-//! section 5.2.4, and transfers whose sender restarts.
+//! INIT, INIT ACK and COOKIE ECHO with an existing association (RFC 9260 section 5.2): each row of the table of section
+//! 5.2.4, and transfers whose sender restarts.
 
 use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, chunk, connect, converse, listen, said, standing};
 use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Addresses, Association, Cause, Control, Failure, Init, Packet, State};
 
-/// What a COOKIE ECHO or an INIT ACK of an endpoint says.
+/// Control chunk and tag in the COOKIE ECHO or INIT ACK of an endpoint.
 fn control(packet: Option<Packet>) -> (u32, Control) {
     let packet = packet.expect("a packet");
     (packet.tag, packet.control[0])
 }
 
-/// Row A (X X M M), with section 5.2.2: a client that has lost everything opens anew. The INIT ACK has a new tag and the
-/// old ones as ties, and changes nothing; the cookie makes a new association of the old one, with windows as at first.
+/// Row A (X X M M), with section 5.2.2: a client that has lost its state opens anew. The INIT ACK has a new tag and the
+/// old ones as tie-tags, and changes nothing; the cookie replaces the association by a new one, with initial windows.
 #[test]
 fn a_peer_restarts() {
     let (mut old, mut server) = standing(&[]);
@@ -32,7 +32,7 @@ fn a_peer_restarts() {
     assert_eq!(control(answer(&mut server, at(3), &echo)), (7, Control::CookieAck));
     assert_eq!((server.state(), server.stats().restarts), (State::Established, 1));
     assert_eq!(server.paths()[0].cwnd(), 4404);
-    // The cookie again: now it is of this association, row D.
+    // The cookie again: now it belongs to this association, row D.
     assert_eq!(control(answer(&mut server, at(4), &echo)), (7, Control::CookieAck));
     assert_eq!(server.stats().restarts, 1);
     new.handle(at(4), 0, &chunk(7, Control::CookieAck));
@@ -41,13 +41,13 @@ fn a_peer_restarts() {
     converse(&mut new, &mut server, at(4));
     assert_eq!((server.read(), new.read()), (Some(0..10_000), Some(0..10_000)));
     assert_eq!([server.stats().misplaced, new.stats().misplaced], [0; 2]);
-    // The first incarnation is nobody any more.
+    // Packets of the first incarnation are out of the blue.
     old.abort();
     assert_eq!(answer(&mut server, at(5), &said(&mut old, at(5)).expect("ABORT")), None);
     assert_eq!(server.state(), State::Established);
 }
 
-/// Row B (M X): both open at once, and the peer answers our INIT with another tag than it has in its own. The cookie we
+/// Row B (M X): simultaneous setup, and the peer answers our INIT with another tag than that of its own. The cookie we
 /// gave it has the right one.
 #[test]
 fn the_peer_answers_with_another_tag() {
@@ -66,10 +66,11 @@ fn the_peer_answers_with_another_tag() {
     assert_eq!(ours.read(), Some(0..3_000));
 }
 
-/// Row C (X M 0 0): the peer echoes a cookie of before we opened ourselves. Section 5.2.1: what we wait for we still do.
+/// Row C (X M 0 0): the peer echoes a cookie from before we opened ourselves. Section 5.2.1: we still wait for the INIT
+/// ACK.
 #[test]
 fn a_cookie_of_an_earlier_attempt() {
-    // One host, which signs with one secret.
+    // One host, which signs with one key.
     let (mut before, mut ours, mut theirs) = (listen(4, 100, &[]), connect(5, 100), connect(20, 300));
     let late = answer(&mut before, at(0), &said(&mut theirs, at(0)).expect("INIT")).expect("INIT ACK");
     let init_ack = answer(&mut theirs, at(0), &said(&mut ours, at(0)).expect("INIT")).expect("INIT ACK");
@@ -81,7 +82,7 @@ fn a_cookie_of_an_earlier_attempt() {
     assert_eq!(control(answer(&mut theirs, at(2), &ours_echo)), (5, Control::CookieAck));
 }
 
-/// Row D (M M), and section 5.2.4 rule 3: the cookie of the association itself is answered however late it is.
+/// Row D (M M), and section 5.2.4 rule 3: a cookie of the association itself is answered however late it is.
 #[test]
 fn the_cookie_comes_again() {
     let (mut client, mut server) = (connect(5, 100), listen(9, 200, &[("cookie_life", text("1 s"))]));
@@ -91,14 +92,14 @@ fn the_cookie_comes_again() {
         assert_eq!(control(answer(&mut server, at(ms), &echo)), (5, Control::CookieAck));
         assert_eq!((server.state(), server.stats().restarts), (State::Established, 0));
     }
-    // Sections 5.2.3 and 5.2.5: INIT ACK and COOKIE ACK come again.
+    // Sections 5.2.3 and 5.2.5: repeated INIT ACK and COOKIE ACK.
     client.handle(at(0), 0, &chunk(5, Control::CookieAck));
     assert_eq!(answer(&mut client, at(1), &init_ack), None);
     assert_eq!(answer(&mut client, at(1), &chunk(5, Control::CookieAck)), None);
     assert_eq!(client.state(), State::Established);
 }
 
-/// No row: the ties are those of an association that has been followed by another.
+/// No row: the tie-tags are those of an association that has since been replaced.
 #[test]
 fn a_cookie_with_ties_of_long_ago() {
     let (_, mut server) = standing(&[]);
@@ -114,13 +115,13 @@ fn a_cookie_with_ties_of_long_ago() {
     assert_eq!((server.state(), server.stats().restarts), (State::Established, 1));
 }
 
-/// Section 5.2.2: who restarts may not bring new addresses; and section 9.2, and action A in SHUTDOWN-ACK-SENT: the
-/// shutdown is finished first.
+/// Section 5.2.2: a restart must not bring new addresses; and section 9.2, and action A in SHUTDOWN-ACK-SENT: the
+/// shutdown is completed first.
 #[test]
 fn restarts_that_are_refused() {
     let (mut client, mut server) = standing(&[]);
     let init = |addresses| Init { tag: 7, window: 9_000, streams: (1, 1), tsn: 1, addresses, ..Init::default() };
-    // One more, another one, and one to which no path leads.
+    // One more, a different one, and one that no path leads to.
     let none = Addresses::default();
     for addresses in [Addresses::of_paths(2), none.with_path(1), none.with_other(&[10, 0, 0, 9])] {
         let refused = answer(&mut server, at(1), &chunk(0, Control::Init(init(addresses))));
@@ -140,8 +141,8 @@ fn restarts_that_are_refused() {
     assert_eq!((server.state(), server.stats().restarts), (State::ShutdownAckSent, 0));
 }
 
-/// Section 5.2.6: a cookie good for 150 ms never survives a round trip of 200 ms. The next INIT asks for one that lasts
-/// longer: by the round trip that was measured and a second.
+/// Section 5.2.6: a cookie with a lifetime of 150 ms never survives a round trip of 200 ms. The next INIT requests a
+/// longer lifetime: by the measured round trip plus a second.
 #[test]
 fn a_cookie_is_asked_to_last_longer() {
     let mut lab = Lab::new(config(Some(1000), &[("cookie_life", text("150 ms"))]), 10_000, vec![Weather::fair(100)], 3);
@@ -158,13 +159,13 @@ fn a_cookie_is_asked_to_last_longer() {
     assert_eq!(lab.ends.each_ref().map(|end| end.sctp.stats().stale_cookies), [1, 1]);
 }
 
-/// Sections 5.2.1 and 5.2.4: both open at once, and get one association, by a cookie of either.
+/// Sections 5.2.1 and 5.2.4: simultaneous setup results in one association, by a cookie of either.
 #[test]
 fn both_open_at_once() {
     let (mut a, mut b): (Association, Association) = (connect(5, 100), connect(20, 300));
     let mut under_way = [said(&mut a, at(0)), said(&mut b, at(0))];
     for ms in 1..5 {
-        // What each said crosses what the other did.
+        // The packets of both sides cross.
         let [from_a, from_b] = under_way.map(|packet| packet.expect("each says something"));
         under_way = [answer(&mut a, at(ms), &from_b), answer(&mut b, at(ms), &from_a)];
         if under_way.iter().all(Option::is_none) {
@@ -179,7 +180,7 @@ fn both_open_at_once() {
     assert_eq!([a.stats().restarts, b.stats().restarts], [0; 2]);
 }
 
-/// The client restarts in the middle of a transfer, and sends all of it again: everything arrives after what had before.
+/// The client restarts in mid-transfer and sends everything again, which arrives after what had arrived before.
 #[test]
 fn a_transfer_begins_anew() {
     let given = [("streams", vazao_engine::registry::Raw::Number(3.0))];
@@ -194,7 +195,7 @@ fn a_transfer_begins_anew() {
     assert_eq!(lab.ends.each_ref().map(|end| end.sctp.state()), [State::Closed; 2]);
 }
 
-/// It is the receiver that restarts, by opening anew: what was under way is given up, what was not sent is sent then.
+/// The receiver restarts by opening anew: data in flight is abandoned, unsent data is sent then.
 #[test]
 fn the_sender_hears_of_a_restart() {
     let (mut old, mut server) = standing(&[]);
@@ -214,13 +215,13 @@ fn the_sender_hears_of_a_restart() {
     assert_eq!(old.failure(), None::<Failure>);
 }
 
-/// The client loses its state half a second after the handshake, and opens anew: its application, and the peer's, go on with
-/// what was not sent before, whichever of them sends and whether it has closed already.
+/// The client loses its state half a second after the handshake and opens anew: both applications go on with the unsent
+/// data, whichever of them sends and whether it has closed already.
 #[test]
 fn a_client_that_loses_its_state_goes_on() {
     use vazao_engine::registry::Raw;
     let given = [("restart", Raw::Text("500 ms".into()))];
-    // A window of 64 kB is under way at most.
+    // At most a window of 64 kB is in flight.
     let small = ("receive_buffer", Raw::Text("64 kB".into()));
     for bytes in [10_000, 1_000_000] {
         let config = config(Some(1_000), &[given[0].clone(), small.clone()]);
@@ -239,7 +240,7 @@ fn a_client_that_loses_its_state_goes_on() {
     }
 }
 
-/// Section 5.1.1: a peer that takes fewer streams after its restart than messages were dealt out to before is left.
+/// Section 5.1.1: a peer that accepts fewer streams after its restart than messages were assigned to gets an ABORT.
 #[test]
 fn a_restart_with_too_few_streams() {
     use vazao_engine::registry::Raw;

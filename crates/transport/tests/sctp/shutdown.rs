@@ -1,4 +1,4 @@
-//! Ending an association (RFC 9260 section 9).
+//! Shutdown and abort of an association (RFC 9260 section 9).
 
 use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, converse, said, standing, standing_with};
@@ -28,10 +28,10 @@ fn three_messages_end_it() {
     lab.assert_delivered(3_000);
 }
 
-/// SHUTDOWN, SHUTDOWN ACK or SHUTDOWN COMPLETE is lost; of the last the other side hears although the first has
+/// SHUTDOWN, SHUTDOWN ACK or SHUTDOWN COMPLETE is lost; the other side gets the last one again although the first has
 /// forgotten the association (section 8.4 rule 5).
 #[test]
-fn whatever_is_lost_comes_again() {
+fn lost_packets_are_retransmitted() {
     for lost in 0..3 {
         let mut lab = Lab::new(config(Some(1000), &[]), 3_000, vec![Weather::fair(50)], 3);
         let mut number = 0;
@@ -57,8 +57,8 @@ fn an_abort_ends_both_sides() {
     assert!(lab.paths.now.as_secs() < 10.0);
 }
 
-/// Section 9.2: who has received a SHUTDOWN sends what it was given before, and takes nothing more; nor does an association
-/// that is over.
+/// Section 9.2: after receiving a SHUTDOWN, an endpoint sends data accepted earlier and accepts no more; nor does a
+/// closed association.
 #[test]
 fn nothing_is_taken_after_the_peer_s_shutdown() {
     let (mut client, mut server) = standing(&[]);
@@ -70,14 +70,14 @@ fn nothing_is_taken_after_the_peer_s_shutdown() {
     server.handle(at(1), 0, &shutdown);
     assert_eq!((server.state(), server.write(1_000)), (State::ShutdownReceived, 0));
     converse(&mut server, &mut client, at(1));
-    // The last chunk's acknowledgement may wait.
+    // The acknowledgement of the last chunk may be delayed.
     converse(&mut server, &mut client, at(300));
     assert_eq!(client.read(), Some(0..20_000));
     assert_eq!([client.state(), server.state()], [State::Closed; 2]);
     assert_eq!((server.write(1_000), server.stats().messages_sent), (0, 20));
 }
 
-/// What is written while the SHUTDOWN ACK is under way was lost without a word.
+/// Data written while the SHUTDOWN ACK is in flight would be lost silently.
 #[test]
 fn nothing_is_taken_while_the_shutdown_ends() {
     let (mut client, mut server) = standing(&[]);
@@ -87,7 +87,7 @@ fn nothing_is_taken_while_the_shutdown_ends() {
     assert_eq!((client.write(1_000), server.state()), (0, State::ShutdownAckSent));
 }
 
-/// Association.Max.Retrans is 10: after eleven expiries of T3-rtx in a row the peer counts as dead (section 8.1).
+/// Association.Max.Retrans is 10: after eleven consecutive expiries of T3-rtx the peer counts as dead (section 8.1).
 #[test]
 fn a_dead_peer_is_given_up() {
     // Lost heartbeats would count too.
@@ -99,8 +99,8 @@ fn a_dead_peer_is_given_up() {
     assert_eq!(lab.sender().sum(|path| path.timeouts), 11);
 }
 
-/// A peer whose data never end: it answers whatever comes by another chunk, and never by a SHUTDOWN ACK. Says when the
-/// association was over, and the packet that said so, within ten minutes.
+/// A peer whose data never ends: it answers every packet with another chunk, and never with a SHUTDOWN ACK. Returns
+/// when the association ended, and its last packet, within ten minutes.
 fn shut_down_with_a_talker(end: &mut Association) -> Option<(Time, Packet)> {
     end.close();
     let mut now = at(0);
@@ -127,8 +127,8 @@ fn shut_down_with_a_talker(end: &mut Association) -> Option<(Time, Packet)> {
     None
 }
 
-/// Section 9.2: T2-shutdown begins anew with each packet of data, so that T5-shutdown-guard alone ends it, after five times
-/// RTO.Max, and by an ABORT. Linux says no cause either (`sctp_sf_t5_timer_expire`).
+/// Section 9.2: T2-shutdown restarts with each data packet, so T5-shutdown-guard alone ends the association, after five
+/// times RTO.Max, with an ABORT. Linux gives no cause either (`sctp_sf_t5_timer_expire`).
 #[test]
 fn a_peer_that_goes_on_is_not_waited_for_without_end() {
     for semantics in ["rfc9260", "linux"] {
@@ -142,7 +142,7 @@ fn a_peer_that_goes_on_is_not_waited_for_without_end() {
     }
 }
 
-/// T2 of a peer that is dead waits 1, 2, 4, … 60 s, and would end after 363 s, as its eleventh expiry does.
+/// T2 toward a dead peer runs 1, 2, 4, … 60 s, and would end after 363 s, with its eleventh expiry.
 #[test]
 fn the_guard_ends_before_the_last_shutdown() {
     let (mut client, _) = standing(&[]);

@@ -5,8 +5,8 @@ use vazao_engine::Duration;
 use vazao_engine::registry::Raw;
 use vazao_transport::sctp::{Control, Packet};
 
-/// The first packet of an association is acknowledged at once (section 5.1); after it the acknowledgement of a lone packet
-/// waits 200 ms, and of every second one it does not.
+/// The first packet of an association is acknowledged at once (section 5.1); later the acknowledgement of a single
+/// packet is delayed by 200 ms, and that of every second one is not.
 #[test]
 fn the_first_packet_is_acknowledged_at_once_and_a_lone_one_late() {
     for semantics in ["rfc9260", "rfc4960", "rfc2960", "linux"] {
@@ -20,7 +20,7 @@ fn the_first_packet_is_acknowledged_at_once_and_a_lone_one_late() {
     }
 }
 
-/// So is the first one after a restart, of whichever side: it is another association.
+/// The first packet after a restart of either side is acknowledged at once too: it is a new association.
 #[test]
 fn the_first_packet_after_a_restart_is_acknowledged_at_once() {
     let mut lab = Lab::new(config(Some(1000), &[]), 1000, vec![Weather::fair(50)], 3);
@@ -33,7 +33,7 @@ fn the_first_packet_after_a_restart_is_acknowledged_at_once() {
     assert_eq!(lab.ends[1].sctp.stats().restarts, 1);
 }
 
-/// ns-2's agent for CMT does not care which packet is the first (`SctpCMTAgent::ProcessChunk`).
+/// ns-2's agent for CMT does not treat the first packet specially (`SctpCMTAgent::ProcessChunk`).
 #[test]
 fn the_first_acknowledgement_waits_where_it_is_told_to() {
     let given = [("delayed_first_sack", Raw::Flag(true))];
@@ -42,7 +42,7 @@ fn the_first_acknowledgement_waits_where_it_is_told_to() {
     assert_eq!(lab.paths.now, at(200 + 50 + 200 + 50));
 }
 
-/// Linux's T1-cookie begins with RTO.Initial, ours with what INIT has measured, and RTO.Min at least.
+/// Linux's T1-cookie starts with RTO.Initial, ours with the RTO measured by the INIT, RTO.Min at least.
 #[test]
 fn linux_waits_three_seconds_for_a_lost_cookie() {
     for (semantics, wait) in [("rfc4960", 1000), ("linux", 3000)] {
@@ -58,9 +58,9 @@ fn linux_waits_three_seconds_for_a_lost_cookie() {
     }
 }
 
-/// The last packet of all is lost, so that nothing but T3-rtx can tell. The third is acknowledged 100 ms after it left,
-/// with the second, which starts the timer anew (rule R3); round trips keep RTO at RTO.Min, so the fourth leaves 1 s
-/// later, then 2 s later, since the timer has backed off.
+/// The last packet is lost, so that only T3-rtx can detect it. The third is acknowledged 100 ms after it left, with the
+/// second, which restarts the timer (rule R3); round trips keep RTO at RTO.Min, so the fourth is sent 1 s later, then 2
+/// s later because of the back-off.
 #[test]
 fn the_timer_finds_what_no_gap_shows() {
     for (losses, expected) in [(1, 1000), (2, 3000), (3, 7000)] {
@@ -76,7 +76,7 @@ fn the_timer_finds_what_no_gap_shows() {
         assert_eq!(lab.paths.now, at(200 + 100 + expected + 50), "{losses} losses");
         assert_eq!(lab.sender().sum(|path| path.timeouts), u64::from(losses));
         assert_eq!(lab.sender().sum(|path| path.timeout_retransmissions), u64::from(losses));
-        // E1: one segment, PMDCS; the threshold not below four.
+        // E1: one segment, PMDCS; ssthresh is at least four.
         let path = &lab.sender().paths()[0];
         assert_eq!((path.cwnd(), path.ssthresh()), (1468, 4 * 1468));
     }

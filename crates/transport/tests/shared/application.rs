@@ -1,23 +1,23 @@
-//! What an application does at its end of a connection.
+//! Application at one end of a connection.
 #![allow(dead_code, reason = "each protocol's tests use a part of it")]
 
 use vazao_engine::{Duration, Time};
 use vazao_transport::ByteStream;
 
-/// What an application does.
+/// Behaviour of an application.
 #[derive(Clone, Debug)]
 pub struct Application {
-    /// Bytes it sends before it closes.
+    /// Bytes to send before closing.
     pub sends: u64,
-    /// It writes at most so many at once, each time the connection is looked at.
+    /// Maximum bytes per write, one write each time the connection is examined.
     pub writes: u64,
-    /// It reads at most so many bytes ...
+    /// Maximum bytes per read.
     pub reads: u64,
-    /// ... every so many milliseconds; 0: whenever something arrives.
+    /// Milliseconds between reads; 0: whenever something arrives.
     pub every: u64,
-    /// Whether it closes only after its peer has.
+    /// Whether it closes only after its peer.
     pub closes_second: bool,
-    /// It never closes.
+    /// Whether it never closes.
     pub stays: bool,
 }
 
@@ -27,12 +27,12 @@ impl Application {
     }
 }
 
-/// An application at work.
+/// Running application.
 #[derive(Clone, Debug)]
 pub struct User {
     pub application: Application,
     next_read: Time,
-    /// Whether there may be something to read by then.
+    /// Whether there may be something to read.
     expects: bool,
     written: u64,
     pub received: u64,
@@ -44,7 +44,7 @@ impl User {
         User { application, next_read: Time::ZERO, expects: true, written: 0, received: 0, closed: false }
     }
 
-    /// It reads so many bytes each 5 ms from now on, or whatever arrives.
+    /// Reads this many bytes every 5 ms from now on, or whatever arrives.
     pub fn reads_slowly(&mut self, bytes: Option<u64>) {
         (self.application.reads, self.application.every) = bytes.map_or((u64::MAX, 0), |bytes| (bytes, 5));
     }
@@ -82,15 +82,14 @@ impl User {
         }
     }
 
-    /// Takes what has arrived and outlives the connection, however slowly it reads.
+    /// Reads data that has arrived and outlives the connection, however slowly it reads.
     pub fn read_rest(&mut self, now: Time, stream: &mut impl ByteStream) {
         self.reads_slowly(None);
         self.next_read = Time::ZERO;
         self.act(now, stream);
     }
 
-    /// When it reads next, if it does so by the clock and is not `done`: once it has found nothing, not before something
-    /// has happened.
+    /// Time of the next read, if reads are timed and it is not `done`: after it found nothing, not before an event.
     pub fn next_read(&self, done: bool) -> Time {
         if self.application.every > 0 && self.expects && !done { self.next_read } else { Time::NEVER }
     }

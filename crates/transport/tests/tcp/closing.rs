@@ -1,4 +1,4 @@
-//! Closing, resetting, and what arrives afterwards: RFC 9293 sections 3.6 and 3.10, RFC 5961.
+//! Closing, resets, and late segments: RFC 9293 sections 3.6 and 3.10, RFC 5961.
 
 use crate::config::plain;
 use crate::trace::Trace;
@@ -6,7 +6,7 @@ use vazao_engine::{Duration, Time};
 use vazao_transport::ByteStream;
 use vazao_transport::tcp::{Config, Failure, State};
 
-/// Figure 12: this side first.
+/// Figure 12: this side closes first.
 #[test]
 fn closing_first() {
     let mut t = Trace::established(plain());
@@ -19,7 +19,7 @@ fn closing_first() {
     assert_eq!(t.tcp.read(), Some(0..500));
     assert_eq!(t.gets("FIN 501:502 ack 2"), ["2:2 ack 502"]);
     assert_eq!((t.tcp.state(), t.tcp.is_over(), t.tcp.peer_closed()), (State::TimeWait, true, true));
-    // The acknowledgement was lost: FIN again is acknowledged again, and the wait starts anew.
+    // The acknowledgement was lost: the repeated FIN is acknowledged again and restarts TIME-WAIT.
     t.wait(50_000);
     assert_eq!(t.gets("FIN 501:502 ack 2"), ["2:2 ack 502"]);
     t.wait(59_000);
@@ -43,7 +43,7 @@ fn closing_second() {
     assert_eq!((t.tcp.state(), t.tcp.next_timeout()), (State::Closed, Time::NEVER));
 }
 
-/// Figure 13: both at once.
+/// Figure 13: both sides close at once.
 #[test]
 fn closing_at_once() {
     let mut t = Trace::established(plain());
@@ -73,7 +73,7 @@ fn a_lost_fin_goes_again() {
     assert_eq!(t.tcp.stats().timeout_retransmissions, 1);
 }
 
-/// FIN before data that is still missing is remembered.
+/// FIN ahead of missing data is remembered.
 #[test]
 fn fin_out_of_order() {
     let mut t = Trace::established(plain());
@@ -83,7 +83,7 @@ fn fin_out_of_order() {
     assert_eq!((t.tcp.state(), t.tcp.read()), (State::CloseWait, Some(0..199)));
 }
 
-/// Whatever a broken peer sends beyond its FIN is not part of the stream.
+/// Data that a broken peer sends beyond its FIN is not part of the stream.
 #[test]
 fn nothing_lies_beyond_fin() {
     let mut t = Trace::established(plain());
@@ -95,7 +95,7 @@ fn nothing_lies_beyond_fin() {
     assert_eq!((t.tcp.read(), t.tcp.read(), t.tcp.peer_closed()), (Some(0..199), None, true));
 }
 
-/// An endpoint in `state`, by the shortest way there. In flight it has nothing but, where it closed, FIN.
+/// Endpoint in `state`, reached the shortest way. Nothing is in flight except FIN if it has closed.
 fn in_state(state: State) -> Trace {
     let mut t = match state {
         State::Listen => return Trace::server(plain()),
@@ -131,7 +131,7 @@ fn in_state(state: State) -> Trace {
     t
 }
 
-/// Section 3.10.5: ABORT resets the peer where one is left that does not know.
+/// Section 3.10.5: ABORT resets the peer if it still has a connection.
 #[test]
 fn abort_in_every_state() {
     use State::{CloseWait, Closing, Established, FinWait1, FinWait2, LastAck, Listen, SynReceived, SynSent, TimeWait};
@@ -154,8 +154,8 @@ fn abort_in_every_state() {
     }
 }
 
-/// RFC 5961 section 3: a reset counts at the very next octet; elsewhere in the window it is challenged; outside it is
-/// ignored. Where both sides have closed it ends the connection, but is no failure.
+/// RFC 5961 section 3: a reset is accepted at exactly the next octet; elsewhere in the window it is challenged; outside
+/// it is ignored. If both sides have closed it ends the connection, but is no failure.
 #[test]
 fn resets_in_every_state() {
     use State::{CloseWait, Closing, Established, FinWait1, FinWait2, LastAck, TimeWait};
@@ -173,7 +173,7 @@ fn resets_in_every_state() {
     }
 }
 
-/// A reset with unacknowledged data is a failure also after both sides closed.
+/// A reset with unacknowledged data is a failure even after both sides closed.
 #[test]
 fn a_reset_that_loses_data_is_a_failure() {
     let mut t = Trace::established(plain());
@@ -184,7 +184,7 @@ fn a_reset_that_loses_data_is_a_failure() {
     assert_eq!(t.tcp.failure(), Some(Failure::Reset));
 }
 
-/// Section 3.10.7.1: what reaches a closed connection is reset, but for resets.
+/// Section 3.10.7.1: segments to a closed connection are reset, except resets.
 #[test]
 fn closed_answers_with_resets() {
     for reset_before in [false, true] {
@@ -204,7 +204,7 @@ fn closed_answers_with_resets() {
     }
 }
 
-/// A connection that ends while an acknowledgement is delayed asks for no further wake-up.
+/// A connection that ends while an acknowledgement is delayed has no timer left.
 #[test]
 fn no_timer_outlives_the_connection() {
     let mut t = Trace::established(plain());
@@ -214,7 +214,7 @@ fn no_timer_outlives_the_connection() {
     assert_eq!((t.tcp.state(), t.tcp.next_timeout()), (State::Closed, Time::NEVER));
 }
 
-/// Data is sent again `retries` times, backed off; then the connection is given up and the peer told.
+/// Data is retransmitted `retries` times with back-off; then the connection is aborted and the peer reset.
 #[test]
 fn giving_up() {
     let mut t = Trace::established(Config { retries: 3, max_rto: Duration::from_secs(4), ..plain() });
@@ -226,9 +226,9 @@ fn giving_up() {
     assert_eq!(t.now.as_nanos() / 100_000_000, 111);
 }
 
-/// An acknowledgement of what was never sent is answered, and its data dropped (section 3.10.7.4).
+/// An acknowledgement of data never sent is answered, and its data dropped (section 3.10.7.4).
 #[test]
-fn an_acknowledgement_of_the_future_counts_for_nothing() {
+fn an_acknowledgement_of_unsent_data_is_ignored() {
     let mut t = Trace::established(plain());
     assert_eq!(t.gets("1:501 ack 900"), ["1:1 ack 1"]);
     assert_eq!(t.tcp.read(), None);

@@ -7,7 +7,7 @@ use vazao_engine::registry::{self, Parameters};
 use vazao_transport::ControlFactory;
 use vazao_transport::tcp::{Bursting, Config, Counting, Host, Pacing, Recovery, SackProfile, Validation};
 
-/// A congestion control by name, that starts with `window` segments and threshold `ssthresh` (in segments).
+/// Congestion control by name, with initial window and ssthresh in segments.
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
     let known = registry::find("congestion control", CONGESTION_CONTROLS, name).expect(name).parameters;
     let parameters = Parameters::defaults(known);
@@ -24,7 +24,7 @@ pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> Contro
     })
 }
 
-/// Everything that is optional off; segments of 1000 bytes; timers as in RFC 6298.
+/// Everything optional off; segments of 1000 bytes; timers as in RFC 6298.
 pub fn plain() -> Config {
     Config {
         mss: 1000,

@@ -1,11 +1,11 @@
-//! Windows that are not used: RFC 5681 section 4.1, RFC 2861 as in Linux, RFC 7661. Segments are numbered from 1; the
-//! timeout is its minimum, one second.
+//! Unused windows: RFC 5681 section 4.1, RFC 2861 as in Linux, RFC 7661. Segments are numbered from 1; the RTO is its
+//! minimum, one second.
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
 use vazao_transport::tcp::{Config, Counting, Validation};
 
-/// A sender that began with two segments, has sent thirty in slow start, and has nothing more to send.
+/// Sender that began with two segments, has sent thirty in slow start, and has nothing more to send.
 fn paused(cwv: Validation) -> Trace {
     let mut t = Trace::established(Config { cwv, control: control("reno", 2, None), ..plain() });
     t.writes_segments(30);
@@ -16,8 +16,8 @@ fn paused(cwv: Validation) -> Trace {
     t
 }
 
-/// A receiver's window of ten segments limits the flight: in ns-3 (3.37) the window grows all the same, by a segment for
-/// each that is acknowledged, since TcpNewReno::IncreaseWindow asks for nothing else.
+/// A receive window of ten segments limits the flight: in ns-3 (3.37) the window still grows by a segment per
+/// acknowledged segment, since TcpNewReno::IncreaseWindow has no other condition.
 #[test]
 fn a_window_that_is_not_used_may_grow() {
     for (cwv, grown) in [(Validation::None, 20), (Validation::Grow, 35)] {
@@ -31,8 +31,8 @@ fn a_window_that_is_not_used_may_grow() {
     }
 }
 
-/// In congestion avoidance ten acknowledgements of two segments each make one segment of growth of a window of twenty by
-/// RFC 3465's bytes, and half of one by RFC 5681's equation 3 as it stands.
+/// In congestion avoidance with a window of twenty, ten acknowledgements of two segments each add one segment with RFC
+/// 3465's byte counting, and half of one by equation 3 of RFC 5681.
 #[test]
 fn acknowledgements_may_count_once_each() {
     for (counting, grown) in [(Counting::Bytes, 21), (Counting::Acknowledgements, 20)] {
@@ -46,7 +46,7 @@ fn acknowledgements_may_count_once_each() {
     }
 }
 
-/// After a pause of 2.5 timeouts: the initial window; or a quarter of the window, halved once for each timeout.
+/// After an idle period of 2.5 RTOs: the initial window; or a quarter of the window, halved once per RTO.
 #[test]
 fn a_pause_takes_the_window_away() {
     let grown = paused(Validation::None).cwnd();
@@ -62,7 +62,7 @@ fn a_pause_takes_the_window_away() {
     }
 }
 
-/// RFC 2861: the threshold keeps three quarters of the window, so that slow start regains it.
+/// RFC 2861: ssthresh is three quarters of the window, so that slow start regains it.
 #[test]
 fn decay_keeps_the_threshold() {
     let config = Config { cwv: Validation::Decay, control: control("reno", 16, Some(4)), ..plain() };
@@ -74,7 +74,7 @@ fn decay_keeps_the_threshold() {
     assert_eq!((t.cwnd(), t.ssthresh()), (16, 12), "not below the initial window");
 }
 
-/// A window of sixteen segments of which so many are used each second.
+/// Uses this many segments of a window of sixteen each second.
 fn used(t: &mut Trace, segments: u64, seconds: u64) {
     for _ in 0..seconds {
         let sent = t.writes_segments(segments);
@@ -92,11 +92,11 @@ fn sparing() -> Trace {
     t
 }
 
-/// RFC 7661 section 4.4.3: five minutes after the window was last validated it is halved. Of eight segments four are half,
-/// so it is halved once.
+/// RFC 7661 section 4.4.3: five minutes after the last validation the window is halved. Four segments are half of
+/// eight, so it is halved once.
 #[test]
-fn what_is_not_used_for_five_minutes_goes() {
-    // The initial window, below which it does not fall, is of two segments here.
+fn a_window_unused_for_five_minutes_is_halved() {
+    // The initial window, the lower limit, is two segments here.
     let config = Config { cwv: Validation::PipeAck, control: control("reno", 2, None), ..plain() };
     let mut t = Trace::established(config);
     t.writes_segments(30);
@@ -112,9 +112,9 @@ fn what_is_not_used_for_five_minutes_goes() {
     assert_eq!(t.cwnd(), grown / 2, "two thirds of it are used");
 }
 
-/// Section 4.4.1: a loss is judged by the most that was used of late, not by the window, nor by the flight alone.
+/// Section 4.4.1: a loss is judged by the maximum recent usage, not by the window, nor by the flight alone.
 #[test]
-fn a_loss_is_judged_by_what_was_used() {
+fn a_loss_is_judged_by_the_usage() {
     let mut t = sparing();
     for segments in [6, 6] {
         used(&mut t, segments, 1);

@@ -1,4 +1,4 @@
-//! Every byte once and in order, whatever the network does.
+//! Every byte arrives once and in order, whatever the network does.
 
 use crate::config::{control, plain};
 use crate::lab::{Application, Between, Lab, Side, Weather};
@@ -89,7 +89,7 @@ fn application() -> impl Strategy<Value = Application> {
     })
 }
 
-/// An initial sequence number; often one from which the numbers wrap soon.
+/// Initial sequence number; often one that wraps soon.
 fn initial() -> impl Strategy<Value = u32> {
     prop_oneof![any::<u32>(), (0u32..100_000).prop_map(|below| u32::MAX - below)]
 }
@@ -98,7 +98,7 @@ fn side() -> impl Strategy<Value = Side> {
     (settings(), initial(), application())
 }
 
-/// Runs to the end. A connection may only fail by giving up its handshake, which is tried seven times.
+/// Runs to the end. A connection may only fail by giving up its handshake after seven attempts.
 fn check(lab: &mut Lab) {
     lab.run();
     let failed = lab.ends.iter().any(|end| end.tcp.failure().is_some());
@@ -116,7 +116,7 @@ fn cold(client: Side, server: Side, between: Between) -> Lab {
     Lab::with_fast_open(client, server, between, false)
 }
 
-/// Fast Open, the client with one.
+/// Fast Open, the client with a cookie.
 fn warm(client: Side, server: Side, between: Between) -> Lab {
     Lab::with_fast_open(client, server, between, true)
 }

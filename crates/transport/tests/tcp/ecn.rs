@@ -1,5 +1,5 @@
-//! Explicit congestion notification: RFC 3168 section 6.1, and RFC 8257 section 3.2 for DCTCP. Flags stand in front of a
-//! segment, `ect` and `ce` behind it.
+//! Explicit congestion notification: RFC 3168 section 6.1, and RFC 8257 section 3.2 for DCTCP. In a trace, flags
+//! precede a segment, and `ect` and `ce` follow it.
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
@@ -9,7 +9,7 @@ fn ecn() -> Config {
     Config { ecn: Some(true), ..plain() }
 }
 
-/// Both sides understand it; eight segments in congestion avoidance.
+/// Connection with ECN; eight segments in congestion avoidance.
 fn agreed(config: Config) -> Trace {
     let mut t = Trace::client(Config { control: control("reno", 8, Some(8)), ..config });
     assert_eq!(t.sent(), ["SYN ECE CWR 0:1"]);
@@ -28,7 +28,7 @@ fn receiver(config: Config) -> Trace {
 // ---- section 6.1.1 --------------------------------------------------------------------------------------------------
 
 #[test]
-fn it_is_agreed_on_in_the_syns() {
+fn ecn_is_negotiated_in_the_syns() {
     for (syn, answer) in [
         ("SYN ECE CWR 0:1 mss 1000", "SYN ECE 0:1 ack 1"),
         ("SYN 0:1 mss 1000", "SYN 0:1 ack 1"),
@@ -49,15 +49,15 @@ fn it_is_agreed_on_in_the_syns() {
     assert_eq!(data("SYN ECE CWR 0:1 ack 1 mss 1000"), ["1:1001 ack 1"], "a host that reflects what it does not know");
 }
 
-/// Section 6.1.1.1: a SYN without an answer is sent again without the offer.
+/// Section 6.1.1.1: a SYN without an answer is retransmitted without ECN.
 #[test]
-fn a_repeated_syn_does_not_offer_it() {
+fn a_repeated_syn_does_not_offer_ecn() {
     let mut t = Trace::client(ecn());
     t.sent();
     assert_eq!(t.wait(1000), ["SYN 0:1"]);
 }
 
-/// A control that lives by marks offers it by itself.
+/// A congestion control that requires marks offers ECN by itself.
 #[test]
 fn dctcp_offers_it() {
     let mut t = Trace::client(Config { ecn: None, control: control("dctcp", 8, None), ..plain() });
@@ -68,7 +68,7 @@ fn dctcp_offers_it() {
 
 // ---- section 6.1.2: the sender --------------------------------------------------------------------------------------
 
-/// An echo halves the window, once a round trip; the next new data says so. Nothing is sent again.
+/// ECE halves the window, once a round trip; the next new data carries CWR. Nothing is retransmitted.
 #[test]
 fn an_echo_halves_once_a_round_trip() {
     for (recovery, sack) in [(Recovery::NewReno, false), (Recovery::Sack, true)] {
@@ -90,9 +90,9 @@ fn an_echo_halves_once_a_round_trip() {
     }
 }
 
-/// Where a fast recovery comes down in proportion, so does a reduction for a mark (as in Linux): RFC 9937's half of eight
-/// segments is one for every other that arrives, and none beyond the threshold of four. Something beyond what was in flight
-/// ends it.
+/// If fast recovery uses PRR, so does a reduction for a mark, as in Linux: RFC 9937 halves eight segments by sending
+/// one for every other that arrives, and none beyond the ssthresh of four. The acknowledgement of data beyond the
+/// flight ends it.
 #[test]
 fn an_echo_lowers_the_window_over_a_round_trip() {
     for (recovery, prr) in [(Recovery::Rack, false), (Recovery::Sack, true)] {
@@ -109,8 +109,8 @@ fn an_echo_lowers_the_window_over_a_round_trip() {
     }
 }
 
-/// One episode is one reduction (RFC 3168 section 6.1.2): a loss of the same round trip is repaired while the window
-/// comes down, and takes no more of it; nor does the timeout of what was lost with it.
+/// One episode is one reduction (RFC 3168 section 6.1.2): a loss in the same round trip is repaired during the
+/// reduction and causes no further one; nor does the timeout of other segments lost with it.
 #[test]
 fn a_mark_counts_for_losses() {
     for (recovery, prr) in [(Recovery::Rack, false), (Recovery::Sack, true), (Recovery::Sack, false)] {
@@ -130,7 +130,8 @@ fn a_mark_counts_for_losses() {
     }
 }
 
-/// A loss counts for the marks of the same round trip, and is told too; what is sent again is not to be marked (6.1.5).
+/// A loss covers the marks of the same round trip, and is signalled by CWR too; retransmissions must not be marked
+/// (6.1.5).
 #[test]
 fn a_loss_counts_for_marks() {
     let mut t = agreed(Config { recovery: Recovery::NewReno, ..ecn() });
@@ -144,9 +145,9 @@ fn a_loss_counts_for_marks() {
     assert_eq!((t.ssthresh(), t.tcp.stats().mark_reductions), (4, 0));
 }
 
-/// Where it was not agreed on, the flag means nothing.
+/// Without negotiation, the flag means nothing.
 #[test]
-fn an_echo_nobody_asked_for_is_ignored() {
+fn ece_without_negotiation_is_ignored() {
     let mut t = Trace::sender(Recovery::NewReno, 8);
     t.writes(40_000);
     t.gets("ECE 1:1 ack 1001");
@@ -155,9 +156,9 @@ fn an_echo_nobody_asked_for_is_ignored() {
 
 // ---- section 6.1.3: the receiver ------------------------------------------------------------------------------------
 
-/// From the marked segment on every acknowledgement echoes, until the sender says that it has reduced its window.
+/// After a mark every acknowledgement carries ECE, until the sender has signalled CWR.
 #[test]
-fn a_mark_is_echoed_until_it_was_heard() {
+fn a_mark_is_echoed_until_cwr() {
     let mut t = receiver(Config { delayed_ack: 1, ..ecn() });
     assert_eq!(t.gets("1:1001 ack 1"), ["1:1 ack 1001"]);
     assert_eq!(t.gets("1001:2001 ack 1 ce"), ["ECE 1:1 ack 2001"]);
@@ -169,8 +170,8 @@ fn a_mark_is_echoed_until_it_was_heard() {
 
 // ---- RFC 8257 section 3.2 -------------------------------------------------------------------------------------------
 
-/// Figure 1: an acknowledgement echoes what it acknowledges. When that changes, what came before is acknowledged at once,
-/// as it was.
+/// Figure 1: an acknowledgement reports the marks of what it acknowledges. When the mark changes, earlier data is
+/// acknowledged at once with the old state.
 #[test]
 fn dctcp_echoes_each_mark() {
     let mut t = receiver(Config { ecn: None, control: control("dctcp", 8, None), ..plain() });

@@ -1,4 +1,4 @@
-//! TCP Fast Open: RFC 7413. A cookie is written as a number, the wish for one as 0.
+//! TCP Fast Open: RFC 7413. A cookie is written as a number, a cookie request as 0.
 
 use crate::config::plain;
 use crate::trace::Trace;
@@ -36,7 +36,7 @@ fn the_first_connection_asks_for_a_cookie() {
     assert!(!t.tcp.is_connected());
 }
 
-/// Section 4.1.1: another server's cookie may be of 4 to 16 bytes.
+/// Section 4.1.1: cookies may have 4 to 16 bytes.
 #[test]
 fn cookies_of_every_length_are_kept() {
     for (cookie, data) in [("9/4", 984), ("9/6", 984), ("9/16", 972)] {
@@ -48,8 +48,8 @@ fn cookies_of_every_length_are_kept() {
     }
 }
 
-/// Section 3, performing Fast Open: as much as a packet holds goes with the SYN (4 bytes for the MSS, 4 for the window
-/// scale, 12 for the cookie), the rest after it.
+/// Section 3, performing Fast Open: as much as fits in a packet goes with the SYN (4 bytes for the MSS, 4 for the
+/// window scale, 12 for the cookie), the rest after it.
 #[test]
 fn data_goes_with_the_syn() {
     let mut t = client(&cookies(true));
@@ -58,8 +58,8 @@ fn data_goes_with_the_syn() {
     assert_eq!((t.tcp.acknowledged_bytes(), t.tcp.stats().bytes), (980, 1500));
 }
 
-/// Linux's tcp_send_syn_data: who has sent data is busy with it, though there is no connection yet; whether the server takes
-/// it or not.
+/// Linux's tcp_send_syn_data: a sender with data in the SYN is busy although there is no connection yet, whether the
+/// server accepts the data or not.
 #[test]
 fn data_with_the_syn_is_work() {
     for (taken, busy) in [(501, 100), (1, 150)] {
@@ -74,8 +74,8 @@ fn data_with_the_syn_is_work() {
     }
 }
 
-/// The SYN-ACK acknowledges what came with the SYN: the time stamp of the segment after that is the one to echo (Last.ACK.sent,
-/// RFC 7323 section 4.3).
+/// The SYN-ACK acknowledges the data of the SYN: the timestamp of the segment after it is the one to echo
+/// (Last.ACK.sent, RFC 7323 section 4.3).
 #[test]
 fn the_syn_ack_moves_what_was_acknowledged() {
     for host in [Host::Rfc, Host::Linux] {
@@ -90,7 +90,7 @@ fn the_syn_ack_moves_what_was_acknowledged() {
     }
 }
 
-/// The server's application has the data at once and may answer before the handshake is over.
+/// The server's application has the data at once and may answer before the handshake completes.
 #[test]
 fn the_server_answers_at_once() {
     let mut t = server();
@@ -104,7 +104,7 @@ fn the_server_answers_at_once() {
     assert_eq!(t.tcp.next_timeout(), t.now + Duration::from_secs(1), "what is in flight has a timer");
 }
 
-/// Section 4.2.2: a wrong cookie, or none, leaves the usual handshake; the right one comes with the answer.
+/// Section 4.2.2: a wrong cookie, or none, leaves the usual handshake; the right one is in the SYN-ACK.
 #[test]
 fn a_wrong_cookie_opens_nothing() {
     for (syn, answer) in
@@ -116,9 +116,9 @@ fn a_wrong_cookie_opens_nothing() {
     }
 }
 
-/// Section 4.2.1: what the server did not take, or took in part, goes after the handshake.
+/// Section 4.2.1: data that the server did not accept, or not entirely, is sent after the handshake.
 #[test]
-fn what_was_not_taken_goes_again() {
+fn data_not_accepted_is_sent_again() {
     for (answer, rest) in [("SYN 0:1 ack 1 mss 1000", "1:501 ack 1"), ("SYN 0:1 ack 201 mss 1000", "201:501 ack 1")] {
         let mut t = client(&cookies(true));
         assert_eq!(t.writes(500), ["SYN 0:501 cookie 7"]);
@@ -129,9 +129,10 @@ fn what_was_not_taken_goes_again() {
     assert_eq!(t.gets("SYN 0:1 ack 502 mss 1000"), ["RST 502:502"], "more than was sent");
 }
 
-/// RFC 9293 section 3.10.7.4: a listener goes on listening in silence; here the application has the client's data already.
+/// RFC 9293 section 3.10.7.4: a listener silently returns to LISTEN; here the application has the client's data
+/// already.
 #[test]
-fn a_reset_after_early_data_is_told() {
+fn a_reset_after_early_data_is_reported() {
     for (syn, state, failure) in [
         ("SYN 0:501 mss 1000 cookie 7", State::Closed, Some(Failure::Reset)),
         ("SYN 0:501 mss 1000 cookie 8", State::Listen, None),
@@ -145,7 +146,7 @@ fn a_reset_after_early_data_is_told() {
     }
 }
 
-/// Both open at once, and the peer's SYN-ACK acknowledges the data of our SYN, or a part of it.
+/// Simultaneous open, and the peer's SYN-ACK acknowledges the data of our SYN, or part of it.
 #[test]
 fn a_simultaneous_open_acknowledges_the_data_of_the_syn() {
     for (answer, then) in [
@@ -170,7 +171,7 @@ fn a_simultaneous_open_acknowledges_the_data_of_the_syn() {
     assert_eq!(t.gets("1:1 ack 502"), ["RST 502:502"], "more than was sent");
 }
 
-/// RFC 9293 section 3.10.7.3: what comes with the SYN-ACK is handled as what comes later; RFC 7413 section 3 shows it.
+/// RFC 9293 section 3.10.7.3: data in the SYN-ACK is handled like later data; RFC 7413 section 3 shows it.
 #[test]
 fn data_in_a_syn_ack_is_taken() {
     let mut t = client(&cookies(true));
@@ -184,8 +185,8 @@ fn data_in_a_syn_ack_is_taken() {
     assert_eq!((t.tcp.state(), t.tcp.peer_closed()), (State::CloseWait, true));
 }
 
-/// tcp_send_syn_data in Linux leaves room for all the options that there may be: 1420 bytes of 1460, as a guest shows. What
-/// a packet of 1500 bytes holds beside 20 of IP, 20 of TCP and 32 of options is 1428.
+/// tcp_send_syn_data in Linux reserves the maximum option space: 1420 bytes of 1460, as a guest shows. A packet of 1500
+/// bytes with 20 of IP, 20 of TCP and 32 of options holds 1428.
 #[test]
 fn how_much_a_syn_holds() {
     for (host, expected) in [(Host::Rfc, "SYN 0:1429 cookie 7 ts 1 0"), (Host::Linux, "SYN 0:1421 cookie 7 ts 1 0")] {
@@ -195,7 +196,7 @@ fn how_much_a_syn_holds() {
     }
 }
 
-/// Section 4.2.1: a SYN without an answer may have been dropped for what it carried, and goes again without.
+/// Section 4.2.1: a SYN without an answer may have been dropped because of its data or option, and is repeated without.
 #[test]
 fn a_lost_syn_goes_again_without_data() {
     let mut t = client(&cookies(true));
@@ -206,7 +207,7 @@ fn a_lost_syn_goes_again_without_data() {
     assert_eq!(t.tcp.acknowledged_bytes(), 500);
 }
 
-/// The application closed before the handshake was over.
+/// The application closes before the handshake completes.
 #[test]
 fn a_close_waits_for_the_handshake() {
     let mut t = client(&cookies(true));

@@ -1,4 +1,4 @@
-//! The receiver's window: RFC 9293 section 3.8.6 as sender (zero windows, probes, silly windows) and as receiver.
+//! Receive window: RFC 9293 section 3.8.6 for senders (zero windows, probes, silly windows) and receivers.
 
 use crate::config::{control, plain};
 use crate::lab::{Application, Between, Lab, Laboratory};
@@ -9,7 +9,7 @@ use vazao_transport::tcp::{Config, Failure, Host, Recovery, State};
 
 const NOTHING: [&str; 0] = [];
 
-/// A sender whose peer has just filled its window of 2000 bytes and closed it, with 5000 bytes to go.
+/// Sender whose peer has just filled and closed its window of 2000 bytes, with 5000 bytes to go.
 fn shut() -> Trace {
     let mut t = Trace::established_with(Config { min_rto: Duration::from_millis(10), retries: 4, ..plain() }, 2_000);
     assert_eq!(t.writes(7_000), ["1:1001 ack 1", "1001:2001 ack 1"]);
@@ -19,7 +19,7 @@ fn shut() -> Trace {
     t
 }
 
-/// Section 3.8.6.1: probes after a timeout, then less and less often. A probe is a segment without data below the window,
+/// Section 3.8.6.1: probes after a timeout, then with back-off. A probe is a segment without data below the window,
 /// which must be answered.
 #[test]
 fn a_shut_window_is_probed() {
@@ -32,7 +32,7 @@ fn a_shut_window_is_probed() {
         last = t.now;
         t.tcp.handle_timeout(t.now);
         assert_eq!(t.sent(), ["2000:2000 ack 1"]);
-        // A live peer may keep its window shut for ever.
+        // A live peer may keep its window closed forever.
         assert_eq!(t.gets("1:1 ack 2001 win 0"), NOTHING);
     }
     for _ in 0..40 {
@@ -44,8 +44,7 @@ fn a_shut_window_is_probed() {
     assert_eq!((t.tcp.state(), t.tcp.stats().timeouts, t.tcp.stats().probes), (State::Established, 0, 44));
 }
 
-/// The window opens: data goes at once, under a retransmission timer of its own and with a timeout that no probe has
-/// backed off.
+/// The window opens: data leaves at once, with its own retransmission timer and a timeout without the probes' back-off.
 #[test]
 fn the_window_opens() {
     let mut t = shut();
@@ -59,7 +58,7 @@ fn the_window_opens() {
     t.wait(1);
     assert_eq!(t.gets("1:1 ack 2001 win 2000"), ["2001:3001 ack 1", "3001:4001 ack 1"]);
     assert_eq!(t.tcp.next_timeout(), t.now + rto);
-    // And a loss now is a first timeout, not the fourth of a row that gives the connection up.
+    // A loss now is a first timeout, not the fourth in a row that aborts the connection.
     t.now = t.tcp.next_timeout();
     t.tcp.handle_timeout(t.now);
     assert_eq!(t.sent(), ["2001:3001 ack 1"]);
@@ -75,7 +74,7 @@ fn a_lost_window_update_is_found_by_a_probe() {
     assert_eq!(t.gets("1:1 ack 2001 win 5000").len(), 5);
 }
 
-/// A peer that does not even answer probes is given up.
+/// A peer that does not answer probes is given up.
 #[test]
 fn unanswered_probes_end() {
     let mut t = shut();
@@ -87,7 +86,7 @@ fn unanswered_probes_end() {
     assert_eq!((t.tcp.failure(), t.tcp.stats().probes), (Some(Failure::TimedOut), 4));
 }
 
-/// The sender's silly-window avoidance (section 3.8.6.2.1): a small opening is not used, unless it is all there is when
+/// The sender's silly-window avoidance (section 3.8.6.2.1): a small opening is not used unless it is all there is when
 /// the timer expires.
 #[test]
 fn a_small_opening_waits() {
@@ -105,8 +104,8 @@ fn a_small_opening_waits() {
 
 // ---- a window that is taken back (section 3.8.6: "the sending TCP peer MUST be robust against window shrinking") -------------
 
-/// A sender whose peer has offered 10 000 octets, of which it has used 5000: two segments have arrived, and in the answer the
-/// window is `window` octets. 5000 more wait.
+/// Sender whose peer has advertised 10 000 octets, of which 5000 are used: two segments have arrived, and the answer
+/// has a window of `window` octets. 5000 more wait.
 fn taken_back(config: Config, window: u16) -> Trace {
     let mut t = Trace::established_with(Config { min_rto: Duration::from_millis(10), retries: 4, ..config }, 10_000);
     assert_eq!(t.writes_segments(5), [1, 2, 3, 4, 5]);
@@ -116,9 +115,9 @@ fn taken_back(config: Config, window: u16) -> Trace {
     t
 }
 
-/// What is under way may still arrive; then the window is probed as any that is shut (MUST-35), less and less often.
+/// Data in flight may still arrive; then the window is probed like any closed one (MUST-35), with back-off.
 #[test]
-fn a_window_taken_back_is_probed() {
+fn a_shrunken_window_is_probed() {
     let mut t = taken_back(plain(), 0);
     assert_eq!(t.gets("1:1 ack 5001 win 0"), NOTHING);
     let rto = t.tcp.rtt().rto();
@@ -134,10 +133,10 @@ fn a_window_taken_back_is_probed() {
     assert_eq!(t.tcp.stats().timeouts, 0);
 }
 
-/// What was under way is lost: the first segment again probes the window, for as long as the peer answers (SHLD-17, MUST-37).
-/// That it is refused is no loss that the congestion control should hear of each time.
+/// Data in flight is lost: the first segment, retransmitted, probes the window as long as the peer answers (SHLD-17,
+/// MUST-37). Its rejection is not reported as a loss each time.
 #[test]
-fn what_is_in_flight_probes_a_window_taken_back() {
+fn data_in_flight_probes_a_shrunken_window() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         let config = Config { recovery, sack: recovery.is_selective(), ..plain() };
         let mut t = taken_back(config, 0);
@@ -152,7 +151,7 @@ fn what_is_in_flight_probes_a_window_taken_back() {
             assert_eq!(t.gets("1:1 ack 2001 win 0"), NOTHING);
         }
         assert_eq!((t.tcp.state(), t.cwnd(), t.ssthresh()), (State::Established, 1, 2));
-        // The window opens: the next one is taken, and the rest follows.
+        // The window opens: the next segment is accepted, and the rest follows.
         t.gets("1:1 ack 2001 win 9000");
         assert_eq!(t.times_out(), [3]);
         assert_eq!(t.acks(4, &[]), [4, 5]);
@@ -161,7 +160,7 @@ fn what_is_in_flight_probes_a_window_taken_back() {
 
 /// A peer that does not answer is given up.
 #[test]
-fn a_window_taken_back_by_a_dead_peer_ends() {
+fn a_window_shrunken_by_a_dead_peer_ends() {
     let mut t = taken_back(plain(), 0);
     while t.tcp.state() == State::Established && t.now < Time::from_nanos(1_000_000_000_000) {
         t.now = t.tcp.next_timeout();
@@ -171,7 +170,7 @@ fn a_window_taken_back_by_a_dead_peer_ends() {
     assert_eq!((t.tcp.failure(), t.tcp.stats().timeouts), (Some(Failure::TimedOut), 4));
 }
 
-/// Part of it is taken back, up to where segment 4 ends: new data waits for what it lets out.
+/// The window shrinks to the end of segment 4: new data waits for it.
 #[test]
 fn a_smaller_window_lets_new_data_out_later() {
     let mut t = taken_back(plain(), 2_000);
@@ -179,10 +178,10 @@ fn a_smaller_window_lets_new_data_out_later() {
     assert_eq!(t.gets("1:1 ack 5001 win 2000"), ["5001:6001 ack 1", "6001:7001 ack 1"]);
 }
 
-/// RFC 7323 section 2.4: what was in the window when it left is sent again once without regard to it, and then only within what the
-/// last acknowledgement offers. Linux leaves out all that is beyond it. 1, 5 and 6 are lost, and 4000 octets are offered.
+/// RFC 7323 section 2.4: a segment sent within the window is retransmitted once regardless of it, and then only within
+/// the last advertised window. Linux omits all beyond it. 1, 5 and 6 are lost, and 4000 octets are advertised.
 #[test]
-fn what_is_sent_again_beyond_a_window() {
+fn retransmissions_beyond_the_window() {
     for (host, first, second) in [(Host::Rfc, vec![1, 5, 6], vec![5]), (Host::Linux, vec![1], vec![5])] {
         let control = control("reno", 10, Some(10));
         let mut t = Trace::established(Config { recovery: Recovery::Sack, sack: true, host, control, ..plain() });
@@ -194,10 +193,10 @@ fn what_is_sent_again_beyond_a_window() {
     }
 }
 
-/// Section 3.10.7.4: what the peer sent before does not tell of its window any more (SND.WL1). Of segments that begin at the same
-/// octet any does; in Linux only one that opens or shuts it (tcp_may_update_window).
+/// Section 3.10.7.4: an older segment of the peer does not update the window (SND.WL1). Of segments that begin at the
+/// same octet any does; in Linux only one that opens or closes it (tcp_may_update_window).
 #[test]
-fn old_segments_tell_nothing_of_the_window() {
+fn old_segments_do_not_update_the_window() {
     for (host, admitted) in [(Host::Rfc, 1), (Host::Linux, 2)] {
         let mut t = Trace::established_with(Config { host, ..plain() }, 2_000);
         assert_eq!(t.writes_segments(1), [1]);
@@ -213,9 +212,8 @@ fn old_segments_tell_nothing_of_the_window() {
     }
 }
 
-/// Data that had come before, with an acknowledgement that is news: its window counts with Linux, which takes whatever
-/// acknowledges more (tcp_may_update_window). If it did not, the same window told once more would be none to Linux, and there
-/// would be no end of probes.
+/// Old data with a new acknowledgement: Linux accepts its window since it acknowledges more (tcp_may_update_window).
+/// Otherwise a repetition of that window would be no update for Linux, and probes would never end.
 #[test]
 fn old_data_with_a_new_acknowledgement_leaves_a_window() {
     for host in [Host::Rfc, Host::Linux] {
@@ -244,7 +242,7 @@ fn fin_passes_a_full_window() {
 
 // ---- as receiver ----------------------------------------------------------------------------------------------------
 
-/// What fits is taken, the rest is cut off (section 3.10.7.4).
+/// Data that fits is accepted, the rest is cut off (section 3.10.7.4).
 #[test]
 fn data_beyond_the_window_is_cut_off() {
     let mut t = Trace::established(Config { receive_buffer: Some(1_500), delayed_ack: 1, ..plain() });
@@ -256,8 +254,8 @@ fn data_beyond_the_window_is_cut_off() {
     assert_eq!(t.tcp.read(), Some(0..1_500));
 }
 
-/// The receiver's silly-window avoidance (section 3.8.6.2.2): a tiny reader moves the window by a segment at a time, and
-/// the sender is told of it.
+/// The receiver's silly-window avoidance (section 3.8.6.2.2): a tiny reader moves the window by a segment at a time,
+/// and the sender is told.
 #[test]
 fn a_tiny_reader_opens_no_silly_window() {
     let mut t = Trace::established(Config { receive_buffer: Some(4_000), delayed_ack: 1, ..plain() });
@@ -275,8 +273,8 @@ fn a_tiny_reader_opens_no_silly_window() {
     assert_eq!(t.offered(), 1_000);
 }
 
-/// A buffer that may grow to 64 MiB needs a window scale of 11, so less than 2048 bytes of window read as zero: the sender
-/// is told when it opens, for it cannot know.
+/// A buffer that may grow to 64 MiB needs a window scale of 11, so less than 2048 bytes of window read as zero: the
+/// sender is told when it opens, since it cannot know.
 #[test]
 fn a_scaled_window_that_reads_as_zero_is_reopened() {
     let mut t = Trace::established(Config { receive_buffer: None, ..plain() });
@@ -291,9 +289,10 @@ fn a_scaled_window_that_reads_as_zero_is_reopened() {
     assert_eq!(t.offered(), 64);
 }
 
-/// Linux's receiver, in units of 2048 bytes: it begins with 64 KiB, a segment less and rounded up, offers two segments more for
-/// each that arrives, and says so at once, up to what its memory holds with one segment in it: (131 072 - 2 176) * 170 / 256.
-/// Short segments take the same memory, of which less is data then, and let nothing grow. So do a guest's.
+/// Linux's receiver, in units of 2048 bytes: it starts with 64 KiB, a segment less and rounded up, advertises two more
+/// segments for each that arrives, and announces that at once, up to what its memory holds with one segment in it: (131
+/// 072 - 2 176) * 170 / 256. Short segments take the same memory, of which less is data then, and do not grow the
+/// window; a guest does the same.
 #[test]
 fn the_offer_grows_with_what_arrives() {
     let linux = Config { mss: 1_448, receive_buffer: None, host: Host::Linux, ..plain() };
@@ -302,7 +301,7 @@ fn the_offer_grows_with_what_arrives() {
     for number in 1..=8_u64 {
         let start = 1 + (number - 1) * 1_448;
         assert_eq!(t.gets(&format!("{start}:{} ack 1", start + 1_448)).len(), 1, "{number}");
-        // It answers what it does not believe twice a second at most.
+        // At most two challenge ACKs a second.
         t.wait(500);
         assert_eq!(u64::from(t.offered()), (65_536 - 1_448 + number * 2_896).min(85_595).div_ceil(2_048));
         t.tcp.read();
@@ -316,13 +315,14 @@ fn the_offer_grows_with_what_arrives() {
     assert_eq!(t.offered(), 32);
 }
 
-/// An acknowledgement of Linux's that leaves at once offers what there was room for before its application reads. Where that was
-/// nothing, and the application reads all before it leaves, it tells of the room: nothing else would.
+/// An immediate ACK of Linux advertises the space before its application reads. If that was none, and the application
+/// reads everything before the ACK leaves, a window update follows: nothing else would announce the space.
 #[test]
-fn a_full_memory_that_is_read_is_told_of() {
+fn reading_a_full_buffer_sends_a_window_update() {
     let linux = || Trace::established(Config { mss: 1_448, receive_buffer: None, host: Host::Linux, ..plain() });
-    // Hands over segments that nobody reads, until the answer to one offers nothing: the octets that each begins with. Each is
-    // acknowledged by itself, and as a window is rounded up to 2048 bytes its edge moves on until memory is full.
+    // Delivers segments that nobody reads until the answer to one advertises zero; returns the octets that each begins
+    // with. Each is acknowledged separately, and as the window is rounded up to 2048 bytes its edge moves until memory
+    // is full.
     let mut t = linux();
     let mut taken = vec![1];
     while let Some(&start) = taken.last() {
@@ -341,7 +341,8 @@ fn a_full_memory_that_is_read_is_told_of() {
     assert!(t.segments().last().is_some_and(|segment| segment.window > 0));
 }
 
-/// Hands a segment over that begins with an octet: what is acknowledged at once or a little later, and the windows.
+/// Delivers a segment that begins with an octet; returns the acknowledgements sent now or a little later, and their
+/// windows.
 fn offered_after(t: &mut Trace, start: u32) -> Vec<(u32, u16)> {
     t.receive(&format!("{start}:{} ack 1", start + 1_448));
     let mut answers = t.segments();
@@ -351,7 +352,7 @@ fn offered_after(t: &mut Trace, start: u32) -> Vec<(u32, u16)> {
     answers.into_iter().map(|one| (one.acknowledgment.wrapping_sub(IRS), one.window)).collect()
 }
 
-/// A reader slower than the path stops the sender by the window alone: no probe but while it is shut, no loss.
+/// A reader slower than the path limits the sender by the window alone: no probes unless it is closed, no losses.
 #[test]
 fn a_slow_reader_is_obeyed() {
     for buffer in [Some(3_000), Some(40_000), None] {
@@ -369,8 +370,7 @@ fn a_slow_reader_is_obeyed() {
     }
 }
 
-/// A buffer that tunes itself follows what the application takes, not what arrives: a reader that takes nothing leaves it
-/// as it was.
+/// An auto-tuned buffer follows what the application reads, not what arrives: without reads it stays as it was.
 #[test]
 fn the_buffer_grows_with_the_reader() {
     let sender = || (Config { control: control("reno", 10, None), ..plain() }, 5, Application::sends(4 << 20));
@@ -394,9 +394,9 @@ fn the_buffer_grows_with_the_reader() {
     assert!(peak(&mut fast) > 1 << 20);
 }
 
-/// Two peers with full windows and holes in them answer each other's acknowledgements once, not for ever.
+/// Two peers with full windows and holes answer each other's acknowledgements once, not forever.
 #[test]
-fn full_windows_start_no_war_of_acknowledgements() {
+fn full_windows_cause_no_ack_loop() {
     let mut t = Trace::established(Config { receive_buffer: Some(3_000), ..plain() });
     t.gets("1001:2001 ack 1");
     t.gets("2001:3001 ack 1");
@@ -404,8 +404,8 @@ fn full_windows_start_no_war_of_acknowledgements() {
     assert_eq!(t.gets("3001:3001 ack 1"), NOTHING);
 }
 
-/// RFC 7661's reason to keep a window that is not in use as it is: a receiver's window of six segments leaves one of ten
-/// at ten. Linux lets slow start double what is in use: twelve.
+/// An unused window does not grow: a receive window of six segments leaves one of ten at ten (RFC 7661). Linux lets
+/// slow start double what is in use: twelve.
 #[test]
 fn a_window_that_is_not_in_use_does_not_grow() {
     for (host, cwnd) in [(Host::Rfc, 10), (Host::Linux, 12)] {

@@ -1,4 +1,4 @@
-//! Opening: RFC 9293 sections 3.5 and 3.10.7, its figures 6 to 11, and what SYNs agree on.
+//! Opening: RFC 9293 sections 3.5 and 3.10.7, its figures 6 to 11, and option negotiation.
 
 use crate::config::plain;
 use crate::trace::Trace;
@@ -21,9 +21,9 @@ fn figure_6_three_way_handshake() {
     assert!(server.tcp.is_connected());
 }
 
-/// Data that waits for the handshake acknowledges the SYN-ACK; on Linux an acknowledgement goes ahead of it.
+/// Data that waits for the handshake carries the ACK of the SYN-ACK; in Linux a pure ACK precedes it.
 #[test]
-fn who_acknowledges_the_syn_ack() {
+fn the_syn_ack_is_acknowledged() {
     for (host, expected) in [(Host::Rfc, &["1:501 ack 1"][..]), (Host::Linux, &["1:1 ack 1", "1:501 ack 1"])] {
         let mut t = Trace::client(Config { host, ..plain() });
         assert_eq!(t.writes(500), ["SYN 0:1"]);
@@ -43,7 +43,8 @@ fn figure_7_simultaneous_open() {
     assert_eq!(t.writes(500), ["1:501 ack 1"]);
 }
 
-/// An old SYN reaches the listener first: the peer resets what came of it, and the listener takes the new one.
+/// An old SYN reaches the listener first: the peer resets the resulting connection, and the listener accepts the new
+/// one.
 #[test]
 fn figure_8_recovery_from_an_old_duplicate_syn() {
     let mut t = Trace::server(plain());
@@ -55,7 +56,7 @@ fn figure_8_recovery_from_an_old_duplicate_syn() {
     assert_eq!(t.tcp.state(), State::Established);
 }
 
-/// The other side crashed and opens anew: its SYN is challenged (RFC 5961 section 4), and its reset believed.
+/// The other side crashed and opens anew: its SYN is challenged (RFC 5961 section 4), and its reset accepted.
 #[test]
 fn figure_9_half_open_discovered() {
     let mut t = Trace::established(plain());
@@ -65,7 +66,7 @@ fn figure_9_half_open_discovered() {
     assert_eq!((t.tcp.state(), t.tcp.failure()), (State::Closed, Some(Failure::Reset)));
 }
 
-/// A SYN-SENT endpoint answers an unacceptable acknowledgement with a reset and waits on (section 3.10.7.3).
+/// An endpoint in SYN-SENT answers an unacceptable acknowledgement with a reset and keeps waiting (section 3.10.7.3).
 #[test]
 fn syn_sent_takes_only_an_answer_to_its_syn() {
     let mut t = Trace::client(plain());
@@ -88,7 +89,7 @@ fn listen_resets_what_acknowledges_and_ignores_resets() {
     assert_eq!(t.tcp.state(), State::Listen);
 }
 
-/// A wrong acknowledgement in SYN-RECEIVED is reset, with data or without, and does not open.
+/// A wrong acknowledgement in SYN-RECEIVED is reset, with or without data, and does not open.
 #[test]
 fn syn_received_needs_its_own_acknowledgement() {
     let mut t = Trace::server(plain());
@@ -100,7 +101,7 @@ fn syn_received_needs_its_own_acknowledgement() {
     assert_eq!((t.tcp.state(), t.tcp.read()), (State::Established, Some(0..500)));
 }
 
-/// A lost SYN goes again after 1, 2, 4, ... s, six times; then the connection is given up.
+/// A lost SYN is retransmitted after 1, 2, 4, ... s, six times; then the connection is given up.
 #[test]
 fn syn_backs_off_and_is_given_up() {
     let mut t = Trace::client(plain());
@@ -119,8 +120,8 @@ fn syn_backs_off_and_is_given_up() {
     assert!(t.sent().is_empty(), "nobody to reset");
 }
 
-/// RFC 5681 section 3.1: a lost SYN leaves a window of one segment. RFC 6298 section 5.7: and a timeout of 3 s.
-/// Karn: no round-trip time is told from it.
+/// RFC 5681 section 3.1: a lost SYN leaves a window of one segment. RFC 6298 section 5.7: and a timeout of 3 s. Karn:
+/// it gives no RTT sample.
 #[test]
 fn after_a_lost_syn_the_sender_starts_carefully() {
     let mut t = Trace::client(plain());
@@ -132,7 +133,7 @@ fn after_a_lost_syn_the_sender_starts_carefully() {
     assert_eq!(t.tcp.next_timeout(), t.now + Duration::from_secs(3));
 }
 
-/// The SYN-ACK was lost, so the SYN comes again: it is answered again, and its round-trip time is ambiguous.
+/// The SYN-ACK was lost, so the SYN is repeated: it is answered again, and its round-trip time is ambiguous.
 #[test]
 fn a_repeated_syn_is_answered_again() {
     let mut t = Trace::server(plain());
@@ -152,7 +153,8 @@ fn a_repeated_syn_ack_is_acknowledged() {
     assert_eq!(t.tcp.state(), State::Established);
 }
 
-/// Options count only where both sides offer them; a segment is the smaller of both, less the timestamps' 12 bytes.
+/// Options are used only if both sides offer them; the segment size is the smaller of both, less 12 bytes for
+/// timestamps.
 #[test]
 fn options_are_agreed_on() {
     let everything = || Config { sack: true, timestamps: true, ..plain() };
@@ -168,14 +170,14 @@ fn options_are_agreed_on() {
     assert_eq!(t.gets("SYN 0:1 ack 1 mss 512 sackok ts 9 1"), ["1:1 ack 1 ts 1 9"]);
     assert_eq!(t.writes(600), ["1:501 ack 1 ts 1 9", "501:601 ack 1 ts 1 9"]);
 
-    // Not offered back what was not offered.
+    // Options that were not offered are not offered back.
     let mut t = Trace::server(everything());
     assert_eq!(t.gets("SYN 0:1"), ["SYN 0:1 ack 1"]);
     let mut t = Trace::server(plain());
     assert_eq!(t.gets("SYN 0:1 mss 1000 sackok ts 5 0"), ["SYN 0:1 ack 1"]);
 }
 
-/// An absurd MSS leaves a segment of 64 bytes and panics nowhere.
+/// An absurd MSS gives segments of 64 bytes and never panics.
 #[test]
 fn an_absurd_mss_is_survived() {
     for mss in [0, 5, 12, 63] {
@@ -186,7 +188,7 @@ fn an_absurd_mss_is_survived() {
     }
 }
 
-/// What was written and closed before the connection stands is sent once it does.
+/// Data written, and a close, before the connection is established take effect then.
 #[test]
 fn data_written_early_waits_for_the_handshake() {
     let mut t = Trace::server(plain());

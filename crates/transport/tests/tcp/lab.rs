@@ -1,4 +1,4 @@
-//! Two TCP endpoints in the shared laboratory, and what must hold at every event.
+//! Two TCP endpoints in the shared laboratory, and invariants at every event.
 
 pub use crate::application::Application;
 use crate::application::User;
@@ -9,7 +9,7 @@ pub use vazao_laboratory::{Laboratory, Weather};
 use vazao_transport::ByteStream;
 use vazao_transport::tcp::{Config, Connection, Cookies, Extra, Flags, Host, Segment, State};
 
-/// What there is between the ends: the weather, chance, and after how many packets all is calm.
+/// Network between the ends: weather, random seed, and the number of packets after which it is fair.
 #[derive(Clone, Debug)]
 pub struct Between {
     pub weather: Weather,
@@ -23,21 +23,21 @@ impl Between {
     }
 }
 
-/// One end.
+/// One endpoint.
 pub struct End {
     pub tcp: Connection,
     config: Arc<Config>,
     user: User,
-    /// As an observer on its wire sees it: initial sequence number, octets sent at least once (SYN is one), and the
-    /// furthest octet that an arrived segment allowed.
+    /// Observer's view of its wire: initial sequence number, octets sent at least once (including SYN), and the
+    /// furthest octet allowed by an arrived segment.
     initial: u32,
     sent: u64,
-    /// Bytes that went with the SYN.
+    /// Bytes sent with the SYN.
     early: u64,
     allowed: u64,
-    /// The window scale it announced.
+    /// Window scale announced.
     scale: Option<u8>,
-    /// Data segments and bytes that the observer saw, and how many of the segments had been sent before.
+    /// Data segments and bytes seen by the observer, and number of retransmissions.
     segments: u64,
     bytes: u64,
     again: u64,
@@ -60,12 +60,12 @@ impl End {
         }
     }
 
-    /// The connection is over, and whatever it received has been read.
+    /// Whether the connection is finished and everything received was read.
     fn is_done(&self) -> bool {
         self.tcp.is_over() && (self.tcp.peer_closed() || self.tcp.failure().is_some())
     }
 
-    /// Checks a segment that leaves against what was seen before.
+    /// Checks a departing segment against everything seen before.
     fn observe(&mut self, segment: &Segment, extra: &Extra) {
         let distance = segment.sequence.wrapping_sub(self.initial.wrapping_add(self.sent as u32)) as i32;
         let start = self.sent.saturating_add_signed(i64::from(distance));
@@ -95,25 +95,25 @@ impl End {
         self.sent = self.sent.max(end);
     }
 
-    /// New data leaves: without SACK, outside recovery, what is in flight fits the congestion window (and the two
-    /// segments of limited transmit). One segment may always be in flight.
+    /// Checks new data: without SACK, outside recovery, the flight fits the congestion window (and the two segments of
+    /// limited transmit). One segment may always be in flight.
     fn check_window(&self, segment: &Segment) {
-        // F-RTO lets new data out while what the timer marked still counts as in flight.
+        // F-RTO sends new data while segments marked lost by the timer still count as in flight.
         let tests = self.config.frto && self.tcp.is_repairing();
         if self.config.sack || self.tcp.in_recovery() || tests {
             return;
         }
-        // Linux fills the room of timestamps that the peer declined.
+        // Linux uses the space of timestamps that the peer declined.
         let spared = self.config.host == Host::Linux && self.config.timestamps && !segment.has_timestamps;
         let mss = u64::from(self.config.mss) + if spared { 12 } else { 0 };
         let limit = self.tcp.control().cwnd().max(mss) + 2 * mss + 1;
         assert!(self.tcp.flight() <= limit, "{} in flight, window {limit}", self.tcp.flight());
     }
 
-    /// A segment arrives: how far it lets this end send.
+    /// Updates how far this end may send from an arriving segment.
     fn learn(&mut self, segment: &Segment, peer_scale: Option<u8>) {
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
-            // What a SYN offers counts for who answers it with data.
+            // The window in a SYN applies to an endpoint that answers it with data.
             self.allowed = self.allowed.max(1 + u64::from(segment.window));
         }
         if segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST) {
@@ -128,11 +128,11 @@ impl End {
     }
 }
 
-/// Both ends and the path between them.
+/// Both endpoints and the path between them.
 pub struct Lab {
     pub ends: [End; 2],
     pub paths: Paths<(Segment, Extra)>,
-    /// A digest of everything that was sent, and when.
+    /// Digest of everything that was sent, and when.
     pub digest: u64,
 }
 
@@ -193,23 +193,23 @@ impl Laboratory for Lab {
     }
 }
 
-/// What one end of a lab is: its settings, initial sequence number and application.
+/// Settings of one endpoint: configuration, initial sequence number and application.
 pub type Side = (Config, u32, Application);
 
 impl Lab {
-    /// The first end opens the connection, the second one waits for it.
+    /// Creates a lab in which the first endpoint opens actively and the second passively.
     pub fn new(client: Side, server: Side, between: Between) -> Lab {
         let second = Connection::listen(Arc::new(server.0.clone()), server.1);
         Lab::with(client, server, second, between)
     }
 
-    /// Both ends open the connection at once.
+    /// Creates a lab in which both endpoints open at once.
     pub fn simultaneous(client: Side, server: Side, between: Between) -> Lab {
         let second = Connection::connect(Arc::new(server.0.clone()), server.1);
         Lab::with(client, server, second, between)
     }
 
-    /// Both ends open fast; the client has the server's cookie already if it is `warm`.
+    /// Creates a lab with Fast Open; the client has the server's cookie already if `warm`.
     pub fn with_fast_open(client: Side, server: Side, between: Between, warm: bool) -> Lab {
         let cookies = Arc::new(Cookies::new(7.into(), warm));
         let first = Connection::connect(Arc::new(client.0.clone()), client.1).with_fast_open(cookies.clone());
@@ -229,21 +229,21 @@ impl Lab {
         Lab { ends, paths, digest: 0 }
     }
 
-    /// Runs until both ends are over, nothing is under way, and nothing is going to happen.
+    /// Runs until both ends are finished and nothing is in flight or pending.
     pub fn run(&mut self) {
         self.run_until(u64::from(u32::MAX), Lab::is_over);
         let states = self.ends.each_ref().map(|end| end.tcp.state());
         assert!(self.paths.events < 400_000, "the run ends sooner: {states:?}");
     }
 
-    /// Nothing will happen any more. The peer of an end that gave up may never hear of it.
+    /// Whether nothing is pending. The peer of an endpoint that gave up may never learn of it.
     pub fn is_over(&self) -> bool {
         let failed = self.ends.iter().any(|end| end.tcp.failure().is_some());
         self.paths.is_empty()
             && self.ends.iter().all(|end| end.is_done() || (failed && end.tcp.next_timeout() == Time::NEVER))
     }
 
-    /// Both ends got everything and closed.
+    /// Asserts that both ends received everything and closed.
     pub fn assert_complete(&self) {
         for (end, peer) in [(&self.ends[0], &self.ends[1]), (&self.ends[1], &self.ends[0])] {
             assert_eq!(end.tcp.failure(), None);

@@ -1,4 +1,4 @@
-//! Where Linux goes its own way: what a guest with Linux 6.12 does on the same wire, by its captures.
+//! Deviations of Linux: behaviour of a Linux 6.12 guest on the same wire, from its captures.
 
 use crate::config::plain;
 use crate::trace::Trace;
@@ -10,7 +10,8 @@ fn linux() -> Config {
     Config { host: Host::Linux, ..plain() }
 }
 
-/// tcp_syn_linear_timeouts: four times a second apart, and six times more, backed off. A SYN-ACK is backed off at once.
+/// tcp_syn_linear_timeouts: four retransmissions a second apart, and six more with back-off. A SYN-ACK backs off at
+/// once.
 #[test]
 fn a_syn_goes_again_every_second_at_first() {
     let times = |mut t: Trace| {
@@ -33,7 +34,7 @@ fn a_syn_goes_again_every_second_at_first() {
     assert_eq!(times(server).0, [1, 3, 7, 15, 31, 63]);
 }
 
-/// FIN by itself carries no PSH, also when it goes again; the end of the data does, with FIN or without.
+/// A FIN without data carries no PSH, even when repeated; the end of the data does, with FIN or without.
 #[test]
 fn a_fin_by_itself_pushes_nothing() {
     for (host, pushes) in [(Host::Linux, [true, false, false]), (Host::Rfc, [true, true, true])] {
@@ -54,8 +55,8 @@ fn a_fin_by_itself_pushes_nothing() {
     assert!(t.segments()[0].flags.has(Flags::FIN.with(Flags::PSH)));
 }
 
-/// RFC 7323 section 3.2: a reset of a connection that has agreed on timestamps should carry them; Linux's do. What answers
-/// a segment of no connection has none.
+/// RFC 7323 section 3.2: a reset of a connection with timestamps should carry them; Linux's do. A reset that answers a
+/// segment without connection has none.
 #[test]
 fn a_reset_carries_timestamps() {
     for timestamps in [false, true] {
@@ -65,7 +66,7 @@ fn a_reset_carries_timestamps() {
         t.wait(20);
         t.tcp.abort();
         assert_eq!(t.sent(), [if timestamps { "RST 1:1 ack 1 ts 21 7" } else { "RST 1:1 ack 1" }]);
-        // Data that arrives after that is answered by a reset of its own.
+        // Data that arrives afterwards is answered by a reset of its own.
         assert_eq!(t.gets("1:501 ack 1 ts 9 1"), ["RST 1:1"]);
     }
     let mut t = Trace::client(Config { timestamps: true, ..plain() });
@@ -73,8 +74,8 @@ fn a_reset_carries_timestamps() {
     assert_eq!(t.gets("1:1 ack 300 ts 3 1"), ["RST 300:300"]);
 }
 
-/// The payload of a segment is what the peer takes less the options in use: without timestamps 12 bytes more. The size that
-/// is offered is the same in every SYN (RFC 6691).
+/// The payload of a segment is the peer's MSS less the options in use: 12 bytes more without timestamps. The advertised
+/// MSS is the same in every SYN (RFC 6691).
 #[test]
 fn declined_timestamps_leave_room_for_data() {
     for (host, segment, offered) in [(Host::Linux, 1012, 1012), (Host::Rfc, 1000, 1000)] {
@@ -95,7 +96,7 @@ fn declined_timestamps_leave_room_for_data() {
     }
 }
 
-/// A FIN that comes again is reported as a duplicate (RFC 2883), but not in TIME-WAIT, where nothing is kept of SACK
+/// A repeated FIN is reported as a duplicate (RFC 2883), but not in TIME-WAIT, which keeps no SACK state
 /// (tcp_timewait_state_process).
 #[test]
 fn a_fin_again_is_reported_until_time_wait() {
@@ -119,9 +120,9 @@ fn a_fin_again_is_reported_until_time_wait() {
     }
 }
 
-/// Without SACK the window grows by what an acknowledgement newly says to have arrived: the third segment of three, when two
-/// duplicates have stood for the others (tcp_remove_reno_sacks). A guest in slow start lets two segments out where each
-/// duplicate has let out one, and the window of RFC 3465 three.
+/// Without SACK the window grows by what an acknowledgement newly reports: the third segment of three, if two
+/// duplicates have stood for the others (tcp_remove_reno_sacks). A guest in slow start sends two segments after one per
+/// duplicate, where RFC 3465 gives three.
 #[test]
 fn duplicates_count_once() {
     for (host, next, cwnd) in [(Host::Linux, vec![13, 14], 11), (Host::Rfc, vec![13, 14, 15], 12)] {
@@ -129,12 +130,12 @@ fn duplicates_count_once() {
         t.writes_segments(30);
         assert_eq!([t.acks(1, &[]), t.acks(1, &[])], [[11], [12]]);
         assert_eq!((t.acks(4, &[]), t.cwnd()), (next, cwnd), "{host:?}");
-        // What the duplicates stood for is spent.
+        // The segments that the duplicates stood for are used up.
         assert_eq!((t.acks(6, &[]).len(), t.cwnd()), (4, cwnd + 2));
     }
 }
 
-/// A recovery leaves nothing of what duplicates stood for (tcp_reset_reno_sack).
+/// A recovery resets the count of duplicates (tcp_reset_reno_sack).
 #[test]
 fn duplicates_of_a_recovery_are_over_with_it() {
     let mut t = Trace::established(linux());
@@ -147,9 +148,9 @@ fn duplicates_of_a_recovery_are_over_with_it() {
     assert_eq!(t.cwnd(), 4, "as much as two segments let it grow");
 }
 
-/// How long an acknowledgement waits follows the gaps between arrivals in whole jiffies (tcp_event_data_recv): at 100 Hz 24 ms
-/// that begin just after a tick are two, no more than half of the least wait, and the acknowledgement leaves four ticks and
-/// one after; 24 ms that begin just before a tick are three, and make it one more.
+/// The delayed-ACK timeout follows the gaps between arrivals in whole jiffies (tcp_event_data_recv): at 100 Hz, 24 ms
+/// that begin just after a tick are two, at most half of the minimum, and the ACK leaves after four ticks plus one; 24
+/// ms that begin just before a tick are three, which makes it one more.
 #[test]
 fn a_delayed_acknowledgement_waits_in_whole_ticks() {
     for (begin, expiry) in [(101, 170), (109, 190)] {
@@ -164,8 +165,8 @@ fn a_delayed_acknowledgement_waits_in_whole_ticks() {
     }
 }
 
-/// The receiver has thrown away what it reported (RFC 2018 section 8): its acknowledgement ends where that begins. After half
-/// a round trip, but 10 ms at least, nothing of it counts any more (tcp_check_sack_reneging, tcp_timeout_mark_lost).
+/// The receiver reneges (RFC 2018 section 8): its acknowledgement ends where a SACKed segment begins. After half a
+/// round trip, at least 10 ms, SACK information is discarded (tcp_check_sack_reneging, tcp_timeout_mark_lost).
 #[test]
 fn reneging_is_noticed_after_half_a_round_trip() {
     for (rtt, half) in [(100, 50), (10, 10)] {

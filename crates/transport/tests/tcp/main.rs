@@ -1,4 +1,4 @@
-//! The TCP machine against its RFCs, read as protocol traces, and against adversarial networks.
+//! TCP against its RFCs, read as protocol traces, and against adversarial networks.
 
 #[path = "../shared/application.rs"]
 mod application;

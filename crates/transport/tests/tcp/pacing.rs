@@ -1,4 +1,4 @@
-//! Pacing: what leaves when. The round-trip time is 100 ms, that of the handshake; segments have 1000 octets.
+//! Pacing: departure times. The round-trip time is 100 ms, from the handshake; segments have 1000 octets.
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
@@ -6,7 +6,7 @@ use vazao_congestion::{Ack, Congestion, CongestionControl};
 use vazao_engine::{Duration, Rate};
 use vazao_transport::tcp::{Config, Host, Pacing};
 
-/// A window that stays at a hundred segments, with a rate of its own.
+/// Congestion control with a fixed window of a hundred segments and a rate of its own.
 struct Fixed(Option<Rate>);
 
 impl CongestionControl for Fixed {
@@ -28,7 +28,7 @@ fn at_rate(mbps: u64) -> Config {
     Config { control: std::sync::Arc::new(control), ..plain() }
 }
 
-/// When the first `count` segments leave, in microseconds from the first; nothing is acknowledged.
+/// Departure times of the first `count` segments, in microseconds from the first; nothing is acknowledged.
 fn departures(config: Config, count: usize) -> Vec<u64> {
     let mut t = Trace::established(config);
     let start = t.now;
@@ -53,7 +53,7 @@ fn no_pacing_is_no_pacing() {
     assert_eq!(departures(Config { control: control("reno", 5, None), ..plain() }, 5), [0; 5]);
 }
 
-/// Twice the window a round trip in slow start: 10 segments in 50 ms. Near the threshold 120 %: in 83.3 ms.
+/// Twice the window a round trip in slow start: 10 segments in 50 ms. Near ssthresh 120 %: in 83.3 ms.
 #[test]
 fn a_window_gives_a_rate() {
     for (ssthresh, gap) in [(None, 5_000.0), (Some(10), 100_000.0 / 12.0)] {
@@ -67,9 +67,9 @@ fn a_window_gives_a_rate() {
     }
 }
 
-/// The first ten are free, but the burst that the tenth is in calls for its pause; then bursts of what the rate carries in 1/1024 s, at least
-/// two segments (one below 1.2 Mbit/s), and their pause: 24 Mbit/s are 2.9 segments in that time, 100 Mbit/s 12.2, 1 Mbit/s
-/// 0.12.
+/// The first ten segments are free, but the burst of the tenth is followed by its pause; then bursts of what the rate
+/// carries in 1/1024 s, at least two segments (one below 1.2 Mbit/s), and their pause: 24 Mbit/s are 2.9 segments in
+/// that time, 100 Mbit/s 12.2, 1 Mbit/s 0.12.
 #[test]
 fn linux_sends_bursts() {
     for (mbps, burst) in [(24, 2), (100, 12), (1, 1)] {
@@ -84,9 +84,9 @@ fn linux_sends_bursts() {
     }
 }
 
-/// A resend waits for its time, too; a new acknowledgement does not let anything out before.
+/// A retransmission is paced too; a new acknowledgement does not release anything earlier.
 #[test]
-fn acknowledgements_do_not_hasten_what_is_paced() {
+fn acknowledgements_do_not_override_pacing() {
     let mut t = Trace::established(at_rate(8));
     assert_eq!(t.writes_segments(20), [1]);
     t.wait(7);

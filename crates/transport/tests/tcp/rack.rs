@@ -1,5 +1,5 @@
-//! Recovery by time: RACK and TLP (RFC 8985) with PRR (RFC 9937). Segments are numbered from 1; the round-trip time is
-//! 100 ms, that of the handshake; segments that leave together are told apart by their order.
+//! Time-based recovery: RACK and TLP (RFC 8985) with PRR (RFC 9937). Segments are numbered from 1; the round-trip time
+//! is 100 ms, from the handshake; segments sent together are distinguished by their order.
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
@@ -10,7 +10,7 @@ use vazao_transport::tcp::{Config, Host};
 
 const NOTHING: [u64; 0] = [];
 
-/// A sender that sent its first window of `window` segments a round trip ago and has `count` in all.
+/// Sender that sent its first window of `window` segments a round trip ago and has `count` in all.
 fn flying(window: u64, count: u64) -> Trace {
     let mut t = Trace::sender(Rack, window);
     assert_eq!(t.writes_segments(count), (1..=window.min(count)).collect::<Vec<_>>());
@@ -18,14 +18,14 @@ fn flying(window: u64, count: u64) -> Trace {
     t
 }
 
-/// A sender with a window of eight segments and a timeout as measured: 300 ms.
+/// Sender with a window of eight segments and a measured timeout of 300 ms.
 fn established() -> Trace {
     let control = control("reno", 8, Some(8));
     let config = Config { recovery: Rack, sack: true, min_rto: Duration::from_millis(10), control, ..plain() };
     Trace::established(config)
 }
 
-/// RFC 8985 section 6.2 step 4: three segments have overtaken the first, so nothing is waited for.
+/// RFC 8985 section 6.2 step 4: three segments have overtaken the first, so there is no wait.
 #[test]
 fn three_segments_that_overtake_prove_a_loss() {
     let mut t = flying(8, 30);
@@ -36,7 +36,7 @@ fn three_segments_that_overtake_prove_a_loss() {
     assert_eq!(t.ssthresh(), 4);
 }
 
-/// Fewer than three: a quarter of the least round-trip time is waited.
+/// Fewer than three: the wait is a quarter of the minimum round-trip time.
 #[test]
 fn the_reordering_window_is_a_quarter_of_the_least_round_trip() {
     let mut t = flying(4, 4);
@@ -46,9 +46,9 @@ fn the_reordering_window_is_a_quarter_of_the_least_round_trip() {
     assert_eq!((t.tcp.stats().recoveries, t.tcp.stats().timeouts), (1, 0));
 }
 
-/// Section 6.2 step 5: one timer for all that is waited for, the longest wait of all. 1 and 2 left 5 ms before 3.
+/// Section 6.2 step 5: one timer for all overtaken segments, set to the longest wait. 1 and 2 left 5 ms before 3.
 #[test]
-fn what_is_waited_for_is_lost_together() {
+fn overtaken_segments_are_lost_together() {
     let mut t = Trace::sender(Rack, 4);
     assert_eq!(t.writes_segments(2), [1, 2]);
     t.wait(5);
@@ -59,8 +59,8 @@ fn what_is_waited_for_is_lost_together() {
     assert_eq!(t.wait(1).first().map(String::as_str), Some("1:1001 ack 1"));
 }
 
-/// Linux's tcp_rack_mark_lost adds 2 ms and counts in jiffies: at 100 Hz the 27 ms from 100 on are three ticks, and as no timer
-/// may be early, one more.
+/// Linux's tcp_rack_mark_lost adds 2 ms and counts in jiffies: at 100 Hz the 27 ms from 100 on are three ticks, plus
+/// one so that the timer is not early.
 #[test]
 fn linux_waits_for_its_clock() {
     let clock = |tick| Config { recovery: Rack, sack: true, tick: Duration::from_millis(tick), ..plain() };
@@ -75,8 +75,9 @@ fn linux_waits_for_its_clock() {
     }
 }
 
-/// RFC 9937's RecoverFS is what is in flight: of a window of 32 that is half in use, the segment that starts the recovery and two
-/// more let ceil(3 * 8 / 16) = 2 out. Linux reckons from the window (tcp_cwnd_reduction's prior_cwnd): ceil(3 * 8 / 32) = 1.
+/// RFC 9937's RecoverFS is the flight: with a window of 32, half of it in use, the segment that starts the recovery and
+/// two more release ceil(3 * 8 / 16) = 2. Linux uses the window (tcp_cwnd_reduction's prior_cwnd): ceil(3 * 8 / 32) =
+/// 1.
 #[test]
 fn linux_reduces_in_proportion_to_the_window() {
     for (host, sent) in [(Host::Rfc, vec![17]), (Host::Linux, vec![])] {
@@ -90,8 +91,8 @@ fn linux_reduces_in_proportion_to_the_window() {
     }
 }
 
-/// A recovery that the timer begins counts a segment as delivered in Linux (tcp_rack_reo_timeout): with two more, ceil(3 * 4 / 8) is
-/// 2 of which the resend was one; elsewhere ceil(2 * 4 / 8) is 1.
+/// A recovery started by the timer counts a segment as delivered in Linux (tcp_rack_reo_timeout): with two more, ceil(3
+/// * 4 / 8) is 2, of which one was the retransmission; elsewhere ceil(2 * 4 / 8) is 1.
 #[test]
 fn linux_counts_a_segment_when_the_wait_is_over() {
     for (host, sent) in [(Host::Rfc, vec![]), (Host::Linux, vec![10])] {
@@ -105,10 +106,10 @@ fn linux_counts_a_segment_when_the_wait_is_over() {
     }
 }
 
-/// RFC 8985 section 6.2 step 2: RACK.rtt is that of the segment sent last, 3 here: 90 ms, so 2 is lost 115 ms after it left. In
-/// Linux it is that of 1, of which it learns last: 110 ms, and two more.
+/// RFC 8985 section 6.2 step 2: RACK.rtt is that of the segment sent last, 3 here: 90 ms, so 2 is lost 115 ms after it
+/// left. In Linux it is that of 1, processed last: 110 ms, plus two.
 #[test]
-fn linux_waits_by_what_it_looked_at_last() {
+fn linux_waits_by_the_last_processed_segment() {
     for (host, wait) in [(Host::Rfc, 5), (Host::Linux, 27)] {
         let control = control("reno", 8, Some(8));
         let mut t = Trace::established(Config { recovery: Rack, sack: true, host, control, ..plain() });
@@ -122,7 +123,7 @@ fn linux_waits_by_what_it_looked_at_last() {
     }
 }
 
-/// What arrives within that time was only late. From then on three that overtake prove nothing.
+/// A segment that arrives within that time was only late. From then on three overtaking segments prove nothing.
 #[test]
 fn reordering_is_waited_for() {
     let mut t = flying(8, 8);
@@ -136,18 +137,18 @@ fn reordering_is_waited_for() {
 
 /// Section 6.2 step 4: a D-SACK widens the window by another quarter, once a round trip.
 #[test]
-fn a_needless_resend_widens_the_window() {
+fn a_spurious_retransmission_widens_the_window() {
     let mut t = flying(8, 40);
     assert_eq!(t.acks(1, &[(2, 2)]), [9]);
     assert_eq!(t.wait(25).first().map(String::as_str), Some("1:1001 ack 1"));
-    // The first copy of 1 was late, and the second one is reported.
+    // The original of 1 was late, and the retransmission is reported.
     t.acks(10, &[]);
     assert!(!t.tcp.in_recovery());
     let next = t.acks(10, &[(1, 1)]).last().map_or(12, |last| last + 1);
     t.wait(100);
     let sent = t.acks(10, &[(11, 11)]);
     assert!(sent.iter().all(|&number| number >= next), "{sent:?}");
-    // 10 left when 9 arrived, so a quarter is 25 ms still: two of them now.
+    // 10 left when 9 arrived, so a quarter is still 25 ms: two of them now.
     let before = t.tcp.stats().retransmissions;
     t.wait(49);
     assert_eq!(t.tcp.stats().retransmissions, before);
@@ -155,7 +156,7 @@ fn a_needless_resend_widens_the_window() {
     assert_eq!(t.tcp.stats().retransmissions, before + 1);
 }
 
-/// Section 3.1: what was sent again is lost again when something arrives that was sent after it: no timeout.
+/// Section 3.1: a retransmission is lost when a segment sent after it arrives: no timeout.
 #[test]
 fn a_lost_retransmission_is_seen() {
     let mut t = flying(8, 30);
@@ -166,13 +167,13 @@ fn a_lost_retransmission_is_seen() {
     assert_eq!((5..=8).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [11]);
     t.wait(98);
     assert_eq!((9..=10).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [12, 13]);
-    // 11 was sent a millisecond after 1 was sent again, and has arrived.
+    // 11 was sent a millisecond after the retransmission of 1, and has arrived.
     t.wait(2);
     assert_eq!(t.acks(1, &[(2, 11)])[0], 1);
     assert_eq!((t.tcp.stats().timeouts, t.tcp.stats().recoveries), (0, 1));
 }
 
-/// Section 7: the tail is lost. After two round trips the last segment is sent again; its SACK shows the rest.
+/// Section 7: the tail is lost. After two round trips the last segment is sent again; its SACK reveals the rest.
 #[test]
 fn a_lost_tail_is_probed() {
     let mut t = flying(8, 8);
@@ -180,7 +181,7 @@ fn a_lost_tail_is_probed() {
     assert!(t.wait(199).is_empty());
     assert_eq!(t.wait(1), ["7001:8001 ack 1"]);
     t.wait(100);
-    // Four were in flight, so the threshold is two: one for the first that arrived; two once SND.UNA moves.
+    // Four were in flight, so ssthresh is two: one for the first that arrived; two once SND.UNA moves.
     assert_eq!(t.acks(5, &[(8, 8)]), [5]);
     assert_eq!(t.ssthresh(), 2);
     t.wait(100);
@@ -190,7 +191,7 @@ fn a_lost_tail_is_probed() {
     assert_eq!((t.tcp.stats().timeouts, t.tcp.flight(), t.tcp.in_recovery()), (0, 0, false));
 }
 
-/// Section 7.3: new data makes the better probe, whatever the congestion window says.
+/// Section 7.3: new data makes the better probe, regardless of the congestion window.
 #[test]
 fn new_data_probes_the_tail() {
     let mut t = flying(4, 20);
@@ -199,10 +200,10 @@ fn new_data_probes_the_tail() {
     assert_eq!(t.tcp.stats().retransmissions, 0);
 }
 
-/// Section 7.3: once a probe has left, the retransmission timer runs anew. SRTT is 100 ms, the timeout 300 ms: the probe leaves after
+/// Section 7.3: the retransmission timer restarts after a probe. SRTT is 100 ms, the RTO 300 ms: the probe leaves after
 /// 200, and as it is lost too, the first segment 300 later, and 600 later again.
 #[test]
-fn the_timer_runs_anew_from_the_probe() {
+fn the_timer_restarts_with_the_probe() {
     let mut t = established();
     assert_eq!(t.writes_segments(4), [1, 2, 3, 4]);
     for (wait, sent) in [(200, [4]), (300, [1]), (600, [1])] {
@@ -213,8 +214,9 @@ fn the_timer_runs_anew_from_the_probe() {
     assert_eq!((t.tcp.stats().timeouts, t.ssthresh()), (2, 2));
 }
 
-/// RFC 6298 section 5.4: the earliest segment leaves when the timer expires, although 3 left 50 ms before, which section 6.3 does
-/// not count as lost and which fills the window of one segment. The timeout is 250 ms after another sample of 100.
+/// RFC 6298 section 5.4: the earliest segment is sent when the timer expires, although 3 left 50 ms before, which
+/// section 6.3 does not count as lost and which fills the window of one segment. The timeout is 250 ms after another
+/// sample of 100.
 #[test]
 fn the_earliest_segment_leaves_whatever_is_in_flight() {
     let mut t = established();
@@ -231,8 +233,8 @@ fn the_earliest_segment_leaves_whatever_is_in_flight() {
     assert_eq!(t.tcp.stats().retransmissions, 2);
 }
 
-/// Section 7.2: a probe that was to be sent before a recovery began is not sent in it. The round-trip time is 100 ms, so it
-/// would be due at 200; the timer runs anew from the resend of the first segment.
+/// Section 7.2: a probe scheduled before a recovery began is not sent in it. The round-trip time is 100 ms, so it would
+/// be due at 200; the timer restarts with the retransmission of the first segment.
 #[test]
 fn a_recovery_is_not_probed() {
     let mut t = flying(8, 40);
@@ -241,10 +243,10 @@ fn a_recovery_is_not_probed() {
     assert!(t.wait(200).is_empty());
 }
 
-/// Section 7.2: a lone segment's acknowledgement may be delayed by 200 ms. Section 7.4: one that a D-SACK reports was no
-/// loss, so the window stays.
+/// Section 7.2: the acknowledgement of a single segment may be delayed by 200 ms. Section 7.4: a probe reported by
+/// D-SACK was no loss, so the window stays.
 #[test]
-fn a_needless_probe_costs_nothing() {
+fn a_spurious_probe_costs_nothing() {
     let mut t = flying(8, 1);
     assert!(t.wait(299).is_empty());
     assert_eq!(t.wait(1), ["1:1001 ack 1"]);
@@ -255,7 +257,7 @@ fn a_needless_probe_costs_nothing() {
     assert_eq!((t.cwnd(), t.ssthresh()), (8, 8));
 }
 
-/// FIN is no segment of its own.
+/// FIN is not a segment of its own.
 #[test]
 fn a_lone_segment_may_end_the_stream() {
     let mut t = Trace::sender(Rack, 8);
@@ -265,8 +267,8 @@ fn a_lone_segment_may_end_the_stream() {
     assert_eq!(t.wait(1), ["FIN 1:1002 ack 1"]);
 }
 
-/// Section 7.4: the probe itself was the repair: an acknowledgement beyond it and no D-SACK. The window comes down as for
-/// any loss.
+/// Section 7.4: the probe itself was the repair: an acknowledgement beyond it and no D-SACK. The window is reduced as
+/// for any loss.
 #[test]
 fn a_loss_that_the_probe_repairs_counts() {
     let mut t = flying(8, 4);
@@ -281,15 +283,15 @@ fn a_loss_that_the_probe_repairs_counts() {
     assert_eq!(t.tcp.stats().timeouts, 0);
 }
 
-/// RFC 6937 section 3.1, first case: one of 20 is lost. Every other acknowledgement of the round trip lets one out, the
-/// first the retransmission; at the end the flight is the threshold.
+/// RFC 6937 section 3.1, first case: one of 20 is lost. Every other acknowledgement of the round trip releases one
+/// segment, the first the retransmission; at the end the flight equals ssthresh.
 #[test]
 fn the_flight_is_halved_in_proportion() {
     let mut t = flying(20, 60);
     let sent: Vec<Vec<u64>> = (2..=20).map(|last| t.acks(1, &[(2, last)])).collect();
     assert_eq!(sent[..6], [vec![21], vec![22], vec![1], vec![], vec![23], vec![]]);
     assert!(sent[2..].iter().all(|each| each.len() <= 1), "{sent:?}");
-    // 22 less one lost and 19 arrived are in flight, and what was sent makes ten of them.
+    // 22 less one lost and 19 arrived are in flight, and new segments make ten of them.
     assert_eq!(sent[2..].concat().len(), 8);
     assert_eq!(t.ssthresh(), 10);
     assert_eq!(t.acks(21, &[]).len() + t.acks(22, &[]).len(), 2);
@@ -297,8 +299,8 @@ fn the_flight_is_halved_in_proportion() {
     assert_eq!((t.cwnd(), t.tcp.in_recovery()), (10, false));
 }
 
-/// RFC 6937 section 3.1, second case: 15 of 20 are lost. What arrives lets as much out, and once SND.UNA moves a segment
-/// more for each, until the flight is at the threshold.
+/// RFC 6937 section 3.1, second case: 15 of 20 are lost. Each arrival releases as much, and once SND.UNA moves a
+/// segment more, until the flight equals ssthresh.
 #[test]
 fn heavy_losses_are_repaired_as_slow_start_does() {
     let mut t = flying(20, 60);
@@ -311,11 +313,11 @@ fn heavy_losses_are_repaired_as_slow_start_does() {
     assert_eq!(t.tcp.stats().timeouts, 0);
 }
 
-/// While a probe is unanswered there is no second one, but Linux lets its timer expire, and reckons anew what is left of the
-/// retransmission timeout (tcp_send_loss_probe, tcp_rearm_rto): with 223 ms, 23 ticks, and the one that no timer may be early
-/// by, it expires in a guest at 410 ms for what left at 164 ms, not at 400.
+/// While a probe is unanswered there is no second one, but Linux lets its timer expire and recomputes the rest of the
+/// retransmission timeout (tcp_send_loss_probe, tcp_rearm_rto): with 223 ms, 23 ticks plus one so as not to be early,
+/// it expires in a guest at 410 ms for what left at 164 ms, not at 400.
 #[test]
-fn linux_sets_the_timer_anew_instead_of_a_second_probe() {
+fn linux_restarts_the_timer_instead_of_a_second_probe() {
     let tick = Duration::from_millis(10);
     let config = Config { recovery: Rack, sack: true, host: Host::Linux, min_rto: tick * 20, tick, ..plain() };
     let mut t = Trace::client(config);

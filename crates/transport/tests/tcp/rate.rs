@@ -1,4 +1,4 @@
-//! Delivery rates as the machine measures them. Segments have 1000 octets, the handshake took 100 ms.
+//! Delivery-rate samples. Segments have 1000 octets; the handshake took 100 ms.
 
 use crate::config::plain;
 use crate::trace::Trace;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Sending};
 use vazao_transport::tcp::{Config, Recovery};
 
-/// Hears everything, and keeps a window of ten segments.
+/// Congestion control that records everything, with a fixed window of ten segments.
 #[derive(Clone, Default)]
 struct Ear {
     acks: Arc<Mutex<Vec<Ack>>>,
@@ -48,7 +48,7 @@ fn listening(recovery: Recovery) -> (Trace, Ear) {
     (Trace::established(Config { recovery, sack: recovery.is_selective(), control, ..plain() }), ear)
 }
 
-/// A bottleneck of a segment each 10 ms: 100 kB/s as soon as the windows do not begin with a burst any more.
+/// A bottleneck of a segment each 10 ms: 100 kB/s as soon as windows no longer begin with a burst.
 #[test]
 fn the_bottleneck_is_measured() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
@@ -65,7 +65,7 @@ fn the_bottleneck_is_measured() {
     }
 }
 
-/// What is SACKed is delivered then, once; and what it shows to be lost is told with it.
+/// SACKed data is delivered then, once; the losses that it reveals are reported with it.
 #[test]
 fn selective_acknowledgements_deliver() {
     for recovery in [Recovery::Sack, Recovery::Rack] {
@@ -83,9 +83,9 @@ fn selective_acknowledgements_deliver() {
     }
 }
 
-/// The first data of a connection follows silence; later there is a bubble when there was nothing to send.
+/// The first data of a connection is application-limited; later there is a bubble when there was nothing to send.
 #[test]
-fn what_the_application_limits_is_marked() {
+fn application_limited_samples_are_marked() {
     let (mut t, ear) = listening(Recovery::Sack);
     t.writes_segments(20);
     t.wait(100);
@@ -104,9 +104,9 @@ fn what_the_application_limits_is_marked() {
     assert!(ear.rate().app_limited);
 }
 
-/// The control hears of a sending before it: the first finds nothing in flight and the handshake's round-trip time.
+/// The congestion control is informed before a transmission: the first finds nothing in flight and the handshake's RTT.
 #[test]
-fn sendings_are_announced() {
+fn transmissions_are_announced() {
     let (mut t, ear) = listening(Recovery::Sack);
     t.writes_segments(3);
     let sendings = ear.sendings.lock().unwrap().clone();
@@ -114,9 +114,9 @@ fn sendings_are_announced() {
     assert_eq!(sendings[0].min_rtt.as_nanos(), 100_000_000);
 }
 
-/// After a timeout, what is acknowledged is known to be a repair.
+/// After a timeout, acknowledgements are reported as recovery.
 #[test]
-fn a_repair_after_a_timeout_is_told() {
+fn recovery_after_a_timeout_is_reported() {
     let (mut t, ear) = listening(Recovery::Sack);
     t.writes_segments(4);
     t.wait(100);

@@ -1,4 +1,4 @@
-//! The receiving half: what is acknowledged when, and what SACK blocks report.
+//! Receiving half: acknowledgements and SACK blocks.
 
 use crate::config::plain;
 use crate::trace::Trace;
@@ -7,14 +7,14 @@ use vazao_transport::tcp::{Config, Host};
 
 const NOTHING: [&str; 0] = [];
 
-/// A receiver with SACK that has everything below `edge`, so that the numbers are those of the RFCs' examples.
+/// Receiver with SACK that has everything below `edge`, so that the numbers are those of the RFCs' examples.
 fn receiver(edge: u32) -> Trace {
     let mut t = Trace::established(Config { sack: true, delayed_ack: 1, ..plain() });
     assert_eq!(t.gets(&format!("1:{edge} ack 1")), [format!("1:1 ack {edge}")]);
     t
 }
 
-/// The segment of 500 bytes at `start` arrives: its acknowledgement.
+/// Delivers the segment of 500 bytes at `start`; returns its acknowledgement.
 fn arrives(t: &mut Trace, start: u32) -> String {
     t.gets(&format!("{start}:{} ack 1", start + 500)).concat().split_off("1:1 ".len())
 }
@@ -49,7 +49,7 @@ fn rfc_2018_case_3_every_second_is_lost() {
 }
 
 /// "The SACK option SHOULD be filled out by repeating the most recently reported SACK blocks": a block that grows does
-/// not push the others out.
+/// not displace the others.
 #[test]
 fn growing_blocks_leave_the_others_reported() {
     let mut t = receiver(5_000);
@@ -80,7 +80,7 @@ fn as_many_blocks_as_fit() {
 
 // ---- RFC 2883 section 4: duplicates ----------------------------------------------------------------------------------
 
-/// 4.1.1 and 4.1.2: below the acknowledgement; the blocks that SACK reports anyway come after it.
+/// 4.1.1 and 4.1.2: below the acknowledgement; the usual SACK blocks follow.
 #[test]
 fn rfc_2883_a_duplicate_below_the_acknowledgement() {
     let mut t = receiver(3_000);
@@ -91,7 +91,7 @@ fn rfc_2883_a_duplicate_below_the_acknowledgement() {
     assert_eq!(arrives(&mut t, 3_000), "ack 4000 sack 3000:3500 4500:5000");
 }
 
-/// 4.1.3: above it; the block that it is in comes second.
+/// 4.1.3: above it; the block that contains it comes second.
 #[test]
 fn rfc_2883_a_duplicate_above_the_acknowledgement() {
     let mut t = receiver(4_000);
@@ -104,7 +104,7 @@ fn rfc_2883_a_duplicate_above_the_acknowledgement() {
     assert_eq!(t.tcp.stats().duplicates_received, 2);
 }
 
-/// 4.2: of a segment that is partly new, the part that is not is reported; if there are two such parts, the first.
+/// 4.2: of a partly new segment, the duplicate part is reported; if there are two such parts, the first.
 #[test]
 fn rfc_2883_partial_duplicates() {
     let mut t = receiver(1_000);
@@ -161,7 +161,7 @@ fn the_first_segments_are_acknowledged_at_once() {
     assert_eq!(answers, [1, 1, 1, 0]);
 }
 
-/// Out of order, and filling a hole in whole or in part: at once.
+/// Out-of-order segments, and those that fill a hole in whole or in part: at once.
 #[test]
 fn disorder_is_acknowledged_at_once() {
     let mut t = Trace::established(plain());
@@ -172,7 +172,7 @@ fn disorder_is_acknowledged_at_once() {
     assert_eq!(t.gets("4001:5001 ack 1"), NOTHING);
 }
 
-/// Data carries the acknowledgement that was waiting.
+/// Data carries the pending acknowledgement.
 #[test]
 fn data_acknowledges() {
     let mut t = Trace::established(plain());
@@ -205,7 +205,7 @@ fn duplicates_are_counted() {
     }
 }
 
-/// The stamp stands for the payload: one that belongs elsewhere is noticed.
+/// The stamp stands for the payload: a misplaced one is noticed.
 #[test]
 fn a_payload_at_the_wrong_place_is_noticed() {
     let mut t = Trace::established(plain());
@@ -213,7 +213,7 @@ fn a_payload_at_the_wrong_place_is_noticed() {
     assert_eq!(t.tcp.stats().misplaced, 1, "scripted segments carry no stamp");
 }
 
-/// A connection with timestamps, whose peer's clock stands at 1000.
+/// Connection with timestamps, whose peer's clock is at 1000.
 fn stamped() -> Trace {
     stamped_by(Host::Rfc)
 }
@@ -225,7 +225,8 @@ fn stamped_by(host: Host) -> Trace {
     t
 }
 
-/// RFC 7323 section 5: an old segment whose numbers have come round again is acknowledged, not taken. A reset is exempt.
+/// RFC 7323 section 5: an old segment whose sequence numbers have wrapped is acknowledged, not accepted. A reset is
+/// exempt.
 #[test]
 fn paws() {
     let mut t = stamped();
@@ -240,10 +241,10 @@ fn paws() {
     assert!(t.tcp.is_over());
 }
 
-/// RFC 7323 section 4.3: a delayed acknowledgement echoes the first segment it answers, (A); one that is out of order or
-/// old changes nothing, (B) and R2.
+/// RFC 7323 section 4.3: a delayed ACK echoes the first segment that it acknowledges, (A); out-of-order or old ones
+/// change nothing, (B) and R2.
 #[test]
-fn what_is_echoed() {
+fn the_echoed_timestamp() {
     let mut t = stamped();
     t.gets("1:1001 ack 1 ts 1010 1");
     assert_eq!(t.gets("1001:2001 ack 1 ts 1020 1"), ["1:1 ack 2001 ts 1 1010"]);
@@ -252,8 +253,8 @@ fn what_is_echoed() {
     assert_eq!(t.gets("1:1001 ack 1 ts 1090 1"), ["1:1 ack 4001 ts 1 1030"]);
 }
 
-/// To Linux a segment again that ends where it last acknowledged lies in the window (tcp_sequence), and is what is echoed; one
-/// that ends before does not.
+/// Linux accepts a repeated segment that ends where it last acknowledged (tcp_sequence), and echoes it; one that ends
+/// earlier is not accepted.
 #[test]
 fn linux_echoes_the_latest_segment_again() {
     for (host, echoed) in [(Host::Rfc, 1_010), (Host::Linux, 1_090)] {
@@ -268,9 +269,9 @@ fn linux_echoes_the_latest_segment_again() {
     }
 }
 
-/// RFC 5961 section 5.2: an acknowledgement of what was never sent, or of what is older than the largest window, is none of the
-/// peer's. The segment is discarded and an ACK sent back; what it says of the peer's clock counts no more than its data, or PAWS
-/// would refuse the peer from then on.
+/// RFC 5961 section 5.2: an acknowledgement of data never sent, or older than the largest window, is not the peer's.
+/// The segment is discarded and an ACK sent; its timestamp does not count either, or PAWS would reject the peer from
+/// then on.
 #[test]
 fn a_segment_with_a_strange_acknowledgement_changes_nothing() {
     for strange in [2_000, 2_u32.pow(31), 1_u32.wrapping_sub(60_001), 1_u32.wrapping_sub(2_000_000)] {
@@ -282,8 +283,8 @@ fn a_segment_with_a_strange_acknowledgement_changes_nothing() {
     }
 }
 
-/// What is older by no more than the largest window that there was is only late: its data counts. Here that is 2000 octets, and
-/// everything before octet 4001 is acknowledged.
+/// A segment older by no more than the largest window is only late: its data counts. Here that window is 2000 octets,
+/// and everything before octet 4001 is acknowledged.
 #[test]
 fn data_with_an_old_acknowledgement_is_taken() {
     for (old, taken) in [(2_001, Some(0..1_000)), (2_000, None)] {
@@ -298,7 +299,7 @@ fn data_with_an_old_acknowledgement_is_taken() {
 
 // ---- Linux's receiver (net/ipv4/tcp_input.c) --------------------------------------------------------------------------
 
-/// With a round-trip time of 100 ms and a buffer that does not grow.
+/// Receiver with a round-trip time of 100 ms and a fixed buffer.
 fn linux_receiver() -> Trace {
     let mut t = Trace::client(Config { sack: true, host: Host::Linux, ..plain() });
     t.sent();
@@ -307,9 +308,9 @@ fn linux_receiver() -> Trace {
     t
 }
 
-/// Compressed SACK: the first three segments beyond a hole are acknowledged at once, the others together 1 ms later, and
-/// the timer's slack; at once but for that before the receiver has measured a round-trip time, which without time stamps
-/// takes it a window's worth of data.
+/// SACK compression: the first three segments beyond a hole are acknowledged at once, further ones together 1 ms later
+/// plus timer slack; without that delay before the receiver has an RTT estimate, for which it needs a window's worth of
+/// data without timestamps.
 #[test]
 fn linux_compresses_sack() {
     let mut t = linux_receiver();
@@ -334,7 +335,7 @@ fn linux_compresses_sack() {
     assert_eq!(t.wait(1), ["1:1 ack 96001 sack 97001:101001"]);
 }
 
-/// With two blocks to report, a new one lets the acknowledgement out that was put off, and waits for the next itself.
+/// With two blocks to report, a new one releases the pending ACK, and waits for the next one itself.
 #[test]
 fn linux_puts_off_a_new_block() {
     let mut t = linux_receiver();

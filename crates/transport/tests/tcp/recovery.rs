@@ -1,5 +1,5 @@
-//! What each recovery sends after losses, segment by segment. Segments are numbered from 1; the window is constant but
-//! for the losses (congestion avoidance, and too few acknowledgements for a segment of growth).
+//! What each recovery sends after losses, segment by segment. Segments are numbered from 1; the window is constant
+//! except for losses (congestion avoidance, with too few acknowledgements for a segment of growth).
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
@@ -8,21 +8,22 @@ use vazao_transport::tcp::{Config, SackProfile};
 
 const NOTHING: [u64; 0] = [];
 
-/// A sender that has just sent its first window of `window` segments and has `count` in all.
+/// Sender that has just sent its first window of `window` segments and has `count` in all.
 fn flying(recovery: Recovery, window: u64, count: u64) -> Trace {
     let mut t = Trace::sender(recovery, window);
     assert_eq!(t.writes_segments(count), (1..=window.min(count)).collect::<Vec<_>>());
     t
 }
 
-/// `count` duplicates of the acknowledgement for `next`: what each lets out.
+/// Delivers `count` duplicates of the acknowledgement for `next`; returns what each releases.
 fn duplicates(t: &mut Trace, next: u64, count: usize) -> Vec<Vec<u64>> {
     (0..count).map(|_| t.acks(next, &[])).collect()
 }
 
 // ---- one loss -----------------------------------------------------------------------------------------------------
 
-/// RFC 5681 section 3.2: the third duplicate resends and halves; each one more than half a window lets a new one out.
+/// RFC 5681 section 3.2: the third duplicate retransmits and halves; each one beyond half a window releases a new
+/// segment.
 #[test]
 fn one_loss_reno_and_newreno() {
     for recovery in [Reno, NewReno] {
@@ -44,7 +45,7 @@ fn one_loss_tahoe() {
     let mut t = flying(Tahoe, 8, 30);
     assert_eq!(duplicates(&mut t, 1, 7), [vec![], vec![], vec![1], vec![], vec![], vec![], vec![]]);
     assert_eq!((t.cwnd(), t.ssthresh()), (1, 4));
-    // RFC 3465's limit of two segments an acknowledgement.
+    // RFC 3465's limit of two segments per acknowledgement.
     assert_eq!(t.acks(9, &[]), [9, 10, 11]);
     assert_eq!(t.cwnd(), 3);
 }
@@ -63,25 +64,25 @@ fn one_loss_without_fast_retransmit_waits_for_the_timer() {
 #[test]
 fn one_loss_sack() {
     let mut t = flying(Sack, 8, 30);
-    // Each SACK takes a segment off the network, so a new one may go: RFC 3042 with RFC 6675's pipe.
+    // Each SACK takes a segment off the network, so a new one may leave: RFC 3042 with RFC 6675's pipe.
     assert_eq!(t.acks(1, &[(2, 2)]), [9]);
     assert_eq!(t.acks(1, &[(2, 3)]), [10]);
     assert_eq!(t.acks(1, &[(2, 4)]), [1]);
     assert_eq!((t.cwnd(), t.ssthresh()), (4, 4));
-    // In the network: 5 to 10 and the resent 1, so 7; then 6, 5, 4, and 3 of 4.
+    // In the network: 5 to 10 and the retransmitted 1, so 7; then 6, 5, 4, and 3 of 4.
     assert_eq!([5, 6, 7].map(|last| t.acks(1, &[(2, last)])).concat(), NOTHING);
     assert_eq!(t.acks(1, &[(2, 8)]), [11]);
     assert_eq!(t.acks(9, &[]), [12]);
     assert!(t.tcp.in_recovery(), "9 and 10 left before the loss was seen");
-    // 11 and 12 are left: the window is one more than that at most.
+    // 11 and 12 are left: the window is at most one more than that.
     assert_eq!(t.acks(11, &[]), [13]);
     assert!(!t.tcp.in_recovery());
 }
 
 // ---- two losses in a window ---------------------------------------------------------------------------------------
 
-/// Fall and Floyd 1996: Reno leaves recovery at the first partial acknowledgement, and needs three duplicates more to
-/// see the second loss, for which it halves again. NewReno resends it at once, and halves once.
+/// Fall and Floyd 1996: Reno leaves recovery at the first partial acknowledgement, and needs three more duplicates for
+/// the second loss, for which it halves again. NewReno retransmits it at once, and halves once.
 #[test]
 fn two_losses_halve_reno_twice_and_newreno_once() {
     // Lost: 1 and 4 of 16; fourteen duplicates, of which the ninth is the first beyond half the window.
@@ -120,7 +121,7 @@ fn two_losses_in_a_small_window_cost_reno_a_timeout() {
     assert_eq!(t.tcp.stats().timeouts, 1);
 }
 
-/// Tahoe goes back: what had arrived beyond the first loss is sent again too.
+/// Tahoe goes back: data that had arrived beyond the first loss is sent again too.
 #[test]
 fn two_losses_tahoe() {
     let mut t = flying(Tahoe, 8, 30);
@@ -138,7 +139,7 @@ fn two_losses_sack() {
     assert_eq!(t.acks(1, &[(2, 3)]), [10]);
     assert_eq!(t.acks(1, &[(5, 5), (2, 3)]), [1]);
     assert_eq!(t.acks(1, &[(5, 6), (2, 3)]), NOTHING);
-    // Three segments above 4: it is lost too. In the network: 8, 9, 10 and the resent 1.
+    // Three segments above 4: it is lost too. In the network: 8, 9, 10 and the retransmitted 1.
     assert_eq!(t.acks(1, &[(5, 7), (2, 3)]), NOTHING);
     assert_eq!(t.acks(1, &[(5, 8), (2, 3)]), [4]);
     assert_eq!(t.acks(1, &[(5, 9), (2, 3)]), [11]);
@@ -150,8 +151,8 @@ fn two_losses_sack() {
 
 // ---- a burst ------------------------------------------------------------------------------------------------------
 
-/// NewReno repairs one loss each round trip; the impatient variant's timer is that of the first partial
-/// acknowledgement (RFC 6582 section 4).
+/// NewReno repairs one loss per round trip; the impatient variant's timer starts with the first partial acknowledgement
+/// (RFC 6582 section 4).
 #[test]
 fn a_burst_costs_newreno_a_round_trip_each() {
     let mut t = flying(NewReno, 10, 60);
@@ -168,7 +169,7 @@ fn a_burst_costs_newreno_a_round_trip_each() {
     assert_eq!(t.tcp.stats().recoveries, 1);
 }
 
-/// SACK repairs them in one: each arrival lets one out, the lost ones first.
+/// SACK repairs them in one: each arrival releases one segment, lost ones first.
 #[test]
 fn a_burst_costs_sack_one_round_trip() {
     let mut t = flying(Sack, 10, 60);
@@ -182,13 +183,13 @@ fn a_burst_costs_sack_one_round_trip() {
     assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (5, 5, false));
 }
 
-/// RFC 6582 deflates by all that a partial acknowledgement covers, even where lost duplicates had inflated less.
+/// RFC 6582 deflates by all that a partial acknowledgement covers, even if lost duplicates had inflated less.
 #[test]
 fn a_partial_acknowledgement_deflates_below_ssthresh() {
     let mut t = flying(NewReno, 20, 60);
     // Lost: 1 and 20, and all duplicates but three.
     assert_eq!(duplicates(&mut t, 1, 3).concat(), [1]);
-    // 10 + 3 - 19 + 1 is below one segment: the hole goes, nothing new.
+    // 10 + 3 - 19 + 1 is below one segment: the hole is retransmitted, nothing new is sent.
     assert_eq!(t.acks(20, &[]), [20]);
     assert_eq!(t.acks(21, &[]), [21, 22]);
     assert_eq!(t.cwnd(), 2, "one more than max(FlightSize, 1) (RFC 6582 section 3.2 step 3 option 1)");
@@ -209,7 +210,7 @@ fn a_lost_retransmission_needs_the_timer() {
     let sent: Vec<u64> = (2..=8).flat_map(|last| t.acks(1, &[(2, last)])).collect();
     assert_eq!(sent, [9, 10, 1, 11]);
     assert_eq!(t.times_out(), [1]);
-    // What was SACKed is not sent again; what was not, is.
+    // SACKed data is not retransmitted, everything else is.
     assert_eq!(t.acks(9, &[]), [9, 10, 11]);
     assert_eq!(t.tcp.stats().timeout_retransmissions, 4);
 }
@@ -225,7 +226,7 @@ fn the_last_segment_lost_needs_the_timer() {
     }
 }
 
-/// RFC 2018 section 8: a receiver may throw away what it reported; after a timeout everything goes again.
+/// RFC 2018 section 8: a receiver may renege; after a timeout everything is retransmitted.
 #[test]
 fn a_receiver_that_reneges_is_served() {
     let mut t = flying(Sack, 8, 8);
@@ -253,15 +254,16 @@ fn is_lost_by_ranges() {
     let mut t = Trace::established(Config { sack: true, recovery: Sack, ..plain() });
     (0..8).for_each(|_| assert_eq!(t.writes(100).len(), 1));
     assert!(t.gets("1:1 ack 1 sack 501:601 301:401").is_empty());
-    // Three ranges lie above the first three segments. Then, the window having room, what is doubtful; nothing twice.
+    // Three ranges lie above the first three segments. Then, as the window has room, possibly lost segments; nothing
+    // twice.
     let sent = ["1:101 ack 1", "101:201 ack 1", "201:301 ack 1", "401:501 ack 1", "601:701 ack 1"];
     assert_eq!(t.gets("1:1 ack 1 sack 701:801 501:601 301:401"), sent);
     assert_eq!(t.tcp.stats().recoveries, 1);
 }
 
-/// NextSeg rule 3: nothing known to be lost, nothing new: what may be lost.
+/// NextSeg rule 3: with nothing known lost and nothing new, possibly lost segments.
 #[test]
-fn with_nothing_new_the_doubtful_is_sent_again() {
+fn without_new_data_possible_losses_are_retransmitted() {
     let mut t = flying(Sack, 6, 6);
     // Lost: 1 and 4. Only two segments above 4, so it is not known to be lost.
     assert_eq!(t.acks(1, &[(2, 2)]), NOTHING);
@@ -279,39 +281,40 @@ fn the_last_segment_is_rescued_once() {
     // Lost: 1 and 6.
     assert_eq!([(2, 2), (2, 3)].map(|block| t.acks(1, &[block])).concat(), NOTHING);
     assert_eq!(t.acks(1, &[(2, 4)]), [1]);
-    // In the network: the resent 1 and 6; three are allowed.
+    // In the network: the retransmitted 1 and 6; three are allowed.
     assert_eq!(t.acks(1, &[(2, 5)]), [6]);
     assert_eq!(t.acks(6, &[]), NOTHING, "once an episode");
     assert_eq!(t.acks(7, &[]), NOTHING);
 }
 
-/// ns-3's NextSeg (tcp-tx-buffer.cc in 3.37) keeps for rule 3 the first segment that was neither reported nor resent, without
-/// the comparison with the highest octet reported that criterion 1.b asks for: while only 1 is lost, 7 and 8 go again.
+/// ns-3's NextSeg (tcp-tx-buffer.cc in 3.37) applies rule 3 to the first segment neither SACKed nor retransmitted,
+/// without comparing it with the highest SACKed octet as criterion 1.b requires: while only 1 is lost, 7 and 8 are sent
+/// again.
 #[test]
-fn ns3_sends_again_what_is_on_its_way_at_the_end() {
+fn ns3_retransmits_the_end_in_flight() {
     for (sack_profile, again) in [(SackProfile::Rfc, vec![8]), (SackProfile::Ns3, vec![7, 8])] {
         let reno = control("reno", 8, Some(8));
         let config = Config { recovery: Sack, sack: true, control: reno, sack_profile, ..plain() };
         let mut t = Trace::established(config);
         t.writes_segments(8);
         assert_eq!([2, 3, 4].map(|end| t.acks(1, &[(2, end)])), [vec![], vec![], vec![1]]);
-        // Four may be in the network: the resent 1, and what is left of 5 to 8.
+        // Four may be in the network: the retransmitted 1, and what is left of 5 to 8.
         assert_eq!([5, 6, 7].map(|end| t.acks(1, &[(2, end)])).concat(), again);
         assert_eq!(t.acks(9, &[]), NOTHING);
     }
 }
 
-/// An acknowledgement of old data, or one that tells nothing new, is no duplicate (section 2).
+/// An acknowledgement of old data, or without new information, is no duplicate (section 2).
 #[test]
-fn only_news_is_a_duplicate() {
+fn only_new_information_is_a_duplicate() {
     let mut t = flying(Sack, 8, 30);
     assert_eq!(t.acks(1, &[(2, 2)]), [9]);
     assert_eq!([(); 5].map(|()| t.acks(1, &[(2, 2)])).concat(), NOTHING);
     assert_eq!((t.tcp.stats().duplicate_acks, t.tcp.in_recovery()), (1, false));
 }
 
-/// What was sent during an episode is repaired in it too (NextSeg rule 1 knows no RecoveryPoint). If such a repair is lost
-/// in its turn, three more duplicates after the episode repair it without the timer.
+/// Data sent during an episode is repaired in it too (NextSeg rule 1 knows no RecoveryPoint). If such a repair is lost,
+/// three more duplicates after the episode repair it without the timer.
 #[test]
 fn three_more_duplicates_repair_a_lost_repair() {
     let mut t = flying(Sack, 8, 40);
@@ -357,7 +360,7 @@ fn what_is_not_a_duplicate() {
     assert_eq!(t.tcp.stats().duplicate_acks, 0);
 }
 
-/// RFC 6582 section 3.2 step 2: after a timeout, duplicates of what it resent start nothing.
+/// RFC 6582 section 3.2 step 2: after a timeout, duplicates caused by its retransmissions start nothing.
 #[test]
 fn duplicates_after_a_timeout_prove_nothing() {
     let mut t = flying(NewReno, 8, 30);
@@ -383,9 +386,9 @@ fn vegas_retransmits_early() {
     assert_eq!(t.tcp.stats().fast_retransmissions, 1);
 }
 
-/// RFC 9937 section 6.2: while the flight is above the threshold, of n segments that arrive ceil(n ssthresh / RecoverFS)
-/// are made up for. Ten are in flight, two more leave by limited transmit: RecoverFS is 12, the threshold 5. Without it
-/// (RFC 6675) nothing leaves until the flight is below the threshold, and then a segment for each.
+/// RFC 9937 section 6.2: while the flight is above ssthresh, n arriving segments release ceil(n ssthresh / RecoverFS).
+/// Ten are in flight, two more leave by limited transmit: RecoverFS is 12, ssthresh 5. Without PRR (RFC 6675) nothing
+/// leaves until the flight is below ssthresh, and then one segment for each.
 #[test]
 fn prr_spreads_a_sack_recovery() {
     let sent_after = |prr| {
@@ -405,10 +408,10 @@ fn prr_spreads_a_sack_recovery() {
     assert_eq!(sent_after(false), [1, 1, 1, 1, 1, 2]);
 }
 
-/// RFC 6675 section 5 updates the scoreboard on any acknowledgement, also one that a later one has overtaken: with 4, 6 and 8
-/// arrived, three ranges lie above 2. RACK (RFC 8985 section 6.2) waits for nothing after three segments either.
+/// RFC 6675 section 5 updates the scoreboard on any acknowledgement, even a reordered one: with 4, 6 and 8 arrived,
+/// three ranges lie above 2. RACK (RFC 8985 section 6.2) has no wait after three segments either.
 #[test]
-fn what_a_late_acknowledgement_reports_counts() {
+fn a_late_acknowledgement_updates_the_scoreboard() {
     for recovery in [Sack, Recovery::Rack] {
         let mut t = flying(recovery, 8, 8);
         t.wait(100);
@@ -416,22 +419,22 @@ fn what_a_late_acknowledgement_reports_counts() {
         let sent = t.acks(1, &[(8, 8), (6, 6)]);
         assert_eq!(sent.first(), Some(&2), "{recovery:?}");
         assert!(t.tcp.in_recovery());
-        // It says nothing of what is acknowledged, nor for how long.
+        // It says nothing about acknowledged data, nor about round-trip times.
         assert_eq!((t.tcp.acknowledged_bytes(), t.tcp.rtt().latest().as_nanos() / 1_000_000), (1_000, 100));
     }
 }
 
-/// So what it reports is not sent again: 3, for which the acknowledgement that 1 let out had no room any more.
+/// Data that it reports is not retransmitted: 3, for which the acknowledgement that 1 released had no room.
 #[test]
-fn what_a_late_acknowledgement_reports_is_not_sent_again() {
+fn data_sacked_late_is_not_retransmitted() {
     let mut t = flying(Sack, 16, 16);
     assert_eq!(t.acks(2, &[(11, 11), (9, 9), (7, 7), (5, 5)]), [2]);
     assert_eq!(t.acks(1, &[(9, 9), (7, 7), (5, 5), (3, 3)]), NOTHING);
     assert_eq!(t.acks(2, &[(13, 16)])[..2], [4, 6]);
 }
 
-/// RFC 2883 section 4: what an acknowledgement reports below itself had arrived twice, late or not; what others have
-/// acknowledged since is no news.
+/// RFC 2883 section 4: a report below the acknowledgement itself is a duplicate, late or not; a report of data
+/// acknowledged since by others is not new.
 #[test]
 fn a_late_acknowledgement_may_report_a_duplicate() {
     let mut t = flying(Sack, 8, 8);

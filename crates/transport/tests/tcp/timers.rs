@@ -1,4 +1,4 @@
-//! The retransmission timer: RFC 6298 section 5, and what may be measured (Karn; RFC 7323 section 4).
+//! Retransmission timer: RFC 6298 section 5, and RTT samples (Karn; RFC 7323 section 4).
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
@@ -9,7 +9,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// After the handshake's 100 ms: SRTT 100 ms, RTTVAR 50 ms, so a timeout of 300 ms.
+/// Connection after a handshake of 100 ms: SRTT 100 ms, RTTVAR 50 ms, so an RTO of 300 ms.
 fn established() -> Trace {
     let t = Trace::established(Config { min_rto: ms(10), ..plain() });
     assert_eq!(t.tcp.rtt().rto(), ms(300));
@@ -39,7 +39,7 @@ fn it_starts_with_data_and_restarts_with_acknowledgements() {
     assert_eq!(t.tcp.next_timeout(), Time::NEVER);
 }
 
-/// 5.4 to 5.6: the earliest segment alone, a doubled timeout, and the timer anew.
+/// 5.4 to 5.6: the earliest segment only, a doubled timeout, and a restarted timer.
 #[test]
 fn it_expires() {
     let mut t = established();
@@ -54,7 +54,7 @@ fn it_expires() {
     assert_eq!(t.ssthresh(), 2);
 }
 
-/// Karn: what was sent twice gives no sample, and keeps the back-off until something sent once is acknowledged.
+/// Karn: retransmitted data gives no sample, and keeps the back-off until data sent once is acknowledged.
 #[test]
 fn karn() {
     let mut t = established();
@@ -69,9 +69,9 @@ fn karn() {
     assert_eq!(t.tcp.rtt().rto(), ms(250));
 }
 
-/// What was sent once but waited at the receiver for what was sent twice tells no time either.
+/// Data sent once that waited at the receiver for retransmitted data gives no sample either.
 #[test]
-fn what_waited_for_a_retransmission_is_no_sample() {
+fn data_held_up_by_a_retransmission_gives_no_sample() {
     let mut t = established();
     assert_eq!(t.writes_segments(6), [1, 2, 3, 4, 5, 6]);
     t.wait(100);
@@ -83,7 +83,7 @@ fn what_waited_for_a_retransmission_is_no_sample() {
     assert_eq!((t.tcp.rtt().srtt(), t.tcp.stats().rtt.count()), (ms(100), 0));
 }
 
-/// A timestamp's echo tells which copy was acknowledged.
+/// A timestamp echo tells which copy was acknowledged.
 #[test]
 fn timestamps_measure_retransmissions() {
     let mut t = Trace::client(Config { timestamps: true, min_rto: ms(10), ..plain() });
@@ -94,12 +94,12 @@ fn timestamps_measure_retransmissions() {
     assert_eq!(t.wait(300), ["1:1001 ack 1 ts 401 7"]);
     t.wait(60);
     t.gets("1:1 ack 1001 ts 8 401");
-    // 7/8 of 100 ms and 1/8 of 60 ms. A clock of milliseconds is too coarse for the latest and the least, which stay.
+    // 7/8 of 100 ms and 1/8 of 60 ms. A millisecond clock is too coarse for the latest and the minimum, which stay.
     assert_eq!(t.tcp.rtt().srtt(), ms(95));
     assert_eq!((t.tcp.rtt().latest(), t.tcp.rtt().min()), (ms(100), ms(100)));
 }
 
-/// A delayed acknowledgement's wait is part of what the timer must allow for; statistics go by the last segment.
+/// The delay of an ACK is part of what the timer must allow for; statistics use the last segment.
 #[test]
 fn the_first_segment_of_an_acknowledgement_is_measured() {
     let mut t = established();
@@ -112,7 +112,7 @@ fn the_first_segment_of_an_acknowledgement_is_measured() {
     assert_eq!(t.tcp.stats().rtt.count(), 1);
 }
 
-/// Everything outstanding counts as lost: slow start from one segment resends it, SACKed segments excepted.
+/// Everything outstanding counts as lost: slow start from one segment retransmits it, except SACKed segments.
 #[test]
 fn slow_start_after_a_timeout() {
     let mut t = Trace::sender(Recovery::Sack, 6);
@@ -124,7 +124,7 @@ fn slow_start_after_a_timeout() {
     assert_eq!(t.acks(3, &[(4, 4)]), [5, 6]);
 }
 
-/// A first timeout halves what was in flight, whatever the window.
+/// A first timeout halves the flight, whatever the window.
 #[test]
 fn ssthresh_goes_by_flight() {
     let config = Config { control: control("reno", 40, Some(40)), ..plain() };
@@ -134,7 +134,7 @@ fn ssthresh_goes_by_flight() {
     assert_eq!((t.cwnd(), t.ssthresh()), (1, 5));
 }
 
-/// RFC 7323 section 4: where timestamps measure, the echo counts, whenever the segment left: here it says 40 ms, of the
+/// RFC 7323 section 4: with timestamp-based RTT the echo counts, whenever the segment left: here it says 40 ms, of the
 /// 100 ms since then. The handshake took 100 ms, so SRTT is 7/8 of that and 1/8 of the sample.
 #[test]
 fn the_echo_of_a_timestamp_may_measure() {

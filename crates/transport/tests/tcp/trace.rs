@@ -1,4 +1,4 @@
-//! One endpoint against a script: what it is handed and what it sends, written as a protocol trace.
+//! One endpoint driven by a script: segments received and sent, written as a protocol trace.
 //!
 //! Segments are lines in the manner of `tcpdump` and packetdrill, sequence numbers relative to each side's SYN:
 //! `SYN 0:1`, `1:1001 ack 1`, `ack 5 win 1000 sack 7:9 11:13`, `FIN 9:10 ack 1`, `RST 1:1`. A segment with options that
@@ -12,9 +12,9 @@ use vazao_transport::tcp::{
     Config, Connection, Cookie, CookieOption, Cookies, Extra, Flags, Recovery, Segment, State, SynOptions,
 };
 
-/// Segment size in these traces: round, so that octets can be read as segments.
+/// Segment size in these traces, a round number so that octets can be read as segments.
 pub const MSS: u16 = 1000;
-/// Initial sequence numbers, near the wrap so that every trace crosses it.
+/// Initial sequence numbers near the wrap, so that every trace crosses it.
 pub const ISS: u32 = u32::MAX - 1500;
 pub const IRS: u32 = u32::MAX - 2500;
 
@@ -28,7 +28,7 @@ impl Trace {
         Trace { tcp: Connection::connect(Arc::new(config), ISS), now: Time::ZERO }
     }
 
-    /// The same with Fast Open; the client has what `cookies` says.
+    /// Enables Fast Open; the client's cookie is in `cookies`.
     pub fn with_fast_open(self, cookies: &Arc<Cookies>) -> Trace {
         Trace { tcp: self.tcp.with_fast_open(cookies.clone()), now: self.now }
     }
@@ -37,7 +37,7 @@ impl Trace {
         Trace { tcp: Connection::listen(Arc::new(config), ISS), now: Time::ZERO }
     }
 
-    /// A client whose handshake took 100 ms, with a peer that offers everything and `window` bytes (unscaled).
+    /// Client after a handshake of 100 ms, with a peer that offers every option and `window` bytes (unscaled).
     pub fn established_with(config: Config, window: u16) -> Trace {
         let mut trace = Trace::client(config);
         trace.sent();
@@ -52,13 +52,13 @@ impl Trace {
         Trace::established_with(config, 60_000)
     }
 
-    /// A sender in congestion avoidance with a congestion window of `window` segments.
+    /// Sender in congestion avoidance with a congestion window of `window` segments.
     pub fn sender(recovery: Recovery, window: u64) -> Trace {
         let sack = recovery.is_selective();
         Trace::established(Config { recovery, sack, control: control("reno", window, Some(window)), ..plain() })
     }
 
-    /// Lets `ms` milliseconds pass, timers that expire meanwhile included.
+    /// Lets `ms` milliseconds pass, including timers that expire.
     pub fn wait(&mut self, ms: u64) -> Vec<String> {
         let end = self.now + Duration::from_millis(ms);
         let mut sent = Vec::new();
@@ -71,42 +71,42 @@ impl Trace {
         sent
     }
 
-    /// What the endpoint has to send now.
+    /// Lines of the segments that the endpoint sends now.
     pub fn sent(&mut self) -> Vec<String> {
         let mut extra = Extra::default();
         std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut extra).map(|s| show(&s, &extra))).collect()
     }
 
-    /// The segments that the endpoint has to send now.
+    /// Segments that the endpoint sends now.
     pub fn segments(&mut self) -> Vec<Segment> {
         std::iter::from_fn(|| self.tcp.poll_transmit(self.now, &mut Extra::default())).collect()
     }
 
-    /// Hands a segment over without looking at the answer.
+    /// Delivers a segment without polling for an answer.
     pub fn receive(&mut self, line: &str) {
         let (segment, extra) = parse(line);
         self.tcp.handle(self.now, &segment, extra.as_ref());
     }
 
-    /// Hands a segment over: the endpoint's answer.
+    /// Delivers a segment; returns the answer.
     pub fn gets(&mut self, line: &str) -> Vec<String> {
         self.receive(line);
         self.sent()
     }
 
-    /// Writes, and sends what may be sent.
+    /// Writes; returns what is sent.
     pub fn writes(&mut self, bytes: u64) -> Vec<String> {
         assert_eq!(self.tcp.write(bytes), bytes);
         self.sent()
     }
 
-    /// Closes, and sends what may be sent.
+    /// Closes; returns what is sent.
     pub fn closes(&mut self) -> Vec<String> {
         self.tcp.close();
         self.sent()
     }
 
-    /// The window the next acknowledgement offers, by asking for one with a segment that is out of window.
+    /// Window of the next acknowledgement, provoked by an out-of-window segment.
     pub fn offered(&mut self) -> u16 {
         self.receive("0:0 ack 1");
         let segment = self.tcp.poll_transmit(self.now, &mut Extra::default()).expect("an answer");
@@ -115,15 +115,14 @@ impl Trace {
     }
 }
 
-/// Segments in numbers, for sequences of acknowledgements: segment `n` is octets `1 + (n - 1) MSS` and on.
+/// Segments by number, for sequences of acknowledgements: segment `n` starts at octet `1 + (n - 1) MSS`.
 impl Trace {
     /// Writes `count` segments and returns the numbers of those sent at once.
     pub fn writes_segments(&mut self, count: u64) -> Vec<u64> {
         numbers(&self.writes(count * u64::from(MSS)))
     }
 
-    /// Everything before segment `next` is acknowledged, and these other ranges of segments (first, last) have arrived.
-    /// What the endpoint sends.
+    /// Acknowledges everything before segment `next` and SACKs ranges of segments (first, last); returns what is sent.
     pub fn acks(&mut self, next: u64, sacked: &[(u64, u64)]) -> Vec<u64> {
         let octet = |n: u64| 1 + (n - 1) * u64::from(MSS);
         let mut line = format!("1:1 ack {}", octet(next));
@@ -136,7 +135,7 @@ impl Trace {
         numbers(&self.gets(&line))
     }
 
-    /// The retransmission timer expires: what the endpoint sends.
+    /// Expires the retransmission timer; returns what is sent.
     pub fn times_out(&mut self) -> Vec<u64> {
         self.now = self.tcp.next_timeout();
         self.tcp.handle_timeout(self.now);
@@ -151,7 +150,7 @@ impl Trace {
     }
 }
 
-/// The numbers of segments that these lines are.
+/// Segment numbers of these lines.
 pub fn numbers(lines: &[String]) -> Vec<u64> {
     let number = |line: &String| {
         let (start, end) = line.split(' ').next()?.split_once(':')?;
@@ -162,14 +161,14 @@ pub fn numbers(lines: &[String]) -> Vec<u64> {
     lines.iter().map(|line| number(line).unwrap_or_else(|| panic!("a data segment: {line}"))).collect()
 }
 
-/// A segment of the endpoint as a line.
+/// Line for a segment of the endpoint.
 fn show(segment: &Segment, extra: &Extra) -> String {
     let flags = segment.flags;
     let names = [(Flags::SYN, "SYN "), (Flags::FIN, "FIN "), (Flags::RST, "RST ")];
     let echoes = [(Flags::ECE, "ECE "), (Flags::CWR, "CWR ")];
     let mut line: String =
         names.iter().chain(&echoes).filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect();
-    // A reset that answers may carry any number: those of no connection are the peer's.
+    // A reset that answers a segment without connection has the peer's numbers, so any are possible.
     let start = segment.sequence.wrapping_sub(ISS);
     line += &format!("{start}:{}", u64::from(start) + segment.span());
     if flags.has(Flags::ACK) {
@@ -195,7 +194,7 @@ fn show(segment: &Segment, extra: &Extra) -> String {
     line
 }
 
-/// A cookie is a number, of 8 bytes unless it is followed by how many: `9/4`.
+/// Cookie as a number, of 8 bytes unless followed by the length: `9/4`.
 fn number_of(cookie: Cookie) -> String {
     let bytes = cookie.as_slice();
     let number = bytes.iter().fold(0_u128, |number, &byte| number << 8 | u128::from(byte));
@@ -208,7 +207,7 @@ fn of(cookie: &str) -> Cookie {
     Cookie::new(&number.to_be_bytes()[16 - length..]).expect("a cookie of RFC 7413")
 }
 
-/// A line as a segment for the endpoint. The window is 60 000 unless given.
+/// Segment for the endpoint from a line. The window is 60 000 unless given.
 fn parse(line: &str) -> (Segment, Option<Extra>) {
     let mut segment = Segment { window: 60_000, ..Segment::default() };
     let (mut extra, mut syn) =

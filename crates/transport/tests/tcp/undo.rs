@@ -1,5 +1,5 @@
-//! Needless reductions and what shows them: F-RTO (RFC 5682), D-SACK (RFC 3708), Eifel (RFC 3522, RFC 4015). Segments are
-//! numbered from 1; the window is of eight segments, in congestion avoidance.
+//! Spurious reductions and their detection: F-RTO (RFC 5682), D-SACK (RFC 3708), Eifel (RFC 3522, RFC 4015). Segments
+//! are numbered from 1; the window is eight segments, in congestion avoidance.
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
@@ -13,14 +13,14 @@ fn config(recovery: Recovery) -> Config {
     Config { recovery, sack: recovery.is_selective(), undo: true, frto: true, control, ..plain() }
 }
 
-/// A sender that has just sent its first window and has `count` segments in all.
+/// Sender that has just sent its first window and has `count` segments in all.
 fn flying(config: Config, count: u64) -> Trace {
     let mut t = Trace::established(config);
     assert_eq!(t.writes_segments(count), (1..=count.min(8)).collect::<Vec<_>>());
     t
 }
 
-/// With timestamps; the first window leaves at 101 on the endpoint's clock.
+/// Sender with timestamps; the first window leaves at 101 on the endpoint's clock.
 fn stamped(recovery: Recovery) -> Trace {
     let mut t = Trace::client(Config { timestamps: true, ..config(recovery) });
     t.sent();
@@ -36,10 +36,10 @@ fn windows(t: &Trace) -> (u64, u64) {
 
 // ---- F-RTO ----------------------------------------------------------------------------------------------------------
 
-/// Sections 2.1 and 3.1: the answer to the segment that was sent again lets two new ones out; the next answer covers
-/// what was sent once, so the timeout was needless. The window is what it was, and nothing else is sent again.
+/// Sections 2.1 and 3.1: the answer to the retransmission releases two new segments; the next one covers original
+/// transmissions, so the timeout was spurious. The window is restored, and nothing else is retransmitted.
 #[test]
-fn a_spurious_timeout_is_taken_back() {
+fn a_spurious_timeout_is_undone() {
     for recovery in [Reno, NewReno, Sack] {
         let mut t = flying(config(recovery), 40);
         assert_eq!(t.times_out(), [1]);
@@ -54,13 +54,13 @@ fn a_spurious_timeout_is_taken_back() {
     }
 }
 
-/// Step 3a: the new segments arrive and nothing before them does. Everything is sent again.
+/// Step 3a: the new segments arrive and nothing before them does. Everything is retransmitted.
 #[test]
 fn a_true_timeout_is_repaired() {
     let mut t = flying(config(NewReno), 40);
     t.times_out();
     assert_eq!(t.acks(2, &[]), [9, 10]);
-    // The new two are in flight, for all that is known: a window of three lets one more out.
+    // As far as is known, the new two are in flight: a window of three releases one more.
     assert_eq!(t.acks(2, &[]), [2]);
     assert_eq!((windows(&t), t.tcp.stats().spurious_timeouts), ((2, 4), 0));
 
@@ -72,9 +72,9 @@ fn a_true_timeout_is_repaired() {
     assert_eq!((windows(&t), t.tcp.stats().spurious_timeouts), ((2, 4), 0));
 }
 
-/// Section 3.1 step 2: SACKs before the answer tell nothing; section 3 step 3b: one of what was sent once tells all.
+/// Section 3.1 step 2: SACKs before the answer say nothing; section 3 step 3b: one for an original is decisive.
 #[test]
-fn with_sack_what_arrives_out_of_order_tells_too() {
+fn with_sack_out_of_order_arrivals_decide_too() {
     let mut t = flying(config(Sack), 40);
     t.times_out();
     assert_eq!(t.acks(1, &[(3, 3)]), NOTHING);
@@ -86,7 +86,7 @@ fn with_sack_what_arrives_out_of_order_tells_too() {
 
 /// Step 2a: the first answer covers everything, so much may have arrived before. Step 2b: there is nothing new to send.
 #[test]
-fn what_cannot_be_told_is_a_loss() {
+fn an_ambiguous_answer_is_a_loss() {
     let mut t = flying(config(NewReno), 40);
     t.times_out();
     assert_eq!(t.acks(9, &[]), [9, 10, 11]);
@@ -99,7 +99,7 @@ fn what_cannot_be_told_is_a_loss() {
     assert_eq!(t.tcp.stats().spurious_timeouts, 0);
 }
 
-/// Linux: with SACK the first answer tells, if it covers what was sent once.
+/// Linux: with SACK the first answer decides, if it covers an original.
 #[test]
 fn linux_believes_the_first_answer() {
     let mut t = flying(config(Rack), 8);
@@ -111,9 +111,9 @@ fn linux_believes_the_first_answer() {
     assert_eq!(t.tcp.stats().retransmissions, 2);
 }
 
-/// A second timeout that proves needless takes the first one's reduction back too: there was but one (RFC 5681).
+/// A second timeout that proves spurious undoes the first one's reduction too: there was only one (RFC 5681).
 #[test]
-fn a_repeated_timeout_is_taken_back() {
+fn a_repeated_timeout_is_undone() {
     let mut t = flying(config(Sack), 40);
     assert_eq!([t.times_out(), t.times_out()], [[1], [1]]);
     assert_eq!(t.acks(2, &[]), [9, 10]);
@@ -123,9 +123,9 @@ fn a_repeated_timeout_is_taken_back() {
 
 // ---- Eifel ----------------------------------------------------------------------------------------------------------
 
-/// RFC 3522 section 3.2: the answer echoes a timestamp from before the segment was sent again.
+/// RFC 3522 section 3.2: the answer echoes a timestamp from before the retransmission.
 #[test]
-fn an_old_echo_takes_a_timeout_back() {
+fn an_old_echo_undoes_a_timeout() {
     for recovery in [NewReno, Sack] {
         let mut t = stamped(recovery);
         assert_eq!(t.times_out(), [1]);
@@ -140,9 +140,9 @@ fn an_old_echo_takes_a_timeout_back() {
     }
 }
 
-/// The same for a fast recovery, once it is over: the first segment was overtaken by three.
+/// Eifel after a fast recovery has ended: the first segment was overtaken by three.
 #[test]
-fn an_old_echo_takes_a_recovery_back() {
+fn an_old_echo_undoes_a_recovery() {
     for (recovery, echo, expected) in
         [(NewReno, 101, 8), (Sack, 101, 8), (Rack, 101, 8), (NewReno, 201, 4), (Rack, 201, 4)]
     {
@@ -161,8 +161,9 @@ fn an_old_echo_takes_a_recovery_back() {
     }
 }
 
-/// One recovery ends while what it sent again is under way, so that the next begins at once with nothing to send again. The
-/// acknowledgement of that was caused by the resend of before: the loss was real (as Linux's tcp_retrans_stamp_cleanup).
+/// One recovery ends while its retransmission is in flight, so that the next begins at once with nothing to retransmit.
+/// The acknowledgement is due to the earlier retransmission: the loss was real (as in Linux's
+/// tcp_retrans_stamp_cleanup).
 #[test]
 fn a_recovery_that_takes_over_resends_stands() {
     let mut t = stamped(Rack);
@@ -170,7 +171,7 @@ fn a_recovery_that_takes_over_resends_stands() {
     for last in 2..=10 {
         t.gets(&format!("1:1 ack 1 ts 501 101 sack 1001:{last}001"));
     }
-    // 1 is on its way again; of what came out meanwhile, 11 was lost.
+    // 1 is in flight again; of the segments released meanwhile, 11 was lost.
     t.wait(100);
     assert_eq!(t.gets("1:1 ack 1 ts 501 201 sack 11001:13001 1001:10001")[0], "10001:11001 ack 1 ts 301 501");
     t.gets("1:1 ack 10001 ts 502 201 sack 11001:13001");
@@ -181,9 +182,9 @@ fn a_recovery_that_takes_over_resends_stands() {
 
 // ---- D-SACK ---------------------------------------------------------------------------------------------------------
 
-/// RFC 3708 section 2: all that was sent again had arrived.
+/// RFC 3708 section 2: everything retransmitted had arrived.
 #[test]
-fn a_reported_duplicate_takes_a_recovery_back() {
+fn a_reported_duplicate_undoes_a_recovery() {
     let mut t = flying(config(Sack), 40);
     assert_eq!((2..=4).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>(), [9, 10, 1]);
     t.acks(11, &[]);
@@ -192,7 +193,7 @@ fn a_reported_duplicate_takes_a_recovery_back() {
     assert_eq!(windows(&t), (8, 8));
     let stats = t.tcp.stats();
     assert_eq!((stats.spurious_recoveries, stats.spurious_retransmissions), (1, 1));
-    // The network's own duplicates are not ours.
+    // Duplicates made by the network are not due to retransmissions.
     t.acks(11, &[(5, 5)]);
     assert_eq!((t.tcp.stats().spurious_retransmissions, t.tcp.stats().duplicate_reports), (1, 2));
 }
@@ -211,9 +212,9 @@ fn a_loss_among_duplicates_stands() {
     assert_eq!((t.ssthresh(), t.tcp.stats().spurious_recoveries), (4, 0));
 }
 
-/// Off, as for the recoveries of before their time.
+/// Off by default for the older recoveries.
 #[test]
-fn nothing_is_taken_back_unless_asked_for() {
+fn nothing_is_undone_unless_enabled() {
     let mut t = flying(Config { undo: false, frto: false, ..config(Sack) }, 40);
     t.times_out();
     assert_eq!(t.acks(2, &[]), [2, 3]);

@@ -99,7 +99,7 @@ impl Endpoint for Box<dyn Library> {
         }
         let body = Body::Kept { content, path: 0 };
         let size = IP_HEADER + UDP_HEADER + datagram.payload.len() as u32;
-        Some(Departure { body, size, way: usize::from(datagram.address.way), ecn: datagram.ecn })
+        Some(Departure { body, size, way: usize::from(datagram.address.interface), ecn: datagram.ecn })
     }
     fn is_over(&self) -> bool {
         (**self).is_over()
@@ -184,7 +184,7 @@ impl Codec for Bytes {
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
         let Some(datagram) = datagram(crossing) else { return self.0.interfaces(0) };
         encode_datagram(self.0.places(crossing, datagram.address), crossing.ecn, &datagram.payload, out);
-        self.0.interfaces(datagram.address.way)
+        self.0.interfaces(datagram.address.interface)
     }
 }
 

@@ -52,7 +52,7 @@ impl Codec for Captured {
             return self.plain.encode(crossing, out);
         };
         let from = crossing.from();
-        let ends = self.ways[usize::from(multipath.tuple.way)];
+        let ends = self.ways[usize::from(multipath.tuple.pair)];
         let ports = [client_port(self.sockets[0].port, multipath.tuple.port), self.sockets[1].port];
         let place = |side: usize| Place { address: ends[side].1, port: ports[side] };
         self.firsts.note(from, multipath);
@@ -91,7 +91,7 @@ impl Codec for Spoken {
         let side = crossing.from();
         let extra = crossing.contents.extra(segment).copied().unwrap_or_default();
         let multipath = extra.multipath.unwrap_or_default();
-        let ends = self.ways[usize::from(multipath.tuple.way)];
+        let ends = self.ways[usize::from(multipath.tuple.pair)];
         let ports = [self.lines.client_port(self.sockets[0].port, multipath.tuple.port), self.sockets[1].port];
         let place = |side: usize| Place { address: ends[side].1, port: ports[side] };
         let multipath = self.lines.as_the_guest_says(&multipath);
@@ -308,7 +308,7 @@ impl Lines {
         }
         let number = self.note_port(client);
         let (mut segment, mut extra) = tcp::segment(&header, payload.len(), ecn);
-        let mut multipath = Multipath { tuple: Tuple { way, port: number }, dss: None, signal: None };
+        let mut multipath = Multipath { tuple: Tuple { pair: way, port: number }, dss: None, signal: None };
         for option in header.options.mptcp.iter() {
             match option {
                 MptcpOption::Dss(dss) => multipath.dss = Some(self.read_data_sequence(&dss)),

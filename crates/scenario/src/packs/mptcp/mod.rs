@@ -87,7 +87,7 @@ impl Endpoint for Mptcp {
     fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
         let mut segment = self.connection.poll_transmit(now, &mut contents.scratch)?;
         let size = IP_HEADER + segment.header_bytes(&contents.scratch) + u32::from(segment.length);
-        let way = contents.scratch.multipath.map_or(0, |multipath| multipath.tuple.way);
+        let way = contents.scratch.multipath.map_or(0, |multipath| multipath.tuple.pair);
         segment.extra = contents.keep_scratch();
         Some(Departure { body: Body::Tcp(segment), size, way: usize::from(way), ecn: segment.ecn })
     }
@@ -137,7 +137,7 @@ impl Endpoint for Mptcp {
         let report = |(subflow, cwnd_mean): (&Subflow, Option<f64>)| {
             let stats = subflow.tcp().stats();
             PathReport {
-                way: Some(usize::from(subflow.tuple().way)),
+                way: Some(usize::from(subflow.tuple().pair)),
                 tally: Tally::default()
                     .with("bytes", stats.bytes)
                     .with("packets_sent", stats.segments)
@@ -255,7 +255,7 @@ impl model::Pack for Pack {
         [0, 1].map(|side| -> Box<dyn Endpoint> {
             let mut keys = Stream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
             let identity = mptcp::Identity {
-                ways: ways.clone(),
+                pairs: ways.clone(),
                 addresses: addresses.of_flow(number),
                 key: keys.bits(),
                 iss: sequences[side],

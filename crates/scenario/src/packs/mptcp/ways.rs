@@ -5,7 +5,7 @@ use crate::model::stack::Stack;
 use crate::model::ways::{interfaces, last, node_of};
 use vazao_engine::registry;
 use vazao_network::{NodeKind, Routing};
-use vazao_transport::mptcp::Way;
+use vazao_transport::mptcp::AddressPair;
 
 /// Addresses of a host that Multipath TCP knows at most.
 const MOST_ADDRESSES: usize = 64;
@@ -15,19 +15,22 @@ const MOST_ADDRESSES: usize = 64;
 ///
 /// A guest answers by the interface whose address it answers from, though: a single mesh to a guest has each of its addresses
 /// only where the way there leads to that interface, or all data that it sends would leave by the first.
-pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Way, Routes)> {
+pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(AddressPair, Routes)> {
     let (client, server) = (node_of(routing, &flow.client), node_of(routing, &flow.server));
     let number = |node: usize, link: usize| {
         routing.interfaces(node).iter().position(|&known| known == link).expect("a route ends at its host") as u8
     };
-    let own =
-        Way { client: number(client, flow.routes.out[0].0), server: number(server, last(&flow.routes.out)), relay: 0 };
+    let own = AddressPair {
+        client: number(client, flow.routes.out[0].0),
+        server: number(server, last(&flow.routes.out)),
+        relay: 0,
+    };
     let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.is_managed_by("single-mesh"));
     let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
     let mut ways = vec![(own, flow.routes.clone())];
     for from in interfaces(routing, &flow.client) {
         for to in interfaces(routing, &flow.server) {
-            let way = Way { client: from.1 as u8, server: to.1 as u8, relay: 0 };
+            let way = AddressPair { client: from.1 as u8, server: to.1 as u8, relay: 0 };
             let is_apart = |&(_, arrives): &(_, usize)| way != own && (arrives == to.1 || !keeps_to_interfaces);
             let Some((out, arrives)) = routing.way(from, to).filter(is_apart) else { continue };
             if let Some((back, _)) = routing.way((server, arrives), from) {
@@ -40,7 +43,7 @@ pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Way, 
         let there = routing.way_through(ends.0, relay, ends.1);
         let back = routing.way_through(ends.1, relay, ends.0);
         if let (Some((out, _)), Some((back, _))) = (there, back) {
-            ways.push((Way { relay: number as u8 + 1, ..own }, Routes { out, back }));
+            ways.push((AddressPair { relay: number as u8 + 1, ..own }, Routes { out, back }));
         }
     }
     ways

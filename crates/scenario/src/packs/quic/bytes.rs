@@ -37,7 +37,7 @@ impl Codec for Bytes {
         if crossing.direction == Direction::Inbound {
             self.sealer.on_receive(crossing.at, datagram);
         }
-        self.ends.interfaces(datagram.address.way)
+        self.ends.interfaces(datagram.address.interface)
     }
 
     fn key_log(&self) -> String {
@@ -66,7 +66,7 @@ impl Ends {
 
     /// Whence and whither a datagram of a crossing goes, as seen there; `client`: the address that the client uses.
     pub fn places(&self, crossing: &Crossing<'_>, client: quic::Address) -> [Place; 2] {
-        let ends = self.ways[usize::from(client.way)];
+        let ends = self.ways[usize::from(client.interface)];
         let mut places = [0, 1].map(|side| Place { address: ends[side].1, port: self.sockets[side].port });
         if crossing.at == 1 {
             // What a NAT makes of the client's address is another port, beyond it, or an address of those that carriers share

@@ -97,7 +97,7 @@ impl Endpoint for Quic {
         if let Some(log) = &mut self.log {
             log.datagram(now, Direction::Outbound, datagram, &mut self.connection);
         }
-        let (size, way, ecn) = (IP_HEADER + UDP_HEADER + datagram.bytes, datagram.address.way, datagram.ecn);
+        let (size, way, ecn) = (IP_HEADER + UDP_HEADER + datagram.bytes, datagram.address.interface, datagram.ecn);
         Some(Departure { body: Body::Kept { content, path: 0 }, size, way: usize::from(way), ecn })
     }
     fn is_over(&self) -> bool {
@@ -145,7 +145,7 @@ impl Endpoint for Quic {
     }
     fn paths(&self, _receiver: Option<&dyn Endpoint>, _start: Time, _end: Time) -> Option<Vec<PathReport>> {
         let report = |path: PathView| PathReport {
-            way: Some(usize::from(path.way)),
+            way: Some(usize::from(path.interface)),
             tally: Tally::default()
                 .with("bytes", path.stats.bytes)
                 .with("packets_sent", path.stats.datagrams)
@@ -323,7 +323,7 @@ impl model::Pack for Pack {
         [0, 1].map(|side| -> Box<dyn Endpoint> {
             let open = if side == 0 { Connection::connect } else { Connection::listen };
             let mut connection = open(config.clone(), u64::from(seeds[side]));
-            connection.use_ways(ways);
+            connection.set_interfaces(ways);
             let log = making.logs.then(|| Box::new(View::new(scenario, addresses, (number, side))));
             Box::new(Quic::new(connection, log))
         })

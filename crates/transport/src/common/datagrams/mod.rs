@@ -9,16 +9,16 @@ pub(crate) use sender::Sender;
 
 use vazao_engine::Time;
 
-/// What one datagram carries.
+/// Contents of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it was sent.
+    /// Send time.
     pub sent: Time,
-    /// Its number among those of its flow, from 0.
+    /// Sequence number in its flow, from 0.
     pub sequence: u32,
-    /// The number of the message that it is a part of.
+    /// Number of its message.
     pub message: u32,
-    /// How many datagrams that message has.
+    /// Number of datagrams of that message.
     pub parts: u16,
     /// Bytes of payload.
     pub payload: u16,

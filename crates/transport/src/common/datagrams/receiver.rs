@@ -1,20 +1,20 @@
-//! The receiving half: what came, what came twice, what came late.
+//! Receiving half: arrivals, duplicates, reordering and losses.
 
 use super::Datagram;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use vazao_engine::{Histogram, Time};
 
-/// What a receiver counted.
+/// Counters of a receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Datagrams that arrived, each counted once.
     pub datagrams: u64,
-    /// Datagrams that had arrived before (RFC 5560).
+    /// Duplicate datagrams (RFC 5560).
     pub duplicates: u64,
-    /// Datagrams with a number below one that had arrived before them: Type-P-Reordered (RFC 4737 section 3.3).
+    /// Datagrams with a lower number than an earlier arrival: Type-P-Reordered (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// From the departure of a message to the arrival of all of it.
+    /// Time from the transmission of a message until all of it has arrived.
     pub latency: Histogram,
 }
 
@@ -24,19 +24,19 @@ pub(crate) struct Receiver {
     pub expected: Option<u64>,
     arrived: Numbers,
     lost: Numbers,
-    /// Datagrams that arrived though they, or another copy of them, were called lost.
+    /// Datagrams that arrived although a copy of them was reported lost.
     recovered: u64,
-    /// RFC 4737's NextExp: one above the highest number so far.
+    /// RFC 4737's NextExp: highest number so far plus one.
     next_expected: u32,
     bytes: u64,
     read: u64,
-    /// Messages of several datagrams of which some are missing: how many, and when the first left.
+    /// Incomplete messages: datagrams missing, and send time of the first.
     partial: BTreeMap<u32, (u16, Time)>,
     /// Messages that came whole and were not taken, if anybody asks for them.
     whole: Option<VecDeque<u32>>,
 }
 
-/// How many incomplete messages are remembered; older ones have lost a part.
+/// Maximum incomplete messages kept; older ones have lost a datagram.
 const PARTIAL: usize = 1024;
 
 impl Receiver {
@@ -113,7 +113,7 @@ impl Receiver {
     }
 }
 
-/// A set of sequence numbers, a bit each.
+/// Set of sequence numbers as a bitmap.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     words: Vec<u64>,
@@ -121,7 +121,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Whether `number` is new.
+    /// Inserts `number`; returns whether it is new.
     fn insert(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
         if word >= self.words.len() {

@@ -1,4 +1,4 @@
-//! The sending half: messages cut into datagrams, or bytes at a constant rate.
+//! Sending half: messages split into datagrams, or bytes at a constant rate.
 
 use super::Datagram;
 use std::collections::VecDeque;
@@ -6,17 +6,17 @@ use vazao_engine::{Duration, Rate, Time};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
-    /// Bytes of a datagram's payload, at most.
+    /// Maximum payload bytes of a datagram.
     payload: u16,
-    /// The pace of what is written; without one, each write is a message.
+    /// Sending rate of payload; without one, each write is a message.
     rate: Option<Rate>,
-    /// What is still to be sent: bytes of each message, and how many datagrams the first of them has.
+    /// Bytes left of each message, and number of datagrams of the first one.
     waiting: VecDeque<u64>,
     parts: u16,
     messages: u32,
     datagrams: u64,
     bytes: u64,
-    /// When sending at a rate began.
+    /// Time at which sending at a rate began.
     origin: Option<Time>,
 }
 
@@ -28,7 +28,7 @@ impl Sender {
     pub fn write(&mut self, bytes: u64) {
         match (self.rate, self.waiting.back_mut()) {
             _ if bytes == 0 => {}
-            // At a rate the boundaries of writes mean nothing.
+            // With a rate, write boundaries have no meaning.
             (Some(_), Some(waiting)) => *waiting += bytes,
             _ => self.waiting.push_back(bytes),
         }
@@ -89,7 +89,7 @@ impl Sender {
         Some(datagram)
     }
 
-    /// The n-th byte leaves n / rate after the first, so that rounding to nanoseconds does not add up.
+    /// Time of the next datagram: byte n leaves n / rate after the first, so that rounding errors do not accumulate.
     pub fn due(&self) -> Time {
         match (self.rate, self.origin) {
             _ if self.waiting.is_empty() => Time::NEVER,

@@ -1,4 +1,4 @@
-//! Ours: it looks at what the receiver can hold, and switches.
+//! The project's own scheduler: it switches policy with the pressure on the receiver's buffer.
 
 use super::bufferbloat_mitigation::is_within;
 use super::lts::least_time_space;
@@ -6,19 +6,20 @@ use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
-/// A policy for each of two states, of which one is where schedulers differ and the other where they do not.
+/// Two policies, one for when the choice of path matters and one for when it does not.
 ///
-/// - *Relaxed*: less than `pressure` of the receiver's window is outstanding. All windows are full whatever the order in which they
-///   are filled, so a scheduler decides little: lowest time over space.
-/// - *Pressed*: more is. What arrives is then held for the path that is last, and all paths fill the receiver's buffer for as long
-///   as that takes: it suffices for buffer / (sum of rates) seconds. So a path whose queues make it slower than a `share` of that is
-///   held to less than its window, as by bufferbloat mitigation, but with a limit that follows from what the receiver can hold and
-///   the others need, not from the path's least round-trip time; a path is not held below what it takes when it is empty.
-///   Lowest time over space chooses among those that are within their limits; if none is, nothing leaves.
+/// - *Relaxed*: less than `pressure` of the receiver's window is outstanding. All congestion windows are full in
+///   whatever order they are filled, so a scheduler decides little: lowest time over space.
+/// - *Pressed*: more is outstanding. Received data waits for the slowest path while all paths fill the receiver's
+///   buffer, which lasts for buffer / (sum of rates) seconds. A path whose queues raise its round-trip time above a
+///   `share` of that is held below its window. This resembles bufferbloat mitigation, but the limit follows from the
+///   receiver's buffer and the rates of all paths, not from the path's minimum round-trip time; and a path is never
+///   held below its minimum round-trip time. Lowest time over space chooses among the paths within their limits; if
+///   none is, nothing is sent.
 ///
-/// So it reads rates and losses (what is in the network over the round-trip time, which losses keep small), the spread of
-/// round-trip times, space, and pressure on the buffer. Paths that are long because they lose or are far away are not limited while
-/// the others are slow too, and none is where the buffer is large for them all.
+/// The inputs are the rates (flight over round-trip time, which losses keep low), the spread of round-trip times, the
+/// window space and the pressure on the buffer. Lossy and long paths are not limited while the others are slow too, and
+/// no path is limited if the buffer is large enough for all.
 pub struct Adaptive {
     pressure: f64,
     share: f64,
@@ -48,14 +49,14 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 };
 
 impl Adaptive {
-    /// Nanoseconds that a path's queues may make its round-trip time; without a limit while there is no pressure.
+    /// Highest round-trip time in nanoseconds that a path's queues may cause; infinite while there is no pressure.
     fn limit(&self, situation: &Situation<'_>) -> f64 {
         let buffer = situation.buffer as f64;
         if situation.waiting == 0 || situation.outstanding as f64 <= self.pressure * buffer {
             return f64::INFINITY;
         }
         let known = situation.paths.iter().filter(|path| path.usable && path.srtt > Duration::ZERO);
-        // By Little's law, also where a path is held below its window.
+        // Little's law, which also holds for a path held below its window.
         let rate: f64 = known.map(|path| path.flight as f64 / path.srtt.as_nanos() as f64).sum();
         self.share * buffer / rate
     }

@@ -4,12 +4,14 @@ use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
-/// Blocking estimation-based scheduling, BLEST (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016): the path with the least
-/// round-trip time; but a slower one is used only if the window that remains once its data is under way lets the fastest send all
-/// it can until that is acknowledged. Otherwise nothing leaves until the fastest path has room.
+/// Blocking estimation-based scheduling, BLEST (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016). The path with the
+/// least round-trip time sends. A slower path is used only if the send window left after its segment is large enough
+/// for all that the fastest path can send until that segment is acknowledged. Otherwise nothing leaves until the
+/// fastest path has room.
 ///
-/// The estimate is scaled by lambda, which grows by delta_bad in each round-trip time of the slow path in which the receiver's
-/// window was full, and falls by delta_good in each other. The constants are those of the authors' Linux implementation.
+/// The estimate is scaled by lambda. Once per round-trip time of the slow path, lambda grows by delta_bad if the
+/// receiver's window was full and falls by delta_good if it was not. The constants are those of the authors' Linux
+/// implementation.
 pub struct Blest {
     lambda: f64,
     range: [f64; 2],
@@ -57,8 +59,8 @@ impl Blest {
     }
 }
 
-/// Bytes that the fast path can send in a round-trip time of the slow one, its window growing by a segment in each of its own:
-/// mss (w + (n - 1) / 2) n, with n the number of its round-trip times.
+/// Bytes that the fast path can send in a round-trip time of the slow one while its window grows by a segment per round
+/// trip: mss (w + (n - 1) / 2) n, with n the number of its round trips.
 fn sendable(fast: &PathState, slow: &PathState) -> f64 {
     let rounds = slow.srtt.as_secs() / fast.srtt.as_secs();
     (fast.cwnd as f64 + fast.mss as f64 * (rounds - 1.0) / 2.0) * rounds

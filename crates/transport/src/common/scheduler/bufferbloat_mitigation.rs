@@ -3,10 +3,10 @@
 use super::{Build, Decision, PacketScheduler, PathState, Situation, least_of};
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
-/// As lowest round-trip time first; but a path whose round-trip time has grown over its least, because it fills a queue, is held
-/// to the window w_limit = lambda (rtt_min / srtt) w (Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch et al., CSWS 2014).
+/// Lowest round-trip time first, but a path whose round-trip time has grown above its minimum by queueing is limited to
+/// the window w_limit = lambda (rtt_min / srtt) w (Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch et al., CSWS 2014).
 ///
-/// So a queue may lengthen the round-trip time to lambda times the least one, and no further.
+/// A queue can thus raise the round-trip time to lambda times the minimum, and no further.
 pub struct BufferbloatMitigation {
     lambda: f64,
 }
@@ -26,8 +26,8 @@ pub(super) const ENTRY: Entry<Build> = Entry {
     build: |p| Box::new(BufferbloatMitigation { lambda: p.number("lambda") }),
 };
 
-/// Whether there is room in the window that its queues leave to a path whose round-trip time ought to be so many nanoseconds at most:
-/// w limit / srtt. An empty path always has some.
+/// Whether the path may send under the window limit / srtt × w, which keeps its round-trip time near `limit`
+/// nanoseconds. An empty path always may.
 #[inline]
 pub(super) fn is_within(path: &PathState, limit: f64) -> bool {
     path.flight == 0 || (path.flight + path.queued) as f64 * (path.srtt.as_nanos() as f64) < limit * path.cwnd as f64

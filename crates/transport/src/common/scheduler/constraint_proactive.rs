@@ -3,11 +3,11 @@
 use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait};
 use vazao_engine::registry::Entry;
 
-/// Constraint-based proactive scheduling (Oh, Lee, *Constraint-based proactive scheduling for MPTCP in wireless networks*,
-/// Computer Networks 91, 2015): the fastest path is filled first, and a slower one is used only where the receiver can hold what
-/// will arrive out of order for it. Two strategies say when that is.
+/// Constraint-based proactive scheduling (Oh, Lee, *Constraint-based proactive scheduling for MPTCP in wireless
+/// networks*, Computer Networks 91, 2015): the fastest path is filled first. A slower path is used only if the receiver
+/// can hold the data that arrives out of order as a result, which two strategies estimate.
 pub enum ConstraintProactive {
-    /// The receiver's window has room for what the fastest path will send until the slower one's segment arrives.
+    /// The receiver's window has room for what the fastest path will send until the slower path's segment arrives.
     Radical,
     /// The fastest path is beyond slow start, and at most half the receiver's window is outstanding.
     Conservative,
@@ -42,8 +42,8 @@ impl ConstraintProactive {
     }
 }
 
-/// Bytes that are out of order for a segment by the slow path: what the fast one delivers while it is under way, taking the ways
-/// there and back to be alike.
+/// Bytes that arrive out of order because a segment takes the slow path: what the fast path delivers meanwhile,
+/// assuming symmetric delays.
 fn overtaking(fast: &PathState, slow: &PathState) -> f64 {
     let later = (slow.srtt.as_secs() - fast.srtt.as_secs()) / 2.0;
     if later > 0.0 { fast.rate() * later } else { 0.0 }

@@ -4,14 +4,15 @@ use super::{Build, Decision, PacketScheduler, PathState, Situation, fastest, lea
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
-/// Delay-aware packet scheduling, DAPS (Kuhn, Lochin, Mifdaoui, Sarwar, Mehani, Boreli, ICC 2014, algorithm 1): a plan is made of
-/// the delays and windows as they are, and followed to its end. In it each path has a turn at every multiple of its delay there
-/// (half its round-trip time), the faster first where turns meet, and is given the next window of data in it, be there room or
-/// not: so a slow path sends at once what will be due when it arrives.
+/// Delay-aware packet scheduling, DAPS (Kuhn, Lochin, Mifdaoui, Sarwar, Mehani, Boreli, ICC 2014, algorithm 1): the
+/// scheduler makes a plan from the current delays and windows and follows it to the end. In the plan each path has a
+/// turn at every multiple of its forward delay (half its round-trip time), faster paths first where turns coincide. In
+/// its turn it is given the next window of data, whether it has room or not, so a slow path sends now the data that
+/// will be due when it arrives.
 ///
-/// A plan ends when the slowest path has had its turn (the paper's lasts until the least common multiple of the delays, which for
-/// delays as they are measured is never), and the next one is made as soon as a path has room again. Paths that have not sent
-/// what they were given have no part in it.
+/// A plan ends after the slowest path's turn, and the next one is made as soon as a path has room again. (The paper's
+/// plan lasts until the least common multiple of the delays, which measured delays never reach.) Paths that still hold
+/// unsent data are left out of a plan.
 #[derive(Default)]
 pub struct DelayAware {
     plan: Vec<Turn>,
@@ -20,10 +21,10 @@ pub struct DelayAware {
 /// A path's part of the plan.
 struct Turn {
     path: usize,
-    /// Nanoseconds there, and to its next turn.
+    /// Forward delay in nanoseconds, and the time of the next turn.
     delay: u64,
     next: u64,
-    /// Bytes of a turn, and what is left of this one.
+    /// Bytes per turn, and bytes left in this one.
     window: u64,
     left: u64,
 }
@@ -63,7 +64,7 @@ impl PacketScheduler for DelayAware {
             self.make_plan(situation);
         }
         let next = self.plan.iter().min_by_key(|turn| turn.next).map(|turn| turn.path);
-        // A path of which nothing is known has no part in plans: it is tried as soon as it has room.
+        // A path without an RTT sample has no part in plans: it is tried as soon as it has room.
         Decision::send(next.or_else(|| least(situation.paths, |path| path.srtt)))
     }
 

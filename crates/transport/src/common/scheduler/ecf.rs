@@ -3,12 +3,13 @@
 use super::{Build, Decision, PacketScheduler, Situation, send_or_wait};
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
-/// Earliest completion first, ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, algorithm 1): the path with the least round-trip
-/// time; but if that is full, all that waits may be complete sooner by waiting for it than by using a slower one too.
+/// Earliest completion first, ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, algorithm 1): the path with the least
+/// round-trip time sends. If it is full, the scheduler waits for it where all waiting data would complete sooner that
+/// way than with a slower path.
 ///
-/// With k bytes waiting, the fast path needs n = 1 + k / w_f round-trip times. It is waited for if n srtt_f < (1 + beta)(srtt_s +
-/// delta), and k / w_s srtt_s >= 2 srtt_f + delta, where delta is the larger of the deviations; beta counts once it is waited
-/// for, so that a decision is not taken back at once.
+/// With k bytes waiting, the fast path needs n = 1 + k / w_f round-trip times. It is waited for if n srtt_f < (1 +
+/// beta)(srtt_s + delta), and k / w_s srtt_s >= 2 srtt_f + delta, where delta is the larger of the deviations. beta
+/// counts only while waiting, as hysteresis.
 pub struct EarliestCompletionFirst {
     beta: f64,
     waiting: bool,

@@ -1,14 +1,15 @@
-//! Data left out for the paths that are ahead.
+//! Forward-delay-based packet scheduling.
 
 use super::{Build, Decision, PacketScheduler, Situation, least};
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
-/// Forward-delay-based packet scheduling (Le, Bui, arXiv 1501.03196, 2015): a segment by a slower path leaves out as much of what
-/// waits as the faster ones will have delivered when it arrives, their rates times their leads, so that it arrives in order.
+/// Forward-delay-based packet scheduling (Le, Bui, arXiv 1501.03196, 2015): a segment on a slower path skips as much
+/// waiting data as the faster paths will have delivered when it arrives (their rates times their leads), so that it
+/// arrives in order.
 ///
-/// Leads are differences of the delays there alone, without the ways back: the paper measures them by pairs of segments whose
-/// acknowledgements return by one path, here the receiver's time stamps tell (RFC 7323), as its clock is one for all paths.
+/// Leads are differences of one-way delays. The paper measures them with pairs of segments whose acknowledgements
+/// return on one path; here they come from the receiver's timestamps (RFC 7323), since it has one clock for all paths.
 pub struct ForwardDelay;
 
 pub(super) const ENTRY: Entry<Build> = Entry {
@@ -34,7 +35,7 @@ impl PacketScheduler for ForwardDelay {
         if skip >= situation.waiting as f64 {
             return Decision::Wait;
         }
-        // Whole segments, so that none is left in pieces.
+        // Whole segments, to avoid fragments.
         let mss = situation.paths[best].mss;
         Decision::Send { path: best, skip: skip as u64 / mss * mss }
     }

@@ -1,14 +1,15 @@
-//! Slow paths frozen.
+//! Freezing of slow paths.
 
 use super::{Build, Decision, PacketScheduler, Situation, send_or_wait};
 use vazao_engine::registry::Entry;
 
-/// As lowest round-trip time first; but a slow path is frozen while the fastest one will have delivered all that waits sooner
-/// than the slow one delivers a segment, even if it must wait for room first (Hwang, Yoo, *Packet scheduling for Multipath TCP*,
-/// ICUFN 2015). A short message then is as fast as on the best path alone; where much waits, no path is frozen.
+/// Lowest round-trip time first, but a slow path is frozen while the fastest one, even after waiting for room, will
+/// have delivered all waiting data before the slow one delivers a segment (Hwang, Yoo, *Packet scheduling for Multipath
+/// TCP*, ICUFN 2015). A short message is then as fast as on the best path alone; with much data waiting, no path is
+/// frozen.
 ///
-/// The paper freezes where the difference in delay is significant; here that is measured by what waits: the difference of the
-/// round-trip times is longer than the fastest path needs to send it.
+/// The paper freezes a path if the difference in delay is significant. Here it is if the difference of the round-trip
+/// times exceeds the time that the fastest path needs to send the waiting data.
 pub struct Freeze;
 
 pub(super) const ENTRY: Entry<Build> = Entry {

@@ -3,12 +3,12 @@
 use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::Entry;
 
-/// The subflow with the highest window over latest round-trip time; of equals the last one opened (Lima, UNIFEI 2017,
+/// The subflow with the highest window over latest round-trip time; ties go to the last one opened (Lima, UNIFEI 2017,
 /// algorithm 6 and appendix A.3).
 ///
-/// The hypothesis: a large window and a round-trip time that is short now tell of capacity without congestion. The rate is a
-/// whole number of sixteenths of a byte in a microsecond, and the window one of segments, as in the appendix: rates that differ
-/// by less than half a megabit a second are equal.
+/// The hypothesis: a large window and a currently short round-trip time indicate capacity without congestion. As in the
+/// appendix, the window is in segments and the rate is an integer, in sixteenths of a byte per microsecond: rates that
+/// differ by less than half a megabit a second are equal.
 pub struct HighestSendingRate;
 
 pub(super) const ENTRY: Entry<Build> = Entry {
@@ -27,7 +27,7 @@ impl PacketScheduler for HighestSendingRate {
         for (index, path) in situation.available() {
             let window = 16 * path.segments() as u64 * path.mss;
             let time = path.rtt.as_nanos() / 1000;
-            // As window / time >= most, without a division for each path.
+            // Equivalent to window / time >= most, without a division for each path.
             if window >= time.saturating_mul(most) {
                 (most, best) = (window.checked_div(time).unwrap_or(u64::MAX), Some(index));
             }

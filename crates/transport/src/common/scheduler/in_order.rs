@@ -3,10 +3,10 @@
 use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::Entry;
 
-/// Out-of-order transmission for in-order arrival, OTIAS (Yang, Wang, Amer, *Out-of-order transmission for in-order arrival
-/// scheduling for Multipath TCP*, AINA workshops 2014): each segment in turn is given to the path by which it arrives first, be
-/// there room or not. A segment that finds no room waits as many round-trip times as windows are filled before it; then half of
-/// one is its way.
+/// Out-of-order transmission for in-order arrival, OTIAS (Yang, Wang, Amer, *Out-of-order transmission for in-order
+/// arrival scheduling for Multipath TCP*, AINA workshops 2014): each segment goes to the path on which it arrives
+/// first, whether that has room or not. A segment waits one round-trip time for each full window ahead of it, and then
+/// takes half a round-trip time.
 pub struct InOrder;
 
 pub(super) const ENTRY: Entry<Build> = Entry {

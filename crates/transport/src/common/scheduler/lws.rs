@@ -4,11 +4,11 @@ use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
-/// The subflow whose congestion window has most space, in segments; where a subflow's has none, the lowest round-trip time
-/// decides. Of equals the last one opened (Lima, *Soluções alternativas de escalonamento e gerenciamento de caminhos para o
-/// MPTCP*, UNIFEI 2017, algorithm 4 and appendix A.1).
+/// The subflow whose congestion window has the most free space, in segments; where a subflow's has none, the lowest
+/// round-trip time decides. Ties go to the last one opened (Lima, *Soluções alternativas de escalonamento e
+/// gerenciamento de caminhos para o MPTCP*, UNIFEI 2017, algorithm 4 and appendix A.1).
 ///
-/// The hypothesis: links of more capacity empty windows sooner, so that they have more space.
+/// The hypothesis: links of higher capacity drain windows sooner and so have more space.
 pub struct LargestWindowSpace;
 
 pub(super) const ENTRY: Entry<Build> = Entry {

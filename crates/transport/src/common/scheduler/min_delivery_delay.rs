@@ -3,10 +3,10 @@
 use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::Entry;
 
-/// Minimum delivery delay (Singh, Goerg, Timm-Giel, Scharf, Banniza, *Performance comparison of scheduling algorithms for
-/// multipath transfer*, GLOBECOM 2012): the path by which a segment arrives first, counting the way there (half the round-trip
-/// time), the wait for what is queued before it, and its own time at the path's rate. A path may be given data that it has no
-/// room for so far.
+/// Minimum delivery delay (Singh, Goerg, Timm-Giel, Scharf, Banniza, *Performance comparison of scheduling algorithms
+/// for multipath transfer*, GLOBECOM 2012): the path on which a segment arrives first, counting the forward delay (half
+/// the round-trip time), the wait behind queued data, and its own transmission time at the path's rate. A path may be
+/// assigned data that it has no room for yet.
 pub struct MinDeliveryDelay;
 
 pub(super) const ENTRY: Entry<Build> = Entry {

@@ -1,7 +1,7 @@
-//! Which subflow takes the next segment.
+//! Packet schedulers: they choose the subflow for the next segment.
 //!
-//! A scheduler is one page: it looks at a [`Situation`] and takes a [`Decision`]. What all of them share (which subflows can be
-//! used at all, what is sent again after a timeout, backups) is the connection's.
+//! A scheduler looks at a [`Situation`] and takes a [`Decision`]. The connection handles what all of them share: which
+//! subflows are usable, retransmission after a timeout, backups.
 
 mod adaptive;
 mod blest;
@@ -44,36 +44,37 @@ use std::sync::Arc;
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_engine::{Duration, Time};
 
-/// What a scheduler looks at. Sizes in bytes.
+/// State that a scheduler decides on. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// The subflows, in the order in which they were opened; a subflow keeps its place when it is gone.
+    /// Subflows in the order in which they were opened; a closed subflow keeps its index.
     pub paths: &'a [PathState],
-    /// What waits to be sent for the first time. (Zero where something is to be sent again, and only the path is asked for.)
+    /// New data waiting to be sent. (Zero for a retransmission, where only the path is chosen.)
     pub waiting: u64,
-    /// What the receiver's window leaves room for beyond all that was sent.
+    /// Receive window left beyond all data sent.
     pub window: u64,
-    /// The receiver's window: what it holds at most.
+    /// Size of the receiver's window.
     pub buffer: u64,
-    /// Sent and not acknowledged by DATA_ACKs.
+    /// Bytes sent and not yet covered by a DATA_ACK.
     pub outstanding: u64,
-    /// All octets before this one were sent.
+    /// Offset below which all data was sent.
     pub sent: u64,
-    /// Where the receiver's window keeps new data back: the path that has the oldest data not acknowledged.
+    /// Path that carries the oldest unacknowledged data while the receiver's window blocks new data.
     pub blocker: Option<usize>,
 }
 
 impl Situation<'_> {
-    /// The paths by which a segment would leave at once.
+    /// Paths on which a segment would leave at once.
     #[inline]
     pub fn available(&self) -> impl Iterator<Item = (usize, &PathState)> {
         self.paths.iter().enumerate().filter(|(_, path)| path.is_available())
     }
-    /// For a scheduler that [queues](PacketScheduler::queues): the path for which `arrival` (in nanoseconds) is least is given the next data, if that is
-    /// within one and a half of the longest round-trip time. Beyond that nothing is known of windows, and what a path was given is
-    /// not taken back. What is to be sent again is put before all that waits, and does not wait for that.
+    /// Assigns the next data to the path with the least `arrival` (in nanoseconds), for a scheduler that
+    /// [queues](PacketScheduler::queues), provided that `arrival` is within 1.5 times the longest round-trip time:
+    /// windows beyond that are unknown, and an assignment is not taken back. A retransmission goes ahead of all waiting
+    /// data and is exempt from that limit.
     #[inline]
     pub fn assign(&self, arrival: impl Fn(&PathState) -> f64) -> Decision {
         let known = || self.paths.iter().enumerate().filter(|(_, path)| path.is_known());
@@ -85,26 +86,24 @@ impl Situation<'_> {
     }
 }
 
-/// What a scheduler decides.
+/// Decision of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing leaves until something changes: an acknowledgement, a timeout, more data, or [`PacketScheduler::wake`].
+    /// Send nothing until something changes: an acknowledgement, a timeout, more data, or [`PacketScheduler::wake`].
     Wait,
-    /// The next data goes by `path`: at once where it has room, else as soon as it has. `skip` bytes of what waits are left
-    /// for others.
+    /// Send the next data on `path`, at once or when it has room; `skip` bytes of waiting data are left for others.
     Send {
         /// Index into [`Situation::paths`].
         path: usize,
-        /// Bytes left out.
+        /// Bytes to skip.
         skip: u64,
     },
-    /// `path` sends the oldest data that is not acknowledged and that it has not sent itself, be it new or not.
+    /// Send on `path` the oldest unacknowledged data that it has not sent itself, new or not.
     Copy {
         /// Index into [`Situation::paths`].
         path: usize,
     },
-    /// The oldest data that is not acknowledged is sent again by `path` (once), and the window of another is halved (once in
-    /// its round-trip time).
+    /// Retransmit the oldest unacknowledged data on `path`, and halve the window of `penalised` once per round trip.
     Repeat {
         /// Index into [`Situation::paths`].
         path: usize,
@@ -114,7 +113,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The next data goes by this path; without one, nothing does.
+    /// Sends the next data on `path`; `None` means to wait.
     pub fn send(path: Option<usize>) -> Decision {
         path.map_or(Decision::Wait, |path| Decision::Send { path, skip: 0 })
     }
@@ -122,15 +121,15 @@ impl Decision {
 
 /// A packet scheduler.
 pub trait PacketScheduler: Send {
-    /// Decides what leaves next. Asked again after each segment until it decides to wait.
+    /// Decides what leaves next. Called again after each segment until the answer is to wait.
     fn decide(&mut self, situation: &Situation<'_>) -> Decision;
-    /// So many bytes of data were given to a path that had not been sent before.
+    /// Records that `bytes` of new data were given to `path`.
     fn on_sent(&mut self, _path: usize, _bytes: u64) {}
-    /// Whether it assigns data to paths that have no room, so that it is to be asked though none has.
+    /// Whether the scheduler assigns data to paths without room, and so must be called even if none has room.
     fn queues(&self) -> bool {
         false
     }
-    /// When it is to be asked again though nothing happens.
+    /// Time at which it must be called again even if nothing happens.
     fn wake(&self) -> Time {
         Time::NEVER
     }
@@ -142,7 +141,7 @@ pub type SchedulerFactory = Arc<dyn Fn() -> Box<dyn PacketScheduler> + Send + Sy
 /// Makes a packet scheduler from its parameters.
 pub type Build = fn(&Parameters) -> Box<dyn PacketScheduler>;
 
-/// All schedulers.
+/// All packet schedulers.
 pub const SCHEDULERS: &[Entry<Build>] = &[
     lowest_rtt::ENTRY,
     round_robin::ENTRY,
@@ -164,7 +163,7 @@ pub const SCHEDULERS: &[Entry<Build>] = &[
     adaptive::ENTRY,
 ];
 
-/// The path for which `value` is least; of equals the first.
+/// Index of the path with the least `value`; ties go to the first.
 #[inline]
 pub(crate) fn least_of<'a, T: PartialOrd>(
     paths: impl Iterator<Item = (usize, &'a PathState)>,
@@ -180,14 +179,14 @@ pub(crate) fn least_of<'a, T: PartialOrd>(
     best.map(|(index, _)| index)
 }
 
-/// The available path for which `value` is least; of equals the first.
+/// Index of the available path with the least `value`; ties go to the first.
 #[inline]
 pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathState) -> T) -> Option<usize> {
     least_of(paths.iter().enumerate().filter(|(_, path)| path.is_available()), value)
 }
 
-/// The available path with the least smoothed round-trip time sends; unless the [fastest] of all is another one, for room on which
-/// `waits`, shown the slower and the faster, would rather wait.
+/// Sends on the available path with the least smoothed round-trip time, unless the [fastest] of all is another path and
+/// `waits`, given the slower and the faster, decides to wait for room on it.
 #[inline]
 pub(crate) fn send_or_wait(paths: &[PathState], waits: impl FnOnce(&PathState, &PathState) -> bool) -> Decision {
     let best = least(paths, |path| path.srtt);
@@ -197,7 +196,7 @@ pub(crate) fn send_or_wait(paths: &[PathState], waits: impl FnOnce(&PathState, &
     }
 }
 
-/// The usable path with the least smoothed round-trip time, be there room or not; of equals one that has room, then the first.
+/// Usable path with the least smoothed round-trip time; ties go to one that has room, then to the first.
 #[inline]
 pub(crate) fn fastest(paths: &[PathState]) -> Option<usize> {
     let known = paths.iter().enumerate().filter(|(_, path)| path.is_known());

@@ -1,11 +1,11 @@
-//! Everything by every path.
+//! Redundant transmission on all paths.
 
 use super::{Build, Decision, PacketScheduler, Situation, least_of};
 use vazao_engine::registry::Entry;
 
-/// Every subflow sends everything itself, so that what comes first counts and a loss on one path is made good by another:
-/// latency is bought with capacity (Hunger, Klein, Verheyde, 2016; Lopez, Aguado, Pinedo, Jacob, 2015; Linux MPTCP's
-/// mptcp_redundant). Data that is new goes first by the one with the least smoothed round-trip time.
+/// Every subflow sends all data, so that the first copy to arrive counts and one path makes up for a loss on another,
+/// at the cost of capacity (Hunger, Klein, Verheyde, 2016; Lopez, Aguado, Pinedo, Jacob, 2015; Linux MPTCP's
+/// mptcp_redundant). New data first leaves on the subflow with the least smoothed round-trip time.
 pub struct Redundant;
 
 pub(super) const ENTRY: Entry<Build> = Entry {

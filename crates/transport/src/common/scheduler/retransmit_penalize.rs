@@ -3,11 +3,12 @@
 use super::{Build, Decision, PacketScheduler, Situation, least};
 use vazao_engine::registry::Entry;
 
-/// As lowest round-trip time first; and where the receiver's window is full, the subflow chosen repeats the segment that keeps
-/// it so, and the one that has had it is slowed down: its window is halved, once in its round-trip time (Raiciu et al., *How
-/// hard can it be?*, NSDI 2012, section 4.2, mechanisms 1 and 2; evaluated by Paasch et al., CSWS 2014).
+/// Lowest round-trip time first. If the receiver's window is full, the chosen subflow retransmits the segment that
+/// blocks it, and the subflow that first sent the segment is penalised: its window is halved, once per round-trip time
+/// (Raiciu et al., *How hard can it be?*, NSDI 2012, section 4.2, mechanisms 1 and 2; evaluated by Paasch et al., CSWS
+/// 2014).
 ///
-/// Nobody is slowed down for a path that takes longer, nor while it recovers from a loss, as in Linux MPTCP.
+/// As in Linux MPTCP, a subflow is not penalised in favour of a slower one, nor during loss recovery.
 pub struct RetransmitPenalize;
 
 pub(super) const ENTRY: Entry<Build> = Entry {

@@ -1,15 +1,16 @@
-//! One after the other.
+//! Round-robin.
 
 use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
-/// Each subflow that has room takes its turn of `num_segments` segments, in the order in which they were opened; when all that
-/// have room have had theirs, a new round begins (Linux MPTCP v0.90, mptcp_rr; Lima, UNIFEI 2017, algorithm 2).
+/// Each subflow with room sends `num_segments` segments in turn, in the order in which the subflows were opened; a new
+/// round begins when all subflows with room have had their turn (Linux MPTCP v0.90, mptcp_rr; Lima, UNIFEI 2017,
+/// algorithm 2).
 ///
-/// In a long transfer the windows are full, and a segment leaves by whichever path an acknowledgement comes from.
+/// In a long transfer the windows are full, so each acknowledgement releases a segment on its own path.
 pub struct RoundRobin {
     num_segments: u64,
-    /// Segments of this round that each path has had.
+    /// Segments that each path has sent in this round.
     had: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Segments in: what their options say, then TCP, then what of the data is in order now.
+//! Processing of arriving segments: options, then TCP, then connection-level reassembly.
 
 use super::*;
 use crate::common::stamp;
@@ -7,42 +7,42 @@ use crate::tcp::multipath::{DataAck, Dss, Mapping, Multipath, Signal, digest, re
 use crate::tcp::{Extra, Flags, Segment, timestamp};
 
 impl Connection {
-    /// Handles a segment that has arrived for the connection.
+    /// Handles an arriving segment.
     pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let Multipath { tuple, dss, signal } = extra.and_then(|extra| extra.multipath).unwrap_or_default();
         let known = self.ports.get(usize::from(tuple.port)).copied().flatten();
         let Some(number) = known.or_else(|| self.admit(tuple, segment, signal)) else {
             if !segment.flags.has(Flags::RST) {
-                // RFC 8684 section 3.2: an unknown token.
+                // RFC 8684 section 3.2: unknown token.
                 self.refused.push((tuple, segment.sequence.wrapping_add(segment.span() as u32)));
             }
             return;
         };
         if self.withdrawn & 1 << self.own_address(number) != 0 && self.failure.is_none() {
-            return; // It comes to an interface that is gone.
+            return; // Addressed to an interface that is gone.
         }
         let mut segment = *segment;
-        (self.silence, self.heard) = (0, number);
-        self.stirred |= 1 << number;
-        if !self.heed_handshake(now, number, &segment, dss, signal) {
+        (self.unanswered, self.last_heard) = (0, number);
+        self.pollable |= 1 << number;
+        if !self.handle_handshake(now, number, &segment, dss, signal) {
             if self.subflows[number].is_gone() {
-                // It is answered as what comes for no subflow: by a reset.
+                // TCP answers it with a reset, as for a closed connection.
                 self.subflows[number].tcp.handle(now, &segment, extra);
             }
             return;
         }
-        self.heed_window(now, number, &mut segment, dss);
-        if segment.length > 0 && !self.heed_mapping(now, number, &mut segment, dss, signal) {
+        self.handle_window(now, number, &mut segment, dss);
+        if segment.length > 0 && !self.handle_mapping(now, number, &mut segment, dss, signal) {
             return;
         }
-        self.couple(number);
+        self.update_coupling(number);
         let subflow = &mut self.subflows[number];
         if segment.has_timestamps {
             let clock = timestamp(now);
-            subflow.note_way_back(clock.wrapping_sub(segment.timestamp) as i32);
+            subflow.sample_return_delay(clock.wrapping_sub(segment.timestamp) as i32);
             if segment.length > 0 && segment.echo != 0 {
                 let rtt = Duration::from_millis(u64::from(clock.wrapping_sub(segment.echo)));
-                subflow.note_loop(rtt.max(Duration::from_micros(1)));
+                subflow.sample_receiver_rtt(rtt.max(Duration::from_micros(1)));
             }
         }
         subflow.tcp.handle(now, &segment, extra);
@@ -53,14 +53,13 @@ impl Connection {
         let is_reset = segment.flags.has(Flags::RST);
         self.after_segment(now, number, dss, signal);
         if self.mode == Mode::Multipath && dss.is_none() && signal.is_none() && !is_reset {
-            self.doubt(number);
+            self.detect_fallback(number);
         }
     }
 
-    /// The window counts from what the connection as a whole has acknowledged (RFC 8684 section 3.3.4); the subflow itself has
-    /// none.
+    /// Applies the receive window, relative to the DATA_ACK (RFC 8684 section 3.3.4); the subflow has no window.
     #[inline]
-    fn heed_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: Option<Dss>) {
+    fn handle_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: Option<Dss>) {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
@@ -71,7 +70,7 @@ impl Connection {
         let una = match (self.mode, dss.and_then(|dss| dss.ack).map(DataAck::low)) {
             (Mode::Fallback, _) => self.infinite_una(number, segment.acknowledgment),
             (Mode::Multipath, Some(ack)) => self.acknowledged(ack),
-            // The handshake's. It may come late, and says nothing of data.
+            // Handshake window. The segment may be late, and says nothing about data.
             (Mode::Multipath, None) => Some(0).filter(|_| !subflow.joins),
         };
         if let Some(una) = una
@@ -88,10 +87,10 @@ impl Connection {
         }
     }
 
-    /// Which octets of the connection a segment carries. The stamp that stands for its payload is checked against that; TCP is
-    /// shown the one that it expects. Whether the segment may go on to TCP.
+    /// Processes the mapping of a segment. The payload's stamp is checked against the mapped data and replaced by the
+    /// one that the subflow's TCP expects. Returns whether TCP may process the segment.
     #[inline]
-    fn heed_mapping(
+    fn handle_mapping(
         &mut self,
         now: Time,
         number: usize,
@@ -101,7 +100,7 @@ impl Connection {
     ) -> bool {
         let octet = self.subflows[number].tcp.arrived_octet(segment.sequence);
         if self.mode == Mode::Fallback {
-            self.check(segment, octet, self.shifts[1].wrapping_add(octet.wrapping_sub(1)));
+            self.check(segment, octet, self.data_offsets[1].wrapping_add(octet.wrapping_sub(1)));
             return true;
         }
         let mapping = match (signal, dss) {
@@ -109,28 +108,28 @@ impl Connection {
                 Some(Mapping { dsn: self.first[1], subflow: 1, length, checksum })
             }
             (_, Some(Dss { map: Some(Mapping { length: 0, .. }), fin: false, .. })) => {
-                // An infinite mapping: the peer has fallen back.
-                return self.fall_back_to(number) && self.heed_mapping(now, number, segment, None, None);
+                // Infinite mapping: the peer has fallen back.
+                return self.fall_back_to(number) && self.handle_mapping(now, number, segment, None, None);
             }
             (_, Some(Dss { map: Some(map), fin, .. })) if map.subflow != 0 => {
-                // DATA_FIN takes a place in the mapping that no octet of the subflow has.
+                // DATA_FIN occupies an octet of the mapping but none of the subflow.
                 Some(Mapping { length: map.length.saturating_sub(u16::from(fin)), ..map })
             }
             _ => None,
         };
         let Some(map) = mapping else {
-            // It goes on with what was said before.
-            if let Some(carried) = self.subflows[number].known_meaning(octet) {
-                self.check(segment, octet, carried);
+            // Covered by an earlier mapping.
+            if let Some(data) = self.subflows[number].mapped_octet(octet) {
+                self.check(segment, octet, data);
             }
             return true;
         };
         if map.checksum.is_some_and(|sum| map.length == segment.length && sum != digest(segment.stamp)) {
             return self.on_altered(now, number, segment, map);
         }
-        // The subflow's sequence numbers are relative to its start, in 32 bits.
+        // Subflow sequence numbers are relative and have 32 bits.
         let start = octet.wrapping_add_signed(i64::from(map.subflow.wrapping_sub(octet as u32) as i32));
-        self.answer_in_full();
+        self.use_long_acks();
         let data = self.peer_octet(map.dsn);
         let subflow = &mut self.subflows[number];
         subflow.note_mapping(Mapped { octet: start, data, length: u32::from(map.length) });
@@ -138,10 +137,9 @@ impl Connection {
         true
     }
 
-    /// The stamp of a segment must be that of the octet of the connection that it begins with.
     #[inline]
-    fn check(&mut self, segment: &mut Segment, octet: u64, carried: u64) {
-        if segment.stamp == stamp(carried) {
+    fn check(&mut self, segment: &mut Segment, octet: u64, data: u64) {
+        if segment.stamp == stamp(data) {
             segment.stamp = stamp(octet.wrapping_sub(1));
         } else {
             self.stats.misplaced += 1;
@@ -149,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Puts in order what a subflow has in order.
+    /// Moves in-order data of a subflow to the connection-level receive queue.
     #[inline]
     fn collect(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
@@ -158,11 +156,11 @@ impl Connection {
             let (mut octet, end) = (range.start + 1, range.end + 1);
             while octet < end {
                 if self.mode == Mode::Fallback {
-                    let shift = self.shifts[1];
+                    let shift = self.data_offsets[1];
                     self.inbox.insert(shift.wrapping_add(octet - 1), shift.wrapping_add(end - 1));
                     break;
                 }
-                let Some((data, length)) = subflow.meaning(octet) else {
+                let Some((data, length)) = subflow.mapped_run(octet) else {
                     unmapped = Some(octet..end);
                     break;
                 };
@@ -178,13 +176,13 @@ impl Connection {
             self.inbox.finish(self.inbox.nxt());
         }
         if self.config.receive_buffer.is_none() {
-            let rtt = self.longest_loop();
+            let rtt = self.max_receiver_rtt();
             self.inbox.tune(now, rtt);
         }
     }
 
-    /// Data came of which nothing was said. On the only subflow there ever was, someone takes options out, and it goes on as
-    /// plain TCP; any other is given up (RFC 8684 section 3.7).
+    /// Handles data without a mapping. On the only subflow ever opened, a middlebox removes options, and the connection
+    /// falls back to TCP; any other subflow is reset (RFC 8684 section 3.7).
     #[cold]
     fn on_unmapped(&mut self, now: Time, number: usize, range: Range<u64>) {
         if number == 0 && self.subflows.len() == 1 && self.inbox.nxt() == range.start - 1 {
@@ -195,8 +193,8 @@ impl Connection {
         }
     }
 
-    /// Someone on the way has altered data. Where there are other subflows this one is given up, and what it had goes by them;
-    /// the only one goes on as plain TCP, if it can (RFC 8684 section 3.7). Whether the segment may go on to TCP.
+    /// Handles data altered on the path. With other subflows this one is reset and its data reinjected; a single
+    /// subflow falls back to TCP if possible (RFC 8684 section 3.7). Returns whether TCP may process the segment.
     #[cold]
     fn on_altered(&mut self, now: Time, number: usize, segment: &mut Segment, map: Mapping) -> bool {
         self.stats.checksum_failures += 1;
@@ -205,7 +203,7 @@ impl Connection {
             let subflow = &mut self.subflows[number];
             subflow.signals.push_front(fail);
             subflow.tcp.acknowledge_now();
-            return self.heed_mapping(now, number, segment, None, None);
+            return self.handle_mapping(now, number, segment, None, None);
         }
         self.reset(now, number, fail);
         false
@@ -224,43 +222,43 @@ impl Connection {
         }
         match signal {
             None | Some(Signal::Capable { .. }) => {}
-            Some(signal) => self.heed_signal(now, number, signal),
+            Some(signal) => self.handle_signal(now, number, signal),
         }
-        // Timeouts are answered: should there be another, what it has by then is given to others again.
+        // Timeouts have been answered; the next one causes reinjection again.
         let subflow = &mut self.subflows[number];
         subflow.timeouts = subflow.tcp.stats().timeouts;
-        self.conclude(now);
+        self.close_if_done(now);
         self.refresh(now, number);
     }
 
-    /// A client's joining subflow whose proof was answered is open.
+    /// Opens a client's joining subflow once its proof is acknowledged.
     fn admit_proven(&mut self, now: Time, number: usize, signal: Option<Signal>) {
-        let is_proving = self.subflows[number].stage == Stage::Proving;
-        if is_proving && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
+        let is_pre_established = self.subflows[number].stage == Stage::PreEstablished;
+        if is_pre_established && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
             self.on_open(now, number);
         }
     }
 
-    /// Where the only subflow's data is acknowledged without a word of Multipath TCP, the peer has fallen back, or hears of
-    /// none (RFC 8684 section 3.7).
-    fn doubt(&mut self, number: usize) {
+    /// Detects that the peer has fallen back: data on the only subflow is acknowledged without any Multipath TCP option
+    /// (RFC 8684 section 3.7).
+    fn detect_fallback(&mut self, number: usize) {
         let subflow = &self.subflows[number];
         if !subflow.is_gone() && subflow.delivered > self.outbox.una && self.fall_back_to(number) {
             self.outbox.una = self.subflows[number].delivered;
         }
     }
 
-    /// Closes the subflows once both sides have said that they are done.
-    pub(super) fn conclude(&mut self, now: Time) {
+    /// Closes the subflows once both sides have sent DATA_FIN and it was acknowledged.
+    pub(super) fn close_if_done(&mut self, now: Time) {
         if self.closing {
             return;
         }
         if self.mode == Mode::Fallback {
-            let number = self.survivor();
+            let number = self.fallback_subflow();
             let subflow = &mut self.subflows[number];
             if self.outbox.is_all_given() && subflow.queue.is_empty() {
                 subflow.tcp.close();
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
                 self.closing = true;
                 self.refresh(now, number);
             }
@@ -272,16 +270,16 @@ impl Connection {
             for number in 0..self.subflows.len() {
                 let subflow = &mut self.subflows[number];
                 subflow.timeouts_before_close = subflow.tcp.stats().timeouts;
-                // Others have sent what still waits for it.
-                subflow.give_up(false, 0);
+                // Other subflows have sent its remaining data.
+                subflow.take_pieces(false, 0);
                 match subflow.stage {
                     Stage::Gone => continue,
-                    // The peer must hear that its end was heard, too: by the one at least that the last of it came by.
-                    Stage::Open if number == self.heard || !subflow.tcp.is_after_timeout() => subflow.tcp.close(),
-                    // What is not heard of is not waited for.
+                    // The peer must learn that its DATA_FIN arrived, at least on the subflow that last delivered data.
+                    Stage::Open if number == self.last_heard || !subflow.tcp.is_after_timeout() => subflow.tcp.close(),
+                    // Unresponsive subflows are not waited for.
                     _ => subflow.tcp.abort(),
                 }
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
                 self.refresh(now, number);
             }
         }

@@ -10,7 +10,7 @@ use super::config::Config;
 use super::inbox::Inbox;
 use super::keys::Hash;
 use super::outbox::Outbox;
-use super::path_manager::Way;
+use super::path_manager::AddressPair;
 use super::subflow::{Stage, Subflow};
 use crate::common::ByteStream;
 use crate::common::PathState;
@@ -22,42 +22,42 @@ use std::sync::Arc;
 use vazao_congestion::Sibling;
 use vazao_engine::{Duration, Time};
 
-/// That of version 1 of the protocol.
+/// Hash of version 1 of the protocol.
 const HASH: Hash = Hash::Sha256;
 
-/// What a connection counts, beside what its subflows do.
+/// Connection-level counters, besides those of the subflows.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// When the client's and the server's handshake was over.
+    /// Time at which the handshake completed, on either side.
     pub established: Option<Time>,
-    /// Bytes that went by another subflow after a timeout of the one that had them, or after it died.
+    /// Bytes reinjected on another subflow after a timeout or failure of the original one.
     pub reinjected: u64,
-    /// Bytes repeated because they kept the receiver's window shut (opportunistic retransmission).
+    /// Bytes retransmitted because they blocked the receiver's window (opportunistic retransmission).
     pub repeated: u64,
-    /// Times that a window was halved for it (penalisation).
+    /// Number of times that a window was halved for that (penalisation).
     pub penalties: u64,
-    /// Subflows that joined.
+    /// Subflows joined.
     pub joined: u64,
-    /// Subflows that died before the end.
+    /// Subflows that failed.
     pub died: u64,
-    /// As a receiver: segments whose checksum was wrong.
+    /// Receiver: segments with a wrong checksum.
     pub checksum_failures: u64,
-    /// As a receiver: segments whose payload was not what their mapping says. Above zero, data was corrupted.
+    /// Receiver: segments whose payload does not match their mapping; above zero, data was corrupted.
     pub misplaced: u64,
-    /// Probes of a receiver's window that was shut.
+    /// Zero-window probes sent.
     pub probes: u64,
 }
 
-/// How data is numbered.
+/// Correspondence between data and subflow octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// By mappings.
+    /// Data sequence mappings.
     Multipath,
-    /// The peer, or what lies between, does not know Multipath TCP: the one subflow's octets are the data's (section 3.7).
+    /// Plain TCP after a fallback: the subflow's octets are the data (section 3.7).
     Fallback,
 }
 
-/// Which side of the connection this is.
+/// Side of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Client,
@@ -70,15 +70,15 @@ impl Role {
     }
 }
 
-/// What a side has: the way pairs of addresses are numbered, and keys.
+/// Addresses and keys of one side.
 pub struct Identity {
-    /// The pairs of addresses between which packets can go, the first being that of the first subflow.
-    pub ways: Vec<Way>,
-    /// The IPv4 addresses of the client and of the server, for their proofs.
+    /// Address pairs between which packets can travel; the first is that of the initial subflow.
+    pub pairs: Vec<AddressPair>,
+    /// IPv4 addresses of the client and of the server, for HMACs.
     pub addresses: [Vec<[u8; 4]>; 2],
-    /// This side's key.
+    /// Key of this side.
     pub key: u64,
-    /// The first subflow's initial sequence number.
+    /// Initial sequence number of the initial subflow.
     pub iss: u32,
 }
 
@@ -88,61 +88,61 @@ pub struct Connection {
     role: Role,
     identity: Identity,
     peer_key: Option<u64>,
-    /// The data sequence numbers of the first octets, ours and the peer's.
+    /// Data sequence numbers of the first octets, ours and the peer's.
     first: [u64; 2],
     mode: Mode,
-    /// Whether mappings have checksums: either side has asked for them.
+    /// Whether DSS checksums are used, because either side requires them.
     checksum: bool,
-    /// Of the one subflow of a connection that has fallen back: how far the data is ahead of its octets, ours and the peer's;
-    /// and whether the peer is to be told.
-    shifts: [u64; 2],
-    infinity_due: bool,
-    /// The peer has shown that it speaks Multipath TCP beyond the handshake, so that options are known to pass.
+    /// After a fallback: offset from subflow octets to data, for ours and the peer's; and whether the peer must be told
+    /// by an infinite mapping.
+    data_offsets: [u64; 2],
+    infinite_mapping_due: bool,
+    /// Whether the peer has used Multipath TCP options beyond the handshake, so that options are known to pass.
     confirmed: bool,
     subflows: Vec<Subflow>,
-    /// Which subflow has each pair of ports.
+    /// Subflow of each port pair.
     ports: Vec<Option<usize>>,
-    /// Of each subflow: as schedulers see it, and when it wants to be woken.
+    /// Per subflow: state for schedulers, and next timeout.
     views: Vec<PathState>,
     dues: Vec<Time>,
-    /// The first of these again, where not all that can be used may be for what is at hand; else empty.
-    marked: Vec<PathState>,
-    /// Bits of the subflows that may have something to send, and of those that have room.
-    stirred: u64,
-    roomy: u64,
+    /// Copy of `views` that excludes subflows unusable for the data at hand; empty if there are none.
+    filtered_views: Vec<PathState>,
+    /// Bitmasks of the subflows that may have something to send and of those that have room.
+    pollable: u64,
+    with_room: u64,
     backups: bool,
     scheduler: Box<dyn PacketScheduler>,
     outbox: Outbox,
     inbox: Inbox,
-    /// The subflow that keeps the receiver's window shut, and for which octet that was found.
+    /// Octet that blocks the receiver's window and the subflow that carries it.
     blocker: (u64, Option<usize>),
-    /// When a shut window is probed, DATA_FIN or an announcement repeated.
+    /// Times to probe a closed window, and to repeat DATA_FIN or ADD_ADDR.
     persist_at: Time,
     fin_at: Time,
     announce_at: Time,
     wake_at: Time,
-    /// When it is over because no subflow is left, and none was opened.
+    /// Time to give up because no subflow is left.
     linger_at: Time,
-    /// Probes and DATA_FINs in a row that were not answered, and that brought nothing new.
-    silence: u32,
-    /// The subflow by which something has come last.
-    heard: usize,
-    /// The peer's data sequence numbers are whole ones, and so are our DATA_ACKs.
-    in_full: bool,
+    /// Consecutive probes and DATA_FINs without an answer.
+    unanswered: u32,
+    /// Subflow that last received a segment.
+    last_heard: usize,
+    /// Whether the peer uses 64-bit data sequence numbers, so that DATA_ACKs have 64 bits too.
+    long_acks: bool,
     backoff: u32,
-    /// SYNs that are refused: of which subflow, and what the reset acknowledges.
+    /// Refused SYNs: four-tuple, and acknowledgement number of the reset.
     refused: Vec<(Tuple, u32)>,
-    /// Addresses of the server's that its client knows.
+    /// Server addresses known to the client, as a bitmask.
     known: u64,
-    /// Of the server: those that it has yet to announce.
+    /// Server: addresses not yet echoed.
     unannounced: u64,
-    /// Our own addresses that are gone.
+    /// Own addresses that are gone.
     withdrawn: u64,
-    /// Ways over which a subflow is to be opened again, and when.
+    /// Address pairs on which to reopen a subflow, and when.
     reopen: Vec<(Time, usize)>,
-    /// How many of the changes to interfaces have been made.
+    /// Number of interface changes applied.
     changed: usize,
-    /// Both sides have closed: subflows are being closed.
+    /// Whether both sides have closed and the subflows are being closed.
     closing: bool,
     failure: Option<Failure>,
     siblings: Vec<Sibling>,
@@ -153,7 +153,7 @@ impl Connection {
     fn new(config: Arc<Config>, role: Role, identity: Identity) -> Connection {
         let scheduler = (config.scheduler)();
         let inbox = Inbox::new(config.receive_buffer);
-        let server = identity.ways[0].server;
+        let server = identity.pairs[0].server;
         let first = [HASH.initial_data_sequence(identity.key).wrapping_add(1), 0];
         let mut connection = Connection {
             checksum: config.checksum,
@@ -163,16 +163,16 @@ impl Connection {
             peer_key: None,
             first,
             mode: Mode::Multipath,
-            shifts: [0; 2],
-            infinity_due: false,
+            data_offsets: [0; 2],
+            infinite_mapping_due: false,
             confirmed: false,
             subflows: Vec::new(),
             ports: Vec::new(),
             views: Vec::new(),
             dues: Vec::new(),
-            marked: Vec::new(),
-            stirred: 0,
-            roomy: 0,
+            filtered_views: Vec::new(),
+            pollable: 0,
+            with_room: 0,
             backups: false,
             scheduler,
             outbox: Outbox::default(),
@@ -183,9 +183,9 @@ impl Connection {
             announce_at: Time::NEVER,
             wake_at: Time::NEVER,
             linger_at: Time::NEVER,
-            silence: 0,
-            heard: 0,
-            in_full: false,
+            unanswered: 0,
+            last_heard: 0,
+            long_acks: false,
             backoff: 0,
             refused: Vec::new(),
             known: 1 << server,
@@ -204,54 +204,54 @@ impl Connection {
         connection
     }
 
-    /// A connection that is being opened.
+    /// Opens a connection actively.
     pub fn connect(config: Arc<Config>, identity: Identity) -> Connection {
         Connection::new(config, Role::Client, identity)
     }
 
-    /// A connection that waits for its peer.
+    /// Opens a connection passively.
     pub fn listen(config: Arc<Config>, identity: Identity) -> Connection {
         Connection::new(config, Role::Server, identity)
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
-    /// Its subflows, in the order in which they were opened.
+    /// Subflows in the order in which they were opened.
     pub fn subflows(&self) -> &[Subflow] {
         &self.subflows
     }
-    /// How it failed, if it did.
+    /// Reason of the failure, if the connection failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// Whether its data is numbered by mappings, or it has fallen back to TCP.
+    /// Whether data is mapped, rather than fallen back to TCP.
     pub fn is_multipath(&self) -> bool {
         self.mode == Mode::Multipath
     }
-    /// Whether all is done. Both sides' data being where it should be, no one waits for the peer to close a subflow too.
+    /// Whether the connection is finished. After both sides' data is delivered, the peer's FINs are not waited for.
     pub fn is_over(&self) -> bool {
         let mapped = self.mode == Mode::Multipath;
-        let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.has_said_farewell();
+        let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.is_fin_acknowledged();
         self.failure.is_some() || self.closing && self.subflows.iter().all(is_done)
     }
     /// Bytes sent at least once.
     pub fn sent_bytes(&self) -> u64 {
         self.outbox.nxt
     }
-    /// Bytes sent and not acknowledged by DATA_ACKs.
+    /// Bytes sent and not yet covered by a DATA_ACK.
     pub fn outstanding(&self) -> u64 {
         self.outbox.nxt.saturating_sub(self.outbox.una)
     }
-    /// As a receiver: bytes that had all arrived before.
+    /// Receiver: bytes that had all arrived before.
     pub fn duplicate_bytes(&self) -> u64 {
         self.inbox.duplicate_bytes
     }
 
-    /// Gives the connection up and tells the peer (MP_FASTCLOSE, RFC 8684 section 3.5).
+    /// Aborts the connection and tells the peer (MP_FASTCLOSE, RFC 8684 section 3.5).
     pub fn abort(&mut self) {
         self.fail(Failure::Reset);
     }
@@ -259,12 +259,12 @@ impl Connection {
     fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
         self.subflows.iter_mut().for_each(|subflow| subflow.tcp.abort());
-        self.stirred = u64::MAX;
+        self.pollable = u64::MAX;
         self.stop_timers();
         self.dues.fill(Time::NEVER);
     }
 
-    /// Nothing more is heard of the peer. If it has everything and has said everything, nothing has failed.
+    /// Ends the connection without hearing from the peer; no failure if both directions were complete.
     fn give_up(&mut self, failure: Failure) {
         if self.outbox.closing && self.outbox.una >= self.outbox.end && self.inbox.is_finished() {
             self.closing = true;
@@ -275,7 +275,7 @@ impl Connection {
         }
     }
 
-    /// The connection has nothing to wait for any more, but its subflows may.
+    /// Stops the connection's timers; the subflows may still have some.
     fn stop_timers(&mut self) {
         (self.persist_at, self.fin_at, self.announce_at) = (Time::NEVER, Time::NEVER, Time::NEVER);
         (self.wake_at, self.linger_at) = (Time::NEVER, Time::NEVER);
@@ -284,29 +284,29 @@ impl Connection {
 
     // ---- octets and data sequence numbers -------------------------------------------------------------------------
 
-    /// The data sequence number of one of our octets.
+    /// Data sequence number of one of our octets.
     fn own_dsn(&self, octet: u64) -> u64 {
         self.first[0].wrapping_add(octet)
     }
-    /// The octet of the peer's that a data sequence number stands for.
+    /// Octet of the peer with this data sequence number.
     fn peer_octet(&self, dsn: u64) -> u64 {
         dsn.wrapping_sub(self.first[1])
     }
-    /// The octet of ours nearest to what is acknowledged that ends in these 32 bits.
+    /// Our octet nearest to the DATA_ACK with these low 32 bits.
     fn acknowledged(&self, dsn: u32) -> Option<u64> {
         let distance = dsn.wrapping_sub(self.own_dsn(self.outbox.una) as u32) as i32;
         self.outbox.una.checked_add_signed(i64::from(distance))
     }
 
-    /// The longest round-trip time of its subflows, as the receiver sees them.
-    fn longest_loop(&self) -> Duration {
+    /// Longest receiver-side round-trip time of the subflows.
+    fn max_receiver_rtt(&self) -> Duration {
         let seen = |subflow: &Subflow| {
-            if subflow.is_open() { subflow.loop_rtt.max(subflow.tcp.rtt().srtt()) } else { Duration::ZERO }
+            if subflow.is_open() { subflow.receiver_rtt.max(subflow.tcp.rtt().srtt()) } else { Duration::ZERO }
         };
         self.subflows.iter().map(seen).max().unwrap_or(Duration::ZERO)
     }
 
-    /// Payload of a full segment.
+    /// Payload bytes of a full segment.
     fn segment(&self) -> u64 {
         self.subflows[0].tcp.payload()
     }
@@ -347,10 +347,10 @@ impl ByteStream for Connection {
     fn read_at_most(&mut self, limit: u64) -> Option<Range<u64>> {
         let (range, opens) = self.inbox.take(limit, 2 * self.segment())?;
         if opens {
-            // The window opens again: a sender that waits hears of it by whichever path is fastest.
+            // The window reopens: tell a waiting sender on whichever path is fastest.
             for (number, subflow) in self.subflows.iter_mut().enumerate().filter(|(_, subflow)| subflow.is_open()) {
                 subflow.tcp.acknowledge_now();
-                self.stirred |= 1 << number;
+                self.pollable |= 1 << number;
             }
         }
         Some(range)

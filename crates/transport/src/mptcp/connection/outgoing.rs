@@ -1,4 +1,4 @@
-//! Segments out: which subflow takes what, and the options that say so.
+//! Transmission: assignment of data to subflows, and the options of their segments.
 
 use super::*;
 use crate::common::scheduler::{Decision, Situation};
@@ -7,10 +7,10 @@ use crate::mptcp::outbox::Piece;
 use crate::tcp::multipath::{DataAck, Dss, Mapping, Multipath, Signal, digest, reason};
 use crate::tcp::{Extra, Flags, Segment};
 
-/// Bytes of a TCP header at most.
-const MOST_HEADER: u32 = 60;
+/// Maximum bytes of a TCP header.
+const MAX_HEADER: u32 = 60;
 
-/// The answer to a SYN that cannot join.
+/// Reset that answers an unacceptable MP_JOIN.
 fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
     let signal = Some(Signal::Reset(reason::MPTCP));
     *extra = Extra { multipath: Some(Multipath { tuple, dss: None, signal }), ..Extra::default() };
@@ -18,25 +18,25 @@ fn refusal(tuple: Tuple, acknowledgment: u32, extra: &mut Extra) -> Segment {
 }
 
 impl Connection {
-    /// The next segment to send, if there is one; call again until there is none. Its options are put into `extra`.
+    /// Returns the next segment to send, its options in `extra`; call again until there is none.
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         if let Some((tuple, acknowledgment)) = self.refused.pop() {
             return Some(refusal(tuple, acknowledgment, extra));
         }
         loop {
-            while self.stirred != 0 {
-                let number = self.stirred.trailing_zeros() as usize;
+            while self.pollable != 0 {
+                let number = self.pollable.trailing_zeros() as usize;
                 let Some(subflow) = self.subflows.get_mut(number) else {
-                    self.stirred = 0;
+                    self.pollable = 0;
                     break;
                 };
                 if let Some(segment) = subflow.tcp.poll_transmit(now, extra) {
-                    return Some(self.dress(now, number, segment, extra));
+                    return Some(self.add_options(now, number, segment, extra));
                 }
                 if subflow.stage == Stage::Open && subflow.feed() {
                     continue;
                 }
-                self.stirred &= !(1 << number);
+                self.pollable &= !(1 << number);
                 self.refresh(now, number);
             }
             if self.failure.is_some() || self.closing && self.mode == Mode::Multipath || !self.schedule(now) {
@@ -45,27 +45,27 @@ impl Connection {
         }
     }
 
-    // ---- which subflow takes what -----------------------------------------------------------------------------------
+    // ---- scheduling -------------------------------------------------------------------------------------------------
 
-    /// Gives a subflow something to send. False where there is nothing, or no one to send it.
+    /// Gives a subflow something to send; returns false if there is nothing or no subflow for it.
     fn schedule(&mut self, now: Time) -> bool {
         if self.stats.established.is_none() {
             return false;
         }
-        if self.schedule_again(now) {
+        if self.schedule_reinjection(now) {
             return true;
         }
         if self.mode == Mode::Fallback && self.outbox.is_all_given() {
             if !self.closing {
-                self.conclude(now);
+                self.close_if_done(now);
             }
-            return self.stirred != 0;
+            return self.pollable != 0;
         }
         if self.outbox.is_fin_due() && self.outbox.una == self.outbox.end {
             return self.schedule_fin(now);
         }
         let idle = self.outbox.waiting() == 0 && self.outbox.una == self.outbox.nxt;
-        if idle || self.roomy == 0 && !self.scheduler.queues() {
+        if idle || self.with_room == 0 && !self.scheduler.queues() {
             self.wait_for_room(now, idle);
             return false;
         }
@@ -83,53 +83,53 @@ impl Connection {
         done
     }
 
-    /// What may be lost on one subflow goes by another, chosen as for new data.
-    fn schedule_again(&mut self, now: Time) -> bool {
-        while let Some(piece) = self.outbox.next_again() {
+    /// Assigns data that may be lost on one subflow to another, chosen by the scheduler.
+    fn schedule_reinjection(&mut self, now: Time) -> bool {
+        while let Some(piece) = self.outbox.next_reinjection() {
             if self.is_tried_by_all(&piece) {
-                self.outbox.take_again(piece.length);
+                self.outbox.take_reinjection(piece.length);
                 continue;
             }
             let queues = self.scheduler.queues();
-            if self.roomy == 0 && !queues {
+            if self.with_room == 0 && !queues {
                 return false;
             }
             let path = match self.ask(now, 0, None, piece.tried) {
                 Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => path,
                 Decision::Wait => return false,
             };
-            let asked = if self.marked.is_empty() { &self.views } else { &self.marked };
+            let asked = if self.filtered_views.is_empty() { &self.views } else { &self.filtered_views };
             if !asked[path].usable || !queues && !asked[path].has_room {
                 return false;
             }
             let length = piece.length.min(self.views[path].mss as u32);
-            self.outbox.take_again(length);
+            self.outbox.take_reinjection(length);
             self.stats.reinjected += u64::from(length);
-            self.subflows[path].assign_late(Piece { length, ..piece });
-            self.stirred |= 1 << path;
+            self.subflows[path].assign_reinjection(Piece { length, ..piece });
+            self.pollable |= 1 << path;
             return true;
         }
         false
     }
 
-    /// Asks the scheduler for a path, of those that have not `tried` what is at hand; backups are among them where nothing else
-    /// can be used (RFC 8684 section 3.3.8).
+    /// Asks the scheduler for a path among those not in `tried`; backups are included only if nothing else is usable
+    /// (RFC 8684 section 3.3.8).
     fn ask(&mut self, now: Time, waiting: u64, blocker: Option<usize>, tried: u64) -> Decision {
-        self.marked.clear();
+        self.filtered_views.clear();
         if self.backups || tried != 0 {
             let untried = |(number, view): (usize, &PathState)| PathState {
                 usable: view.usable && tried & 1 << number == 0,
                 ..*view
             };
-            self.marked.extend(self.views.iter().enumerate().map(untried));
-            if self.marked.iter().any(|view| view.usable && !view.backup) {
-                self.marked.iter_mut().for_each(|view| view.usable &= !view.backup);
+            self.filtered_views.extend(self.views.iter().enumerate().map(untried));
+            if self.filtered_views.iter().any(|view| view.usable && !view.backup) {
+                self.filtered_views.iter_mut().for_each(|view| view.usable &= !view.backup);
             }
         }
         let outbox = &self.outbox;
         self.scheduler.decide(&Situation {
             now,
-            paths: if self.marked.is_empty() { &self.views } else { &self.marked },
+            paths: if self.filtered_views.is_empty() { &self.views } else { &self.filtered_views },
             waiting,
             window: outbox.room(),
             buffer: outbox.window,
@@ -139,7 +139,7 @@ impl Connection {
         })
     }
 
-    /// Asks the scheduler for new data.
+    /// Asks the scheduler what to do with new data.
     fn decide(&mut self, now: Time) -> Decision {
         let blocker = if self.outbox.waiting() > 0 && self.outbox.room() == 0 { self.find_blocker() } else { None };
         let decision = self.ask(now, self.outbox.waiting(), blocker, 0);
@@ -149,8 +149,8 @@ impl Connection {
         }
     }
 
-    /// What `path` does where the receiver's window admits nothing new, for what `blocker` has is missing: Linux MPTCP v0.90's
-    /// conditions (mptcp_rcv_buf_optimization) for the mechanisms of Raiciu et al., NSDI 2012, section 4.2.
+    /// Decision for `path` when the receiver's window is blocked by data on `blocker`: the mechanisms of Raiciu et al.,
+    /// NSDI 2012, section 4.2, with Linux MPTCP v0.90's conditions (mptcp_rcv_buf_optimization).
     fn unblock(&mut self, now: Time, path: usize, blocker: usize) -> Option<Decision> {
         let (fast, slow) = (*self.views.get(path)?, *self.views.get(blocker)?);
         if self.config.penalisation && fast.srtt < slow.srtt && slow.usable && !slow.recovering {
@@ -163,7 +163,7 @@ impl Connection {
     fn find_blocker(&mut self) -> Option<usize> {
         let una = self.outbox.una;
         if self.blocker.0 != una {
-            let holder = |thorough| self.subflows.iter().position(|subflow| subflow.holds(una, thorough).is_some());
+            let holder = |thorough| self.subflows.iter().position(|subflow| subflow.piece_at(una, thorough).is_some());
             self.blocker = (una, holder(false).or_else(|| holder(true)));
         }
         self.blocker.1
@@ -174,7 +174,7 @@ impl Connection {
         if !view.has_room && !self.scheduler.queues() {
             return false;
         }
-        // What opens the stream opens the connection, too: the keys go with it.
+        // The first data carries the keys.
         let skip = if self.outbox.nxt == 0 { 0 } else { skip };
         let Some(piece) = self.outbox.next_new(view.mss, skip) else { return false };
         self.outbox.take_new(&piece);
@@ -183,7 +183,7 @@ impl Connection {
         true
     }
 
-    /// A subflow sends what it has not sent itself.
+    /// Sends on `path` the oldest data that it has not sent itself.
     fn copy(&mut self, path: usize) -> bool {
         let Some(view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
         let start = self.subflows[path].copied.max(self.outbox.una);
@@ -196,8 +196,8 @@ impl Connection {
         true
     }
 
-    /// A subflow sends what keeps the receiver's window shut, and the one that has it is slowed down (Raiciu et al., NSDI 2012,
-    /// section 4.2).
+    /// Retransmits on `path` the data that blocks the receiver's window, and penalises the subflow that carries it
+    /// (Raiciu et al., NSDI 2012, section 4.2).
     fn repeat(&mut self, now: Time, path: usize, penalised: Option<usize>) -> bool {
         if let Some(slow) = penalised.filter(|&slow| slow < self.subflows.len()) {
             self.penalise(now, slow);
@@ -205,7 +205,7 @@ impl Connection {
         let Some(&view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
         let una = self.outbox.una;
         let holder = self.find_blocker().filter(|&holder| holder != path && self.subflows[path].repeated <= una);
-        let Some(piece) = holder.and_then(|holder| self.subflows[holder].holds(una, true)) else { return false };
+        let Some(piece) = holder.and_then(|holder| self.subflows[holder].piece_at(una, true)) else { return false };
         let length = piece.length.min(view.mss as u32);
         self.subflows[path].repeated = una + u64::from(length);
         self.stats.repeated += u64::from(length);
@@ -213,13 +213,13 @@ impl Connection {
         true
     }
 
-    /// Halves a window, once in its round-trip time.
+    /// Halves a subflow's window, once per round-trip time.
     fn penalise(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         let srtt = subflow.tcp.rtt().srtt();
         if subflow.penalised.is_none_or(|last| now.since(last) >= srtt) {
             subflow.penalised = Some(now);
-            subflow.tcp.restrain((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
+            subflow.tcp.limit_cwnd((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
             self.stats.penalties += 1;
             self.refresh(now, number);
         }
@@ -232,33 +232,33 @@ impl Connection {
             subflow.copied = subflow.copied.max(piece.end());
         }
         subflow.assign(piece);
-        self.stirred |= 1 << path;
+        self.pollable |= 1 << path;
     }
 
-    /// DATA_FIN goes with the last data, or by itself where that is gone; again if it is not answered.
+    /// Sends DATA_FIN without data when all data is acknowledged; otherwise it goes with the last data.
     fn schedule_fin(&mut self, now: Time) -> bool {
         if self.fin_at != Time::NEVER {
             return false;
         }
-        let Some(number) = self.messenger() else { return false };
+        let Some(number) = self.control_subflow() else { return false };
         let subflow = &mut self.subflows[number];
         subflow.fin_due = true;
         subflow.tcp.acknowledge_now();
-        self.stirred |= 1 << number;
-        self.fin_at = now + self.patience(number);
+        self.pollable |= 1 << number;
+        self.fin_at = now + self.answer_timeout(number);
         true
     }
 
-    /// Nothing can leave. If there is more to send, the windows of the subflows are what limits them; or the receiver's is
-    /// shut, and with nothing under way no acknowledgement will come, so a timer must.
+    /// Handles data that cannot leave: either the subflows' windows limit it, or the receiver's window is closed with
+    /// nothing in flight and must be probed.
     fn wait_for_room(&mut self, now: Time, idle: bool) {
-        let again = self.outbox.next_again().is_some();
-        if idle || self.outbox.waiting() == 0 && !again {
+        let reinjects = self.outbox.next_reinjection().is_some();
+        if idle || self.outbox.waiting() == 0 && !reinjects {
             return;
         }
-        if self.outbox.room() == 0 && !again {
+        if self.outbox.room() == 0 && !reinjects {
             if self.persist_at == Time::NEVER && self.outbox.una == self.outbox.nxt {
-                self.persist_at = now + self.patience(0);
+                self.persist_at = now + self.answer_timeout(0);
             }
             return;
         }
@@ -273,8 +273,8 @@ impl Connection {
 
     // ---- options ------------------------------------------------------------------------------------------------------
 
-    /// Puts a subflow's segment into what it is for the connection.
-    fn dress(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
+    /// Adds the connection-level window and options to a subflow's segment.
+    fn add_options(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
         if !segment.has_extra {
             *extra = Extra::default();
             segment.has_extra = true;
@@ -287,41 +287,39 @@ impl Connection {
             let window = self.inbox.window(step) >> self.subflows[number].tcp.scales().0;
             segment.window = window.min(u64::from(u16::MAX)) as u16;
             if self.mode == Mode::Multipath {
-                self.describe(number, &mut segment, &mut multipath);
+                self.fill_options(number, &mut segment, &mut multipath);
             } else {
-                self.describe_infinitely(number, &mut segment, &mut multipath);
+                self.fill_fallback_options(number, &mut segment, &mut multipath);
             }
         }
         extra.multipath = Some(multipath);
-        // What is for the connection has the room of what is for the subflow and can be said again.
-        while segment.header_bytes(extra) > MOST_HEADER && extra.sack.pop() {}
+        // Connection-level options take precedence over SACK blocks, which can be repeated.
+        while segment.header_bytes(extra) > MAX_HEADER && extra.sack.pop() {}
         self.refresh(now, number);
         segment
     }
 
-    /// The same of a segment whose place in the data follows from its place in the subflow (RFC 8684 section 3.7).
     #[cold]
-    fn describe_infinitely(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
+    fn fill_fallback_options(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.length == 0 {
             multipath.signal = self.subflows[number].signals.pop_front();
             return;
         }
         let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
-        let data = self.shifts[0].wrapping_add(octet - 1);
+        let data = self.data_offsets[0].wrapping_add(octet - 1);
         segment.stamp = stamp(data);
-        if std::mem::take(&mut self.infinity_due) {
+        if std::mem::take(&mut self.infinite_mapping_due) {
             let map = Mapping { dsn: self.own_dsn(data), subflow: octet as u32, length: 0, checksum: None };
             multipath.dss = Some(Dss { ack: None, map: Some(map), fin: false });
         }
     }
 
-    /// Writes the options of a segment that has no SYN.
-    fn describe(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
+    fn fill_options(&mut self, number: usize, segment: &mut Segment, multipath: &mut Multipath) {
         if segment.flags.has(Flags::RST) {
             multipath.signal = self.reset_reason(number);
             return;
         }
-        if self.subflows[number].stage == Stage::Proving {
+        if self.subflows[number].stage == Stage::PreEstablished {
             multipath.signal = self.proof(number);
             return;
         }
@@ -332,7 +330,7 @@ impl Connection {
         }
         multipath.dss = Some(dss);
         if segment.length > 0 {
-            // A segment with data has no room for more: what is due goes with the next one without.
+            // A data segment has no room for more options; pending ones leave with the next pure ACK.
             let subflow = &mut self.subflows[number];
             if subflow.fin_due || !subflow.signals.is_empty() {
                 subflow.tcp.acknowledge_now();
@@ -345,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// The option of a reset: MP_FASTCLOSE where the whole connection is reset, else why the subflow is.
+    /// Option of a reset: MP_FASTCLOSE for the whole connection, otherwise the reason for resetting the subflow.
     fn reset_reason(&mut self, number: usize) -> Option<Signal> {
         match self.peer_key {
             Some(peer) if self.failure == Some(Failure::Reset) => Some(Signal::FastClose(peer)),
@@ -356,22 +354,22 @@ impl Connection {
         }
     }
 
-    /// The data sequence signal of a segment: what has arrived, which octets it carries, and whether they are the last.
+    /// DSS option of a segment: DATA_ACK, mapping and DATA_FIN.
     #[inline]
     fn data_signal(&mut self, number: usize, segment: &mut Segment) -> Dss {
-        // What was sent before acknowledgements took more room has none for it.
+        // Segments created before the switch to 64-bit DATA_ACKs have no room for them.
         let fits = u64::from(segment.length) <= self.subflows[number].tcp.payload();
         let ack = self.peer_key.map(|_| {
             let next = self.first[1].wrapping_add(self.inbox.nxt());
-            if self.in_full && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
+            if self.long_acks && fits { DataAck::Long(next) } else { DataAck::Short(next as u32) }
         });
         if segment.length > 0 {
             let octet = self.subflows[number].tcp.sent_octet(segment.sequence);
-            let data = self.subflows[number].carried(octet).expect("what is sent was assigned");
+            let data = self.subflows[number].sent_data(octet).expect("what is sent was assigned");
             segment.stamp = stamp(data);
             let end = data + u64::from(segment.length);
             if end < self.outbox.end {
-                // A subflow is written to segment by segment: only the end of what the application wrote is pushed.
+                // Subflows are written segment by segment: PSH is kept only at the end of the application's data.
                 segment.flags = segment.flags.without(Flags::PSH);
             }
             let fin = self.outbox.closing && end == self.outbox.end;
@@ -388,8 +386,8 @@ impl Connection {
         Dss { ack, map: Some(map), fin: true }
     }
 
-    /// Both keys, which a client repeats on its first subflow until the server is heard to have them (RFC 8684 section 3.1); with
-    /// the first data they are its mapping too.
+    /// MP_CAPABLE with both keys, which the client repeats on the initial subflow until the server confirms it (RFC
+    /// 8684 section 3.1); with the first data it also serves as the mapping.
     #[inline]
     fn keys_to_repeat(&mut self, number: usize, segment: &Segment, dss: &Dss) -> Option<Signal> {
         if self.role != Role::Client || self.subflows[number].joins || self.confirmed {
@@ -400,7 +398,7 @@ impl Connection {
         if !first && (segment.length > 0 || dss.map.is_some()) {
             return None;
         }
-        // There is no room to say that it is all.
+        // The option has no room for DATA_FIN.
         self.subflows[number].fin_due |= dss.fin;
         if dss.fin {
             self.subflows[number].tcp.acknowledge_now();

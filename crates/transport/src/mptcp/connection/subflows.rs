@@ -1,24 +1,24 @@
-//! Which subflows there are: opening, joining, dying, taking their place.
+//! Lifecycle of subflows: opening, joining, failure and replacement.
 
 use super::*;
 use crate::mptcp::outbox::Piece;
 use crate::tcp::State;
 use crate::tcp::multipath::Signal;
 
-/// How often a subflow that is refused is opened over the same way.
-const MOST_ATTEMPTS: usize = 4;
+/// Maximum attempts to open a refused subflow on the same address pair.
+const MAX_ATTEMPTS: usize = 4;
 
-/// Subflows that a connection has at most, in all its life.
-pub(super) const MOST_SUBFLOWS: usize = 64;
+/// Maximum number of subflows over a connection's lifetime.
+pub(super) const MAX_SUBFLOWS: usize = 64;
 
-/// How long a connection without a subflow is kept for another: that of Linux (net.mptcp.close_timeout).
+/// How long a connection without subflows waits for another (Linux's net.mptcp.close_timeout).
 const LINGER: Duration = Duration::from_secs(60);
 
 impl Connection {
     pub(super) fn add_subflow(&mut self, tcp: tcp::Connection, tuple: Tuple, joins: bool) -> usize {
         let number = self.subflows.len();
-        let way = self.identity.ways[usize::from(tuple.way)];
-        let backup = self.config.backups.contains(&(u64::from(way.client) + 1));
+        let pair = self.identity.pairs[usize::from(tuple.pair)];
+        let backup = self.config.backups.contains(&(u64::from(pair.client) + 1));
         let nonce = (self.identity.key >> 17) as u32 ^ (number as u32).wrapping_mul(0x9e37_79b9);
         self.subflows.push(Subflow::new(tcp, tuple, joins, backup, nonce));
         self.ports.resize(self.ports.len().max(usize::from(tuple.port) + 1), None);
@@ -26,73 +26,73 @@ impl Connection {
         self.views.push(PathState::UNKNOWN);
         self.dues.push(Time::NEVER);
         self.backups |= backup;
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         number
     }
 
-    /// The initial sequence number of the subflow with these ports.
+    /// Initial sequence number of the subflow with this port pair.
     pub(super) fn iss(&self, port: u8) -> u32 {
         self.identity.iss.wrapping_add(u32::from(port).wrapping_mul(0x9e37_79b1))
     }
 
-    /// Opens what the path manager wants and is not there.
+    /// Opens the subflows that the path manager wants and that are missing.
     pub(super) fn manage_paths(&mut self) {
         if self.role == Role::Server || self.mode == Mode::Fallback || self.closing || !self.confirmed {
             return;
         }
-        // An interface of ours that is gone may come back.
-        let is_announced = |way: &usize| self.known & 1 << self.identity.ways[*way].server != 0;
-        let numbers: Vec<usize> = (0..self.identity.ways.len()).filter(is_announced).collect();
-        let known: Vec<Way> = numbers.iter().map(|&way| self.identity.ways[way]).collect();
+        // A removed interface of ours may come back.
+        let is_announced = |pair: &usize| self.known & 1 << self.identity.pairs[*pair].server != 0;
+        let numbers: Vec<usize> = (0..self.identity.pairs.len()).filter(is_announced).collect();
+        let known: Vec<AddressPair> = numbers.iter().map(|&pair| self.identity.pairs[pair]).collect();
         if known.is_empty() {
             return;
         }
         let (manager, parameters) = &self.config.manager;
         let mut missing: Vec<usize> = manager(&known, parameters).into_iter().map(|index| numbers[index]).collect();
         for subflow in &self.subflows {
-            // What has died is opened again on its own terms.
-            if let Some(at) = missing.iter().position(|&way| way == usize::from(subflow.tuple.way)) {
+            // Failed subflows are reopened separately.
+            if let Some(at) = missing.iter().position(|&pair| pair == usize::from(subflow.tuple.pair)) {
                 missing.swap_remove(at);
             }
         }
         missing.sort_unstable();
-        missing.into_iter().for_each(|way| self.open(way));
+        missing.into_iter().for_each(|pair| self.open(pair));
     }
 
-    /// Whether both addresses of a way are there, as far as is known.
-    fn is_known(&self, way: usize) -> bool {
-        let Way { client, server, .. } = self.identity.ways[way];
+    /// Whether both addresses of a pair are available, as far as known.
+    fn is_known(&self, pair: usize) -> bool {
+        let AddressPair { client, server, .. } = self.identity.pairs[pair];
         self.known & 1 << server != 0 && self.withdrawn & 1 << client == 0
     }
 
-    /// Opens a subflow over a way, if it can be.
-    pub(super) fn open(&mut self, way: usize) {
-        if self.subflows.len() >= MOST_SUBFLOWS || !self.is_known(way) {
+    /// Opens a subflow on an address pair, if possible.
+    pub(super) fn open(&mut self, pair: usize) {
+        if self.subflows.len() >= MAX_SUBFLOWS || !self.is_known(pair) {
             return;
         }
-        let tuple = Tuple { way: way as u16, port: self.ports.len() as u8 };
+        let tuple = Tuple { pair: pair as u16, port: self.ports.len() as u8 };
         let tcp = tcp::Connection::connect(self.config.tcp.clone(), self.iss(tuple.port));
         self.add_subflow(tcp, tuple, true);
     }
 
-    /// A subflow's state may have changed: what follows from it.
+    /// Updates the cached state of a subflow after it may have changed.
     #[inline]
     pub(super) fn refresh(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
-        self.dues[number] = subflow.tcp.next_timeout().min(subflow.prove_at);
+        self.dues[number] = subflow.tcp.next_timeout().min(subflow.proof_at);
         let view = subflow.view(now);
-        self.roomy = self.roomy & !(1 << number) | u64::from(view.has_room) << number;
+        self.with_room = self.with_room & !(1 << number) | u64::from(view.has_room) << number;
         self.views[number] = view;
         if subflow.is_over() && !subflow.is_gone() {
             self.on_gone(now, number);
         }
     }
 
-    /// A subflow can be used. What others may have lost is for it to send.
+    /// Handles a subflow that becomes usable. Data possibly lost on others is reinjected.
     pub(super) fn on_open(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         subflow.stage = Stage::Open;
-        subflow.prove_at = Time::NEVER;
+        subflow.proof_at = Time::NEVER;
         subflow.opened = Some(now);
         self.stats.joined += u64::from(subflow.joins);
         self.linger_at = Time::NEVER;
@@ -106,38 +106,38 @@ impl Connection {
         }
     }
 
-    /// The peer numbers its data in 64 bits, so that our DATA_ACKs have as many (RFC 8684 section 3.3.2), and our segments less
-    /// room.
+    /// Switches to 64-bit DATA_ACKs because the peer's data sequence numbers have 64 bits (RFC 8684 section 3.3.2);
+    /// segments then hold less data.
     #[inline]
-    pub(super) fn answer_in_full(&mut self) {
-        if !self.in_full {
-            self.in_full = true;
-            self.subflows.iter_mut().filter(|subflow| subflow.is_connected()).for_each(Subflow::make_room);
+    pub(super) fn use_long_acks(&mut self) {
+        if !self.long_acks {
+            self.long_acks = true;
+            self.subflows.iter_mut().filter(|subflow| subflow.is_connected()).for_each(Subflow::reserve_long_acks);
         }
     }
 
-    /// A subflow's handshake may be over.
+    /// Advances a subflow whose handshake may be complete.
     pub(super) fn advance_stage(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
         if subflow.stage != Stage::Opening || !subflow.is_connected() {
             return;
         }
-        if self.in_full {
-            subflow.make_room();
+        if self.long_acks {
+            subflow.reserve_long_acks();
         }
         if !subflow.joins {
             self.stats.established = Some(now);
             self.on_open(now, number);
         } else if self.role == Role::Client {
-            subflow.prove(now);
+            subflow.await_proof_ack(now);
         } else {
-            // The fourth segment: the client waits for it before it sends data.
+            // The fourth ACK: the client waits for it before it sends data.
             subflow.tcp.acknowledge_now();
             self.on_open(now, number);
         }
     }
 
-    /// A subflow is over.
+    /// Handles the end of a subflow.
     #[cold]
     fn on_gone(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
@@ -146,13 +146,13 @@ impl Connection {
         if subflow.tcp.state() == State::Listen {
             subflow.tcp.abort();
         }
-        subflow.prove_at = Time::NEVER;
-        let way = usize::from(subflow.tuple.way);
+        subflow.proof_at = Time::NEVER;
+        let pair = usize::from(subflow.tuple.pair);
         let failure = subflow.tcp.failure();
         self.dues[number] = subflow.tcp.next_timeout();
         self.views[number].usable = false;
         self.views[number].has_room = false;
-        self.roomy &= !(1 << number);
+        self.with_room &= !(1 << number);
         if self.failure.is_some() || self.closing && (self.mode == Mode::Multipath || failure.is_none()) {
             return;
         }
@@ -162,18 +162,18 @@ impl Connection {
             return self.fail(failure.unwrap_or(Failure::Reset));
         }
         self.reinject(number, true);
-        self.plan_reopening(now, way, refused);
+        self.plan_reopening(now, pair, refused);
         let more = self.config.reestablish.is_some() || !self.reopen.is_empty() || self.expects_address();
         if more && !self.subflows.iter().any(Subflow::is_open) {
-            // There may be another: one that is being opened, or that the client opens instead.
+            // Another subflow may come: one being opened, or one that the client opens.
             self.linger_at = self.linger_at.min(now + LINGER);
         } else if !alive {
             self.give_up(failure.unwrap_or(Failure::Reset));
         }
     }
 
-    /// Whether there may be another subflow. A client opens none before it has heard a DSS (RFC 8684 section 3.1). Its server
-    /// cannot tell when it has, and admits one as soon as it has the client's key.
+    /// Whether another subflow may still join. A client opens none before it has received a DSS (RFC 8684 section 3.1).
+    /// The server cannot know when that is, and accepts joins as soon as it has the client's key.
     fn can_be_joined(&self) -> bool {
         match self.role {
             Role::Client => self.confirmed,
@@ -181,48 +181,48 @@ impl Connection {
         }
     }
 
-    /// Where a subflow has died, another takes its place after a while, if that is wanted; each that does not come about
-    /// doubles the wait for the next. One that was refused may only have come too early.
-    fn plan_reopening(&mut self, now: Time, way: usize, refused: bool) {
+    /// Schedules the replacement of a failed subflow, if configured; each unsuccessful attempt doubles the delay. A
+    /// refused subflow may just have come too early.
+    fn plan_reopening(&mut self, now: Time, pair: usize, refused: bool) {
         if self.role == Role::Server {
             return;
         }
-        let before = || self.subflows.iter().rev().filter(|subflow| usize::from(subflow.tuple.way) == way);
+        let before = || self.subflows.iter().rev().filter(|subflow| usize::from(subflow.tuple.pair) == pair);
         if let Some(wait) = self.config.reestablish {
             let failed = before().take_while(|subflow| subflow.opened.is_none()).count();
-            self.reopen.push((now + wait.saturating_mul(1 << failed), way));
-        } else if refused && before().count() < MOST_ATTEMPTS {
-            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), way));
+            self.reopen.push((now + wait.saturating_mul(1 << failed), pair));
+        } else if refused && before().count() < MAX_ATTEMPTS {
+            self.reopen.push((now + self.subflows[0].tcp.rtt().rto(), pair));
         }
     }
 
-    /// What a subflow has and may have lost is for others to send.
+    /// Gives unacknowledged data of a subflow to the others.
     pub(super) fn reinject(&mut self, number: usize, all: bool) {
-        for piece in self.subflows[number].give_up(all, 1 << number) {
+        for piece in self.subflows[number].take_pieces(all, 1 << number) {
             if piece.end() > self.outbox.una {
-                self.outbox.send_again(piece);
+                self.outbox.reinject(piece);
             }
         }
     }
 
-    /// Whether all subflows that are left have a piece under way. (Where none is left it waits for another.)
+    /// Whether all remaining subflows have tried a piece. (If none is left, it waits for a new one.)
     pub(super) fn is_tried_by_all(&self, piece: &Piece) -> bool {
         let mut left = self.subflows.iter().enumerate().filter(|(_, subflow)| !subflow.is_gone()).peekable();
         left.peek().is_some() && left.all(|(number, _)| piece.tried & 1 << number != 0)
     }
 
-    /// A subflow cannot go on: it is reset, for a reason that the peer is told (RFC 8684 section 3.6).
+    /// Resets a subflow with a reason for the peer (RFC 8684 section 3.6).
     pub(super) fn reset(&mut self, now: Time, number: usize, reason: Signal) {
         let subflow = &mut self.subflows[number];
         subflow.signals.push_front(reason);
         subflow.tcp.abort();
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         self.refresh(now, number);
     }
 
-    /// Shows a subflow's control its siblings, if it wants to see them.
+    /// Shows a coupled congestion control the state of the other subflows.
     #[inline]
-    pub(super) fn couple(&mut self, number: usize) {
+    pub(super) fn update_coupling(&mut self, number: usize) {
         if self.subflows[number].tcp.siblings().is_none() {
             return;
         }

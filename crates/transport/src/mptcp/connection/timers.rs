@@ -1,11 +1,11 @@
-//! Time: of the subflows, and of the connection itself.
+//! Timers of the subflows and of the connection, and interface changes.
 
 use super::*;
 use crate::tcp::multipath::Signal;
 use vazao_engine::registry::Change;
 
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let own = self.persist_at.min(self.fin_at).min(self.announce_at).min(self.wake_at).min(self.linger_at);
@@ -26,7 +26,7 @@ impl Connection {
         }
         if self.fin_at <= now {
             self.fin_at = Time::NEVER;
-            self.count_silence();
+            self.count_unanswered();
         }
         if self.announce_at <= now {
             self.announce(now);
@@ -39,86 +39,85 @@ impl Connection {
             self.change(now, self.changed - 1);
         }
         while let Some(at) = self.reopen.iter().position(|&(time, _)| time <= now) {
-            let (_, way) = self.reopen.swap_remove(at);
-            self.open(way);
+            let (_, pair) = self.reopen.swap_remove(at);
+            self.open(pair);
         }
         if self.linger_at <= now {
             self.give_up(Failure::TimedOut);
         }
     }
 
-    /// A probe, or DATA_FIN, was not answered in its time.
-    fn count_silence(&mut self) {
-        self.silence += 1;
+    /// Counts a probe or DATA_FIN that was not answered in time.
+    fn count_unanswered(&mut self) {
+        self.unanswered += 1;
         self.backoff += 1;
-        if self.silence > self.config.tcp.retries {
+        if self.unanswered > self.config.tcp.retries {
             self.give_up(Failure::TimedOut);
         }
     }
 
-    /// The subflow for what must be answered: the fastest, and after each silence the next one, for the first may be dead and,
-    /// with nothing of its own to send, never show it.
-    pub(super) fn messenger(&self) -> Option<usize> {
+    /// Subflow for messages that need an answer: the fastest, and after each timeout the next one, since the first may
+    /// have failed unnoticed with no data of its own in flight.
+    pub(super) fn control_subflow(&self) -> Option<usize> {
         let mut usable: Vec<usize> = (0..self.views.len()).filter(|&number| self.views[number].usable).collect();
         usable.sort_by_key(|&number| self.views[number].srtt);
         (!usable.is_empty()).then(|| usable[self.backoff as usize % usable.len()])
     }
 
-    /// How long an answer is waited for that did not come so far.
-    pub(super) fn patience(&self, number: usize) -> Duration {
+    /// Current timeout for an answer, with back-off.
+    pub(super) fn answer_timeout(&self, number: usize) -> Duration {
         let rto = self.subflows[number].tcp.rtt().rto();
         rto.saturating_mul(1 << self.backoff.min(16)).min(self.config.tcp.max_rto.max(rto))
     }
 
     fn wake_subflow(&mut self, now: Time, number: usize) {
-        self.couple(number);
+        self.update_coupling(number);
         let subflow = &mut self.subflows[number];
-        if subflow.prove_at <= now {
-            subflow.prove_again(now);
+        if subflow.proof_at <= now {
+            subflow.retransmit_proof(now);
         }
         if subflow.tcp.next_timeout() <= now {
             subflow.tcp.handle_timeout(now);
         }
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         let timeouts = subflow.tcp.stats().timeouts;
         if timeouts > subflow.timeouts {
             subflow.timeouts = timeouts;
             match (self.mode, self.closing) {
                 (Mode::Fallback, _) => {}
                 (Mode::Multipath, false) => self.reinject(number, false),
-                (Mode::Multipath, true) => self.bid_farewell(number),
+                (Mode::Multipath, true) => self.abort_unresponsive(number),
             }
         }
         self.refresh(now, number);
     }
 
-    /// Both sides' data is where it should be: a subflow that does not answer is not waited for where the peer has acknowledged
-    /// the end of another, or was told of this one as often as by a socket that no one owns in Linux.
-    fn bid_farewell(&mut self, number: usize) {
+    /// Aborts a subflow that does not answer after both sides' data is complete: if the peer has acknowledged the FIN
+    /// of another, or after as many retries as for an orphaned socket in Linux.
+    fn abort_unresponsive(&mut self, number: usize) {
         const ORPHAN_RETRIES: u64 = 8;
-        let is_known = self.subflows.iter().any(|subflow| subflow.tcp.has_said_farewell());
+        let is_known = self.subflows.iter().any(|subflow| subflow.tcp.is_fin_acknowledged());
         let late = &mut self.subflows[number];
         if is_known || late.timeouts - late.timeouts_before_close > ORPHAN_RETRIES {
             late.tcp.abort();
         }
     }
 
-    /// The receiver's window is shut and nothing is under way that would bring news of it.
+    /// Probes the closed receive window when nothing is in flight.
     fn probe(&mut self, now: Time) {
         self.persist_at = Time::NEVER;
-        if let Some(number) = self.messenger()
+        if let Some(number) = self.control_subflow()
             && self.outbox.waiting() > 0
             && self.outbox.room() == 0
         {
             self.stats.probes += 1;
-            self.count_silence();
-            self.persist_at = now + self.patience(number);
+            self.count_unanswered();
+            self.persist_at = now + self.answer_timeout(number);
             self.subflows[number].tcp.probe();
-            self.stirred |= 1 << number;
+            self.pollable |= 1 << number;
         }
     }
 
-    /// When something becomes of one of our interfaces next.
     #[inline]
     fn change_at(&self) -> Time {
         let Some(change) = self.config.changes.get(self.changed) else { return Time::NEVER };
@@ -142,57 +141,55 @@ impl Connection {
         }
     }
 
-    /// The address of ours at which a subflow begins.
     pub(super) fn own_address(&self, number: usize) -> u8 {
-        let way = self.identity.ways[usize::from(self.subflows[number].tuple.way)];
-        if self.role == Role::Client { way.client } else { way.server }
+        let pair = self.identity.pairs[usize::from(self.subflows[number].tuple.pair)];
+        if self.role == Role::Client { pair.client } else { pair.server }
     }
 
-    /// Makes a subflow a backup, or one that is used like others, and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
+    /// Changes the backup flag of a subflow and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
     pub fn set_backup(&mut self, now: Time, number: usize, backup: bool) {
         let subflow = &mut self.subflows[number];
         subflow.backup = backup;
         subflow.signals.push_back(Signal::Priority { backup });
         subflow.tcp.acknowledge_now();
         self.backups |= backup;
-        self.stirred |= 1 << number;
+        self.pollable |= 1 << number;
         self.refresh(now, number);
     }
 
-    /// One of our addresses is gone, and with it its subflows; the peer hears of it by the others (REMOVE_ADDR, RFC 8684
-    /// section 3.4.2).
+    /// Removes one of our addresses and its subflows, and tells the peer (REMOVE_ADDR, RFC 8684 section 3.4.2).
     pub fn remove_address(&mut self, now: Time, address: u8) {
-        let removed = Signal::RemoveAddress(self.named(address));
+        let removed = Signal::RemoveAddress(self.announced(address));
         self.withdrawn |= 1 << address;
         self.unannounced &= !self.withdrawn;
         for number in 0..self.subflows.len() {
             if self.own_address(number) == address {
-                self.subflows[number].tcp.vanish();
+                self.subflows[number].tcp.close_silently();
                 self.refresh(now, number);
             }
         }
         let open = self.subflows.iter().position(Subflow::is_open);
-        // One that is being opened says it once it is.
+        // A subflow being opened sends it once it is open.
         if let Some(number) = open.or_else(|| self.subflows.iter().position(|subflow| !subflow.is_gone())) {
             self.subflows[number].signals.push_back(removed);
             self.subflows[number].tcp.acknowledge_now();
-            self.stirred |= 1 << number;
+            self.pollable |= 1 << number;
         }
     }
 
-    /// One of our addresses is there again: what began at it is opened again, and what the path manager has wanted meanwhile.
+    /// Restores one of our addresses: reopens its subflows, and those that the path manager has wanted meanwhile.
     fn add_address(&mut self, address: u8) {
         self.withdrawn &= !(1 << address);
-        let had = |way: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.way) == way);
-        let is_missed = |&way: &usize| {
-            self.identity.ways[way].client == address && had(way).next().is_some() && had(way).all(Subflow::is_gone)
+        let had = |pair: usize| self.subflows.iter().filter(move |subflow| usize::from(subflow.tuple.pair) == pair);
+        let is_missing = |&pair: &usize| {
+            self.identity.pairs[pair].client == address && had(pair).next().is_some() && had(pair).all(Subflow::is_gone)
         };
-        let missed: Vec<usize> = (0..self.identity.ways.len()).filter(is_missed).collect();
-        missed.into_iter().for_each(|way| self.open(way));
+        let missed: Vec<usize> = (0..self.identity.pairs.len()).filter(is_missing).collect();
+        missed.into_iter().for_each(|pair| self.open(pair));
         self.manage_paths();
     }
 
-    /// Whether an interface of the client's may come back, as far as this side can know.
+    /// Whether a client interface may come back, as far as this side knows.
     pub(super) fn expects_address(&self) -> bool {
         self.config.changes[self.changed..].iter().any(|change| change.what == "add")
     }

@@ -1,24 +1,24 @@
-//! What acknowledgements and losses mean (RFC 9002 section 7 and appendices A.7, B).
+//! Processing of acknowledgements and losses (RFC 9002 section 7 and appendices A.7, B).
 
 use super::*;
 use crate::quic::event::Loss;
 use crate::quic::frame::{AckFrame, StreamFrame};
-use crate::quic::recovery::{Found, PACKET_THRESHOLD};
+use crate::quic::recovery::{Losses, PACKET_THRESHOLD};
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::{Ack, Signal};
 
-/// What an acknowledgement newly acknowledged.
+/// Newly acknowledged packets of an ACK frame.
 #[derive(Default)]
 struct Newly {
-    /// The largest, if it is new: when it was sent.
+    /// Send time of the largest acknowledged packet, if it is newly acknowledged.
     largest: Option<Time>,
     eliciting: bool,
-    /// Packets, and those of them that were marked as ECN's.
+    /// Number of packets, and of those sent as ECN-capable.
     packets: u64,
     capable: u64,
     /// Bytes that counted as in flight.
     delivered: u64,
-    /// Of these, those sent since the window was last cut.
+    /// Bytes among them sent since the window was last reduced.
     fresh: u64,
 }
 
@@ -28,10 +28,10 @@ impl Connection {
         let Some(&(_, largest)) = ranges.first() else { return };
         let path = &mut self.paths[number];
         if largest >= path.recovery.space(space).next_number() {
-            return; // Of what was never sent.
+            return; // Acknowledges a packet never sent.
         }
         let flight = path.recovery.in_flight();
-        self.couple(number);
+        self.update_coupling(number);
         let mut newly = Newly::default();
         for &(first, last) in ranges {
             self.take_range(number, space, (first, last), largest, &mut newly);
@@ -44,7 +44,7 @@ impl Connection {
         if newly.packets == 0 {
             return;
         }
-        // What went by another way says nothing of this one (section 9.4 of RFC 9000).
+        // Packets sent before a migration give no RTT sample for the new path (RFC 9000 section 9.4).
         newly.largest = newly.largest.filter(|_| space != Space::Data || largest >= path.first);
         let rtt = newly.largest.filter(|_| newly.eliciting).map(|at| now.since(at));
         if let Some(rtt) = rtt {
@@ -55,12 +55,12 @@ impl Connection {
         if self.progress.complete || self.role == Role::Server {
             let was_silent = std::mem::take(&mut path.recovery.pto_count) > 0;
             if was_silent && self.paths.len() > 1 {
-                self.take_over();
+                self.reassign_unresponsive();
             }
         }
         let path = &mut self.paths[number];
         if path.cut_at.is_some() && newly.fresh > 0 {
-            // Something that was sent after the cut has arrived: the recovery is over (section 7.3.2).
+            // A packet sent after the window reduction was acknowledged, so the recovery is over (section 7.3.2).
             path.cut_at = None;
             path.control.on_recovered(u64::MAX);
         }
@@ -71,8 +71,8 @@ impl Connection {
         if let (1.., Some(at)) = (marks, newly.largest) {
             self.stats.mark_reductions += u64::from(path.on_congestion(now, at, Signal::Mark, flight));
         }
-        path.tell_control(now, space, &newly, flight, rtt, (lost, marks));
-        // What was called lost may still come: for three probe timeouts.
+        path.report_ack(now, space, &newly, flight, rtt, (lost, marks));
+        // Packets declared lost are kept for three probe timeouts, in case they arrive after all.
         let long_ago = Time::from_nanos(now.as_nanos().saturating_sub((path.recovery.pto(space) * 3).as_nanos()));
         path.recovery.space(space).forget_settled(long_ago);
     }
@@ -83,7 +83,7 @@ impl Connection {
         for packet in parts.iter().flat_map(|&(from, to)| from..to) {
             let path = &mut self.paths[number];
             let Some(sent) = path.recovery.space(space).acknowledge(packet) else {
-                self.stats.spurious_losses += u64::from(path.recovery.space(space).was_called_lost(packet));
+                self.stats.spurious_losses += u64::from(path.recovery.space(space).acknowledge_lost(packet));
                 continue;
             };
             newly.packets += 1;
@@ -105,7 +105,7 @@ impl Connection {
         self.parts = parts;
     }
 
-    /// What a packet said has arrived.
+    /// Handles the acknowledgement of a packet's content.
     #[inline]
     fn on_arrived(&mut self, space: Space, content: Content) {
         match content {
@@ -144,8 +144,8 @@ impl Connection {
         }
     }
 
-    /// OnPacketsLost (appendix B.8): how many bytes they were.
-    pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Found) -> u64 {
+    /// OnPacketsLost (appendix B.8); returns the bytes lost.
+    pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Losses) -> u64 {
         if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
             let reason =
                 |number| if found.largest >= number + PACKET_THRESHOLD { Loss::Reordering } else { Loss::Time };
@@ -154,7 +154,7 @@ impl Connection {
         }
         let in_flight = found.lost.iter().filter(|sent| sent.bytes > 0);
         let Some(last) = in_flight.clone().map(|sent| sent.at).max() else {
-            found.lost.into_iter().for_each(|sent| self.on_missing(sent));
+            found.lost.into_iter().for_each(|sent| self.requeue_content(sent));
             return 0;
         };
         let bytes = in_flight.map(|sent| u64::from(sent.bytes)).sum();
@@ -164,7 +164,7 @@ impl Connection {
         for sent in found.lost {
             self.stats.lost += u64::from(sent.bytes > 0);
             self.paths[number].stats.lost += u64::from(sent.bytes > 0);
-            self.on_missing(sent);
+            self.requeue_content(sent);
         }
         let path = &mut self.paths[number];
         if let Some(sampler) = path.recovery.space(Space::Data).sampler() {
@@ -180,47 +180,47 @@ impl Connection {
         bytes
     }
 
-    /// What a packet said is to be said again.
-    pub(super) fn on_missing(&mut self, sent: Sent) {
+    /// Schedules the content of a lost packet for retransmission.
+    pub(super) fn requeue_content(&mut self, sent: Sent) {
         match sent.content {
             Content::Nothing => {}
-            Content::Stream(frame) => self.miss(Frame::Stream(frame), Space::Data),
+            Content::Stream(frame) => self.requeue(Frame::Stream(frame), Space::Data),
             Content::Frames(frames) => {
                 for frame in frames {
                     if let Frame::Datagram { number, .. } = frame {
                         self.datagrams.on_lost(number);
                     }
-                    self.miss(frame, sent.space);
+                    self.requeue(frame, sent.space);
                 }
             }
         }
     }
 
-    pub(super) fn miss(&mut self, frame: Frame, space: Space) {
+    pub(super) fn requeue(&mut self, frame: Frame, space: Space) {
         match frame {
             Frame::Stream(frame) => {
                 if let Some(stream) = self.streams.map.get_mut(&frame.id) {
-                    stream.out.lose(frame.offset, frame.end(), frame.fin);
-                    self.streams.stir(frame.id);
+                    stream.out.on_lost(frame.offset, frame.end(), frame.fin);
+                    self.streams.enqueue(frame.id);
                 }
             }
             Frame::Crypto { offset, length } => {
-                self.progress.crypto[space as usize].out.lose(offset, offset + u64::from(length), false);
+                self.progress.crypto[space as usize].out.on_lost(offset, offset + u64::from(length), false);
             }
             Frame::MaxData(_) => {
-                if !std::mem::replace(&mut self.streams.tell_window, true) {
+                if !std::mem::replace(&mut self.streams.window_due, true) {
                     self.frames.push_back(frame);
                 }
             }
             Frame::MaxStreamData(id, _) => {
                 if let Some(stream) = self.streams.map.get_mut(&id)
-                    && !std::mem::replace(&mut stream.tell, true)
+                    && !std::mem::replace(&mut stream.limit_due, true)
                 {
                     self.frames.push_back(frame);
                 }
             }
             Frame::MaxStreams { both_ways, .. } => {
-                if !std::mem::replace(&mut self.streams.tell_granted[usize::from(!both_ways)], true) {
+                if !std::mem::replace(&mut self.streams.granted_due[usize::from(!both_ways)], true) {
                     self.frames.push_back(frame);
                 }
             }
@@ -230,7 +230,7 @@ impl Connection {
             | Frame::Datagram { .. }
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_) => {}
-            // What was said of it since holds.
+            // A later status supersedes it.
             Frame::PathStatus { path, number, .. } if number < self.paths[usize::from(path)].statuses.0 => {}
             other => self.frames.push_back(other),
         }
@@ -238,9 +238,8 @@ impl Connection {
 }
 
 impl Path {
-    /// OnPacketsAcked (appendix B.5); `lost` and `marks`: bytes that the acknowledgement showed to be lost, packets that it
-    /// showed to be marked.
-    fn tell_control(
+    /// OnPacketsAcked (appendix B.5); the ACK revealed `lost` bytes as lost and `marks` packets as CE-marked.
+    fn report_ack(
         &mut self,
         now: Time,
         space: Space,
@@ -249,7 +248,7 @@ impl Path {
         rtt: Option<Duration>,
         (lost, marks): (u64, u64),
     ) {
-        // If the window has just been cut, all that is acknowledged was sent before.
+        // If the window has just been reduced, everything acknowledged was sent before.
         let fresh = if self.cut_at == Some(now) { 0 } else { newly.fresh };
         let sent = &self.recovery.spaces[space as usize];
         let round = space == Space::Data
@@ -273,14 +272,14 @@ impl Path {
             round,
             window_limited: self.window_limited,
             in_recovery: fresh == 0,
-            // Packets are counted, not bytes: of those that it names, as many as were newly seen with a mark.
+            // Marks count packets, not bytes: the fraction of newly acknowledged packets newly reported as marked.
             marked: newly.delivered * marks.min(newly.packets) / newly.packets,
             ..Ack::default()
         };
         if self.rated {
             ack.lost = lost;
             ack.held = self.pacer.release().since(now);
-            // What was not in flight (acknowledgements alone) measures nothing.
+            // Packets not in flight (pure ACKs) give no rate sample.
             if newly.delivered > 0
                 && let Some(sampler) = self.recovery.space(Space::Data).sampler()
             {

@@ -1,28 +1,28 @@
-//! A connection as one stream of an application's: carried by one stream of ours, or dealt out to several.
+//! A connection used by an application as a single byte stream, which is carried by one or several QUIC streams.
 
 use super::*;
 use crate::common::ByteStream;
 use crate::quic::stream::{ALL, PACKET};
 
-/// What the streams that the client opens at first carry of an application that knows only one. Messages take turns among
-/// them; what is no message is divided evenly.
+/// QUIC streams, opened by the client, that carry an application's single byte stream. Messages are assigned to them in
+/// turn; other data is divided evenly.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Carrier {
     count: u64,
-    /// The stream of the next message.
+    /// Stream of the next message.
     turn: u64,
-    /// Messages that have begun: their streams, and what of them was not written yet.
+    /// Messages begun: stream, and bytes not yet written.
     begun: VecDeque<(u64, u64)>,
-    /// Bytes that the application has read.
+    /// Bytes read by the application.
     read: u64,
     closed: bool,
-    /// Of each stream the ends of its messages with their numbers, if someone watches.
+    /// Ends and numbers of the messages on each stream, if recorded.
     ledger: Option<Vec<VecDeque<(u64, u32)>>>,
     messages: u32,
 }
 
 impl Carrier {
-    /// The streams, each of two ways: section 2.1 numbers the client's 0, 4, 8, ...
+    /// Stream identifiers: bidirectional and opened by the client, hence 0, 4, 8, ... (section 2.1).
     fn ids(&self) -> impl Iterator<Item = u64> + use<> {
         (0..self.count).map(|index| index << 2)
     }
@@ -32,7 +32,7 @@ impl Carrier {
 }
 
 impl Connection {
-    /// Opens the streams that carry.
+    /// Opens the carrying streams.
     pub(super) fn begin_carrying(&mut self) {
         self.carrier.count = self.config.streams;
         if self.config.unreliable {
@@ -46,31 +46,31 @@ impl Connection {
             let stream = self.streams.map.get_mut(&id).expect("it was opened");
             (stream.urgency, stream.quantum) = (urgency, if config.takes_turns { PACKET } else { ALL });
             stream.out.opens = self.role == Role::Client;
-            self.streams.stir(id);
+            self.streams.enqueue(id);
         }
     }
 
-    /// Whether a stream is one of those that carry.
+    /// Whether a stream is one of the carrying streams.
     pub(super) fn carries(&self, id: u64) -> bool {
         id & 3 == 0 && id >> 2 < self.carrier.count
     }
 
-    /// What each stream has delivered to the application is noted from now on, message by message.
+    /// Starts recording which messages each stream has delivered.
     pub fn watch_messages(&mut self) {
         self.carrier.ledger = Some(vec![VecDeque::new(); self.carrier.count as usize]);
     }
 
-    /// How many streams carry.
+    /// Number of carrying streams.
     pub fn carriers(&self) -> u64 {
         self.carrier.count
     }
 
-    /// How far the application has read a stream that carries.
+    /// Bytes of a carrying stream that the application has read.
     pub fn read_of(&self, carrier: u64) -> u64 {
         self.streams.map[&(carrier << 2)].inc.order.read
     }
 
-    /// The next message whose peer has read so far of a stream that carries, by its number.
+    /// Number of the next message completed when the peer has read a carrying stream up to `read`.
     pub fn next_delivered(&mut self, carrier: u64, read: u64) -> Option<u32> {
         let ledger = &mut self.carrier.ledger.as_mut()?[carrier as usize];
         let &(end, number) = ledger.front()?;
@@ -80,12 +80,12 @@ impl Connection {
         })
     }
 
-    /// Nothing more is carried.
+    /// Closes the carrying streams.
     pub(super) fn finish_carrying(&mut self) {
         self.carrier.ids().for_each(|id| self.finish_stream(id));
     }
 
-    /// Room in the send buffer.
+    /// Free space in the send buffer.
     fn room(&self) -> u64 {
         let Some(limit) = self.config.send_buffer else { return u64::MAX };
         if self.datagrams.carries() {
@@ -95,12 +95,11 @@ impl Connection {
         limit.saturating_sub(self.carrier.ids().map(held).sum())
     }
 
-    /// Bytes of all streams that carry, by what is counted of each.
-    fn sum(&self, count: impl Fn(&Flow) -> u64) -> u64 {
+    fn sum(&self, count: impl Fn(&StreamState) -> u64) -> u64 {
         self.carrier.ids().map(|id| count(&self.streams.map[&id])).sum()
     }
 
-    /// Writes what belongs to messages that have begun.
+    /// Writes data of messages that were begun.
     fn write_messages(&mut self, mut bytes: u64) {
         while let (1.., Some((id, left))) = (bytes, self.carrier.begun.front_mut()) {
             let (id, part) = (*id, bytes.min(*left));
@@ -206,13 +205,13 @@ impl ByteStream for Connection {
     }
 
     fn is_connected(&self) -> bool {
-        // A server knows the client's streams once it hears of one.
-        let opened = self.role == Role::Client || self.heard_of_streams;
+        // The server learns of the client's streams from its first STREAM frame.
+        let opened = self.role == Role::Client || self.knows_streams;
         opened && (self.progress.early || self.stats.ready.is_some()) && self.life == Life::Open
     }
 
     fn peer_closed(&self) -> bool {
-        // Where none carries, only the end of the connection says so.
+        // Without carrying streams, only the end of the connection tells.
         self.carrier.count > 0 && self.carrier.ids().all(|id| self.streams.map[&id].inc.is_drained())
     }
 }

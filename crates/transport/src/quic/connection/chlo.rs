@@ -1,23 +1,23 @@
-//! The handshake of Google's QUIC before TLS 1.3 (*QUIC Crypto*, Langley and Chang, 2013 to 2016): the client's hello, CHLO, is
-//! refused, REJ, until it holds what a server's configuration and its proof say; the answer to a full one is SHLO. All of it
-//! goes in Initial packets here, and what the client says before SHLO in 0-RTT packets. A server that does not speak the version
-//! of the first CHLO answers with a Version Negotiation packet, which is to it what a Retry is: it keeps nothing of the client,
-//! and the client begins again.
+//! Handshake of Google's QUIC before TLS 1.3 (*QUIC Crypto*, Langley and Chang, 2013 to 2016). The client's hello,
+//! CHLO, is rejected with REJ until it contains the server's configuration and proof; a full CHLO is answered with
+//! SHLO. Here these messages go in Initial packets, and the client's data before SHLO in 0-RTT packets. A server that
+//! does not support the version of the first CHLO answers with a Version Negotiation packet, which is modelled as a
+//! Retry: it keeps no state, and the client starts over.
 
 use super::handshake::{Crypto, Progress};
 use super::*;
 use crate::quic::config::Handshake;
 
-/// A CHLO is padded, so that a server that answers with more sends little more (kClientHelloMinimumSize).
+/// Size of a CHLO, which is padded to limit amplification (kClientHelloMinimumSize).
 const CHLO: u64 = 1024;
-/// Beside the certificates (compressed, as TLS has them since): the server's configuration, its proof by RSA of 2048 bits, the
-/// address token, a nonce, and tags.
+/// Size of a REJ without the certificates (compressed, as in TLS since): server configuration, RSA-2048 proof, address
+/// token, nonce and tags.
 const REJ: u64 = 170 + 256 + 60 + 60 + 80;
-/// The server's ephemeral key, its nonce, its transport parameters.
+/// Size of an SHLO: ephemeral key, nonce and transport parameters of the server.
 const SHLO: u64 = 220;
 
 impl Progress {
-    /// Before anything was said, where the handshake is Google's.
+    /// Initial state of Google's handshake, or `None` for another handshake.
     pub(super) fn of_google(config: &Config, is_client: bool) -> Option<Progress> {
         let (early, reject) = match config.handshake {
             Handshake::Google | Handshake::GoogleNegotiated => (false, REJ + config.certificate),
@@ -25,7 +25,7 @@ impl Progress {
             _ => return None,
         };
         let mut crypto: [Crypto; 3] = Default::default();
-        // All that is to come before the end.
+        // All bytes expected until the handshake completes.
         crypto[0].expected = match (is_client, early) {
             (true, _) => reject + SHLO,
             (false, true) => CHLO,
@@ -45,7 +45,7 @@ impl Progress {
 }
 
 impl Connection {
-    /// Bytes of the handshake have arrived: what follows.
+    /// Advances the handshake after CRYPTO data has arrived.
     pub(super) fn advance_google(&mut self, now: Time) {
         let progress = &mut self.progress;
         if progress.complete {
@@ -66,7 +66,7 @@ impl Connection {
                     self.progress.early = false;
                     self.finish_google(now);
                     self.confirm();
-                    self.say_confirmed();
+                    self.send_confirmation();
                 }
             }
             Role::Server => {
@@ -75,7 +75,7 @@ impl Connection {
                     progress.crypto[0].out.end = reject;
                 }
                 if whole && !progress.complete {
-                    // The full CHLO holds the address token.
+                    // The full CHLO contains the address token.
                     self.paths[0].validated = true;
                     progress.crypto[0].out.end = reject + hello;
                     self.finish_google(now);
@@ -84,8 +84,8 @@ impl Connection {
         }
     }
 
-    /// SHLO has come, perhaps again: whatever goes in a 1-RTT packet tells the server.
-    pub(super) fn say_confirmed(&mut self) {
+    /// Handles SHLO, possibly repeated: any 1-RTT packet confirms it to the server.
+    pub(super) fn send_confirmation(&mut self) {
         if self.is_google() && self.role == Role::Client {
             self.frames.push_back(Frame::Ping);
         }

@@ -1,5 +1,4 @@
-//! Unreliable datagrams (RFC 9221): of an application that sends them itself, or of one that knows a single stream and whose
-//! messages they carry.
+//! Unreliable datagrams (RFC 9221), sent by the application itself or carrying the messages of its byte stream.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -8,29 +7,29 @@ use std::ops::Range;
 /// DATAGRAM frames of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Datagrams {
-    /// Those to be sent: number and bytes.
+    /// Datagrams to send: number and bytes.
     waiting: VecDeque<(u64, u16)>,
     next: u64,
-    /// Those that came and were not taken, and the numbers of ours that were lost.
+    /// Datagrams received and not taken, and numbers of our lost ones.
     arrived: VecDeque<(u64, u16)>,
     lost: VecDeque<u64>,
-    /// What carries an application's stream, if that is what they are for.
+    /// Byte stream carried in the datagrams, if any.
     load: Option<Box<Load>>,
 }
 
-/// A stream's bytes as datagrams: what belongs to one message is together, and nothing else with it.
+/// Byte stream carried in datagrams, each of which holds data of one message only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Load {
-    /// Messages that have begun, and what of each was not written yet.
+    /// Messages begun, and bytes of each not yet written.
     begun: VecDeque<(u32, u64)>,
     messages: u32,
-    /// What was written and is in no datagram yet: bytes of a message, or of none.
+    /// Data written and not yet sent: message, if any, and bytes.
     backlog: VecDeque<(Option<u32>, u64)>,
     unsent: u64,
     written: u64,
-    /// Messages by the number of their first datagram, with the bytes that have not arrived.
+    /// Messages by the number of their first datagram, with the bytes not yet delivered.
     under_way: BTreeMap<u64, (u32, u64)>,
-    /// Bytes that came and were read, and the datagrams they came in: number and bytes.
+    /// Bytes received and read, and the datagrams they came in: number and bytes.
     read: u64,
     credits: VecDeque<(u64, u16)>,
 }
@@ -43,7 +42,7 @@ impl Datagrams {
         self.arrived.push_back((number, length));
     }
     pub fn on_lost(&mut self, number: u64) {
-        // Who writes a stream asks for none.
+        // The application of a byte stream does not ask for lost datagrams.
         if self.load.is_none() {
             self.lost.push_back(number);
         }
@@ -57,12 +56,12 @@ impl Datagrams {
     pub fn load(&mut self) -> Option<&mut Load> {
         self.load.as_deref_mut()
     }
-    /// Bytes of the stream that were not sent.
+    /// Bytes of the byte stream not yet sent.
     pub fn unsent(&self) -> u64 {
         self.load.as_ref().map_or(0, |load| load.unsent)
     }
 
-    /// The next frame of at most `most` bytes of data, if it fits.
+    /// Returns the next frame, with at most `most` bytes of data, if it fits in `room`.
     pub fn frame(&mut self, room: u32, most: u64) -> Option<Frame> {
         if self.waiting.is_empty()
             && let Some(bytes) = self.load.as_mut().and_then(|load| load.next(self.next, most))
@@ -78,7 +77,7 @@ impl Datagrams {
         })
     }
 
-    /// Everything that has arrived, as a place in what was read: bytes that are lost are nowhere.
+    /// Reads everything received, as a range of the bytes read so far: lost bytes have no position.
     pub fn read(&mut self) -> Option<Range<u64>> {
         let load = self.load.as_mut()?;
         let start = load.read;
@@ -117,7 +116,7 @@ impl Load {
         }
     }
 
-    /// Gives up what was not sent: how many bytes are left of all that was written.
+    /// Discards unsent data; returns the bytes that remain of those written.
     pub fn discard_unsent(&mut self) -> u64 {
         self.begun.clear();
         self.backlog.clear();
@@ -125,7 +124,7 @@ impl Load {
         self.written
     }
 
-    /// Bytes of the next datagram, which is to have this number.
+    /// Takes the data of the next datagram, which will have this number; returns its bytes.
     fn next(&mut self, number: u64, most: u64) -> Option<u16> {
         let (message, left) = self.backlog.front_mut()?;
         let part = most.min(*left);
@@ -144,7 +143,7 @@ impl Load {
         Some(part as u16)
     }
 
-    /// A datagram has arrived: the message that is whole with it.
+    /// Records the delivery of a datagram; returns the message that it completes.
     fn settle(&mut self, number: u64, bytes: u64) -> Option<u32> {
         let (&first, (message, missing)) = self.under_way.range_mut(..=number).next_back()?;
         let message = *message;
@@ -158,14 +157,14 @@ impl Load {
 }
 
 impl Connection {
-    /// The most bytes that a datagram can have: a packet's, less its header with the longest number and the frame's own.
-    pub fn most_in_datagram(&self) -> u64 {
+    /// Maximum bytes of a datagram: a packet less its header with the longest packet number and the frame header.
+    pub fn max_datagram_data(&self) -> u64 {
         u64::from(self.config.datagram - self.parity_header() - Kind::OneRtt.overhead(4) - 3)
     }
 
-    /// Sends a datagram of so many bytes, in the order of calls, as soon as the window lets it: its number. `None`: it is too long.
+    /// Queues a datagram of `bytes`, to be sent in order; returns its number. `None`: it is too long.
     pub fn send_datagram(&mut self, bytes: u64) -> Option<u64> {
-        (bytes <= self.most_in_datagram()).then(|| {
+        (bytes <= self.max_datagram_data()).then(|| {
             let number = self.datagrams.next;
             self.datagrams.next += 1;
             self.datagrams.waiting.push_back((number, bytes as u16));
@@ -173,28 +172,28 @@ impl Connection {
         })
     }
 
-    /// The next datagram that came, in the order of arrival: its number at the sender, and its bytes.
+    /// Takes the next datagram received: the sender's number and its bytes.
     pub fn take_datagram(&mut self) -> Option<(u64, u64)> {
         self.datagrams.arrived.pop_front().map(|(number, length)| (number, u64::from(length)))
     }
 
-    /// The number of a datagram of ours that was declared lost; it may have arrived all the same.
+    /// Takes the number of a datagram of ours that was declared lost; it may have arrived nevertheless.
     pub fn take_lost_datagram(&mut self) -> Option<u64> {
         self.datagrams.lost.pop_front()
     }
 
-    /// Whether the application's stream goes as datagrams.
+    /// Whether the application's byte stream is sent in datagrams.
     pub fn is_unreliable(&self) -> bool {
         self.datagrams.carries()
     }
 
-    /// Of such a stream the next datagram that was read: its number at the sender, and its bytes.
+    /// Takes the next datagram of the byte stream that was read: the sender's number and its bytes.
     pub fn take_read_datagram(&mut self) -> Option<(u64, u64)> {
         let (number, bytes) = self.datagrams.load()?.credits.pop_front()?;
         Some((number, bytes.into()))
     }
 
-    /// The peer has read a datagram: the message, by its number, that has arrived whole with it.
+    /// Records that the peer has read a datagram; returns the number of the message that it completes.
     pub fn settle_datagram(&mut self, (number, bytes): (u64, u64)) -> Option<u32> {
         self.datagrams.load()?.settle(number, bytes)
     }

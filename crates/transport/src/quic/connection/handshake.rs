@@ -1,4 +1,4 @@
-//! The handshake (RFC 9001) as what it costs: round trips, and bytes in each packet number space.
+//! Handshake (RFC 9001), modelled by its cost: round trips, and bytes in each packet number space.
 
 use super::*;
 use crate::quic::config::Handshake;
@@ -6,10 +6,10 @@ use crate::quic::frame::Frame;
 use crate::quic::messages::Messages;
 use crate::quic::stream::{Incoming, Outgoing};
 
-/// Bytes of a token, of a Retry or of an earlier connection.
+/// Bytes of a Retry token or of one from an earlier connection.
 pub(super) const TOKEN: u16 = 64;
 
-/// The handshake's bytes of a space, out and in, and how many are to come.
+/// CRYPTO data of a packet number space, outgoing and incoming, and the bytes expected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crypto {
     pub out: Outgoing,
@@ -17,19 +17,18 @@ pub(super) struct Crypto {
     pub expected: u64,
 }
 
-/// How far the handshake has come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub crypto: [Crypto; 3],
-    /// Which spaces may be sent in, and which read.
+    /// Spaces with keys for sending, and with keys for receiving.
     pub sends: [bool; 3],
     pub reads: [bool; 3],
-    /// Whether data of the client's goes in 0-RTT packets.
+    /// Whether the client sends data in 0-RTT packets.
     pub early: bool,
-    /// Both Finished are known here; and the peer is known to know (RFC 9001 section 4.1.2).
+    /// Whether the handshake is complete here, and confirmed (RFC 9001 section 4.1.2).
     pub complete: bool,
     pub confirmed: bool,
-    /// The server asks for a proof first, and has; the client has a token.
+    /// Whether a Retry must be sent; bytes of the client's token; whether the server requires one.
     pub retry_due: bool,
     pub token: u16,
     pub asks: bool,
@@ -69,7 +68,7 @@ impl Progress {
 }
 
 impl Connection {
-    /// The client's first flight.
+    /// Starts the client's first flight.
     pub(super) fn start(&mut self, now: Time) {
         if self.role == Role::Client && !self.progress.started {
             self.progress.started = true;
@@ -81,20 +80,20 @@ impl Connection {
         }
     }
 
-    /// A client's first packet of a connection that is to prove its address: whether it did.
+    /// Whether the server accepts a client's first packet, which may require a token.
     pub(super) fn admits(&mut self, token: u16) -> bool {
         if self.progress.asks && token == 0 {
             self.progress.retry_due = true;
             return false;
         }
-        // Later it says nothing of the address that the client has by then. That a client chose another version proves nothing.
+        // A token does not validate the client's address after the handshake; version negotiation validates nothing.
         if token > 0 && !self.progress.complete && !self.is_google() {
             self.paths[0].validated = true;
         }
         true
     }
 
-    /// The client is asked for a proof: everything begins again, with the token.
+    /// Handles a Retry: the client starts over with the token.
     pub(super) fn on_retry(&mut self, token: u16) {
         if self.role == Role::Client && self.progress.token == 0 && !self.progress.reads[1] {
             self.progress.token = token;
@@ -103,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of the handshake have arrived: what follows.
+    /// Advances the handshake after CRYPTO data has arrived.
     pub(super) fn advance(&mut self, now: Time) {
         if self.is_google() {
             return self.advance_google(now);
@@ -121,7 +120,7 @@ impl Connection {
                     progress.crypto[1].out.end = progress.finished;
                     (progress.reads[2], progress.sends[2]) = (true, true);
                     if std::mem::take(&mut progress.early) && self.config.handshake == Handshake::Rejected {
-                        self.repeat_early();
+                        self.retransmit_early_data();
                     }
                     self.establish(now);
                 }
@@ -148,10 +147,10 @@ impl Connection {
         }
     }
 
-    /// The server has not taken what was said in 0-RTT packets: it is all said again, and says nothing of congestion.
-    fn repeat_early(&mut self) {
-        let said = self.paths[0].recovery.space(Space::Data).take_outstanding();
-        said.into_iter().for_each(|sent| self.on_missing(sent));
+    /// Retransmits all data of rejected 0-RTT packets, without a congestion signal.
+    fn retransmit_early_data(&mut self) {
+        let outstanding = self.paths[0].recovery.space(Space::Data).take_outstanding();
+        outstanding.into_iter().for_each(|sent| self.requeue_content(sent));
     }
 
     pub(super) fn establish(&mut self, now: Time) {
@@ -165,7 +164,7 @@ impl Connection {
         path.follow_control();
     }
 
-    /// The peer is known to have all keys: those of the handshake are discarded (RFC 9001 section 4.9.2).
+    /// Confirms the handshake: the handshake keys are discarded (RFC 9001 section 4.9.2).
     pub(super) fn confirm(&mut self) {
         self.progress.confirmed = true;
         self.change_at = self.next_change();

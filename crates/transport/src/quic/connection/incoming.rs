@@ -1,4 +1,4 @@
-//! Datagrams in.
+//! Processing of arriving datagrams.
 
 use super::multipath::Stage;
 use super::*;
@@ -9,7 +9,7 @@ use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
 
 impl Connection {
-    /// Handles a datagram that has arrived, marked as it is.
+    /// Handles a datagram that arrived with ECN codepoint `ecn`.
     pub fn handle(&mut self, now: Time, datagram: &Datagram, ecn: Ecn) {
         let path = usize::from(datagram.path);
         let is_ours = |path: &Path| path.identifiers.is_ours(datagram.identifier);
@@ -32,18 +32,18 @@ impl Connection {
         let (mut frames, mut ranges) = (0, 0);
         for header in &datagram.packets {
             let own = frames..frames + usize::from(header.frames);
-            let told = ranges..ranges + usize::from(header.ranges);
-            (frames, ranges) = (own.end, told.end);
-            self.handle_packet(now, path, datagram, header, (own, told), ecn);
-            // What follows in the datagram may need keys that this has brought.
+            let acked = ranges..ranges + usize::from(header.ranges);
+            (frames, ranges) = (own.end, acked.end);
+            self.handle_packet(now, path, datagram, header, (own, acked), ecn);
+            // Coalesced packets may need keys that this one has made available.
             if !self.progress.confirmed {
                 self.advance(now);
             }
         }
         if self.parity.is_waiting() || !datagram.protected.is_empty() {
-            self.make_again(now, &datagram.protected, datagram.address);
+            self.recover_lost(now, &datagram.protected, datagram.address);
         }
-        self.settle();
+        self.close_if_finished();
         self.arm(now, path);
     }
 
@@ -53,10 +53,10 @@ impl Connection {
         path: usize,
         datagram: &Datagram,
         header: &Header,
-        (own, told): (Range<usize>, Range<usize>),
+        (own, acked): (Range<usize>, Range<usize>),
         ecn: Ecn,
     ) {
-        let (frames, ranges) = (&datagram.frames[own], &datagram.ranges[told]);
+        let (frames, ranges) = (&datagram.frames[own], &datagram.ranges[acked]);
         let (space, early) = (header.kind.space(), header.kind != Kind::OneRtt || !self.progress.confirmed);
         let index = space as usize;
         if early && !self.can_read(header) {
@@ -67,13 +67,13 @@ impl Connection {
             return self.drop_packet(header.kind, header.number, DropReason::Duplicate);
         }
         if early {
-            self.heed_progress(path, header.kind);
+            self.note_packet_kind(path, header.kind);
         }
         self.idle_at = now + self.idle_timeout();
         self.answered = true;
         self.keep_at = now + self.config.keep_alive;
         if space == Space::Data {
-            self.heed_address(now, path, datagram, header.number, frames);
+            self.check_address(now, path, datagram, header.number, frames);
         }
         let mut eliciting = false;
         for frame in frames {
@@ -87,13 +87,13 @@ impl Connection {
             },
             _ => (1, Duration::ZERO),
         };
-        // Keys may have been discarded for what the packet said.
+        // The packet's frames may have caused the keys to be discarded.
         if self.progress.reads[index] {
             self.paths[path].acks[index].on_packet(now, header.number, eliciting, ecn, every, wait);
         }
     }
 
-    /// Whether a packet that may come before the handshake is over can be read.
+    /// Whether a packet that may precede the end of the handshake can be decrypted.
     #[cold]
     fn can_read(&mut self, header: &Header) -> bool {
         if let Kind::Retry(token) = header.kind {
@@ -107,10 +107,10 @@ impl Connection {
             self.drop_packet(header.kind, header.number, DropReason::NoToken);
             return false;
         }
-        // What cannot be read yet, or not any more, is lost (RFC 9001 section 5.7 lets it be).
+        // Packets that cannot be decrypted are dropped (RFC 9001 section 5.7 permits that).
         let unreadable = match header.kind {
             Kind::ZeroRtt => self.config.handshake == Handshake::Rejected,
-            // A server that reads 0-RTT packets still waits for the client's Finished.
+            // A server that accepts 0-RTT packets cannot read 1-RTT packets before the client's Finished.
             Kind::OneRtt => !self.progress.complete,
             _ => false,
         };
@@ -118,28 +118,28 @@ impl Connection {
             return true;
         }
         if space == Space::Initial {
-            self.say_confirmed();
+            self.send_confirmation();
         }
         self.drop_packet(header.kind, header.number, DropReason::NoKeys);
         false
     }
 
-    /// What it says of the handshake that such a packet has come.
+    /// Advances the handshake on receipt of a packet of this kind.
     #[cold]
-    fn heed_progress(&mut self, path: usize, kind: Kind) {
+    fn note_packet_kind(&mut self, path: usize, kind: Kind) {
         let server = self.role == Role::Server;
         if kind == Kind::Handshake && server {
-            // Who reads what went to an address is there.
+            // A Handshake packet validates the client's address (RFC 9000 section 8.1).
             self.paths[path].validated = true;
             self.discard(Space::Initial);
         }
         if kind == Kind::OneRtt && server && !self.progress.confirmed {
-            // Google's handshake has no message that says so.
+            // Google's handshake has no message that confirms it.
             self.confirm();
         }
     }
 
-    /// RFC 9000 section 10.1: never less than three probe timeouts.
+    /// RFC 9000 section 10.1: idle timeout, at least three probe timeouts.
     pub(super) fn idle_timeout(&self) -> Duration {
         self.config.idle_timeout.max(self.longest_pto() * 3)
     }
@@ -162,7 +162,7 @@ impl Connection {
                 let before = crypto.inc.order.next;
                 crypto.inc.insert(*offset, offset + u64::from(*length), false);
                 if crypto.inc.order.next == before && self.role == Role::Server {
-                    // It has what we sent not all: our flight may be lost (RFC 9002 section 6.2.3).
+                    // A retransmission from the client means that our flight may be lost (RFC 9002 section 6.2.3).
                     self.paths[path].recovery.pto_count = 0;
                 }
             }
@@ -176,7 +176,7 @@ impl Connection {
             }
             Frame::Datagram { length, number } => self.datagrams.on_arrived(*number, *length),
             Frame::AckFrequency(number, packets, wait) => {
-                // The newest counts, whatever comes late (section 4 of the draft).
+                // The latest frame counts, regardless of reordering (section 4 of the draft).
                 if self.asked.is_none_or(|(last, ..)| *number > last) {
                     self.asked = Some((*number, *packets as u32 + 1, Duration::from_micros(*wait)));
                 }
@@ -184,17 +184,17 @@ impl Connection {
             Frame::PathChallenge(_)
             | Frame::PathResponse(_)
             | Frame::NewConnectionId(..)
-            | Frame::RetireConnectionId(_) => self.on_path_ruled(now, path, from, *frame),
+            | Frame::RetireConnectionId(_) => self.on_path_frame(now, path, from, *frame),
             Frame::PathAbandon { .. }
             | Frame::PathStatus { .. }
             | Frame::PathNewConnectionId { .. }
             | Frame::PathRetireConnectionId { .. }
             | Frame::MaxPathId(_) => self.on_multipath(now, *frame),
-            other => self.on_stream_ruled(*other),
+            other => self.on_stream_frame(*other),
         }
     }
 
-    /// Whether nothing is missing but acknowledgements, which a peer that closes in order need not send any more.
+    /// Whether only acknowledgements are missing, which a peer need not send before an orderly close.
     fn is_nearly_settled(&self) -> bool {
         self.streams.map.values().all(|stream| stream.out.closed && stream.inc.fin == Some(stream.inc.order.next))
     }
@@ -204,27 +204,27 @@ impl Connection {
         if frame.length > 0 && frame.stamp != stamp(frame.id, frame.offset) {
             self.stats.misplaced += 1;
         }
-        self.heard_of_streams = true;
+        self.knows_streams = true;
         let Some(stream) = self.named(frame.id) else { return };
         let beyond = frame.end() > stream.window.limit;
         let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
         let empty_end = frame.fin && stream.inc.is_drained();
         let unwanted = stream.inc.unwanted;
         self.streams.data_received += grown;
-        self.heed_limits(beyond);
+        self.check_flow_control(beyond);
         if unwanted {
             self.read_stream(frame.id, u64::MAX);
         } else if !self.carries(frame.id) {
-            self.note_heard(frame.id);
+            self.note_readable(frame.id);
         }
         if empty_end {
             self.retire(frame.id);
         }
     }
 
-    /// Closes once everything was said and heard.
+    /// Closes the connection once all streams are finished.
     #[inline]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn close_if_finished(&mut self) {
         if (self.finishes || self.carrier.is_closed()) && self.life == Life::Open {
             self.end();
         }
@@ -233,10 +233,10 @@ impl Connection {
     #[cold]
     fn end(&mut self) {
         if self.datagrams.carries() && !self.datagrams.is_waiting() {
-            // The end of what is unreliable is reliable.
+            // The end of unreliable data is signalled reliably.
             self.finish_carrying();
         }
-        if !self.datagrams.is_waiting() && self.streams.map.values().all(Flow::is_settled) {
+        if !self.datagrams.is_waiting() && self.streams.map.values().all(StreamState::is_settled) {
             self.abort();
         }
     }

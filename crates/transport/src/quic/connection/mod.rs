@@ -1,4 +1,4 @@
-//! One end of a QUIC connection.
+//! One endpoint of a QUIC connection.
 
 mod acknowledged;
 mod carrier;
@@ -23,43 +23,43 @@ use super::event::{DropReason, Event, Phase};
 use super::frame::Frame;
 use super::packet::{Address, Kind, Space};
 use super::sent::SentPackets;
-use super::stream::{Stream as Flow, Window};
+use super::stream::{StreamState, Window};
 use crate::common::{Bucket, RttEstimator};
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
 use migration::Addresses;
 pub use multipath::MAX_PATH_ID;
-use multipath::{Multipath, Stage};
+use multipath::{MultipathState, Stage};
 use parity::Parity;
 use path::Path;
 pub use path::{PathStats, PathView};
-use schedule::Spread;
+use schedule::PathScheduling;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use streams::Streams;
+use streams::StreamSet;
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Histogram, Rate, Time};
 
-/// Which side this is.
+/// Side of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Client,
     Server,
 }
 
-/// How a connection ended, if not in order.
+/// Reason that a connection ended other than by a normal close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nothing was heard for the idle timeout.
+    /// The idle timeout elapsed.
     Idle,
-    /// The peer gave it up.
+    /// The peer closed the connection prematurely.
     Closed,
-    /// The peer sent more than it was allowed (RFC 9000 section 4.1).
+    /// The peer exceeded a flow control limit (RFC 9000 section 4.1).
     FlowControl,
-    /// The peer opened more streams than it was allowed (section 4.6).
+    /// The peer exceeded a stream limit (section 4.6).
     StreamLimit,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What an endpoint counts, as a sender unless said otherwise.
+/// Counters of an endpoint, as a sender unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Datagrams sent, and packets in them.
@@ -83,88 +83,86 @@ pub struct Stats {
     pub packets: u64,
     /// Packets declared lost.
     pub lost: u64,
-    /// Of these, those that only time had shown to be lost.
+    /// Packets declared lost by the time threshold alone.
     pub lost_by_time: u64,
-    /// Packets declared lost that arrived after all.
+    /// Packets declared lost that arrived later.
     pub spurious_losses: u64,
-    /// Packets with data that had been sent before.
+    /// Packets with retransmitted data.
     pub retransmissions: u64,
-    /// Parts of streams that a scheduler has had sent by another path too.
+    /// Parts of streams that a scheduler sent on a second path too.
     pub copies: u64,
     /// Expiries of the probe timer.
     pub probes: u64,
-    /// Packets of parity.
+    /// FEC parity packets.
     pub parities: u64,
-    /// As a receiver: packets made again from parity.
+    /// Receiver: packets recovered by FEC.
     pub recovered: u64,
-    /// Times that the window was cut for losses, and that congestion was persistent.
+    /// Window reductions due to losses, and occurrences of persistent congestion.
     pub recoveries: u64,
     /// See `recoveries`.
     pub persistent_congestions: u64,
-    /// Times that the window was cut for marks of congestion.
+    /// Window reductions due to ECN marks.
     pub mark_reductions: u64,
-    /// As a server: times that the client was found at another address.
+    /// Server: migrations of the client.
     pub migrations: u64,
-    /// Round-trip times measured.
+    /// Round-trip time samples.
     pub rtt: Histogram,
-    /// As a receiver: packets that had arrived before.
+    /// Receiver: packets that had arrived before.
     pub duplicates_received: u64,
-    /// As a receiver: STREAM frames whose data was not what belongs at their place.
+    /// Receiver: STREAM frames whose data does not match their stream offset.
     pub misplaced: u64,
-    /// When data might flow, and when the handshake was over.
+    /// Time at which data could first be sent, and time of handshake completion.
     pub ready: Option<Time>,
     /// See `ready`.
     pub established: Option<Time>,
 }
 
-/// How far the end has come.
+/// Lifecycle of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Open,
-    /// CONNECTION_CLOSE is to be sent, again for each packet that comes.
+    /// CONNECTION_CLOSE must be sent, and repeated for each packet that arrives.
     Closing,
     Closed,
 }
 
-/// One end of a QUIC connection. An application opens [streams](Connection::open_stream), or takes it for a
-/// [`ByteStream`](crate::common::ByteStream) by itself.
+/// One endpoint of a QUIC connection. An application opens [streams](Connection::open_stream), or uses the connection
+/// as a single [`ByteStream`](crate::common::ByteStream).
 pub struct Connection {
     config: Arc<Config>,
     role: Role,
     progress: Progress,
-    /// The handshake's is the first.
+    /// Paths; the first is that of the handshake.
     paths: Vec<Path>,
     addresses: Addresses,
-    /// With several paths (RFC 10069).
-    multipath: Option<Box<Multipath>>,
+    multipath: Option<Box<MultipathState>>,
     seed: u64,
     last_heard: Time,
-    streams: Streams,
+    streams: StreamSet,
     carrier: Carrier,
     datagrams: Datagrams,
-    /// Whether the client's streams are known to be there.
-    heard_of_streams: bool,
-    /// It ends once everything was said and heard.
+    /// Whether this side knows that the client's streams exist.
+    knows_streams: bool,
+    /// Whether the connection closes once all streams are finished.
     finishes: bool,
     parity: Parity,
-    /// Other frames that wait.
+    /// Control frames to send.
     frames: VecDeque<Frame>,
-    /// Room for what an acknowledgement names.
+    /// Scratch space for the ranges of an acknowledgement.
     parts: Vec<(u64, u64)>,
     idle_at: Time,
-    /// Whether something has been heard since something was sent that asks for an answer.
+    /// Whether anything has been received since an ack-eliciting packet was sent.
     answered: bool,
-    /// When a silence becomes too long for who stands between the two.
     keep_at: Time,
-    /// When something becomes of the path.
+    /// Time of the next address change or path challenge.
     change_at: Time,
-    /// What the peer has asked for of acknowledgements: the number of its frame, packets for each, the longest wait.
+    /// Acknowledgement frequency requested by the peer: frame number, packets per acknowledgement, maximum delay.
     asked: Option<(u64, u32, Duration)>,
     life: Life,
     closes: bool,
     failure: Option<Failure>,
     stats: Stats,
-    /// What is told to who watches, if anybody does.
+    /// Events for an observer, if recorded.
     events: Option<Vec<Event>>,
 }
 
@@ -179,13 +177,13 @@ impl Connection {
             multipath: config
                 .multipath
                 .as_ref()
-                .map(|given| Box::new(Multipath::new(Spread::new((given.scheduler)())))),
+                .map(|given| Box::new(MultipathState::new(PathScheduling::new((given.scheduler)())))),
             seed,
             last_heard: Time::ZERO,
-            streams: Streams::new(&config),
+            streams: StreamSet::new(&config),
             carrier: Carrier::default(),
             datagrams: Datagrams::default(),
-            heard_of_streams: false,
+            knows_streams: false,
             finishes: false,
             keep_at: Time::NEVER,
             change_at: Time::NEVER,
@@ -206,51 +204,51 @@ impl Connection {
         connection
     }
 
-    /// A connection that is being opened; `seed` is what its congestion control draws from.
+    /// Opens a connection as client; `seed` is for its congestion control.
     pub fn connect(config: Arc<Config>, seed: u64) -> Connection {
         Connection::new(config, Role::Client, seed)
     }
 
-    /// A connection that waits for its peer.
+    /// Opens a connection as server.
     pub fn listen(config: Arc<Config>, seed: u64) -> Connection {
         Connection::new(config, Role::Server, seed)
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// How it failed, if it did.
+    /// Reason of the failure, if the connection failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// Whether all is done, and everything that came was read.
+    /// Whether the connection is finished and all received data was read.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.life != Life::Open
             && (self.failure.is_some() || self.streams.map.values().all(|stream| stream.inc.order.is_read()))
     }
-    /// Gives back memory that a connection needs only while it is busy.
+    /// Frees memory that is only needed while the connection is busy.
     pub fn shrink(&mut self) {
         let recoveries = self.paths.iter_mut().map(|path| &mut path.recovery);
         recoveries.flat_map(|recovery| &mut recovery.spaces).for_each(SentPackets::shrink);
     }
-    /// Its congestion windows in bytes, of all paths that are open.
+    /// Congestion window in bytes, summed over all open paths.
     pub fn cwnd(&self) -> u64 {
         self.paths.iter().filter(|path| path.stage == Stage::Open).map(|path| path.cwnd).sum()
     }
-    /// Its congestion control, on the first path.
+    /// Congestion control of the first path.
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.paths[0].control
     }
-    /// Its round-trip time estimator, on the first path.
+    /// Round-trip time estimator of the first path.
     #[inline]
     pub fn rtt(&self) -> &RttEstimator {
         &self.paths[0].recovery.rtt
     }
-    /// Whether a round-trip time was measured.
+    /// Whether there is an RTT sample.
     pub fn is_measured(&self) -> bool {
         self.stats.rtt.count() > 0
     }
@@ -258,29 +256,29 @@ impl Connection {
     pub fn flight(&self) -> u64 {
         self.paths.iter().map(|path| path.recovery.in_flight()).sum()
     }
-    /// Whether losses are being repaired: what was in flight when the window was cut is not all acknowledged.
+    /// Whether a recovery is under way: not everything in flight at the last window reduction is acknowledged.
     pub fn is_repairing(&self) -> bool {
         self.paths.iter().any(|path| path.cut_at.is_some())
     }
-    /// Bytes of streams sent at least once.
+    /// Stream bytes sent at least once.
     pub fn sent_bytes(&self) -> u64 {
         self.streams.data_sent
     }
-    /// Its paths in the order of their identifiers (RFC 10069), up to the last that was used.
+    /// Paths in the order of their identifiers (RFC 10069), up to the last one used.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = PathView> {
         let unused = self.paths.iter().rev().take_while(|path| path.is_reserved()).count();
         self.paths[..self.paths.len() - unused].iter().map(Path::report)
     }
-    /// Payload bytes of a full packet, as windows count.
+    /// Size of a full datagram, the unit of windows.
     pub fn datagram(&self) -> u64 {
         u64::from(self.config.datagram)
     }
 
-    /// Timeouts of the probe timer since something was heard.
+    /// Consecutive probe timeouts without an acknowledgement.
     pub fn pto_count(&self) -> u32 {
         self.paths[0].recovery.pto_count
     }
-    /// The longest round-trip time of the paths by which data goes.
+    /// Longest round-trip time of the open paths.
     #[inline]
     fn longest_rtt(&self) -> Duration {
         match &self.paths[..] {
@@ -294,7 +292,7 @@ impl Connection {
     fn longest_pto(&self) -> Duration {
         self.paths.iter().map(|path| path.recovery.pto(Space::Data)).max().unwrap_or(Duration::ZERO)
     }
-    /// How far it has come.
+    /// Phase of the connection.
     pub fn phase(&self) -> Phase {
         match self.life {
             Life::Closed => Phase::Closed,
@@ -307,11 +305,11 @@ impl Connection {
         }
     }
 
-    /// Has it keep what [`take_events`](Self::take_events) gives.
+    /// Starts recording events for [`take_events`](Self::take_events).
     pub fn watch(&mut self) {
         self.events = Some(Vec::new());
     }
-    /// What has happened since the last call, in order; nothing if it is not watched.
+    /// Takes the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -321,7 +319,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection once everything was said and heard on all streams.
+    /// Closes the connection once all streams are finished.
     pub fn finish(&mut self) {
         self.finishes = true;
     }
@@ -331,7 +329,7 @@ impl Connection {
         self.abort();
     }
 
-    /// Gives it up and tells the peer.
+    /// Closes the connection immediately and tells the peer.
     pub fn abort(&mut self) {
         self.life = Life::Closing;
         self.closes = true;

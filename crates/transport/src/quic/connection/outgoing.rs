@@ -1,69 +1,68 @@
-//! Datagrams out.
+//! Transmission of datagrams.
 
 use super::*;
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
 use vazao_engine::Ecn;
 
-/// The least size of a datagram with an Initial packet that asks for an answer (RFC 9000 section 14.1).
-const LEAST_INITIAL: u32 = 1200;
-/// The longest packet with a long header, whose length stands in two bytes (RFC 9000 section 16).
-const LONGEST: u32 = 16_383;
-/// Less room than this is not worth a packet.
-pub(super) const LEAST_ROOM: u64 = 64;
-/// An ACK frame leaves half of a packet to what else there is to say, unless that is less than it may need.
+/// Minimum size of a datagram with an ack-eliciting Initial packet (RFC 9000 section 14.1).
+const MIN_INITIAL: u32 = 1200;
+/// Maximum size of a long-header packet, whose length field has two bytes (RFC 9000 section 16).
+const MAX_LONG_PACKET: u32 = 16_383;
+/// Minimum room for which a packet is worth sending.
+pub(super) const MIN_ROOM: u64 = 64;
+/// Minimum room of an ACK frame, which otherwise takes at most half of a packet.
 const ACK_ROOM: u32 = 32;
-/// Why a connection ends (RFC 9000 section 20.1); the last in place of an application's reason, where others could read it.
+/// Error codes (RFC 9000 section 20.1); the last one replaces an application's code in packets readable by others.
 const FLOW_CONTROL_ERROR: u64 = 0x03;
 const STREAM_LIMIT_ERROR: u64 = 0x04;
 const APPLICATION_ERROR: u64 = 0x0c;
 
-/// How much a packet says beyond acknowledgements.
+/// Content that a packet may have besides acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Nothing,
-    /// What waits for its path.
+    /// Frames queued for its path.
     Queue,
-    /// What rules the connection, too.
-    Rules,
+    /// Queued and control frames.
+    Control,
     All,
 }
 
 impl Scope {
-    /// All, where that is `free` to leave.
+    /// Everything if `free` to send, otherwise nothing.
     #[inline]
     fn of(free: bool) -> Scope {
         if free { Scope::All } else { Scope::Nothing }
     }
 }
 
-/// What a packet may say beside acknowledgements.
+/// Content of a packet besides acknowledgements.
 #[derive(Clone, Copy)]
-pub(super) struct Says {
+pub(super) struct PacketPlan {
     scope: Scope,
-    /// Whether there is anything in it.
     content: bool,
-    /// Whether it probes, with nothing to say if need be.
+    /// Whether it is a probe, sent as PING if there is no content.
     probing: bool,
 }
 
-/// A packet that was added to a datagram.
-struct Made {
+/// Packet added to a datagram.
+struct BuiltPacket {
     space: Space,
     /// Bytes that count as in flight.
     in_flight: u32,
     eliciting: bool,
     reported: Option<u64>,
-    /// Its frames but for what acknowledges: the first, and one beyond the last.
-    said: usize,
+    /// Range of its frames, without the ACK frame.
+    content_start: usize,
     end: usize,
 }
 
-impl Made {
-    /// What is kept of it, made where it is kept.
+impl BuiltPacket {
+    /// Creates the record of the sent packet, in place.
     #[inline(always)]
     fn sent(&self, now: Time, frames: &[Frame]) -> Sent {
-        let content = match &frames[self.said..self.end] {
+        let content = match &frames[self.content_start..self.end] {
             [] | [Frame::Ping] | [Frame::Ping, Frame::Padding(_)] => Content::Nothing,
             [Frame::Stream(frame)] => Content::Stream(*frame),
             several => Content::Frames(several.into()),
@@ -73,56 +72,56 @@ impl Made {
 }
 
 impl Connection {
-    /// Fills `out` with the next datagram to send, if there is one; call again until there is none.
+    /// Fills `out` with the next datagram and returns whether there was one; call again until there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> bool {
-        self.settle();
+        self.close_if_finished();
         if !self.is_settled_path() || self.life != Life::Open || self.config.fec > 0 {
             return self.poll_otherwise(now, out);
         }
-        // With a probe goes whatever there is (RFC 9002 section 6.2.4).
+        // A probe carries whatever data there is (RFC 9002 section 6.2.4).
         let probing = self.paths[0].is_probing();
         let (wanted, paces) = (self.has_content_in(Space::Data), self.paces());
         let free = self.paths[0].may_send(now, wanted, paces) || probing;
-        let says = Says { scope: Scope::of(free), content: free && wanted, probing };
-        self.data_datagram(now, (0, self.config.datagram), says, out)
+        let plan = PacketPlan { scope: Scope::of(free), content: free && wanted, probing };
+        self.data_datagram(now, (0, self.config.datagram), plan, out)
     }
 
-    /// A datagram with a packet of the data space by a path that says so much.
+    /// Sends a datagram with one packet of the data space and this content on a path.
     #[inline(always)]
     pub(super) fn data_datagram(
         &mut self,
         now: Time,
         (path, room): (usize, u32),
-        says: Says,
+        plan: PacketPlan,
         out: &mut Datagram,
     ) -> bool {
-        let Some(packet) = self.packet(now, Space::Data, (path, room), says, out) else { return false };
+        let Some(packet) = self.packet(now, Space::Data, (path, room), plan, out) else { return false };
         out.ecn = self.paths[path].marking.mark(1);
-        self.commit(now, path, packet.sent(now, &out.frames), out.ecn);
-        self.conclude(now, path, packet.eliciting, out);
+        self.on_packet_sent(now, path, packet.sent(now, &out.frames), out.ecn);
+        self.on_datagram_sent(now, path, packet.eliciting, out);
         true
     }
 
-    /// The same of one of several paths.
+    /// Sends a datagram with one packet of the data space on one of several paths.
     pub(super) fn path_datagram(&mut self, now: Time, path: usize, scope: Scope, out: &mut Datagram) -> bool {
         let content = match scope {
             Scope::Nothing => false,
             Scope::Queue => true,
-            Scope::Rules | Scope::All => self.has_content_in(Space::Data),
+            Scope::Control | Scope::All => self.has_content_in(Space::Data),
         };
         let room = u64::from(self.config.datagram).min(self.paths[path].allowance()) as u32;
-        let says = Says { scope, content, probing: self.paths[path].is_probing() };
-        self.data_datagram(now, (path, room), says, out)
+        let plan = PacketPlan { scope, content, probing: self.paths[path].is_probing() };
+        self.data_datagram(now, (path, room), plan, out)
     }
 
-    /// Whether there is one packet number space, and one address that is known to be the client's.
+    /// Whether only one packet number space is in use, and the client's only address is validated.
     #[inline]
     pub(super) fn is_settled_path(&self) -> bool {
         self.progress.confirmed && self.paths.len() == 1 && self.paths[0].is_settled()
     }
 
-    /// The same while there are several spaces, or none any more, or an address is being validated.
+    /// Sends the next datagram during handshake, closing, or path validation, and with multipath or FEC.
     #[cold]
     fn poll_otherwise(&mut self, now: Time, out: &mut Datagram) -> bool {
         self.start(now);
@@ -149,40 +148,40 @@ impl Connection {
         }
         let (wanted, paces) = (self.has_content(), self.paces());
         let free = self.paths[0].may_send(now, wanted, paces) || self.paths[0].probes > 0;
-        let mut packets: Vec<Made> = Vec::new();
+        let mut packets: Vec<BuiltPacket> = Vec::new();
         let mut first = false;
         for space in Space::ALL {
             let left_free = if space == Space::Data { self.parity_header() } else { 0 };
             let room = limit.min(self.config.datagram - left_free).saturating_sub(out.bytes);
-            if !self.progress.sends[space as usize] || u64::from(room) < LEAST_ROOM {
+            if !self.progress.sends[space as usize] || u64::from(room) < MIN_ROOM {
                 continue;
             }
             let probing = self.paths[0].probes > 0 && self.paths[0].probe_space == space;
-            let says = Says { scope: Scope::of(free), content: free && self.has_content_in(space), probing };
-            if let Some(packet) = self.packet(now, space, (0, room), says, out) {
+            let plan = PacketPlan { scope: Scope::of(free), content: free && self.has_content_in(space), probing };
+            if let Some(packet) = self.packet(now, space, (0, room), plan, out) {
                 first |= space == Space::Initial && (packet.eliciting || self.role == Role::Client);
                 packets.push(packet);
             }
         }
         let Some(last) = packets.last_mut() else { return false };
-        if first && out.bytes < LEAST_INITIAL {
-            // What is padded counts as in flight (RFC 9002 section 2).
-            last.in_flight += pad(out, LEAST_INITIAL.min(limit.max(out.bytes)));
+        if first && out.bytes < MIN_INITIAL {
+            // Padded packets count as in flight (RFC 9002 section 2).
+            last.in_flight += pad(out, MIN_INITIAL.min(limit.max(out.bytes)));
         }
         out.ecn = self.paths[0].marking.mark(out.packets.len() as u64);
         let eliciting = packets.iter().any(|packet| packet.eliciting);
-        packets.iter().for_each(|packet| self.commit(now, 0, packet.sent(now, &out.frames), out.ecn));
-        self.conclude(now, 0, eliciting, out);
+        packets.iter().for_each(|packet| self.on_packet_sent(now, 0, packet.sent(now, &out.frames), out.ecn));
+        self.on_datagram_sent(now, 0, eliciting, out);
         true
     }
 
-    /// A datagram that only asks or answers whether an address is the client's. It has 1200 bytes, so that as many are known to get
-    /// through, where amplification lets it (section 8.2.1).
+    /// Sends a datagram with only PATH_CHALLENGE or PATH_RESPONSE. It is padded to 1200 bytes if the amplification
+    /// limit permits, to validate the path MTU (section 8.2.1).
     pub(super) fn poll_path(&mut self, now: Time, path: usize, out: &mut Datagram) -> bool {
         let used = &mut self.paths[path];
         let Some(&(address, frame)) = used.answers.front() else { return false };
-        // What is another address' is bounded by what has just come from it: an answer is no larger than its question.
-        let most = if address == used.address { used.allowance() } else { u64::from(LEAST_INITIAL) };
+        // Toward another address, a response is never larger than the challenge.
+        let most = if address == used.address { used.allowance() } else { u64::from(MIN_INITIAL) };
         let sent = &used.recovery.spaces[Space::Data as usize];
         let (number, number_bytes) = (sent.next_number(), number_bytes(sent.unacknowledged()));
         let bytes = Kind::OneRtt.overhead(number_bytes) + frame.bytes();
@@ -193,13 +192,13 @@ impl Connection {
         out.frames.push(frame);
         out.packets.push(Header { kind: Kind::OneRtt, number, number_bytes: number_bytes as u8, frames: 1, ranges: 0 });
         out.bytes = bytes;
-        pad(out, LEAST_INITIAL.min(most.min(u64::from(LEAST_INITIAL)) as u32));
+        pad(out, MIN_INITIAL.min(most.min(u64::from(MIN_INITIAL)) as u32));
         let packet = Sent::new(now, 0, true, None, Content::Nothing, Space::Data);
-        self.commit(now, path, packet, Ecn::NotEct);
-        self.conclude(now, path, true, out);
+        self.on_packet_sent(now, path, packet, Ecn::NotEct);
+        self.on_datagram_sent(now, path, true, out);
         let used = &mut self.paths[path];
         if address != used.address && !used.validated {
-            // What goes elsewhere is no part of what this address gets.
+            // Does not count toward the current address's amplification limit.
             used.sent -= u64::from(out.bytes);
             self.arm(now, path);
         }
@@ -218,7 +217,6 @@ impl Connection {
             || !self.progress.confirmed && self.progress.crypto.iter().any(|c| c.out.is_pending(u64::MAX))
     }
 
-    /// What a packet of a space is.
     #[inline]
     fn kind(&self, space: Space) -> Kind {
         match space {
@@ -229,20 +227,20 @@ impl Connection {
         }
     }
 
-    /// Adds a packet of a space to a datagram of a path with so much room, if there is anything to say in it. In line, as most are
-    /// of the data space, and what is kept of a packet is then made where it is kept.
+    /// Adds a packet of a space with at most `room` bytes to a datagram, if there is content. Inlined so that the
+    /// record of a sent packet is built in place.
     #[inline(always)]
     fn packet(
         &mut self,
         now: Time,
         space: Space,
         (path, room): (usize, u32),
-        Says { scope, content, probing }: Says,
+        PacketPlan { scope, content, probing }: PacketPlan,
         out: &mut Datagram,
-    ) -> Option<Made> {
+    ) -> Option<BuiltPacket> {
         let index = space as usize;
         let kind = self.kind(space);
-        let room = if kind == Kind::OneRtt { room } else { room.min(LONGEST) };
+        let room = if kind == Kind::OneRtt { room } else { room.min(MAX_LONG_PACKET) };
         let can_acknowledge = kind != Kind::ZeroRtt;
         let named = (kind == Kind::OneRtt && self.paths.len() > 1).then_some(path as u8);
         let recently = if space == Space::Data { self.config.max_ack_delay } else { Duration::ZERO };
@@ -255,30 +253,30 @@ impl Connection {
         let number_bytes = number_bytes(used.recovery.spaces[index].unacknowledged());
         let overhead = kind.overhead(number_bytes);
         let (first, ranges) = (out.frames.len(), out.ranges.len());
-        // A packet that is only PING is padded.
+        // A packet with only PING is padded.
         let mut left = room.checked_sub(overhead).filter(|&left| left >= 4)?;
         let mut reported = None;
         if can_acknowledge
-            && acks.has_news(now, recently)
+            && acks.should_report(now, recently)
             && let Some(ack) = acks.frame(now, &mut out.ranges, (left / 2).max(ACK_ROOM).min(left - 1), named)
         {
             reported = out.ranges.get(ranges).map(|range| range.1);
             left -= ack.bytes();
             out.frames.push(Frame::Ack(ack));
         }
-        let said = out.frames.len();
+        let content_start = out.frames.len();
         if scope != Scope::Nothing {
             self.fill(space, path, scope, &mut left, out);
         }
-        if probing && out.frames.len() == said {
+        if probing && out.frames.len() == content_start {
             out.frames.push(Frame::Ping);
             left -= 1;
         }
         if out.frames.len() == first {
             return None;
         }
-        let eliciting = out.frames.len() > said;
-        // Number and payload have four bytes at least, for the sample that protects the header (RFC 9001 section 5.4.2).
+        let eliciting = out.frames.len() > content_start;
+        // Packet number and payload need four bytes or more, for the header protection sample (RFC 9001 section 5.4.2).
         let short = 4_u32.saturating_sub(number_bytes + room - overhead - left);
         if short > 0 {
             out.frames.push(Frame::Padding(short as u16));
@@ -290,7 +288,7 @@ impl Connection {
         let (frames, ranges) = ((out.frames.len() - first) as u16, (out.ranges.len() - ranges) as u16);
         out.packets.push(Header { kind, number, number_bytes: number_bytes as u8, frames, ranges });
         let in_flight = if eliciting { bytes } else { 0 };
-        Some(Made { space, in_flight, eliciting, reported, said, end: out.frames.len() })
+        Some(BuiltPacket { space, in_flight, eliciting, reported, content_start, end: out.frames.len() })
     }
 
     fn has_content_in(&self, space: Space) -> bool {
@@ -299,7 +297,7 @@ impl Connection {
         crypto || space == Space::Data && data
     }
 
-    /// Fills a packet with what is to be said in its space: the handshake first, then what rules streams, then their data.
+    /// Fills a packet with the frames of its space: CRYPTO first, then control frames, then stream data.
     #[inline]
     fn fill(&mut self, space: Space, path: usize, scope: Scope, left: &mut u32, out: &mut Datagram) {
         if !self.progress.confirmed {
@@ -315,7 +313,7 @@ impl Connection {
             }
         }
         if !self.frames.is_empty() || self.datagrams.is_waiting() {
-            self.fill_others(left, out);
+            self.fill_control(left, out);
         }
         if scope == Scope::All {
             self.fill_streams(path, left, out);
@@ -324,7 +322,7 @@ impl Connection {
 
     #[cold]
     fn fill_handshake(&mut self, space: Space, left: &mut u32, out: &mut Datagram) {
-        /// Type, offset and length of a CRYPTO frame, at most.
+        /// Maximum bytes of type, offset and length of a CRYPTO frame.
         const CRYPTO_HEADER: u32 = 1 + 4 + 2;
         let crypto = &mut self.progress.crypto[space as usize].out;
         while *left > CRYPTO_HEADER + 8
@@ -336,9 +334,9 @@ impl Connection {
         }
     }
 
-    /// What rules the connection, and datagrams.
+    /// Adds control frames and datagrams.
     #[inline(never)]
-    fn fill_others(&mut self, left: &mut u32, out: &mut Datagram) {
+    fn fill_control(&mut self, left: &mut u32, out: &mut Datagram) {
         while let Some(&frame) = self.frames.front() {
             let frame = self.current(frame);
             if frame.bytes() > *left {
@@ -349,7 +347,7 @@ impl Connection {
             out.frames.push(frame);
         }
         while self.datagrams.is_waiting()
-            && let Some(frame) = self.datagrams.frame(*left, self.most_in_datagram())
+            && let Some(frame) = self.datagrams.frame(*left, self.max_datagram_data())
         {
             *left -= frame.bytes();
             out.frames.push(frame);
@@ -359,17 +357,17 @@ impl Connection {
     #[inline]
     pub(super) fn fill_streams(&mut self, path: usize, left: &mut u32, out: &mut Datagram) {
         let (mut again, mut fresh) = (false, 0);
-        while u64::from(*left) >= LEAST_ROOM
+        while u64::from(*left) >= MIN_ROOM
             && let Some(&place) = self.streams.ready.first()
         {
             let streams = &mut self.streams;
             let id = place.2;
             let stream = streams.map.get_mut(&id).expect("what is ready is there");
-            let (mut says, mut bytes) = (true, 0);
-            while says && u64::from(*left) >= LEAST_ROOM {
-                let (before, repeats) = (stream.out.sent, stream.out.is_repeating());
+            let (mut sends, mut bytes) = (true, 0);
+            while sends && u64::from(*left) >= MIN_ROOM {
+                let (before, repeats) = (stream.out.sent, stream.out.is_retransmitting());
                 let frame = stream.frame(id, *left, streams.peer_limit - streams.data_sent);
-                says = frame.is_some();
+                sends = frame.is_some();
                 if let Some(frame) = frame {
                     let first = stream.out.sent - before;
                     streams.data_sent += first;
@@ -379,15 +377,15 @@ impl Connection {
                         fresh += u64::from(frame.length);
                     }
                     if let (true, Some(multipath)) = (first > 0, &mut self.multipath) {
-                        multipath.spread.on_sent(path, &mut self.paths[path], streams.data_sent, frame);
+                        multipath.scheduling.on_sent(path, &mut self.paths[path], streams.data_sent, frame);
                     }
                     bytes += u64::from(frame.length);
                     *left -= frame.bytes();
                     out.frames.push(Frame::Stream(frame));
                 }
             }
-            // Where the receiver's limits keep it back, or it has nothing any more, it comes again with news.
-            let stays = says && stream.out.is_pending(stream.peer_limit);
+            // A stream blocked by flow control, or without data, is queued again when that changes.
+            let stays = sends && stream.out.is_pending(stream.peer_limit);
             streams.end_turn(place, bytes, stays);
         }
         self.stats.retransmissions += u64::from(again);
@@ -395,13 +393,12 @@ impl Connection {
         stats.retransmissions += u64::from(again);
         stats.bytes += fresh;
         if let Some(multipath) = &mut self.multipath {
-            multipath.spread.on_given(path, fresh);
+            multipath.scheduling.on_given(path, fresh);
         }
     }
 
-    /// A packet leaves by a path.
     #[inline]
-    pub(super) fn commit(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
+    pub(super) fn on_packet_sent(&mut self, now: Time, path: usize, mut packet: Sent, ecn: Ecn) {
         let space = packet.space;
         let used = &mut self.paths[path];
         if packet.eliciting {
@@ -420,9 +417,8 @@ impl Connection {
         }
     }
 
-    /// Its datagram leaves.
     #[inline]
-    pub(super) fn conclude(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
+    pub(super) fn on_datagram_sent(&mut self, now: Time, path: usize, eliciting: bool, out: &mut Datagram) {
         self.count(path, out);
         if eliciting {
             let paces = self.paces();
@@ -431,7 +427,7 @@ impl Connection {
                 used.pace(now, u64::from(out.bytes));
             }
             if std::mem::take(&mut self.answered) {
-                // Section 10.1: the first that asks for an answer since there was one gives the peer as long again.
+                // Section 10.1: the first ack-eliciting packet since the last one received restarts the idle timer.
                 self.idle_at = now + self.idle_timeout();
             }
             self.keep_at = now + self.config.keep_alive;
@@ -456,13 +452,13 @@ impl Connection {
         self.stats.packets += out.packets.len() as u64;
     }
 
-    /// CONNECTION_CLOSE, in every space there are keys for, as nobody knows which of them the peer has (section 10.2.3).
+    /// Sends CONNECTION_CLOSE in every space that has keys, since the peer's keys are unknown (section 10.2.3).
     fn close_datagram(&mut self, now: Time, out: &mut Datagram) -> bool {
         if self.life != Life::Closing || !self.closes {
             return false;
         }
-        let speaking = self.paths.iter().position(|path| self.speaks(path));
-        let Some(path) = self.messenger().or(speaking) else { return false };
+        let speaking = self.paths.iter().position(|path| self.can_send(path));
+        let Some(path) = self.control_path().or(speaking) else { return false };
         let limit = self.config.datagram.min(self.paths[path].allowance().try_into().unwrap_or(u32::MAX));
         for space in Space::ALL.into_iter().filter(|&space| self.progress.sends[space as usize]) {
             let (kind, frame) = (self.kind(space), self.close_frame(space));
@@ -478,14 +474,14 @@ impl Connection {
         }
         let Some(first) = out.packets.first() else { return false };
         if first.kind.space() == Space::Initial && self.role == Role::Client {
-            pad(out, LEAST_INITIAL);
+            pad(out, MIN_INITIAL);
         }
         self.closes = false;
         self.count(path, out);
         true
     }
 
-    /// Why it ends: what the peer did wrong, or what the application says, which is for protected packets alone.
+    /// CONNECTION_CLOSE with the transport error, or the application's code, which only 1-RTT packets may contain.
     fn close_frame(&self, space: Space) -> Frame {
         let code = match self.failure {
             Some(Failure::FlowControl) => FLOW_CONTROL_ERROR,
@@ -497,7 +493,7 @@ impl Connection {
     }
 }
 
-/// Pads a datagram: how many bytes it takes.
+/// Pads a datagram; returns the bytes of padding.
 fn pad(out: &mut Datagram, size: u32) -> u32 {
     let missing = size - out.bytes;
     out.bytes = size;

@@ -1,27 +1,27 @@
-//! Forward error correction as Google's QUIC had it up to version 31 (*QUIC FEC v1*, Swett, 2016): after a group of packets one
-//! more is the XOR of them, from which one that is lost is made again without waiting for it to be sent again. Parity counts as
-//! in flight but does not wait for the window; a packet made again counts as lost for the congestion control all the same.
+//! Forward error correction as in Google's QUIC up to version 31 (*QUIC FEC v1*, Swett, 2016): each group of packets is
+//! followed by their XOR, from which one lost packet can be recovered without retransmission. Parity packets count as
+//! in flight but are not subject to the window; a recovered packet still counts as lost for the congestion control.
 
 use super::*;
 use crate::quic::packet::{Address, Datagram, Header, Kind, number_bytes};
 use crate::quic::sent::{Content, Sent};
 
-/// Groups that wait for packets that are late.
-const MOST_WAITING: usize = 16;
+/// Maximum incomplete groups kept.
+const MAX_WAITING: usize = 16;
 
-/// Groups under way.
+/// FEC groups in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parity {
-    /// What the packets of the group that is being sent said, by their numbers; how many they are, and the longest's bytes.
+    /// Frames of the group being sent, by packet number; number of packets, and bytes of the longest one.
     group: Vec<(u64, Frame)>,
     packets: usize,
     longest: u32,
-    /// What came of groups that lack more than one packet.
+    /// Received groups that lack more than one packet.
     waiting: VecDeque<Vec<(u64, Frame)>>,
 }
 
 impl Parity {
-    /// Whether a group waits for what it lacks.
+    /// Whether an incomplete group is kept.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -29,34 +29,34 @@ impl Parity {
 }
 
 impl Connection {
-    /// Bytes that packets leave free, so that their parity has room for its own header.
+    /// Bytes left free in packets for the header of their parity packet.
     pub(super) fn parity_header(&self) -> u32 {
         if self.config.fec > 0 { Frame::Parity(0).bytes() + 2 } else { 0 }
     }
 
-    /// A datagram leaves: its packet of data belongs to the group.
+    /// Adds a departing datagram's data packet to the group.
     pub(super) fn protect(&mut self, out: &Datagram) {
         let mut frames = &out.frames[..];
         for header in &out.packets {
             let (own, rest) = frames.split_at(usize::from(header.frames));
             frames = rest;
             if header.kind == Kind::OneRtt && own.iter().any(|frame| matches!(frame, Frame::Stream(_))) {
-                // What rules the connection is told anew in any case; data alone is made again.
-                let said = own.iter().filter(|frame| matches!(frame, Frame::Stream(_)));
-                self.parity.group.extend(said.map(|frame| (header.number, *frame)));
+                // Control frames are retransmitted anyway; only stream data is recovered.
+                let stream_frames = own.iter().filter(|frame| matches!(frame, Frame::Stream(_)));
+                self.parity.group.extend(stream_frames.map(|frame| (header.number, *frame)));
                 self.parity.packets += 1;
                 self.parity.longest = self.parity.longest.max(own.iter().map(Frame::bytes).sum());
             }
         }
     }
 
-    /// A group is complete: it has its size, or there is no more to say.
+    /// Whether the current group is complete: it has its full size, or there is no more data.
     pub(super) fn is_parity_due(&self) -> bool {
         let complete = self.parity.packets >= self.config.fec || !self.has_content();
         self.parity.packets > 0 && complete && self.paths[0].allowance() >= u64::from(self.config.datagram)
     }
 
-    /// Fills `out` with a group's parity.
+    /// Fills `out` with the group's parity packet.
     pub(super) fn parity_datagram(&mut self, now: Time, out: &mut Datagram) {
         let space = &self.paths[0].recovery.spaces[Space::Data as usize];
         let (number, number_bytes) = (space.next_number(), number_bytes(space.unacknowledged()));
@@ -69,16 +69,16 @@ impl Connection {
         self.stats.parities += 1;
         let packet = Sent::new(now, out.bytes, true, None, Content::Nothing, Space::Data);
         out.ecn = self.paths[0].marking.mark(1);
-        self.commit(now, 0, packet, out.ecn);
-        self.conclude(now, 0, true, out);
+        self.on_packet_sent(now, 0, packet, out.ecn);
+        self.on_datagram_sent(now, 0, true, out);
     }
 
-    /// A datagram has come, perhaps with parity: what now lacks one packet of its group is made again.
-    pub(super) fn make_again(&mut self, now: Time, protected: &[(u64, Frame)], from: Address) {
+    /// Recovers packets of groups that now lack only one, after a datagram that may carry parity.
+    pub(super) fn recover_lost(&mut self, now: Time, protected: &[(u64, Frame)], from: Address) {
         if !protected.is_empty() && self.progress.reads[Space::Data as usize] {
             self.parity.waiting.push_back(protected.to_vec());
         }
-        if self.parity.waiting.len() > MOST_WAITING {
+        if self.parity.waiting.len() > MAX_WAITING {
             self.parity.waiting.pop_front();
         }
         for _ in 0..self.parity.waiting.len() {

@@ -1,4 +1,4 @@
-//! One path: where it leads, what is known of it, and what is under way on it. RFC 9002 holds of each path by itself.
+//! Path: address, congestion control and packets in flight. RFC 9002 applies to each path separately.
 
 use super::multipath::Stage;
 use super::*;
@@ -9,24 +9,24 @@ use crate::quic::packet::Address;
 use crate::quic::recovery::Recovery;
 use vazao_congestion::{Congestion, Sending, Sibling, Signal};
 
-/// Datagrams that leave together at most (RFC 9002 section 7.7).
+/// Maximum burst in datagrams (RFC 9002 section 7.7).
 const BURST: u64 = 10;
 
-/// A path that is being validated.
+/// Path validation in progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
-    /// What is to come back (section 8.2.1), how often it was sent, and when it is sent again or given up.
+pub(super) struct Validation {
+    /// Data of the last PATH_CHALLENGE (section 8.2.1), number of challenges sent, and time of the next one.
     pub challenge: u64,
     pub sent: u32,
-    pub again_at: Time,
-    /// Where to go back to.
+    pub next_challenge: Time,
+    /// Previous address, used again if validation fails.
     pub before: Address,
 }
 
-/// What an endpoint counts of one path, as a sender.
+/// Counters of one path as a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathStats {
-    /// Bytes of streams that left by it for the first time.
+    /// Stream bytes first sent on this path.
     pub bytes: u64,
     /// Datagrams sent, and packets in them.
     pub datagrams: u64,
@@ -34,20 +34,20 @@ pub struct PathStats {
     pub packets: u64,
     /// Packets declared lost.
     pub lost: u64,
-    /// Packets with data that had been sent before.
+    /// Packets with retransmitted data.
     pub retransmissions: u64,
     /// Expiries of the probe timer.
     pub probes: u64,
-    /// Bytes that counted as in flight and were acknowledged.
+    /// Bytes in flight that were acknowledged.
     pub delivered: u64,
 }
 
-/// A path as it shows itself. Sizes in bytes.
+/// Snapshot of a path. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PathView {
-    /// By which of the client's interfaces it goes, from 0.
-    pub way: u8,
-    /// Whether data may go by it.
+    /// Client interface, from 0.
+    pub interface: u8,
+    /// Whether data may be sent on the path.
     pub is_open: bool,
     /// Congestion window.
     pub cwnd: u64,
@@ -55,75 +55,73 @@ pub struct PathView {
     pub ssthresh: Option<u64>,
     /// Bytes in flight.
     pub flight: u64,
-    /// Smoothed and latest round-trip time, once it was measured.
+    /// Smoothed and latest round-trip time, once measured.
     pub srtt: Option<Duration>,
     /// See `srtt`.
     pub latest_rtt: Option<Duration>,
-    /// What was counted.
+    /// Counters.
     pub stats: PathStats,
 }
 
-/// One path of a connection.
 pub(super) struct Path {
     config: Arc<Config>,
     pub stage: Stage,
     pub recovery: Recovery,
-    /// What was received. The handshake's spaces are those of the first path.
+    /// Packets received. The first path includes the handshake spaces.
     pub acks: [Acks; 3],
     pub marking: Marking,
     pub control: Box<dyn CongestionControl>,
-    /// The control's window, kept so that asking costs no call.
+    /// Congestion window, cached to save calls of the congestion control.
     pub cwnd: u64,
-    /// Whether the control asks for delivery rates.
+    /// Whether the congestion control needs delivery rates.
     pub rated: bool,
-    /// When the window was last cut: what was sent before belongs to the same recovery.
-    /// Until something sent since is acknowledged.
+    /// Time of the last window reduction, until a packet sent since is acknowledged; packets sent before it belong to
+    /// the same recovery.
     pub cut_at: Option<Time>,
     pub last_cut: Option<Time>,
-    /// Packets of the data space before this one went by another way.
+    /// First packet number in the data space sent since the last migration.
     pub first: u64,
-    /// A round trip ends when this packet of the data space is acknowledged.
+    /// Packet number in the data space whose acknowledgement ends the round trip.
     pub round_end: u64,
     pub window_limited: bool,
     pub pacer: Bucket,
-    /// The rate that the pacer goes by, until the control has another say.
+    /// Current pacing rate, cached until the congestion control changes.
     rate: Option<Rate>,
     pub release: Time,
-    /// Packets to send whatever the window says, and in which space.
+    /// Probe packets to send regardless of the window, and their space.
     pub probes: u32,
     pub probe_space: Space,
     pub timer: Time,
-    /// Where the client is, as this side knows it.
+    /// Client address, as this side knows it.
     pub address: Address,
     pub identifiers: Identifiers,
-    pub trial: Option<Trial>,
-    /// Frames that belong to one address: PATH_CHALLENGE and PATH_RESPONSE.
+    pub validation: Option<Validation>,
+    /// PATH_CHALLENGE and PATH_RESPONSE frames to send, with their address.
     pub answers: VecDeque<(Address, Frame)>,
-    /// The highest number of a packet that was no mere probe of a path (section 9.3).
+    /// Highest number of a non-probing packet (section 9.3).
     pub highest: u64,
-    /// Whether the peer is known to be at its address; and the server's: what came and went before it was (section 8.1).
+    /// Whether the peer's address is validated; on the server, bytes received and sent before that (section 8.1).
     pub validated: bool,
     bounded: bool,
     pub received: u64,
     pub sent: u64,
-    /// Whether it is used only while no other can be; and the numbers of the last statuses told and heard.
+    /// Whether the path is a backup; numbers of the last PATH_STATUS sent and received.
     pub backup: bool,
     pub statuses: (u64, u64),
-    /// What was assigned to it and has not left.
+    /// Frames assigned to the path and not sent yet.
     pub queue: VecDeque<StreamFrame>,
-    /// It has sent all bytes of streams before this one itself, and repeated those before this one for others.
+    /// Offset in all stream data below which this path has sent everything itself, and has repeated data for others.
     pub copied: u64,
     pub repeated: u64,
-    /// When its window was last halved for keeping others back.
     penalised: Option<Time>,
     pub stats: PathStats,
 }
 
 impl Path {
-    /// A path of which nothing is known; `seed` is what its congestion control draws from.
+    /// Creates a path of unknown properties; `seed` is for its congestion control.
     pub fn new(config: Arc<Config>, role: Role, seed: u64) -> Path {
         let control = (config.control)(u64::from(config.datagram), seed);
-        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).by(config.rules);
+        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).with_rules(config.rules);
         let rated = control.wants_rate();
         if rated {
             recovery.space(Space::Data).measure_rates();
@@ -148,7 +146,7 @@ impl Path {
             timer: Time::NEVER,
             address: Address::default(),
             identifiers: Identifiers::new(),
-            trial: None,
+            validation: None,
             answers: VecDeque::new(),
             highest: 0,
             validated: role == Role::Client,
@@ -167,15 +165,15 @@ impl Path {
         }
     }
 
-    /// One beyond the first, whose identifier was not used so far.
+    /// Creates an additional path whose identifier has not been used.
     pub fn reserved(config: Arc<Config>, role: Role, seed: u64) -> Path {
         let path = Path::new(config, role, seed);
         Path { stage: Stage::Reserved, identifiers: Identifiers::none(), validated: false, ..path }
     }
 
-    /// Its way is another one, of which nothing is known (section 9.4): what is under way on the old one counts no more.
-    pub fn start_anew(&mut self, seed: u64) {
-        self.recovery.forget_path(self.config.initial_rtt);
+    /// Resets the path's properties after a migration (section 9.4): packets in flight on the old path no longer count.
+    pub fn reset_properties(&mut self, seed: u64) {
+        self.recovery.reset_path(self.config.initial_rtt);
         self.first = self.recovery.space(Space::Data).next_number();
         self.control = (self.config.control)(u64::from(self.config.datagram), seed);
         self.follow_control();
@@ -184,12 +182,12 @@ impl Path {
         self.pacer = Bucket::default();
     }
 
-    /// Bytes that may be sent before the client's address is proved (section 8.1): three times what came.
+    /// Bytes that may be sent before the client's address is validated (section 8.1): three times those received.
     pub fn allowance(&self) -> u64 {
         if self.validated || !self.bounded { u64::MAX } else { (3 * self.received).saturating_sub(self.sent) }
     }
 
-    /// Whether its address is known to be the client's, and there is nothing to ask or answer about addresses.
+    /// Whether the address is validated and no path challenge or response is pending.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.validated && self.answers.is_empty()
@@ -200,7 +198,7 @@ impl Path {
         u64::from(self.config.datagram)
     }
 
-    /// The control has been told something.
+    /// Updates cached values after a call of the congestion control.
     pub fn follow_control(&mut self) {
         if let Some(most) = self.config.max_window {
             self.control.restrict(most, 0);
@@ -209,14 +207,14 @@ impl Path {
         self.rate = None;
     }
 
-    /// Whether a datagram more fits the window.
+    /// Whether another full datagram fits in the window.
     #[inline]
     pub fn has_window(&self) -> bool {
         self.recovery.in_flight() + self.datagram() <= self.cwnd
     }
 
-    /// Whether what asks for an acknowledgement may leave, of which there is some if it is `wanted`: the window has room, and the
-    /// pacer, if it `paces`, lets it.
+    /// Whether an ack-eliciting packet may leave: the window has room, and the pacer, if it `paces`, permits it.
+    /// `wanted` tells whether there is one to send.
     #[inline]
     pub fn may_send(&mut self, now: Time, wanted: bool, paces: bool) -> bool {
         if !self.has_window() {
@@ -231,14 +229,14 @@ impl Path {
             self.window_limited = false;
             let flight = self.recovery.in_flight();
             if let Some(sampler) = self.recovery.space(Space::Data).sampler() {
-                // Neither the window nor the pacer keeps anything back: what follows says little of the path.
+                // Neither the window nor the pacer limits the sender, so the next samples say little about the path.
                 sampler.set_app_limited(flight);
             }
         }
         true
     }
 
-    /// A packet of the data space leaves that asks for an acknowledgement.
+    /// Informs the congestion control that an ack-eliciting packet of the data space is about to leave.
     #[inline]
     pub fn announce(&mut self, now: Time) {
         if !self.rated {
@@ -251,20 +249,20 @@ impl Path {
         self.follow_control();
     }
 
-    /// So many bytes leave: when the next may.
+    /// Charges the pacer for `bytes` that leave.
     pub fn pace(&mut self, now: Time, bytes: u64) {
         if !self.recovery.is_measured() {
-            return; // The first window, of which no more than its size is known.
+            return; // The first window has no known rate.
         }
         let rate = match self.rate {
             Some(rate) => rate,
-            // Several packets leave for each acknowledgement, and division is slow.
+            // Cached because several packets leave per acknowledgement and division is slow.
             None => *self.rate.insert(self.pacing_rate()),
         };
         self.pacer.on_sent(now, bytes, rate, BURST, self.datagram());
     }
 
-    /// The rate that the control asks for, or else a little more than a window in a round-trip time (section 7.7).
+    /// Pacing rate of the congestion control, or slightly more than a window per round-trip time (section 7.7).
     #[inline(never)]
     fn pacing_rate(&self) -> Rate {
         self.control.pacing_rate().unwrap_or_else(|| {
@@ -274,7 +272,7 @@ impl Path {
         })
     }
 
-    /// OnCongestionEvent (RFC 9002 appendix B.6): at most one for what was sent before the last. Whether this is one.
+    /// OnCongestionEvent (RFC 9002 appendix B.6): at most one per recovery period; returns whether this is one.
     pub fn on_congestion(&mut self, now: Time, sent_at: Time, signal: Signal, flight: u64) -> bool {
         if self.last_cut.is_some_and(|cut| sent_at <= cut) {
             return false;
@@ -284,41 +282,40 @@ impl Path {
         true
     }
 
-    /// A retransmission timeout, where there are any (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start begins again.
+    /// Handles a retransmission timeout (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start restarts.
     pub fn on_timeout(&mut self, now: Time) {
         let again = self.recovery.is_backed_off();
         let flight = self.recovery.in_flight();
         self.signal(now, if again { Signal::RepeatedTimeout } else { Signal::Timeout }, flight);
-        // What was sent before is part of it.
+        // Packets sent before are part of the same event.
         (self.cut_at, self.last_cut) = (None, Some(now));
     }
 
-    /// Tells the control of congestion.
+    /// Reports congestion to the congestion control.
     pub fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.recovery.rtt.srtt(), self.recovery.rtt.min());
-        // Appendix B.6 reduces the window, whatever part of it was used; a control with a model of its own knows better.
+        // Appendix B.6 reduces the whole window, used or not; a rate-based congestion control has its own model.
         let flight = if self.rated { flight } else { flight.max(self.cwnd) };
         self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
         self.follow_control();
     }
 
-    /// Whether a packet is to be sent, whatever the window says.
+    /// Whether a probe must be sent in the data space.
     #[inline]
     pub fn is_probing(&self) -> bool {
-        // Probes of a space that is no more are not due any more.
+        // Probes of a discarded space are void.
         self.probes > 0 && self.probe_space == Space::Data
     }
 
-    /// Whether its identifier was not used so far.
+    /// Whether the path's identifier has not been used.
     pub fn is_reserved(&self) -> bool {
         self.stage == Stage::Reserved
     }
 
-    /// As it shows itself.
     pub fn report(&self) -> PathView {
         let rtt = Some(&self.recovery.rtt).filter(|_| self.recovery.is_measured());
         PathView {
-            way: self.address.way,
+            interface: self.address.interface,
             is_open: self.stage == Stage::Open,
             cwnd: self.cwnd,
             ssthresh: Some(self.control.ssthresh()).filter(|&threshold| threshold < u64::MAX),
@@ -329,9 +326,9 @@ impl Path {
         }
     }
 
-    // ---- as one of several ------------------------------------------------------------------------------------------------
+    // ---- multipath --------------------------------------------------------------------------------------------------------
 
-    /// As a scheduler sees it.
+    /// State for schedulers.
     pub fn view(&self, usable: bool, has_room: bool) -> PathState {
         let rtt = &self.recovery.rtt;
         let measured = self.recovery.is_measured();
@@ -346,7 +343,7 @@ impl Path {
             rttvar: rtt.variation(),
             rtt: known(rtt.latest()),
             min_rtt: if measured { rtt.min() } else { Duration::MAX },
-            // There are no time stamps to tell the two ways apart.
+            // Without timestamps the two directions cannot be told apart.
             forward: known(rtt.srtt()).as_nanos() as i64 / 2,
             rto: self.recovery.pto(Space::Data),
             acknowledged: self.stats.delivered,
@@ -361,14 +358,14 @@ impl Path {
         }
     }
 
-    /// As the controls of its siblings see it.
+    /// State for the other paths' congestion controls.
     pub fn sibling(&mut self) -> Sibling {
         let told = self.control.siblings().map_or(0.0, |siblings| siblings.told());
         let srtt = if self.recovery.is_measured() { self.recovery.rtt.srtt() } else { Duration::ZERO };
         Sibling { cwnd: self.cwnd as f64, ssthresh: self.control.ssthresh() as f64, srtt, told }
     }
 
-    /// Its window is halved, once in its round-trip time.
+    /// Halves the window, once per round-trip time.
     pub fn penalise(&mut self, now: Time) {
         let srtt = self.recovery.rtt.srtt();
         if self.penalised.is_none_or(|last| now.since(last) >= srtt) {

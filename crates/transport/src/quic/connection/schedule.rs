@@ -1,8 +1,9 @@
-//! Which path takes what: the schedulers of Multipath TCP decide, as RFC 10069 leaves to implementations (section 5.5). Data is
-//! bound to a path when it leaves; only what a scheduler assigns beforehand, or sends twice, waits in a path's queue.
+//! Assignment of data to paths by the schedulers of Multipath TCP, as RFC 10069 leaves it to implementations (section
+//! 5.5). Data is bound to a path when it leaves; only data that a scheduler assigns in advance, or sends twice, waits
+//! in a path's queue.
 
 use super::multipath::Stage;
-use super::outgoing::{LEAST_ROOM, Scope};
+use super::outgoing::{MIN_ROOM, Scope};
 use super::*;
 use crate::common::PathState;
 use crate::common::scheduler::{Decision, PacketScheduler, Situation, fastest};
@@ -14,35 +15,35 @@ use crate::quic::stream::stamp;
 use vazao_congestion::Sibling;
 use vazao_engine::Ecn;
 
-/// Bytes of a packet that STREAM frames of a queue leave for its header and an acknowledgement.
+/// Bytes that queued STREAM frames leave free in a packet for its header and an ACK frame.
 const RESERVE: u32 = 80;
 
-/// A part of a stream that was sent, or left out.
+/// Part of a stream that was sent or skipped.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Which of all bytes of streams its first is, in the order in which they were sent.
+    /// Position of its first byte among all stream bytes, in the order of sending.
     octet: u64,
     frame: StreamFrame,
-    /// By which path it went first; `None`: it was left out.
+    /// Path of the first transmission; `None`: skipped.
     path: Option<usize>,
 }
 
-/// How data is spread over paths.
-pub(super) struct Spread {
+/// Packet scheduling over several paths.
+pub(super) struct PathScheduling {
     scheduler: Box<dyn PacketScheduler>,
-    /// The paths as schedulers see them.
+    /// Paths as schedulers see them.
     views: Vec<PathState>,
-    /// What was sent first to last, from the oldest that is not acknowledged on.
+    /// Parts in the order of first transmission, from the oldest unacknowledged one on.
     parts: VecDeque<Part>,
-    /// The path that the scheduler has chosen for the next.
+    /// Path that the scheduler has chosen for the next data.
     decided: Option<usize>,
     pub wake_at: Time,
     siblings: Vec<Sibling>,
 }
 
-impl Spread {
-    pub fn new(scheduler: Box<dyn PacketScheduler>) -> Spread {
-        Spread {
+impl PathScheduling {
+    pub fn new(scheduler: Box<dyn PacketScheduler>) -> PathScheduling {
+        PathScheduling {
             scheduler,
             views: Vec::new(),
             parts: VecDeque::new(),
@@ -52,13 +53,13 @@ impl Spread {
         }
     }
 
-    /// Whether there is anything to decide: a path with room, or one for which data may wait.
+    /// Whether there is anything to decide: a path has room, or data may be queued for one.
     fn can_decide(&self) -> bool {
         let queues = self.scheduler.queues();
         self.views.iter().any(|view| view.usable && (queues || view.has_room))
     }
 
-    /// Data leaves by a path for the first time, or is assigned to it: now so many bytes of streams have been.
+    /// Records the first transmission or assignment of a frame to a path; `sent` counts all stream bytes including it.
     pub fn on_sent(&mut self, number: usize, path: &mut Path, sent: u64, frame: StreamFrame) {
         let octet = sent - u64::from(frame.length);
         if path.copied >= octet {
@@ -67,7 +68,7 @@ impl Spread {
         self.parts.push_back(Part { octet, frame, path: Some(number) });
     }
 
-    /// So many bytes went to a path that had not been sent before. The scheduler hears of what it has decided.
+    /// Informs the scheduler that `bytes` of new data went to the path it chose.
     pub fn on_given(&mut self, number: usize, bytes: u64) {
         if self.decided == Some(number) {
             self.scheduler.on_sent(number, bytes);
@@ -79,7 +80,7 @@ impl Connection {
     /// Fills `out` with the next datagram of any path.
     pub(super) fn poll_paths(&mut self, now: Time, out: &mut Datagram) -> bool {
         for path in 0..self.paths.len() {
-            if self.speaks(&self.paths[path]) && self.poll_path(now, path, out) {
+            if self.can_send(&self.paths[path]) && self.poll_path(now, path, out) {
                 return true;
             }
         }
@@ -87,15 +88,15 @@ impl Connection {
             if self.path_datagram(now, path, scope, out) {
                 return true;
             }
-            // What waited for a path may have arrived by another.
+            // Data queued for a path may have arrived on another.
             if scope != Scope::Queue || !self.paths[path].queue.is_empty() {
                 break;
             }
         }
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         for path in 0..self.paths.len() {
-            if self.speaks(&self.paths[path]) {
-                // With a probe goes whatever there is (RFC 9002 section 6.2.4), if that cannot go by a path that answers.
+            if self.can_send(&self.paths[path]) {
+                // A probe carries data (RFC 9002 section 6.2.4), unless a responsive path can carry it.
                 let scope = if alone && self.paths[path].is_probing() { Scope::All } else { Scope::Nothing };
                 if self.path_datagram(now, path, scope, out) {
                     return true;
@@ -105,34 +106,34 @@ impl Connection {
         self.report_abandoned(now, out)
     }
 
-    /// Whether a path could carry data, and what is under way on it is being answered.
+    /// Whether a path can carry data and its packets are being acknowledged.
     fn is_answered(&self, path: &Path) -> bool {
         self.is_open(path) && path.validated && path.recovery.pto_count == 0
     }
 
-    /// The path by which something is said that belongs to none: of those that answer, the fastest.
-    pub(super) fn messenger(&self) -> Option<usize> {
+    /// Path for frames that belong to no path: the fastest responsive one.
+    pub(super) fn control_path(&self) -> Option<usize> {
         let open = self.paths.iter().enumerate().filter(|(_, path)| self.is_open(path) && path.validated);
         open.min_by_key(|(_, path)| (path.recovery.pto_count, path.recovery.rtt.srtt())).map(|(number, _)| number)
     }
 
-    /// When the scheduler is to be asked again though nothing happens.
+    /// Time at which the scheduler must be called even if nothing happens.
     #[inline]
     pub(super) fn next_decision(&self) -> Time {
-        self.multipath.as_ref().map_or(Time::NEVER, |multipath| multipath.spread.wake_at)
+        self.multipath.as_ref().map_or(Time::NEVER, |multipath| multipath.scheduling.wake_at)
     }
 
-    /// When what came by a path that was abandoned since is acknowledged by another.
+    /// Time at which packets received on a path abandoned since must be acknowledged on another.
     pub(super) fn next_report(&self) -> Time {
         let abandoned = self.paths.iter().filter(|path| path.stage == Stage::Abandoned);
         let due = abandoned.map(|path| path.acks[Space::Data as usize].due()).min();
-        due.filter(|_| self.messenger().is_some()).unwrap_or(Time::NEVER)
+        due.filter(|_| self.control_path().is_some()).unwrap_or(Time::NEVER)
     }
 
-    /// Acknowledges it (section 3.4.3).
+    /// Acknowledges packets received on an abandoned path (section 3.4.3).
     fn report_abandoned(&mut self, now: Time, out: &mut Datagram) -> bool {
         let is_due = |path: &Path| path.stage == Stage::Abandoned && path.acks[Space::Data as usize].due() <= now;
-        let Some((gone, carrier)) = self.paths.iter().position(is_due).zip(self.messenger()) else { return false };
+        let Some((gone, carrier)) = self.paths.iter().position(is_due).zip(self.control_path()) else { return false };
         let sent = &self.paths[carrier].recovery.spaces[Space::Data as usize];
         let (number, bytes) = (sent.next_number(), number_bytes(sent.unacknowledged()));
         let overhead = Kind::OneRtt.overhead(bytes);
@@ -148,14 +149,14 @@ impl Connection {
             ranges: ack.ranges,
         });
         out.bytes = overhead + ack.bytes();
-        self.commit(now, carrier, Sent::new(now, 0, false, None, Content::Nothing, Space::Data), Ecn::NotEct);
-        self.conclude(now, carrier, false, out);
+        self.on_packet_sent(now, carrier, Sent::new(now, 0, false, None, Content::Nothing, Space::Data), Ecn::NotEct);
+        self.on_datagram_sent(now, carrier, false, out);
         true
     }
 
-    // ---- which path takes what ----------------------------------------------------------------------------------------
+    // ---- scheduling ---------------------------------------------------------------------------------------------------
 
-    /// The path of the next packet that is more than an acknowledgement, and what goes into it.
+    /// Returns the path of the next packet with more than an acknowledgement, and its content.
     fn choose(&mut self, now: Time) -> Option<(usize, Scope)> {
         loop {
             let rooms = self.look(now);
@@ -164,15 +165,15 @@ impl Connection {
             {
                 return Some((path, Scope::Queue));
             }
-            let rules = !self.frames.is_empty() || self.datagrams.is_waiting();
+            let control = !self.frames.is_empty() || self.datagrams.is_waiting();
             let decision = match self.has_content() {
-                true if rules => Decision::send(self.fastest_with_room()),
+                true if control => Decision::send(self.fastest_with_room()),
                 true => self.decide(now),
                 false => Decision::Wait,
             };
             let done = match decision {
                 Decision::Wait => false,
-                Decision::Send { path, .. } if rules => return Some((path, Scope::Rules)),
+                Decision::Send { path, .. } if control => return Some((path, Scope::Control)),
                 Decision::Send { path, skip } => {
                     let view = *self.views().get(path)?;
                     self.skip(skip);
@@ -191,29 +192,29 @@ impl Connection {
                 Decision::Repeat { path, penalised } => self.repeat(now, path, penalised),
             };
             if !done {
-                self.rest(now, rooms);
+                self.mark_app_limited(now, rooms);
                 return None;
             }
         }
     }
 
-    /// Looks at all paths. Bits of those by which a packet may leave.
+    /// Updates the paths' state for the scheduler; returns a bitmask of the paths on which a packet may leave.
     fn look(&mut self, now: Time) -> u64 {
         let Some(mut multipath) = self.multipath.take() else { return 0 };
-        multipath.spread.decided = None;
+        multipath.scheduling.decided = None;
         let (wanted, paces) = (self.has_content(), self.paces());
         let alone = !self.paths.iter().any(|path| self.is_answered(path));
         let mut rooms = 0;
-        multipath.spread.views.clear();
+        multipath.scheduling.views.clear();
         for number in 0..self.paths.len() {
             let path = &self.paths[number];
             let usable = self.is_open(path) && path.validated && (alone || path.recovery.pto_count == 0);
             let path = &mut self.paths[number];
             let has_room = usable && path.may_send(now, wanted || !path.queue.is_empty(), paces);
             rooms |= u64::from(has_room) << number;
-            multipath.spread.views.push(path.view(usable, has_room && path.queue.is_empty()));
+            multipath.scheduling.views.push(path.view(usable, has_room && path.queue.is_empty()));
         }
-        let views = &mut multipath.spread.views;
+        let views = &mut multipath.scheduling.views;
         if views.iter().any(|view| view.usable && !view.backup) {
             views.iter_mut().filter(|view| view.backup).for_each(|view| (view.usable, view.has_room) = (false, false));
         }
@@ -221,8 +222,7 @@ impl Connection {
         rooms
     }
 
-    /// Nothing leaves by the paths that have room.
-    fn rest(&mut self, now: Time, rooms: u64) {
+    fn mark_app_limited(&mut self, now: Time, rooms: u64) {
         let paces = self.paces();
         for (number, path) in self.paths.iter_mut().enumerate().filter(|(number, _)| rooms & 1 << number != 0) {
             debug_assert!(number < 64);
@@ -231,7 +231,7 @@ impl Connection {
     }
 
     fn views(&self) -> &[PathState] {
-        self.multipath.as_ref().map_or(&[], |multipath| &multipath.spread.views)
+        self.multipath.as_ref().map_or(&[], |multipath| &multipath.scheduling.views)
     }
 
     fn fastest_with_room(&self) -> Option<usize> {
@@ -242,16 +242,17 @@ impl Connection {
     /// Asks the scheduler.
     fn decide(&mut self, now: Time) -> Decision {
         self.prune();
-        let Some(mut multipath) = self.multipath.take_if(|multipath| multipath.spread.can_decide()) else {
+        let Some(mut multipath) = self.multipath.take_if(|multipath| multipath.scheduling.can_decide()) else {
             return Decision::Wait;
         };
-        let Spread { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.spread;
+        let PathScheduling { scheduler, views, parts, decided, wake_at, .. } = &mut multipath.scheduling;
         let streams = &self.streams;
-        let is_repeating = |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_repeating());
-        // Where the peer's window is shut, what was lost may be all that opens it again, whichever stream comes first.
+        let is_retransmitting =
+            |turn: &Turn| streams.map.get(&turn.2).is_some_and(|stream| stream.out.is_retransmitting());
+        // If the peer's window is closed, only a retransmission may open it again, whichever stream is first.
         let is_shut = streams.data_sent >= streams.peer_limit;
-        let repeats =
-            streams.ready.first().is_some_and(is_repeating) || is_shut && streams.ready.iter().any(is_repeating);
+        let repeats = streams.ready.first().is_some_and(is_retransmitting)
+            || is_shut && streams.ready.iter().any(is_retransmitting);
         debug_assert_eq!(streams.waiting, streams.ready.iter().map(|turn| streams.map[&turn.2].out.unsent()).sum());
         let waiting = if repeats { 0 } else { streams.waiting };
         let bare = waiting == 0;
@@ -270,7 +271,7 @@ impl Connection {
             blocker,
         });
         if decision == Decision::Wait && bare {
-            // What is new may wait for a path that is busy, not what was lost, or the end of a stream, for one that is free.
+            // New data may wait for a busy path, but a retransmission or the end of a stream uses a free one.
             decision = Decision::send(fastest(views).filter(|&path| views[path].has_room));
         }
         *decided = match decision {
@@ -282,7 +283,7 @@ impl Connection {
         decision
     }
 
-    /// What is next of the streams is left for others.
+    /// Skips the next stream data, leaving it for other paths.
     fn skip(&mut self, bytes: u64) {
         let Some(&(_, _, id)) = self.streams.ready.first().filter(|_| bytes > 0) else { return };
         let credit = self.streams.peer_limit - self.streams.data_sent;
@@ -302,11 +303,11 @@ impl Connection {
                 fin: false,
                 stamp: stamp(id, start + at),
             };
-            multipath.spread.parts.push_back(Part { octet: octet + at, frame, path: None });
+            multipath.scheduling.parts.push_back(Part { octet: octet + at, frame, path: None });
         }
     }
 
-    /// What is next of the streams is for a path, as soon as that has room. False: there is nothing.
+    /// Queues the next stream data for a path; returns false if there is none.
     fn assign(&mut self, path: usize) -> bool {
         let mut taken = Datagram::default();
         let mut left = self.config.datagram - RESERVE;
@@ -320,10 +321,10 @@ impl Connection {
         self.paths[path].queue.len() > before
     }
 
-    /// A path sends what is not acknowledged and it has not sent itself. False: there is nothing of the kind.
+    /// Queues the oldest unacknowledged data that a path has not sent itself; returns false if there is none.
     fn copy(&mut self, number: usize) -> bool {
         let Some(multipath) = &self.multipath else { return false };
-        let parts = &multipath.spread.parts;
+        let parts = &multipath.scheduling.parts;
         let path = &mut self.paths[number];
         path.copied = path.copied.max(parts.front().map_or(self.streams.data_sent, |part| part.octet));
         let at = parts.partition_point(|part| part.octet + u64::from(part.frame.length) <= path.copied);
@@ -335,14 +336,14 @@ impl Connection {
         true
     }
 
-    /// A path sends the oldest that is not acknowledged, if it is another's, and that one is slowed down (Raiciu et al., NSDI 2012,
-    /// section 4.2).
+    /// Queues the oldest unacknowledged data of another path for retransmission, and penalises that path (Raiciu et
+    /// al., NSDI 2012, section 4.2).
     fn repeat(&mut self, now: Time, number: usize, penalised: Option<usize>) -> bool {
         if let Some(slow) = penalised.and_then(|slow| self.paths.get_mut(slow)) {
             slow.penalise(now);
         }
         let available = self.views().get(number).is_some_and(PathState::is_available);
-        let front = self.multipath.as_ref().and_then(|multipath| multipath.spread.parts.front());
+        let front = self.multipath.as_ref().and_then(|multipath| multipath.scheduling.parts.front());
         let Some(&Part { octet, frame, path: Some(holder) }) = front.filter(|_| available) else { return false };
         let path = &mut self.paths[number];
         if holder == number || path.repeated > octet {
@@ -354,19 +355,18 @@ impl Connection {
         true
     }
 
-    // ---- what was sent ------------------------------------------------------------------------------------------------
+    // ---- sent data ----------------------------------------------------------------------------------------------------
 
-    /// Forgets what is acknowledged from the oldest on.
+    /// Removes acknowledged parts from the front.
     fn prune(&mut self) {
         let streams = &self.streams;
         let Some(multipath) = &mut self.multipath else { return };
-        let parts = &mut multipath.spread.parts;
+        let parts = &mut multipath.scheduling.parts;
         while parts.front().is_some_and(|part| is_done(streams, &part.frame)) {
             parts.pop_front();
         }
     }
 
-    /// Fills a packet with what waits for its path.
     pub(super) fn fill_queue(&mut self, path: usize, left: &mut u32, out: &mut Datagram) {
         while let Some(frame) = self.paths[path].queue.pop_front() {
             if is_done(&self.streams, &frame) {
@@ -374,7 +374,7 @@ impl Connection {
             }
             let header = StreamFrame::header(frame.id, frame.offset.max(1), u64::from(frame.length));
             let fits = left.saturating_sub(header).min(u32::from(frame.length)) as u16;
-            if fits < frame.length && u64::from(fits) < LEAST_ROOM || frame.bytes() > *left && fits == frame.length {
+            if fits < frame.length && u64::from(fits) < MIN_ROOM || frame.bytes() > *left && fits == frame.length {
                 self.paths[path].queue.push_front(frame);
                 return;
             }
@@ -392,14 +392,14 @@ impl Connection {
 
     // ---- coupling -------------------------------------------------------------------------------------------------------
 
-    /// Shows a path's control its siblings, if it wants to see them.
+    /// Shows a coupled congestion control the state of the other paths.
     #[inline]
-    pub(super) fn couple(&mut self, number: usize) {
+    pub(super) fn update_coupling(&mut self, number: usize) {
         if self.multipath.is_none() || self.paths[number].control.siblings().is_none() {
             return;
         }
         let Some(mut multipath) = self.multipath.take() else { return };
-        let siblings = &mut multipath.spread.siblings;
+        let siblings = &mut multipath.scheduling.siblings;
         siblings.clear();
         let mut own = 0;
         for index in 0..self.paths.len() {
@@ -418,7 +418,8 @@ impl Connection {
 }
 
 /// Whether a part of a stream need not be sent any more.
-fn is_done(streams: &Streams, frame: &StreamFrame) -> bool {
-    let is_done = |stream: &Flow| stream.out.reset.is_some() || stream.out.has(frame.offset, frame.end(), frame.fin);
+fn is_done(streams: &StreamSet, frame: &StreamFrame) -> bool {
+    let is_done =
+        |stream: &StreamState| stream.out.reset.is_some() || stream.out.has(frame.offset, frame.end(), frame.fin);
     streams.map.get(&frame.id).is_none_or(is_done)
 }

@@ -1,45 +1,45 @@
-//! Streams of a connection (RFC 9000 sections 2 to 4): which there are, what each may send, and in what order.
+//! Streams of a connection (RFC 9000 sections 2 to 4): opening and closing, flow control, and scheduling.
 
 use super::table::Table;
 use super::*;
 use crate::quic::stream::{ALL, Incoming, Outgoing, Turn};
 use std::collections::BTreeSet;
 
-/// The streams of a connection, and what the two sides let each other do.
-pub(super) struct Streams {
-    pub map: Table<Flow>,
-    /// Those with something to send.
+/// Streams of a connection and their limits.
+pub(super) struct StreamSet {
+    pub map: Table<StreamState>,
+    /// Streams with data to send, in the order of scheduling.
     pub ready: BTreeSet<Turn>,
-    /// What these have never sent.
+    /// New bytes of the streams in `ready`.
     pub waiting: u64,
     turn: u64,
-    /// How many were opened of each kind: the client's and the server's of two ways, and of one (section 2.1).
+    /// Streams opened of each kind: client's and server's, bidirectional and unidirectional (section 2.1).
     opened: [u64; 4],
-    /// How many the peer lets us open in all, and we it; of two ways, and of one.
+    /// Total streams that the peer allows us, and that we allow the peer; bidirectional and unidirectional.
     allowed: [u64; 2],
     pub granted: [u64; 2],
-    /// The latter is to be told.
-    pub tell_granted: [bool; 2],
-    /// The peer's that the application has not asked for yet.
+    /// Whether MAX_STREAMS must be sent.
+    pub granted_due: [bool; 2],
+    /// Streams of the peer that the application has not accepted yet.
     fresh: VecDeque<u64>,
-    /// Those of the application's own of which something has arrived that it has not asked for.
-    heard: BTreeSet<u64>,
-    /// Those that the peer has given up, of which the application has not heard yet.
+    /// Streams with new data for the application.
+    readable: BTreeSet<u64>,
+    /// Streams reset by the peer, not yet reported to the application.
     resets: VecDeque<(u64, u64)>,
-    /// What the peer lets us send in all, and what was sent.
+    /// The peer's connection-level limit, and bytes sent.
     pub peer_limit: u64,
     pub data_sent: u64,
-    /// What we let the peer send, what it has sent and what was read.
+    /// Our connection-level window, bytes received, and bytes read.
     pub window: Window,
     pub data_received: u64,
     pub data_read: u64,
-    pub tell_window: bool,
+    pub window_due: bool,
 }
 
-impl Streams {
-    pub fn new(config: &Config) -> Streams {
+impl StreamSet {
+    pub fn new(config: &Config) -> StreamSet {
         let most = config.max_streams.max(config.streams);
-        Streams {
+        StreamSet {
             map: Table::default(),
             ready: BTreeSet::new(),
             waiting: 0,
@@ -47,27 +47,27 @@ impl Streams {
             opened: [0; 4],
             allowed: [most; 2],
             granted: [most; 2],
-            tell_granted: [false; 2],
+            granted_due: [false; 2],
             fresh: VecDeque::new(),
-            heard: BTreeSet::new(),
+            readable: BTreeSet::new(),
             resets: VecDeque::new(),
             peer_limit: config.connection_window,
             data_sent: 0,
             window: Window::new(config.connection_window, config.most_window),
             data_received: 0,
             data_read: 0,
-            tell_window: false,
+            window_due: false,
         }
     }
 
-    /// The place of a stream that is queued now, among its like.
+    /// Scheduling key of a stream queued now.
     fn place(&mut self, id: u64, urgency: u8, quantum: u64) -> Turn {
         self.turn += 1;
         (urgency, if quantum < ALL { self.turn } else { 0 }, id)
     }
 
-    /// A stream may have something to send.
-    pub fn stir(&mut self, id: u64) {
+    /// Queues a stream that may have something to send.
+    pub fn enqueue(&mut self, id: u64) {
         let Some(stream) = self.map.get_mut(&id) else { return };
         if stream.queued.is_none() && stream.out.is_pending(stream.peer_limit) {
             stream.turn_left = stream.quantum;
@@ -80,7 +80,7 @@ impl Streams {
         }
     }
 
-    /// The first of those with something to send has sent so many bytes; if it `stays` and its turn is over, it comes again.
+    /// Records that the first stream in the queue has sent `bytes`; it is queued again if it `stays` after its turn.
     #[inline]
     pub fn end_turn(&mut self, place: Turn, bytes: u64, stays: bool) {
         if stays && self.ready.len() == 1 {
@@ -95,11 +95,11 @@ impl Streams {
         self.waiting -= stream.out.unsent();
         self.ready.remove(&place);
         if stays {
-            self.stir(place.2);
+            self.enqueue(place.2);
         }
     }
 
-    /// A stream has nothing to send any more.
+    /// Removes a stream from the queue.
     fn withdraw(&mut self, id: u64) {
         let Some(stream) = self.map.get_mut(&id) else { return };
         if let Some(place) = stream.queued.take() {
@@ -109,7 +109,6 @@ impl Streams {
     }
 }
 
-/// Streams of two ways.
 impl crate::common::Streams for Connection {
     fn open_stream(&mut self) -> Option<u64> {
         Connection::open_stream(self, true)
@@ -124,20 +123,20 @@ impl crate::common::Streams for Connection {
         self.prioritise_stream(id, 3, turn);
     }
     fn next_readable(&mut self) -> Option<u64> {
-        self.streams.heard.pop_first()
+        self.streams.readable.pop_first()
     }
     fn read_stream(&mut self, id: u64) -> Option<Range<u64>> {
         Connection::read_stream(self, id, u64::MAX)
     }
 }
 
-/// Whether a stream has one way only, as an index.
+/// Whether a stream is unidirectional, as an index.
 fn one_way(id: u64) -> usize {
     (id >> 1 & 1) as usize
 }
 
 impl Connection {
-    /// Opens a stream, of two ways or of one. `None`: the peer allows no more now.
+    /// Opens a bidirectional or unidirectional stream. `None`: the peer's limit is reached.
     pub fn open_stream(&mut self, both_ways: bool) -> Option<u64> {
         let kind = u64::from(!both_ways) << 1 | u64::from(self.role == Role::Server);
         let count = self.streams.opened[kind as usize];
@@ -148,38 +147,38 @@ impl Connection {
         })
     }
 
-    /// The next stream that the peer has opened.
+    /// Accepts the next stream that the peer has opened.
     pub fn accept_stream(&mut self) -> Option<u64> {
         self.streams.fresh.pop_front()
     }
 
-    /// Writes to a stream; returns how many bytes were taken: none once it was closed or given up.
+    /// Writes to a stream; returns the bytes accepted: none once it was closed or reset.
     pub fn write_stream(&mut self, id: u64, bytes: u64) -> u64 {
         let Some(stream) = self.streams.map.get_mut(&id).filter(|stream| !stream.out.closed) else { return 0 };
         stream.out.end += bytes;
         match stream.queued {
             Some(_) => self.streams.waiting += bytes,
-            None => self.streams.stir(id),
+            None => self.streams.enqueue(id),
         }
         bytes
     }
 
-    /// Nothing more will be written to a stream.
+    /// Closes the sending side of a stream.
     pub fn finish_stream(&mut self, id: u64) {
         if let Some(stream) = self.streams.map.get_mut(&id) {
             stream.out.closed = true;
-            self.streams.stir(id);
+            self.streams.enqueue(id);
         }
     }
 
-    /// Gives up what was not sent of a stream, and what was not heard of by the peer (RESET_STREAM).
+    /// Resets the sending side of a stream: unsent and unacknowledged data is abandoned (RESET_STREAM).
     pub fn reset_stream(&mut self, id: u64, code: u64) {
-        let Some(size) = self.streams.map.get_mut(&id).and_then(|stream| stream.out.abandon(code)) else { return };
+        let Some(size) = self.streams.map.get_mut(&id).and_then(|stream| stream.out.reset_with(code)) else { return };
         self.streams.withdraw(id);
         self.frames.push_back(Frame::ResetStream { id, code, size });
     }
 
-    /// Asks the peer to give up the rest of a stream (STOP_SENDING). What has come and still comes of it counts as read.
+    /// Asks the peer to reset its side of a stream (STOP_SENDING). All of its data counts as read.
     pub fn stop_stream(&mut self, id: u64, code: u64) {
         let Some(stream) = self.streams.map.get_mut(&id) else { return };
         stream.inc.unwanted = true;
@@ -189,40 +188,40 @@ impl Connection {
         self.read_stream(id, u64::MAX);
     }
 
-    /// Of several streams that with the least urgency goes first; those of the same take turns of so many bytes, at least a
-    /// packet's, or follow each other (RFC 9218).
+    /// Sets the priority of a stream (RFC 9218): lower urgency goes first; streams of the same urgency take turns of
+    /// `turn` bytes (at least a packet), or are served one after another.
     pub fn prioritise_stream(&mut self, id: u64, urgency: u8, turn: Option<u64>) {
         self.streams.withdraw(id);
         if let Some(stream) = self.streams.map.get_mut(&id) {
             (stream.urgency, stream.quantum) = (urgency, turn.unwrap_or(ALL));
         }
-        self.streams.stir(id);
+        self.streams.enqueue(id);
     }
 
-    /// Takes what has arrived in order of a stream, at most `limit` bytes.
+    /// Reads at most `limit` bytes of in-order data from a stream.
     pub fn read_stream(&mut self, id: u64, limit: u64) -> Option<Range<u64>> {
         let stream = self.streams.map.get_mut(&id)?;
         let range = stream.inc.order.take(limit)?;
         self.streams.data_read += range.end - range.start;
-        self.retune(id);
+        self.update_windows(id);
         self.retire(id);
         Some(range)
     }
 
-    /// Whether the peer has closed a stream and everything on it was read, or it was given up.
+    /// Whether the peer has closed a stream and all data was read, or has reset it.
     pub fn stream_ended(&self, id: u64) -> bool {
         self.streams.map.get(&id).is_none_or(|stream| stream.inc.is_drained())
     }
 
-    /// The next stream that the peer has given up, and why.
+    /// Next stream reset by the peer, with its error code.
     pub fn take_reset(&mut self) -> Option<(u64, u64)> {
         self.streams.resets.pop_front()
     }
 
-    /// A stream is there from now on.
+    /// Creates the state of a new stream.
     pub(super) fn admit(&mut self, id: u64) {
         let config = &self.config;
-        let mut stream = Flow::new(config.stream_window, Window::new(config.stream_window, config.most_window));
+        let mut stream = StreamState::new(config.stream_window, Window::new(config.stream_window, config.most_window));
         let ours = id & 1 == u64::from(self.role == Role::Server);
         match (one_way(id), ours) {
             (1, true) => stream.inc = Incoming::none(),
@@ -234,10 +233,10 @@ impl Connection {
         *opened = (*opened).max((id >> 2) + 1);
     }
 
-    /// The stream that a frame of the peer's names. Naming one of the peer's opens it and all before it (section 3.2). `None`: it
-    /// was over long ago, or may not be.
+    /// Returns the stream named in a frame of the peer. Naming a stream of the peer's opens it and all before it
+    /// (section 3.2). `None`: it is closed, or invalid.
     #[inline]
-    pub(super) fn named(&mut self, id: u64) -> Option<&mut Flow> {
+    pub(super) fn named(&mut self, id: u64) -> Option<&mut StreamState> {
         if !self.streams.map.contains_key(&id) {
             self.open_through(id)?;
         }
@@ -262,47 +261,48 @@ impl Connection {
         Some(())
     }
 
-    /// Something has arrived of a stream that is the application's own.
-    pub(super) fn note_heard(&mut self, id: u64) {
-        self.streams.heard.insert(id);
+    /// Records that data has arrived on a stream.
+    pub(super) fn note_readable(&mut self, id: u64) {
+        self.streams.readable.insert(id);
     }
 
-    /// Forgets a stream that is over, and lets the peer open another one for it at once, so that it has as many as ever
-    /// (section 4.6, which leaves it to us: so does quic-go, while quinn waits for an eighth of them, Chromium for half).
+    /// Removes a finished stream and lets the peer open another at once, to keep the number of concurrent streams
+    /// constant. (Section 4.6 leaves this open; quic-go does the same, while quinn waits for an eighth of them and
+    /// Chromium for half.)
     #[inline]
     pub(super) fn retire(&mut self, id: u64) {
-        if !self.carries(id) && self.streams.map.get(&id).is_some_and(Flow::is_settled) {
+        if !self.carries(id) && self.streams.map.get(&id).is_some_and(StreamState::is_settled) {
             self.remove(id);
         }
     }
 
     #[inline(never)]
     fn remove(&mut self, id: u64) {
-        // What was to be sent again has arrived after all.
+        // Data to be retransmitted has arrived after all.
         self.streams.withdraw(id);
         self.streams.map.remove(&id);
         if id & 1 == u64::from(self.role == Role::Server) {
             return;
         }
-        let way = one_way(id);
-        self.streams.granted[way] += 1;
-        if !std::mem::replace(&mut self.streams.tell_granted[way], true) {
-            self.frames.push_back(Frame::MaxStreams { both_ways: way == 0, count: 0 });
+        let direction = one_way(id);
+        self.streams.granted[direction] += 1;
+        if !std::mem::replace(&mut self.streams.granted_due[direction], true) {
+            self.frames.push_back(Frame::MaxStreams { both_ways: direction == 0, count: 0 });
         }
     }
 
-    /// Frames that rule streams.
-    pub(super) fn on_stream_ruled(&mut self, frame: Frame) {
+    /// Handles flow control and stream state frames.
+    pub(super) fn on_stream_frame(&mut self, frame: Frame) {
         match frame {
             Frame::MaxData(limit) => {
                 self.streams.peer_limit = self.streams.peer_limit.max(limit);
                 let ids: Vec<u64> = self.streams.map.ids().collect();
-                ids.into_iter().for_each(|id| self.streams.stir(id));
+                ids.into_iter().for_each(|id| self.streams.enqueue(id));
             }
             Frame::MaxStreamData(id, limit) => {
                 if let Some(stream) = self.named(id) {
                     stream.peer_limit = stream.peer_limit.max(limit);
-                    self.streams.stir(id);
+                    self.streams.enqueue(id);
                 }
             }
             Frame::MaxStreams { both_ways, count } => {
@@ -310,66 +310,66 @@ impl Connection {
                 *allowed = count.max(*allowed);
             }
             Frame::ResetStream { id, code, size } => {
-                let Some((grown, unread)) = self.named(id).and_then(|stream| stream.inc.cut(code, size)) else {
+                let Some((grown, unread)) = self.named(id).and_then(|stream| stream.inc.on_reset(code, size)) else {
                     return;
                 };
                 self.streams.resets.push_back((id, code));
                 self.streams.data_received += grown;
                 self.streams.data_read += unread;
-                self.heed_limits(self.streams.map[&id].window.limit < size);
-                self.retune(id);
+                self.check_flow_control(self.streams.map[&id].window.limit < size);
+                self.update_windows(id);
                 self.retire(id);
             }
-            // Section 3.5: who is asked to stop says how far it has come.
+            // Section 3.5: STOP_SENDING is answered with RESET_STREAM.
             Frame::StopSending { id, code } if self.named(id).is_some() => self.reset_stream(id, code),
             _ => {}
         }
     }
 
-    /// More has come than was allowed: of a stream, if it is `beyond` its limit, or in all.
+    /// Checks flow control: of a stream, whose limit was exceeded if `beyond`, and of the connection.
     #[inline]
-    pub(super) fn heed_limits(&mut self, beyond: bool) {
+    pub(super) fn check_flow_control(&mut self, beyond: bool) {
         if beyond || self.streams.data_received > self.streams.window.limit {
             self.give_up(Failure::FlowControl);
         }
     }
 
-    /// What was read may let the peer send more.
-    fn retune(&mut self, id: u64) {
+    /// Updates flow control windows after a read.
+    fn update_windows(&mut self, id: u64) {
         let (now, rtt) = (self.last_heard, self.longest_rtt());
         if let Some(stream) = self.streams.map.get_mut(&id)
             && stream.inc.fin.is_none()
             && stream.window.on_read(now, stream.inc.order.read, rtt).is_some()
-            && !stream.tell
+            && !stream.limit_due
         {
-            stream.tell = true;
+            stream.limit_due = true;
             self.frames.push_back(Frame::MaxStreamData(id, 0));
         }
         let read = self.streams.data_read;
-        if self.streams.window.on_read(now, read, rtt).is_some() && !self.streams.tell_window {
-            self.streams.tell_window = true;
+        if self.streams.window.on_read(now, read, rtt).is_some() && !self.streams.window_due {
+            self.streams.window_due = true;
             self.frames.push_back(Frame::MaxData(0));
         }
     }
 
-    /// A frame as it is now: limits are told as they are when they are sent.
+    /// Returns a frame with current values: limits are those at the time of sending.
     pub(super) fn current(&mut self, frame: Frame) -> Frame {
         match frame {
             Frame::MaxData(_) => {
-                self.streams.tell_window = false;
+                self.streams.window_due = false;
                 Frame::MaxData(self.streams.window.limit)
             }
             Frame::MaxStreamData(id, _) => {
                 let limit = self.streams.map.get_mut(&id).map_or(0, |stream| {
-                    stream.tell = false;
+                    stream.limit_due = false;
                     stream.window.limit
                 });
                 Frame::MaxStreamData(id, limit)
             }
             Frame::MaxStreams { both_ways, .. } => {
-                let way = usize::from(!both_ways);
-                self.streams.tell_granted[way] = false;
-                Frame::MaxStreams { both_ways, count: self.streams.granted[way] }
+                let direction = usize::from(!both_ways);
+                self.streams.granted_due[direction] = false;
+                Frame::MaxStreams { both_ways, count: self.streams.granted[direction] }
             }
             other => other,
         }

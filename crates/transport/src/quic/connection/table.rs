@@ -1,10 +1,10 @@
-//! Things by stream.
+//! Map from stream numbers to values.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
 
-/// Things by the numbers of their streams, in order. That of stream 0 is in place: most connections have no other, and each
-/// packet asks for it several times.
+/// Ordered map from stream numbers. The value of stream 0 is stored inline, since most connections have no other and
+/// each packet looks it up several times.
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
     first: Option<T>,
@@ -64,9 +64,9 @@ impl<T> Index<&u64> for Table<T> {
 mod tests {
     use super::*;
 
-    /// It is a map: wherever its things are kept, they come in the order of their numbers, and go for good.
+    /// Behaves as a map: values are found by number, in order, and removed for good, wherever they are stored.
     #[test]
-    fn things_are_found_by_their_numbers_in_order() {
+    fn streams_are_found_in_order() {
         let mut table = Table::default();
         for id in [8, 0, 3] {
             assert_eq!(table.insert(id, 10 * id), None);

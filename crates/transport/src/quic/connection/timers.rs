@@ -1,11 +1,11 @@
-//! Time (RFC 9002 appendix A.9), and silence (RFC 9000 section 10.1).
+//! Timers (RFC 9002 appendix A.9) and keep-alive (RFC 9000 section 10.1).
 
 use super::multipath::Stage;
-use super::outgoing::LEAST_ROOM;
+use super::outgoing::MIN_ROOM;
 use super::*;
 
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         if self.life != Life::Open {
@@ -16,15 +16,16 @@ impl Connection {
             let path = &self.paths[0];
             return all.min(path.timer).min(path.release).min(path.acks[Space::Data as usize].due());
         }
-        let speaking = self.paths.iter().filter(|path| self.speaks(path));
-        let of_paths = speaking.map(|path| path.timer.min(path.release).min(self.next_answer(path)));
+        let speaking = self.paths.iter().filter(|path| self.can_send(path));
+        let of_paths = speaking.map(|path| path.timer.min(path.release).min(self.next_ack(path)));
         of_paths.fold(all.min(self.next_report()), Time::min)
     }
 
-    /// When an acknowledgement is due in the handshake: what cannot be acknowledged yet is once something has come that allows it.
+    /// Time at which an acknowledgement is due during the handshake; one that cannot be sent yet waits for the keys or
+    /// the amplification limit.
     #[cold]
-    fn next_answer(&self, path: &Path) -> Time {
-        let says = |space: &Space| self.progress.sends[*space as usize] && path.allowance() >= LEAST_ROOM;
+    fn next_ack(&self, path: &Path) -> Time {
+        let says = |space: &Space| self.progress.sends[*space as usize] && path.allowance() >= MIN_ROOM;
         let due = Space::ALL.into_iter().filter(says).map(|space| path.acks[space as usize].due()).min();
         due.unwrap_or(Time::NEVER)
     }
@@ -42,12 +43,12 @@ impl Connection {
             self.change_at = self.next_change();
         }
         if self.keep_at <= now {
-            // Once, and where nothing waits for an answer: what is under way keeps it alive as well, and is asked after as
-            // often as its probe timeout allows, however often this timer runs.
+            // Only once, and only if nothing ack-eliciting is in flight: such packets keep the connection alive as
+            // well, and are probed at most once per probe timeout.
             self.keep_at = Time::NEVER;
             let is_quiet = |path: &Path| path.recovery.spaces[Space::Data as usize].eliciting == 0;
             if self.paths.len() > 1 {
-                // Each path by itself (RFC 10069 section 5.9).
+                // Each path separately (RFC 10069 section 5.9).
                 for path in self.paths.iter_mut().filter(|path| path.stage == Stage::Open && is_quiet(path)) {
                     (path.probe_space, path.probes) = (Space::Data, path.probes.max(1));
                 }
@@ -56,9 +57,9 @@ impl Connection {
             }
         }
         if let Some(multipath) = &mut self.multipath
-            && multipath.spread.wake_at <= now
+            && multipath.scheduling.wake_at <= now
         {
-            multipath.spread.wake_at = Time::NEVER;
+            multipath.scheduling.wake_at = Time::NEVER;
         }
         for path in 0..self.paths.len() {
             self.handle_path_timeout(now, path);
@@ -70,10 +71,10 @@ impl Connection {
         if path.release <= now {
             path.release = Time::NEVER;
         }
-        if path.timer > now || !self.speaks(&self.paths[number]) {
-            return; // An acknowledgement, or paced data: `poll_transmit` sees that it is due.
+        if path.timer > now || !self.can_send(&self.paths[number]) {
+            return; // A delayed acknowledgement or paced data, which `poll_transmit` handles.
         }
-        self.couple(number);
+        self.update_coupling(number);
         let path = &mut self.paths[number];
         if let Some(space) = path.recovery.due_loss(now) {
             if let Some(found) = path.recovery.detect(now, space) {
@@ -89,23 +90,23 @@ impl Connection {
     fn on_probe_timeout(&mut self, now: Time, number: usize) {
         self.stats.probes += 1;
         self.paths[number].stats.probes += 1;
-        // The handshake comes first: nothing else is answered before.
-        let kept_back = self.kept_back();
+        // The handshake comes first: nothing else is acknowledged before.
+        let blocked_handshake_space = self.blocked_handshake_space();
         let counts_data = self.counts_data();
         let path = &mut self.paths[number];
-        match kept_back.or_else(|| path.recovery.pto_space(counts_data)) {
+        match blocked_handshake_space.or_else(|| path.recovery.pto_space(counts_data)) {
             Some(space) => {
                 let (packets, closes) = path.recovery.on_timer(space);
                 (path.probe_space, path.probes) = (space, packets);
                 if closes {
                     path.on_timeout(now);
                 }
-                self.repeat_oldest(number, space);
-                if self.messenger().is_some_and(|other| other != number) {
-                    self.pass_on(number);
+                self.requeue_oldest(number, space);
+                if self.control_path().is_some_and(|other| other != number) {
+                    self.reassign(number);
                 }
             }
-            // The server may be waiting for more bytes from an address that it does not know.
+            // The server may be blocked by the amplification limit.
             None => {
                 let space = self.deadlock_space().unwrap_or(Space::Initial);
                 let path = &mut self.paths[number];
@@ -115,10 +116,9 @@ impl Connection {
         }
     }
 
-    /// The space of the handshake that has something to send, and nothing under way that could bring an answer: data of the
-    /// application's fills the window.
+    /// Handshake space with data to send but nothing ack-eliciting in flight: application data fills the window.
     #[cold]
-    fn kept_back(&self) -> Option<Space> {
+    fn blocked_handshake_space(&self) -> Option<Space> {
         let spaces = &Space::ALL[..2];
         let recovery = &self.paths[0].recovery;
         let silent = spaces.iter().all(|&space| recovery.spaces[space as usize].eliciting == 0);
@@ -128,35 +128,35 @@ impl Connection {
         spaces.iter().find(pending).copied().filter(|_| silent)
     }
 
-    /// Whether what is under way in the data space is probed for: once the handshake is confirmed (section 6.2.1), or if it is
-    /// all that is under way though the handshake is not over.
+    /// Whether probe timeouts apply to the data space: once the handshake is confirmed (section 6.2.1), or if only data
+    /// is in flight although the handshake is unfinished.
     fn counts_data(&self) -> bool {
-        self.progress.confirmed || self.kept_back().is_some()
+        self.progress.confirmed || self.blocked_handshake_space().is_some()
     }
 
-    /// What has waited longest goes again with the probe (section 6.2.4).
-    fn repeat_oldest(&mut self, path: usize, space: Space) {
+    /// Retransmits the oldest outstanding packet's content with the probe (section 6.2.4).
+    fn requeue_oldest(&mut self, path: usize, space: Space) {
         let Some(frames) = self.paths[path].recovery.space(space).oldest_frames() else { return };
         for frame in frames {
-            self.miss(frame, space);
+            self.requeue(frame, space);
         }
     }
 
-    /// What waits for an answer on a path that is silent goes by others (RFC 10069 section 5.7).
-    fn pass_on(&mut self, number: usize) {
+    /// Reassigns the outstanding data of an unresponsive path to others (RFC 10069 section 5.7).
+    fn reassign(&mut self, number: usize) {
         let frames = self.paths[number].recovery.space(Space::Data).outstanding_frames();
         let queue = std::mem::take(&mut self.paths[number].queue);
         for frame in frames.into_iter().chain(queue.into_iter().map(Frame::Stream)) {
-            self.miss(frame, Space::Data);
+            self.requeue(frame, Space::Data);
         }
     }
 
-    /// A path answers again, or from now on: what waits on those that are silent goes by it.
+    /// Reassigns the data of unresponsive paths when another path becomes responsive.
     #[cold]
-    pub(super) fn take_over(&mut self) {
+    pub(super) fn reassign_unresponsive(&mut self) {
         for number in 0..self.paths.len() {
             if self.paths[number].recovery.pto_count > 0 && self.paths[number].stage == Stage::Open {
-                self.pass_on(number);
+                self.reassign(number);
             }
         }
     }
@@ -170,8 +170,8 @@ impl Connection {
     /// Sets a path's timer.
     pub(super) fn arm(&mut self, now: Time, number: usize) {
         let path = &self.paths[number];
-        let timer = if self.life != Life::Open || path.allowance() < LEAST_ROOM {
-            // A server that may not send has nothing to wait for but the client.
+        let timer = if self.life != Life::Open || path.allowance() < MIN_ROOM {
+            // A server at its amplification limit can only wait for the client.
             Time::NEVER
         } else if self.progress.confirmed {
             path.recovery.timer(now, true, None)

@@ -1,19 +1,19 @@
-//! Packets in: what each chunk means in each state.
+//! Processing of arriving packets: each chunk by state.
 
 use super::*;
 use crate::sctp::chunk::Packet;
 use crate::sctp::unknown::Unknown;
 
 impl Association {
-    /// Handles a packet that arrived by `path`: from the address that packets of that path go to.
+    /// Handles a packet that arrived on `path`, that is, from that path's peer address.
     pub fn handle(&mut self, now: Time, path: usize, packet: &Packet) {
         self.clock = now;
         self.receive(now, path, packet);
-        self.part_replies();
+        self.split_replies();
     }
 
     fn receive(&mut self, now: Time, path: usize, packet: &Packet) {
-        // Section 8.5.1 A: an INIT is alone.
+        // Section 8.5.1 A: an INIT is never bundled.
         if packet.control.iter().any(|chunk| matches!(chunk, Control::Init(_))) && packet.chunks() > 1 {
             return;
         }
@@ -27,14 +27,14 @@ impl Association {
         }
         if self.is_connected() && self.state != State::ShutdownAckSent {
             if packet.sack.is_some() {
-                // The RFC leaves open what to do with a report of what was never sent; the stacks in use abort.
+                // The RFC does not say how to handle a SACK for TSNs never sent; existing stacks abort.
                 if !self.tx.on_sack(now, packet) {
                     return self.abort_for(Cause::ProtocolViolation);
                 }
             }
             if packet.forward.is_some() && self.state != State::ShutdownReceived {
                 self.rx.on_forward(now, path, packet, &mut self.tx.stats);
-                self.tell_aborted();
+                self.notify_aborted();
             }
             if !packet.data.is_empty() {
                 self.on_data(now, path, packet);
@@ -42,13 +42,13 @@ impl Association {
         }
         self.advance_shutdown(now);
         if self.config.is_linux() {
-            // Whatever a packet says, its end is an occasion for a burst (`sctp_cmd_interpreter`).
+            // Linux ends the processing of any packet with a new burst allowance (`sctp_cmd_interpreter`).
             self.tx.refill();
         }
-        self.tx.look_around();
+        self.tx.report_changes();
     }
 
-    /// Section 8.5: the verification tag. An INIT has none; ABORT and SHUTDOWN COMPLETE may bear that of their receiver.
+    /// Section 8.5: checks the verification tag, which is zero in INIT and may be the receiver's in two other chunks.
     fn is_ours(&self, packet: &Packet) -> bool {
         match packet.control.first() {
             Some(Control::Init(_)) => packet.tag == 0,
@@ -58,11 +58,11 @@ impl Association {
         }
     }
 
-    /// Section 8.4.
+    /// Section 8.4: handles an out-of-the-blue packet.
     fn on_out_of_the_blue(&mut self, path: usize, packet: &Packet) {
         self.tx.stats.out_of_the_blue += 1;
-        // Section 8.5: who has an association says nothing to another tag, but to a SHUTDOWN ACK (section 8.5.1 E), whose
-        // sender waits while we set up.
+        // Section 8.5: with an association, a packet with another tag is dropped, except a SHUTDOWN ACK during setup
+        // (section 8.5.1 E), whose sender is waiting for an answer.
         let waits = matches!(packet.control.first(), Some(Control::ShutdownAck))
             && matches!(self.state, State::CookieWait | State::CookieEchoed);
         if self.state != State::Closed && !waits {
@@ -73,14 +73,14 @@ impl Association {
         }
         match packet.control.first() {
             Some(Control::ShutdownComplete(_) | Control::CookieAck | Control::Error(Cause::StaleCookie(_))) => {}
-            // Section 5.1.5: its tag is not that of its cookie, or nobody here can read that.
+            // Section 5.1.5: its tag does not match its cookie, or the cookie is foreign.
             Some(Control::CookieEcho(_)) => {}
             Some(Control::ShutdownAck) => self.outbox.push((path, packet.tag, Control::ShutdownComplete(true))),
             _ => self.outbox.push((path, packet.tag, Control::Abort(true, None))),
         }
     }
 
-    /// False: the rest of the packet is not to be looked at.
+    /// Processes a control chunk; returns false if the rest of the packet must be ignored.
     fn on_control(&mut self, now: Time, path: usize, chunk: &Control) -> bool {
         match *chunk {
             Control::Init(init) => self.on_init(now, path, init),
@@ -88,32 +88,32 @@ impl Association {
             Control::CookieEcho(cookie) => return self.on_cookie_echo(now, path, cookie),
             Control::CookieAck if self.state == State::CookieEchoed => self.establish(now),
             Control::Error(cause) => {
-                self.tx.notices.tell(Notification::RemoteError(cause));
+                self.tx.notices.notify(Notification::RemoteError(cause));
                 if let Cause::StaleCookie(_) = cause {
                     self.on_stale_cookie(now, path);
                 }
             }
-            // Section 3.2: the type's two highest bits say what to do with it.
+            // Section 3.2: the two highest bits of the type say how to handle it.
             Control::Unknown(unknown) => {
                 let kind = unknown.kind as u8;
                 if Unknown::is_reported(kind) {
-                    // As much of it as fits beside the two headers.
+                    // As much of it as fits after the two headers.
                     let unknown = unknown.within(self.config.room() - 8);
                     self.send(path, Control::Error(Cause::UnrecognisedChunk(unknown)));
                 }
                 return Unknown::is_skipped(kind);
             }
-            // Whose tag is not known yet cannot be answered.
+            // The peer's tag is not known yet, so there is no answer.
             Control::Heartbeat(_) if self.state == State::CookieWait => {}
             Control::Heartbeat(probe) => self.send(path, Control::HeartbeatAck(probe)),
             Control::HeartbeatAck(probe) => self.tx.on_heartbeat_ack(now, &probe),
             Control::Shutdown(cumulative) => self.on_shutdown(now, path, cumulative),
             Control::ShutdownAck if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) => {
                 self.send(path, Control::ShutdownComplete(false));
-                self.peer_shut = true;
+                self.peer_shut_down = true;
                 self.complete_shutdown();
             }
-            // Section 8.5.1 E: its sender waits for the end of an association that was before.
+            // Section 8.5.1 E: the sender waits for the end of an earlier association.
             Control::ShutdownAck if matches!(self.state, State::CookieWait | State::CookieEchoed) => {
                 self.outbox.push((path, self.own.tag, Control::ShutdownComplete(true)));
             }
@@ -138,42 +138,42 @@ impl Association {
             self.send(path, Control::Error(Cause::InvalidStream(stream)));
         }
         if self.state == State::ShutdownSent {
-            // Section 9.2: data that crosses the SHUTDOWN is answered by another, and a SACK if there are gaps.
+            // Section 9.2: data that crosses the SHUTDOWN is answered by another one, and a SACK if there are gaps.
             self.send(path, Control::Shutdown(self.rx.cumulative()));
-            self.rx.hurry(now);
+            self.rx.sack_now(now);
             self.start_shutdown_timer(now, path);
         }
     }
 
-    pub(super) fn tell_aborted(&mut self) {
+    pub(super) fn notify_aborted(&mut self) {
         while let Some(message) = self.rx.next_aborted() {
-            self.tx.notices.tell(Notification::PartialDeliveryAborted(message));
+            self.tx.notices.notify(Notification::PartialDeliveryAborted(message));
         }
     }
 
     fn complete_shutdown(&mut self) {
-        self.tx.notices.tell(Notification::ShutdownComplete);
+        self.tx.notices.notify(Notification::ShutdownComplete);
         self.enter_closed();
     }
 
-    /// Section 9.2.
+    /// Section 9.2: handles a SHUTDOWN.
     fn on_shutdown(&mut self, now: Time, path: usize, cumulative: u32) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 self.state = State::ShutdownReceived;
-                if !std::mem::replace(&mut self.peer_shut, true) {
-                    self.tx.notices.tell(Notification::PeerShutdown);
+                if !std::mem::replace(&mut self.peer_shut_down, true) {
+                    self.tx.notices.notify(Notification::PeerShutdown);
                 }
                 if self.config.is_linux() {
-                    // sctp_sf_timer_ignore: the peer, which has all acknowledged, waits for no SACK.
-                    self.rx.fall_silent();
+                    // sctp_sf_timer_ignore: everything is acknowledged at the peer, so no SACK is needed.
+                    self.rx.cancel_sack();
                 }
                 self.tx.backlog.close();
                 self.tx.on_cumulative(now, cumulative);
             }
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
-                self.peer_shut = true;
+                self.peer_shut_down = true;
                 if self.config.is_linux() {
                     self.guard = Time::NEVER;
                 }

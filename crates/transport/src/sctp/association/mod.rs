@@ -1,4 +1,4 @@
-//! One end of an association: RFC 9260's states (section 4) around a [`Sender`] and a [`Receiver`].
+//! SCTP association: the states of RFC 9260 section 4 around a [`Sender`] and a [`Receiver`].
 
 mod incoming;
 mod outgoing;
@@ -34,14 +34,14 @@ pub enum State {
     ShutdownAckSent,
 }
 
-/// How an association ended, if not by a shutdown.
+/// Reason that an association ended other than by a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The peer aborted it.
     Aborted,
-    /// Nothing was acknowledged however often it was sent again.
+    /// Too many retransmissions without an acknowledgement.
     TimedOut,
-    /// We aborted it, for what the peer did.
+    /// We aborted it because of the peer's behaviour.
     Refused(Cause),
 }
 
@@ -55,45 +55,44 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Streams that Linux asks for, however few are used (`sctp_init_sock`).
+/// Streams that Linux requests at least (`sctp_init_sock`).
 const LINUX_STREAMS: u16 = 10;
 
-/// One end of an association.
+/// One endpoint of an association.
 pub struct Association {
     config: Arc<Config>,
     state: State,
-    /// What we say of ourselves, and what the peer does.
+    /// Parameters of our INIT and of the peer's.
     own: Init,
     peer: Init,
-    /// Signs cookies: a host's, whatever tag an association of it has.
+    /// Key that signs cookies; it belongs to the host, not to one association.
     secret: u64,
     cookie: Option<Cookie>,
     tx: Sender,
     rx: Receiver,
-    /// Chunks that are to leave, and by which path.
+    /// Control chunks to send: path, verification tag, chunk.
     outbox: Vec<(usize, u32, Control)>,
     replies: Replies,
     /// T5-shutdown-guard.
     guard: Time,
-    /// T1-init, T1-cookie, T2-shutdown: one of them at a time.
+    /// T1-init, T1-cookie or T2-shutdown: one at a time.
     timer: Time,
-    /// How often it has expired, and what it waits at most.
+    /// Expirations so far, and the timer's RTO.
     attempts: u32,
     rto: RttEstimator,
-    /// The application has closed.
     closing: bool,
-    /// It was set up once, so that `Closed` means over.
+    /// Whether the association was established once, so that `Closed` means over.
     was_open: bool,
-    peer_shut: bool,
+    peer_shut_down: bool,
     failure: Option<Failure>,
-    /// When what T1 or T2 waits for was asked for first, and when the association was last called.
-    asked: Time,
+    /// Time of the first request that T1 or T2 guards, and of the last call.
+    requested_at: Time,
     clock: Time,
-    /// INITs answered since the association stands.
+    /// INITs answered since establishment.
     answers: u64,
-    /// How long it is to stand before this end loses its state, and when that is.
+    /// Time from establishment until this end loses its state, and when that is.
     restart: Option<Duration>,
-    crash: Time,
+    restart_at: Time,
 }
 
 impl Association {
@@ -105,7 +104,7 @@ impl Association {
         let streams = if config.is_linux() { config.streams.max(LINUX_STREAMS) } else { config.streams };
         Association {
             state,
-            // A tag of zero means an INIT (section 3.3.2).
+            // A tag of zero is reserved for INIT (section 3.3.2).
             own: Init {
                 tag: tag.max(1),
                 window,
@@ -128,19 +127,19 @@ impl Association {
             rto: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
             closing: false,
             was_open: false,
-            peer_shut: false,
+            peer_shut_down: false,
             failure: None,
-            asked: Time::ZERO,
+            requested_at: Time::ZERO,
             clock: Time::ZERO,
             answers: 0,
             restart: None,
-            crash: Time::NEVER,
+            restart_at: Time::NEVER,
             config,
         }
     }
 
-    /// An association that is being opened over as many paths as there are addresses of the peer's, up to eight. `tag`
-    /// and `tsn` are its verification tag and first TSN.
+    /// Opens an association actively over as many paths as the peer has addresses, eight at most. `tag` and `tsn` are
+    /// its verification tag and initial TSN.
     pub fn connect(config: Arc<Config>, paths: usize, tag: u32, tsn: u32) -> Association {
         let mut new = Association::new(config, paths, tag, tsn, State::CookieWait);
         new.restart = new.config.restart;
@@ -148,96 +147,96 @@ impl Association {
         new
     }
 
-    /// One that waits for its peer's INIT.
+    /// Opens an association passively.
     pub fn listen(config: Arc<Config>, paths: usize, tag: u32, tsn: u32) -> Association {
         Association::new(config, paths, tag, tsn, State::Closed)
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
-    /// Its state.
+    /// State of the association.
     pub fn state(&self) -> State {
         self.state
     }
-    /// How it failed, if it did.
+    /// Reason of the failure, if the association failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// Whether all is done: it was shut down and everything that arrived was read, or it failed.
+    /// Whether the association is finished: shut down with all received data read, or failed.
     pub fn is_over(&self) -> bool {
         let is_shut = (self.was_open || self.closing) && self.rx.unread() == 0;
         self.state == State::Closed && (self.failure.is_some() || is_shut)
     }
-    /// Gives back memory that an association needs only while it is busy.
+    /// Frees memory that is only needed while the association is busy.
     pub fn shrink(&mut self) {
         self.tx.records.shrink();
     }
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.tx.stats
     }
-    /// Its paths, the primary first.
+    /// Paths, the primary one first.
     pub fn paths(&self) -> &[Path] {
         &self.tx.paths
     }
-    /// A count of its paths', summed.
+    /// Sum of a counter over all paths.
     pub fn sum(&self, count: impl Fn(&PathStats) -> u64) -> u64 {
         self.tx.paths.iter().map(|path| count(path.stats())).sum()
     }
-    /// Bytes in flight by all paths.
+    /// Bytes in flight on all paths.
     pub fn flight(&self) -> u64 {
         self.tx.flight
     }
-    /// Bytes of messages that were sent at least once.
+    /// Message bytes sent at least once.
     pub fn sent_bytes(&self) -> u64 {
         self.tx.backlog.cut
     }
-    /// Whether a fast recovery stops a path's window.
+    /// Whether fast recovery suspends the growth of a path's window.
     pub fn is_recovering(&self, path: usize) -> bool {
         self.tx.is_recovering(path)
     }
 
-    /// Bytes delivered that the application has not read.
+    /// Bytes delivered and not yet read.
     pub fn unread(&self) -> u64 {
         self.rx.unread()
     }
-    /// From now on [`notifications`](Self::notifications) has something to say.
+    /// Starts recording [`notifications`](Self::notifications).
     pub fn watch_notifications(&mut self) {
         self.tx.notices.watch();
     }
-    /// What there is to tell the application since it was last asked.
+    /// Takes the notifications recorded since the last call.
     pub fn notifications(&mut self) -> Vec<Notification> {
         self.tx.notices.take()
     }
-    /// From now on [`next_read`](Self::next_read) tells which messages the application has read.
+    /// Starts recording messages for [`next_read`](Self::next_read).
     pub fn watch_messages(&mut self) {
         self.rx.watch_messages();
     }
-    /// The next message that the application has read as a whole, by its number among all that the peer's has written.
+    /// Number of the next message that the application has read completely, counted over all of the peer's messages.
     pub fn next_read(&mut self) -> Option<u32> {
         self.rx.next_read()
     }
 
-    /// Where partial reliability is used: the numbers of the messages that the peer's application was given, and of those
-    /// that were given up here. One may be both.
+    /// With partial reliability: numbers of the peer's messages delivered here. A message may be both delivered and
+    /// abandoned by its sender.
     pub fn delivered_messages(&self) -> Option<&RangeSet> {
         self.rx.delivered_messages()
     }
-    /// See [`delivered_messages`](Self::delivered_messages).
+    /// With partial reliability: numbers of our messages that were abandoned.
     pub fn abandoned_messages(&self) -> Option<&RangeSet> {
         self.tx.partial.as_ref().map(|partial| &partial.abandoned)
     }
-    /// The next message given up of which the peer's application will be given nothing any more, if it was not before.
+    /// Next abandoned message of which nothing more can be delivered to the peer's application.
     pub fn next_settled(&mut self) -> Option<u32> {
         self.tx.partial.as_mut()?.settled.pop_front()
     }
 
-    /// The time is now: for what the application does next.
+    /// Sets the current time for the application's calls, which do not pass it.
     pub fn set_clock(&mut self, now: Time) {
         self.clock = now;
     }
 
-    /// Gives the association up and tells the peer.
+    /// Aborts the association.
     pub fn abort(&mut self) {
         self.abort_with(Some(Cause::UserInitiated));
     }
@@ -249,24 +248,24 @@ impl Association {
         self.fail();
     }
 
-    /// The peer did what ends the association.
+    /// Aborts because of the peer's behaviour.
     fn abort_for(&mut self, cause: Cause) {
         self.failure = Some(Failure::Refused(cause));
         self.abort_with(Some(cause));
     }
 
-    // ---- time ---------------------------------------------------------------------------------------------------
+    // ---- timers -------------------------------------------------------------------------------------------------
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let data = if self.has_data_timers() { self.tx.next_timeout() } else { Time::NEVER };
-        // Reading what a closed association has left opens a window that nobody is to hear of.
+        // After a close, reading opens a window that need not be announced.
         let answer = if self.state == State::Closed { Time::NEVER } else { self.rx.due() };
-        self.timer.min(self.guard).min(answer).min(data).min(self.crash)
+        self.timer.min(self.guard).min(answer).min(data).min(self.restart_at)
     }
 
-    /// Whether data, and with it heartbeats, may be under way.
+    /// Whether data, and therefore heartbeats, may be sent.
     fn has_data_timers(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
@@ -274,8 +273,8 @@ impl Association {
     /// Handles every timer due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.clock = now;
-        if self.crash <= now {
-            self.lose_state();
+        if self.restart_at <= now {
+            self.simulate_restart();
         }
         let mut alive = true;
         if self.timer <= now {
@@ -289,11 +288,11 @@ impl Association {
             self.failure = Some(Failure::TimedOut);
             self.abort_with(None);
         }
-        self.part_replies();
-        self.tx.look_around();
+        self.split_replies();
+        self.tx.report_changes();
     }
 
-    /// T1 or T2 expired: what waits for its answer is sent again, by the next path.
+    /// Handles expiry of T1 or T2: retransmits on the next path.
     fn on_handshake_timeout(&mut self, now: Time) -> bool {
         self.attempts += 1;
         self.tx.stats.handshake_timeouts += 1;
@@ -313,13 +312,12 @@ impl Association {
         self.attempts <= limit
     }
 
-    /// By which path what T1 or T2 guards goes again.
+    /// Path for a retransmission guarded by T1 or T2.
     fn next_path(&self, attempt: u32) -> usize {
         attempt as usize % self.tx.paths.len()
     }
 
-    /// What T1 waits, or T2 for the answer to what went by `path`: each destination has an RTO (section 6.3), which data has
-    /// measured by then.
+    /// RTO of T1, or of T2 for `path`: each destination has its own (section 6.3), measured by data by then.
     fn timeout(&mut self, path: usize) -> &mut RttEstimator {
         match self.state {
             State::ShutdownSent | State::ShutdownAckSent => &mut self.tx.paths[path].rtt,
@@ -327,53 +325,52 @@ impl Association {
         }
     }
 
-    /// Starts T1.
     fn start_timer(&mut self, now: Time) {
         self.attempts = 0;
-        self.asked = now;
+        self.requested_at = now;
         self.rto.forget_back_off();
         self.timer = now + self.rto.rto();
     }
 
-    /// Starts T2 for what goes by `path`.
+    /// Starts T2 for a chunk sent on `path`.
     fn start_shutdown_timer(&mut self, now: Time, path: usize) {
         self.attempts = 0;
-        self.asked = now;
+        self.requested_at = now;
         self.timer = now + self.timeout(path).rto();
     }
 
-    /// A chunk is to leave, with the peer's tag.
+    /// Queues a chunk with the peer's tag.
     fn send(&mut self, path: usize, chunk: Control) {
         let tag = if matches!(chunk, Control::Init(_)) { 0 } else { self.peer.tag };
         self.outbox.push((path, tag, chunk));
     }
 
-    /// It ends otherwise than by a shutdown.
+    /// Ends the association other than by a shutdown.
     fn fail(&mut self) {
         match self.state {
             State::Closed => {}
-            State::CookieWait | State::CookieEchoed => self.tx.notices.tell(Notification::CannotStart),
-            _ => self.tx.notices.tell(Notification::Lost),
+            State::CookieWait | State::CookieEchoed => self.tx.notices.notify(Notification::CannotStart),
+            _ => self.tx.notices.notify(Notification::Lost),
         }
-        self.tx.tell_unacknowledged();
+        self.tx.notify_unacknowledged();
         self.enter_closed();
     }
 
     fn enter_closed(&mut self) {
         self.state = State::Closed;
-        (self.timer, self.guard, self.crash) = (Time::NEVER, Time::NEVER, Time::NEVER);
+        (self.timer, self.guard, self.restart_at) = (Time::NEVER, Time::NEVER, Time::NEVER);
         self.was_open = true;
-        self.rx.fall_silent();
+        self.rx.cancel_sack();
     }
 
-    /// The path that answers are sent by: the one that data came by last. Linux sends them by its active path where that
-    /// one is not confirmed, or fails (`sctp_outq_select_transport`).
+    /// Path for replies: the one that data last arrived on. Linux uses its active path instead if that one is
+    /// unconfirmed or failing (`sctp_outq_select_transport`).
     fn answer_path(&self) -> usize {
         let is_usable = self.tx.paths[self.rx.path].is_usable() || !self.config.has_slow_heartbeats();
         if is_usable { self.rx.path } else { self.usable_path() }
     }
 
-    /// Goes on with a shutdown where everything was acknowledged (section 9.2).
+    /// Advances a shutdown once everything is acknowledged (section 9.2).
     fn advance_shutdown(&mut self, now: Time) {
         if self.closing && self.state == State::Established {
             self.state = State::ShutdownPending;
@@ -384,7 +381,7 @@ impl Association {
         let chunk = match self.state {
             State::ShutdownPending => {
                 self.state = State::ShutdownSent;
-                // Section 9.2: T2 begins anew with all that the peer sends, T5 does not.
+                // Section 9.2: T2 restarts with each packet from the peer, T5 does not.
                 self.guard = now + self.config.shutdown_guard();
                 Control::Shutdown(self.rx.cumulative())
             }
@@ -399,28 +396,27 @@ impl Association {
         self.start_shutdown_timer(now, path);
     }
 
-    /// Section 9.2: from a shutdown on, whoever began it, nothing new is taken; what was taken before is still sent.
+    /// Section 9.2: whether new data is accepted; once a shutdown has begun, only data accepted earlier is sent.
     fn takes_data(&self) -> bool {
         let is_over = self.state == State::Closed && self.was_open;
-        !(self.closing || self.peer_shut || is_over)
+        !(self.closing || self.peer_shut_down || is_over)
     }
 
     fn take(&mut self, limit: u64) -> Option<Range<u64>> {
         let waited = self.rx.due() > self.clock;
         let range = self.rx.take(self.clock, limit);
         if waited {
-            self.part_replies();
+            self.split_replies();
         }
         range
     }
 
-    /// The first path that may be used.
     fn usable_path(&self) -> usize {
         self.tx.paths.iter().position(Path::is_usable).unwrap_or(0)
     }
 }
 
-/// Messages have boundaries and streams, which the settings tell; what is read counts their bytes, each once.
+/// The configuration determines messages and streams; reads count the bytes of messages, each once.
 impl ByteStream for Association {
     fn write(&mut self, bytes: u64) -> u64 {
         if self.takes_data() { self.tx.write(self.clock, bytes) } else { 0 }
@@ -471,6 +467,6 @@ impl ByteStream for Association {
     }
 
     fn peer_closed(&self) -> bool {
-        self.peer_shut && self.rx.is_drained()
+        self.peer_shut_down && self.rx.is_drained()
     }
 }

@@ -1,33 +1,31 @@
-//! Packets out: control chunks first, then a SACK, then data, as much as fits (RFC 9260 section 6.10).
+//! Transmission of packets: control chunks first, then a SACK, then data (RFC 9260 section 6.10).
 
 use super::*;
 use crate::sctp::chunk::Packet;
 
-/// What Linux sends before it lets the application act (`sctp_outq_uncork` at the end of a packet, `sctp_outq_tail` of a
-/// SACK that tells of more room).
+/// Replies that Linux sends before the application can act (`sctp_outq_uncork`, `sctp_outq_tail`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replies {
-    /// So many control chunks, the first ones.
+    /// Number of leading control chunks that belong to it.
     chunks: usize,
-    /// There was no data to leave with them.
+    /// Whether there was no data to bundle with them.
     alone: bool,
 }
 
-/// A packet that has control chunks or a SACK.
+/// Packet under construction with control chunks or a SACK.
 #[derive(Clone, Copy)]
 struct Begun {
     path: usize,
-    /// Bytes that it has left for data; none where there may be no data, or are none.
+    /// Bytes left for data; zero if data must not or cannot follow.
     room: u32,
 }
 
 impl Association {
-    /// Puts the next packet to send into `out`, which was cleared, and says by which path it goes; call again until there
-    /// is none.
+    /// Fills `out`, which must be empty, with the next packet and returns its path; call again until there is none.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Packet) -> Option<usize> {
         self.clock = now;
         let path = self.fill(now, out).or_else(|| {
-            // What was waited for may just have been given up.
+            // Abandoning messages may just have completed a shutdown.
             self.tx.partial.as_ref()?;
             self.advance_shutdown(now);
             self.fill(now, out)
@@ -49,8 +47,8 @@ impl Association {
             return begun.map(|begun| begun.path);
         }
         out.tag = self.peer.tag;
-        // Heartbeats come last: one in front of what is sent again may take the only place in a full queue each time, and
-        // its answer would keep a path alive by which no data come through.
+        // Heartbeats come last: one ahead of a retransmission might take the only place in a full queue each time, and
+        // its answer would keep a path alive on which no data gets through.
         self.fill_data(now, begun, out).or_else(|| {
             let (path, beat) = self.tx.next_heartbeat(now)?;
             out.control.push(beat);
@@ -58,7 +56,6 @@ impl Association {
         })
     }
 
-    /// A packet that begins with the SACK that is due.
     #[inline(always)]
     fn fill_sack(&mut self, now: Time, out: &mut Packet) -> Begun {
         let room = self.config.room();
@@ -68,7 +65,7 @@ impl Association {
         Begun { path: self.answer_path(), room: left }
     }
 
-    /// A packet that begins with control chunks, or the SACK that is due where Linux asked for that before.
+    /// Begins a packet with control chunks, or with the SACK that is due if Linux scheduled it earlier.
     #[cold]
     fn fill_control(&mut self, now: Time, sacks: bool, out: &mut Packet) -> Begun {
         let is_linux = self.config.is_linux();
@@ -78,7 +75,7 @@ impl Association {
         }
         let parts_from_data = self.replies.alone && self.replies.chunks > 0;
         let (path, mut room) = self.take_control(now, most, out);
-        if out.tag != self.peer.tag || !self.is_connected() || out.control.iter().any(stands_alone) {
+        if out.tag != self.peer.tag || !self.is_connected() || out.control.iter().any(is_unbundled) {
             return Begun { path, room: 0 };
         }
         if sacks && self.answer_path() == path && self.rx.sack_bytes() <= room {
@@ -88,8 +85,7 @@ impl Association {
         Begun { path, room: if parts_from_data { 0 } else { room } }
     }
 
-    /// Takes the first of at most `most` chunks, and those after it that may go in the same packet. Says by which path, and
-    /// how many bytes are left.
+    /// Takes the first of `most` control chunks and those to bundle with it; returns the path and the bytes left.
     fn take_control(&mut self, now: Time, most: usize, out: &mut Packet) -> (usize, u32) {
         let (path, tag, first) = self.outbox[0];
         if matches!(first, Control::Init(_)) && self.timer == Time::NEVER {
@@ -98,8 +94,8 @@ impl Association {
         let mut room = self.config.room().saturating_sub(first.bytes());
         let mut count = 1;
         for (other_path, other_tag, chunk) in &self.outbox[1..most] {
-            // Where there is a COOKIE ECHO it is the first.
-            let joins = !stands_alone(&first) && !stands_alone(chunk) && !matches!(chunk, Control::CookieEcho(_));
+            // COOKIE ECHO must come first.
+            let joins = !is_unbundled(&first) && !is_unbundled(chunk) && !matches!(chunk, Control::CookieEcho(_));
             if !joins || (*other_path, *other_tag) != (path, tag) || chunk.bytes() > room {
                 break;
             }
@@ -112,8 +108,8 @@ impl Association {
         (path, room)
     }
 
-    /// Data, and before it a FORWARD TSN, if one is due, and a SACK that waits (section 6.1: before data is sent, what was not
-    /// acknowledged should be, as far as there is room). What has begun takes only what goes by its path.
+    /// Adds data, preceded by a FORWARD TSN if one is due and by a pending SACK (section 6.1: outstanding
+    /// acknowledgements go before data if there is room). A packet already begun takes only data for its own path.
     #[inline]
     fn fill_data(&mut self, now: Time, begun: Option<Begun>, out: &mut Packet) -> Option<usize> {
         let whole = self.config.room();
@@ -133,7 +129,7 @@ impl Association {
             let has_forward = room < whole;
             return begun.map(|begun| begun.path).or_else(|| has_forward.then(|| self.usable_path()));
         };
-        if self.rx.owes(turn.path) && !self.add_waiting_sack(now, turn.bytes, &mut room, out) {
+        if self.rx.has_pending_sack(turn.path) && !self.add_waiting_sack(now, turn.bytes, &mut room, out) {
             return Some(turn.path);
         }
         if turn.bytes > room {
@@ -143,8 +139,8 @@ impl Association {
         Some(turn.path)
     }
 
-    /// Puts a SACK that may wait before a chunk of `bytes`. False: the chunk comes later, as Linux's does where it has no room
-    /// beside the SACK (`sctp_packet_transmit_chunk`).
+    /// Adds a pending SACK before a chunk of `bytes`. Returns false if the chunk must wait for the next packet, as in
+    /// Linux if it does not fit beside the SACK (`sctp_packet_transmit_chunk`).
     #[inline(never)]
     fn add_waiting_sack(&mut self, now: Time, bytes: u32, room: &mut u32, out: &mut Packet) -> bool {
         let sack = self.rx.sack_bytes();
@@ -156,17 +152,17 @@ impl Association {
         fits || !self.config.is_linux()
     }
 
-    /// Linux: what is to be sent now does not wait for what the application does next.
+    /// Linux: separates replies due now from what the application triggers next.
     #[inline]
-    pub(super) fn part_replies(&mut self) {
+    pub(super) fn split_replies(&mut self) {
         if self.config.is_linux() && (self.rx.due() <= self.clock || !self.outbox.is_empty()) {
             self.replies = Replies { chunks: self.outbox.len(), alone: self.tx.has_nothing() };
         }
     }
 }
 
-/// Section 6.10; and nothing comes after an ABORT.
-fn stands_alone(chunk: &Control) -> bool {
+/// Whether a chunk must not be bundled (section 6.10), or nothing may follow it (ABORT).
+fn is_unbundled(chunk: &Control) -> bool {
     matches!(chunk, Control::Init(_) | Control::InitAck(..) | Control::ShutdownComplete(_) | Control::Abort(..))
 }
 

@@ -1,67 +1,67 @@
-//! Setting up (RFC 9260 section 5.1), and what comes of INIT, INIT ACK and COOKIE ECHO where there is an association
-//! already, or half of one (section 5.2): both sides opened at once, a packet is late, or the peer has restarted.
+//! Association setup (RFC 9260 section 5.1), and unexpected INIT, INIT ACK and COOKIE ECHO chunks (section 5.2):
+//! simultaneous setup, delayed packets, and restart of the peer.
 
 use super::*;
 
-/// What a COOKIE ECHO means to an association (section 5.2.4, table 12).
+/// Action on a COOKIE ECHO (section 5.2.4, table 12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     /// A: the peer has restarted.
     Restart,
-    /// B: both opened at once, and the peer answered with another tag than that of its own INIT.
+    /// B: simultaneous setup, in which the peer answered with a tag other than that of its INIT.
     Collide,
-    /// D: the cookie is of this very association.
+    /// D: the cookie belongs to this association.
     Confirm,
-    /// C: the cookie is of an earlier attempt; or it fits in no way.
+    /// C: the cookie belongs to an earlier attempt, or does not match.
     Discard,
 }
 
 impl Association {
-    /// Section 5.1 A.
+    /// Section 5.1 A: sends INIT.
     pub(super) fn open(&mut self) {
-        // Section 5.4: addresses that the application has named need no confirmation, as with Linux's connectx.
+        // Section 5.4: addresses given by the application need no confirmation, as with Linux's connectx.
         self.tx.paths.iter_mut().for_each(|path| path.confirmed |= self.config.has_slow_heartbeats());
         self.outbox.push((0, 0, Control::Init(self.own)));
     }
 
-    /// This end forgets the association, as where its host has restarted, and opens another between the same ports, for what
-    /// was not sent yet. The peer hears of it from the INIT (section 5.2.2).
-    pub(super) fn lose_state(&mut self) {
-        self.crash = Time::NEVER;
+    /// Simulates a restart of this host: it forgets the association and opens a new one on the same ports for the
+    /// unsent data. The peer learns of it from the INIT (section 5.2.2).
+    pub(super) fn simulate_restart(&mut self) {
+        self.restart_at = Time::NEVER;
         if !matches!(self.state, State::Established | State::ShutdownPending) {
             return;
         }
         self.own = self.successor();
         self.peer = Init::default();
-        self.peer_shut = false;
+        self.peer_shut_down = false;
         self.state = State::CookieWait;
         let [initial, min, max] = self.config.rto;
         self.rto = RttEstimator::new(initial, min, max, RtoRule::Rfc6298);
         self.timer = Time::NEVER;
         self.outbox.clear();
-        self.rx.fall_silent();
+        self.rx.cancel_sack();
         self.tx.stats.reopened += 1;
         self.tx.restart(self.own.tsn);
         self.open();
     }
 
-    /// Sections 5.1 B, 5.2.1 and 5.2.2: whatever the state, nothing is kept but in the cookie.
+    /// Sections 5.1 B, 5.2.1 and 5.2.2: answers an INIT in any state, keeping information only in the cookie.
     pub(super) fn on_init(&mut self, now: Time, path: usize, init: Init) {
         if self.state == State::ShutdownAckSent {
             return self.send(path, Control::ShutdownAck);
         }
-        // Section 3.3.2; RFC 4960 has an ABORT here.
+        // Section 3.3.2: silently discarded; RFC 4960 sends an ABORT.
         if init.tag == 0 {
             if self.config.semantics != Semantics::Rfc9260 {
                 self.outbox.push((path, 0, Control::Abort(false, Some(Cause::InvalidParameter))));
             }
             return;
         }
-        // Linux says nothing to the INIT of the association that stands, where section 5.2.2 wants an INIT ACK.
+        // Linux ignores an INIT with the peer's current tag, where section 5.2.2 requires an INIT ACK.
         if self.config.is_linux() && self.is_connected() && init.tag == self.peer.tag {
             return;
         }
-        // Section 5.1.2 A: where it comes from is an address of its sender's, listed or not.
+        // Section 5.1.2 A: the source address belongs to the sender, listed or not.
         let init = Init { addresses: init.addresses.with_path(path), ..init };
         let refusal = match refusal(&init) {
             Some(cause) => Some(cause),
@@ -74,28 +74,28 @@ impl Association {
         }
         let knows_peer = !matches!(self.state, State::Closed | State::CookieWait);
         let ties = if knows_peer { [self.own.tag, self.peer.tag] } else { [0; 2] };
-        // While the association is in the making its INIT holds; once it stands another would need a tag of its own.
+        // During setup our INIT parameters remain valid; an established association needs a new tag for another.
         let own = if self.is_connected() { self.successor() } else { self.own };
-        // Section 3.3.3: no more streams out than the peer takes.
+        // Section 3.3.3: no more outbound streams than the peer accepts.
         let own = Init { preservative: 0, streams: (own.streams.0.min(init.streams.1), own.streams.1), ..own };
-        // Nor, with Linux, room for more than it sends (`sctp_process_init`).
+        // Linux does not accept more inbound streams than the peer sends either (`sctp_process_init`).
         let most = if self.config.is_linux() { own.streams.1.min(init.streams.0) } else { own.streams.1 };
         let own = Init { streams: (own.streams.0, most), ..own };
         let cookie = Cookie::new(own, init, ties, now, self.config.cookie_life, self.secret);
-        // Section 3.2.1: parameters that are not known go back, if there is room for them.
+        // Section 3.2.1: unrecognized parameters are reported if they fit.
         let full = Control::InitAck(Init { unknown: init.unknown, ..own }, Some(cookie));
         let fits = full.bytes() <= self.config.room();
         self.outbox.push((path, init.tag, if fits { full } else { Control::InitAck(own, Some(cookie)) }));
     }
 
-    /// What we would say of ourselves in the association that follows this one, should the peer have restarted.
+    /// INIT parameters for a new association in case the peer has restarted.
     fn successor(&mut self) -> Init {
         self.answers += 1;
         let mixed = (self.secret ^ self.answers).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Init { tag: ((mixed >> 32) as u32).max(1), tsn: mixed as u32, ..self.own }
     }
 
-    /// Sections 5.1 C and 5.2.3: nobody else waits for it.
+    /// Sections 5.1 C and 5.2.3: handles an INIT ACK, which is ignored outside COOKIE-WAIT.
     pub(super) fn on_init_ack(&mut self, now: Time, path: usize, init: Init, cookie: Option<Cookie>) {
         if self.state != State::CookieWait {
             return;
@@ -110,7 +110,7 @@ impl Association {
         self.cookie = Some(cookie);
         self.state = State::CookieEchoed;
         if self.attempts == 0 && !self.config.is_linux() {
-            self.rto.sample(now.since(self.asked));
+            self.rto.sample(now.since(self.requested_at));
         }
         self.send(path, Control::CookieEcho(cookie));
         if let Some(unknown) = init.unknown {
@@ -119,8 +119,8 @@ impl Association {
         self.start_timer(now);
     }
 
-    /// Sections 3.3.3 and 5.1: the association ends before it began. To a peer that has told no tag an ABORT bears our own;
-    /// Linux's has none either.
+    /// Sections 3.3.3 and 5.1: aborts because of an invalid INIT ACK. If the peer gave no tag, the ABORT carries our
+    /// own; Linux's carries zero.
     fn refuse_init_ack(&mut self, path: usize, tag: u32, cause: Cause) {
         self.failure = Some(Failure::Refused(cause));
         let is_reflected = tag == 0 && !self.config.is_linux();
@@ -129,17 +129,17 @@ impl Association {
         self.fail();
     }
 
-    /// Section 5.2.6: the cookie came back too late, so that a new one is asked for, which is to last longer: by the round
-    /// trip that was measured and a second at most.
+    /// Section 5.2.6: the cookie arrived too late. Requests a new one whose lifetime is longer by the measured
+    /// round-trip time plus at most a second.
     pub(super) fn on_stale_cookie(&mut self, now: Time, path: usize) {
         if self.state != State::CookieEchoed {
             return;
         }
         self.tx.stats.stale_cookies += 1;
-        let longer = (now.since(self.asked) + Duration::from_secs(1)).as_nanos().div_ceil(1_000_000);
+        let longer = (now.since(self.requested_at) + Duration::from_secs(1)).as_nanos().div_ceil(1_000_000);
         self.own.preservative = u32::try_from(longer).unwrap_or(u32::MAX);
         if self.config.is_linux() {
-            // What the peer has said holds for the next attempt (`sctp_process_init`).
+            // The peer's stream limits apply to the next attempt (`sctp_process_init`).
             let (out, most) = self.own.streams;
             self.own.streams = (out.min(self.peer.streams.1), most.min(self.peer.streams.0));
         }
@@ -148,7 +148,7 @@ impl Association {
         self.start_timer(now);
     }
 
-    /// Sections 5.1 D and 5.2.4. False: the packet is of no use.
+    /// Sections 5.1 D and 5.2.4: handles a COOKIE ECHO; returns false if the packet must be discarded.
     pub(super) fn on_cookie_echo(&mut self, now: Time, path: usize, cookie: Cookie) -> bool {
         if !cookie.is_authentic(self.secret) || self.is_over() {
             return false;
@@ -182,8 +182,8 @@ impl Association {
         true
     }
 
-    /// The table, with its letters: whose tags match those of the association, and whose ties. In the making the association
-    /// has no tag of the peer's, and the closed one has none at all.
+    /// Looks up table 12 by matching tags and tie-tags. During setup the association has no peer tag, when closed no
+    /// tags at all.
     fn action(&self, cookie: &Cookie) -> Action {
         let (local, peer) = (cookie.own.tag == self.own.tag, cookie.peer.tag == self.peer.tag);
         let tied = cookie.ties == [self.own.tag, self.peer.tag];
@@ -195,46 +195,45 @@ impl Association {
         }
     }
 
-    /// Action A: as if the peer had aborted and set up another association, but that what was never sent is kept for it.
+    /// Action A: as if the peer had aborted and set up a new association, except that unsent data is kept.
     fn restart(&mut self, now: Time, cookie: &Cookie) {
         self.own = Init { tag: cookie.own.tag, tsn: cookie.own.tsn, ..self.own };
         self.peer = cookie.peer;
-        self.peer_shut = false;
+        self.peer_shut_down = false;
         self.tx.stats.restarts += 1;
         self.tx.restart(self.own.tsn);
         self.establish(now);
     }
 
-    /// Both sides know each other.
     pub(super) fn establish(&mut self, now: Time) {
-        self.tx.notices.tell(if self.is_connected() { Notification::Restart } else { Notification::Up });
+        self.tx.notices.notify(if self.is_connected() { Notification::Restart } else { Notification::Up });
         self.state = State::Established;
         self.was_open = true;
-        self.crash = self.restart.take().map_or(self.crash, |after| now + after);
+        self.restart_at = self.restart.take().map_or(self.restart_at, |after| now + after);
         (self.timer, self.guard) = (Time::NEVER, Time::NEVER);
         let extensions = self.own.extensions.and(self.peer.extensions);
         self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
-        self.tell_aborted();
+        self.notify_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
         if self.tx.backlog.streams() > self.peer.streams.1 {
-            // Messages are dealt out already: section 5.1.1 leaves it to the upper layer to end what has too few streams.
+            // Messages are already assigned to streams; section 5.1.1 lets the upper layer abort with too few streams.
             self.abort_for(Cause::UserInitiated);
         }
     }
 }
 
-/// The type of the parameter that has the cookie.
+/// Parameter type of State Cookie.
 const STATE_COOKIE: u16 = 7;
 
-/// What is wrong with an INIT or INIT ACK, if anything (sections 3.3.2 and 3.3.3): it has a tag, streams both ways, room for a
-/// packet, and no host's name.
+/// Error in an INIT or INIT ACK, if any (sections 3.3.2 and 3.3.3): it needs a tag, streams in both directions, a
+/// window for a packet, and no host name.
 fn refusal(init: &Init) -> Option<Cause> {
     let is_valid = init.tag != 0 && init.streams.0 > 0 && init.streams.1 > 0 && init.window >= 1500;
     let invalid = (!is_valid).then_some(Cause::InvalidParameter);
     invalid.or(init.host_name.map(Cause::UnresolvableAddress))
 }
 
-/// How late a cookie is, as the error that says so counts: in microseconds.
+/// Staleness of a cookie in microseconds, as reported in the error cause.
 fn staleness_us(late: Duration) -> u32 {
     u32::try_from(late.as_nanos() / 1000).unwrap_or(u32::MAX)
 }

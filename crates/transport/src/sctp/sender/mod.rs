@@ -1,4 +1,4 @@
-//! The sending half: messages cut into chunks, chunks put on paths, and what becomes of them.
+//! Sending half: fragmentation of messages into chunks, assignment to paths, and acknowledgement.
 
 mod notices;
 mod partial;
@@ -20,18 +20,17 @@ use std::sync::Arc;
 use vazao_congestion::Sibling;
 use vazao_engine::{Stream, Time};
 
-/// What is to be sent next.
+/// Next transmission.
 pub(super) struct Turn {
-    /// By which path.
     pub path: usize,
     /// Bytes of its first chunk.
     pub bytes: u32,
-    what: What,
+    what: Content,
 }
 
-enum What {
-    /// What was lost on a path, from its lowest TSN on.
-    Again(usize),
+enum Content {
+    /// Retransmission of chunks lost on a path, from the lowest TSN on.
+    Retransmission(usize),
     /// New data, from this fragment on.
     New(Fragment),
 }
@@ -40,45 +39,45 @@ pub(super) struct Sender {
     config: Arc<Config>,
     pub paths: Vec<Path>,
     pub records: Outstanding,
-    /// The first TSN on the wire.
+    /// Initial TSN on the wire.
     initial: u32,
-    /// What gap reports have acknowledged, as TSNs.
+    /// TSNs acknowledged by gap reports.
     gaps: crate::common::RangeSet,
-    /// What the SACK that is looked at reports.
+    /// TSNs reported by the current SACK.
     reported: crate::common::RangeSet,
-    /// Newly acknowledged TSNs of the SACK under way; kept for its room.
+    /// Newly acknowledged TSNs of the current SACK; kept for its capacity.
     scratch: Vec<(u64, u64)>,
     views: Vec<View>,
     siblings: Vec<Sibling>,
-    /// What is not cut into chunks yet.
+    /// Data not yet fragmented into chunks.
     pub backlog: Backlog,
-    /// Whether data goes in I-DATA chunks.
+    /// Whether data is sent in I-DATA chunks.
     interleaved: bool,
     /// Bytes cumulatively acknowledged.
     pub acknowledged: u64,
-    /// Bytes above them that the send buffer need not keep either.
+    /// Bytes above the cumulative TSN that the send buffer need not keep either.
     released: u64,
-    /// Bytes in flight by all paths.
+    /// Bytes in flight on all paths.
     pub flight: u64,
-    /// The peer's a_rwnd as last heard, less what has left since.
+    /// The peer's last a_rwnd, less what was sent since.
     peer_window: u64,
-    /// The TSN that ends the association's fast recovery.
+    /// TSN that ends the association's fast recovery.
     exit: Option<u64>,
-    /// Timeouts and lost heartbeats in a row, of all paths.
+    /// Consecutive timeouts and unanswered heartbeats of all paths.
     pub errors: u32,
-    /// Every path is inactive.
+    /// Whether every path is inactive.
     is_dormant: bool,
-    /// Linux's path for what is sent again.
+    /// Linux's retransmission path.
     retran: usize,
-    /// The path that new data goes by, where it goes by one.
+    /// Path for new data, without CMT.
     current: usize,
-    /// The path of the last packet with new data.
+    /// Path of the last packet with new data.
     last: usize,
-    lots: Stream,
-    /// What partial reliability keeps, if both sides have it.
+    rng: Stream,
+    /// Partial reliability state, if both sides support it.
     pub partial: Option<Box<Partial>>,
     pub stats: Stats,
-    /// What the application is to be told, of the association as a whole too.
+    /// Notifications of the whole association.
     pub notices: Notices,
 }
 
@@ -105,7 +104,7 @@ impl Sender {
             retran: 1.min(paths - 1),
             current: 0,
             last: paths - 1,
-            lots: Stream::new(seed, "sctp retransmission"),
+            rng: Stream::new(seed, "sctp retransmission"),
             partial: None,
             stats: Stats::default(),
             notices: Notices::default(),
@@ -113,10 +112,10 @@ impl Sender {
         }
     }
 
-    /// The peer has restarted (RFC 9260 section 5.2.4 A): what was sent and not acknowledged is given up, as nobody knows
-    /// whether it arrived. What was never sent waits for the new association, which begins with the TSN `initial`.
+    /// Handles a restart of the peer (RFC 9260 section 5.2.4 A): data sent and not acknowledged is abandoned, since
+    /// nobody knows whether it arrived. Unsent data waits for the new association, whose initial TSN is `initial`.
     pub fn restart(&mut self, initial: u32) {
-        self.lose_outstanding();
+        self.abandon_outstanding();
         let fresh = Sender::new(&self.config, self.paths.len(), initial, u64::from(initial));
         let old = std::mem::replace(self, fresh);
         for (path, old) in self.paths.iter_mut().zip(old.paths) {
@@ -128,7 +127,7 @@ impl Sender {
         self.backlog.reopen();
     }
 
-    /// The association stands: the peer's receive buffer, the most streams that it can receive, and what both have.
+    /// Starts sending with the peer's receive buffer, its maximum of inbound streams, and the common extensions.
     pub fn establish(&mut self, now: Time, window: u32, streams: u16, extensions: Extensions) {
         self.peer_window = u64::from(window);
         self.interleaved = extensions.interleaving;
@@ -149,7 +148,7 @@ impl Sender {
         self.refill();
     }
 
-    // ---- what the application writes ----------------------------------------------------------------------------
+    // ---- writing ------------------------------------------------------------------------------------------------
 
     /// Bytes in the send buffer.
     fn held(&self) -> u64 {
@@ -161,8 +160,8 @@ impl Sender {
         let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
         let idle = self.backlog.cut == self.backlog.written;
         if self.config.is_linux() && self.config.max_burst > 0 {
-            // sctp_outq_flush looks at the queue, and limits a burst, after each message. An occasion before, on which there was
-            // nothing to send, is over.
+            // sctp_outq_flush examines the queue and renews the burst limit after each message; an allowance that found
+            // nothing to send has lapsed.
             let more = taken.div_ceil(self.backlog.message_size()) * self.burst();
             let over = taken > 0 && idle && self.paths.iter().all(|path| path.order.marked.is_empty());
             for path in &mut self.paths {
@@ -175,14 +174,14 @@ impl Sender {
         taken
     }
 
-    /// Whether everything written was cumulatively acknowledged, or given up and the peer knows.
+    /// Whether everything written was cumulatively acknowledged, or abandoned with the peer's knowledge.
     pub fn is_drained(&self) -> bool {
         self.acknowledged + self.backlog.forgotten == self.backlog.written && self.records.is_empty()
     }
 
-    // ---- what is sent -------------------------------------------------------------------------------------------
+    // ---- transmission -------------------------------------------------------------------------------------------
 
-    /// A new occasion to send: Max.Burst counts from here (section 6.1 rule D).
+    /// Renews the burst allowance: Max.Burst counts from here (section 6.1 rule D).
     pub fn refill(&mut self) {
         let burst = self.burst();
         for path in &mut self.paths {
@@ -194,7 +193,7 @@ impl Sender {
         u64::from(self.config.max_burst) * self.config.segment()
     }
 
-    /// Whether there is nothing to send, whatever windows admit.
+    /// Whether there is nothing to send, whatever the windows admit.
     #[inline]
     pub fn has_nothing(&self) -> bool {
         self.backlog.cut == self.backlog.written
@@ -202,27 +201,27 @@ impl Sender {
             && self.paths.iter().all(|path| path.order.marked.is_empty())
     }
 
-    /// Which data is to be sent next, if any may be, in a packet that is `empty` so far or not.
+    /// Returns the data to send next, if any may be sent, in a packet that is `empty` so far or not.
     #[inline]
     pub fn turn(&mut self, now: Time, empty: bool) -> Option<Turn> {
         if self.partial.is_some() {
-            self.give_up(now);
+            self.abandon_expired(now);
         }
-        self.next_again().or_else(|| self.next_new(now, empty))
+        self.next_retransmission().or_else(|| self.next_new(now, empty))
     }
 
-    /// Fills `out`, which has `room` bytes left for chunks and those of the first one at least, with data whose turn it is.
+    /// Adds the data of `turn` to `out`, which has `room` bytes left, enough for at least the first chunk.
     #[inline]
     pub fn fill(&mut self, now: Time, turn: &Turn, room: u32, out: &mut Packet) {
         match &turn.what {
-            What::Again(from) => self.fill_again(now, *from, turn.path, room, out),
-            What::New(fragment) => self.fill_new(now, turn.path, *fragment, room, out),
+            Content::Retransmission(from) => self.fill_retransmissions(now, *from, turn.path, room, out),
+            Content::New(fragment) => self.fill_new(now, turn.path, *fragment, room, out),
         }
     }
 
-    /// What is to be sent again goes first (section 6.1 rule C).
+    /// Next retransmission; retransmissions precede new data (section 6.1 rule C).
     #[inline]
-    fn next_again(&mut self) -> Option<Turn> {
+    fn next_retransmission(&mut self) -> Option<Turn> {
         if self.paths.iter().all(|path| path.order.marked.is_empty()) {
             return None;
         }
@@ -235,8 +234,8 @@ impl Sender {
                 continue;
             }
             let timed_out = self.records.get(tsn).timed_out;
-            let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.lots);
-            if let Some(target) = target.filter(|&target| path.pass || self.views[target].room) {
+            let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.rng);
+            if let Some(target) = target.filter(|&target| path.window_exempt || self.views[target].room) {
                 found = Some((tsn, from, target));
             }
         }
@@ -245,15 +244,15 @@ impl Sender {
         if self.config.is_linux() && !self.admits(u64::from(length)) {
             return None;
         }
-        Some(Turn { path: target, bytes: self.chunk_bytes(u64::from(length)), what: What::Again(from) })
+        Some(Turn { path: target, bytes: self.chunk_bytes(u64::from(length)), what: Content::Retransmission(from) })
     }
 
     fn chunk_bytes(&self, length: u64) -> u32 {
         data_header(self.interleaved) + (length as u32).next_multiple_of(4)
     }
 
-    fn fill_again(&mut self, now: Time, from: usize, target: usize, room: u32, out: &mut Packet) {
-        self.paths[from].pass = false;
+    fn fill_retransmissions(&mut self, now: Time, from: usize, target: usize, room: u32, out: &mut Packet) {
+        self.paths[from].window_exempt = false;
         let mut left = room;
         while let Some(&tsn) = self.paths[from].order.marked.first() {
             let length = self.records.get(tsn).length;
@@ -262,17 +261,17 @@ impl Sender {
                 break;
             }
             left -= size;
-            self.send_again(now, tsn, from, target, out);
+            self.retransmit(now, tsn, from, target, out);
         }
     }
 
-    fn send_again(&mut self, now: Time, tsn: u64, from: usize, target: usize, out: &mut Packet) {
+    fn retransmit(&mut self, now: Time, tsn: u64, from: usize, target: usize, out: &mut Packet) {
         self.paths[from].order.remove(tsn, Place::Marked);
         let path = &mut self.paths[target];
         let first = path.order.lowest_in_flight(&self.records).is_none_or(|lowest| tsn < lowest);
         let record = self.records.get_mut(tsn);
         record.fast |= !record.timed_out;
-        record.place = path.order.send_again(tsn, record.fast);
+        record.place = path.order.retransmit(tsn, record.fast);
         record.path = target as u8;
         let bytes = record.bytes();
         record.missing = 0;
@@ -291,7 +290,7 @@ impl Sender {
         self.paths[from].held -= bytes;
         self.paths[target].held += bytes;
         self.count(now, target, bytes);
-        // Sections 6.3.2 rule R1 and 7.2.4 step 4.
+        // Restarts T3-rtx by sections 6.3.2 rule R1 and 7.2.4 step 4.
         let path = &mut self.paths[target];
         if (first && !self.config.is_linux()) || path.timer == Time::NEVER {
             path.timer = now + path.rtt.rto();
@@ -316,7 +315,7 @@ impl Sender {
             return None;
         }
         let path = self.choose(now)?;
-        Some(Turn { path, bytes: self.chunk_bytes(fragment.length), what: What::New(fragment) })
+        Some(Turn { path, bytes: self.chunk_bytes(fragment.length), what: Content::New(fragment) })
     }
 
     #[inline]
@@ -337,14 +336,14 @@ impl Sender {
         self.last = target;
     }
 
-    /// Section 6.1 rule A: the peer has room, or nothing is under way and so this may ask for it. More than half of what a
-    /// gap report or a stream sequence number can tell apart is never outstanding.
+    /// Section 6.1 rule A: whether the peer has room, or nothing is in flight, so that the data probes its window.
+    /// Never more than half of the range of a gap report or stream sequence number is outstanding.
     fn admits(&self, bytes: u64) -> bool {
         (bytes <= self.peer_window || self.flight == 0) && self.records.next() - self.records.first < 1 << 15
     }
 
-    /// Nagle's algorithm, which Linux uses unless it is told not to (`sctp_packet_can_append_data`): a message of one chunk waits
-    /// while anything is under way, until what waits fills a packet.
+    /// Nagle's algorithm, which is on by default in Linux (`sctp_packet_can_append_data`): a single-chunk message waits
+    /// while data is in flight, until the backlog fills a packet.
     fn is_delayed(&self, fragment: &Fragment) -> bool {
         let header = u64::from(data_header(self.interleaved));
         self.config.is_linux()
@@ -360,12 +359,12 @@ impl Sender {
         if self.config.cmt {
             let (peer, paths) = (self.peer_window + self.flight, self.paths.len() as u64);
             let share = self.config.split.share(self.config.send_buffer, peer, paths);
-            // Who asks for room (section 6.1 rule A) has none to share.
+            // A window probe (section 6.1 rule A) is exempt from sharing.
             let share = if self.flight == 0 { u64::MAX } else { share };
             self.paths.iter_mut().for_each(|path| path.share = share);
             return self.config.path_choice.choose(&self.paths, self.last);
         }
-        // The primary path, or while it is inactive the next one that is not; the primary again if there is none.
+        // The primary path, or while it is inactive the next active one; the primary again if there is none.
         let active = self.paths.iter().position(Path::is_usable).unwrap_or(0);
         if self.current != active && self.flight > 0 {
             self.paths[active].changeover.begin(self.records.next());
@@ -377,14 +376,14 @@ impl Sender {
     fn send_new(&mut self, now: Time, target: usize, fragment: &Fragment, out: &mut Packet) {
         let tsn = self.records.next();
         let Fragment { stream, message, number, offset, fsn, length, flags } = *fragment;
-        // The order that the stamp vouches for is the stream's; where there is none, only that of a message's fragments.
+        // The stamp identifies the position in the stream, or, for unordered messages, in the message.
         let place = if flags.has(DataFlags::UNORDERED) { u64::from(message as u32) } else { number };
         let record = Record {
             sent: now,
             expiry: self.backlog.expiry(message),
             number,
             message: message as u32,
-            // Linux does not count the first (sctp_chunk_assign_mid), unlike RFC 8260 section 2.1.
+            // Linux does not count the first fragment (sctp_chunk_assign_mid), unlike RFC 8260 section 2.1.
             fsn: if self.config.is_linux() { fsn.saturating_sub(1) } else { fsn },
             stamp: stamp(stream, place, offset),
             length: length as u16,

@@ -1,5 +1,4 @@
-//! Partial reliability at the sender (RFC 3758 section 3.5): messages are given up, and the peer is told not to wait for
-//! them. Steps A and C are the RFC's.
+//! Partial reliability at the sender (RFC 3758 section 3.5, whose steps A and C are cited): abandoning messages.
 
 use super::Sender;
 use crate::common::RangeSet;
@@ -12,29 +11,28 @@ use crate::sctp::reliability::Reliability;
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::Time;
 
-/// What was given up.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sctp) struct Partial {
-    /// The TSN after Advanced.Peer.Ack.Point.
+    /// TSN after Advanced.Peer.Ack.Point.
     advanced: u64,
-    /// What the last FORWARD TSN said, and when; and whether one is to leave.
-    told: (u64, Time),
+    /// TSN and time of the last FORWARD TSN, and whether one is due.
+    sent: (u64, Time),
     due: bool,
-    /// The highest number given up before `advanced` in each stream, ordered and unordered apart, and its TSN. Those that are
-    /// acknowledged stay until the next FORWARD TSN.
+    /// For each stream, ordered and unordered separately: highest message number abandoned before `advanced`, and its
+    /// TSN. Acknowledged ones stay until the next FORWARD TSN.
     skips: BTreeMap<(u16, bool), (u64, u64)>,
-    /// The messages, by their numbers among all.
+    /// Global numbers of the abandoned messages.
     pub abandoned: RangeSet,
-    /// Those of which the peer will deliver nothing any more, until someone asks.
+    /// Abandoned messages of which the peer will deliver nothing more, until queried.
     pub settled: VecDeque<u32>,
 }
 
 impl Partial {
-    /// Whether a FORWARD TSN is to leave.
+    /// Whether a FORWARD TSN is due.
     pub fn is_due(&self) -> bool {
         self.due
     }
-    /// What is left of it for another association.
+    /// Part of the state that a replacement association keeps.
     pub(super) fn for_successor(self) -> Partial {
         let Partial { abandoned, settled, .. } = self;
         Partial { abandoned, settled, ..Partial::default() }
@@ -42,7 +40,7 @@ impl Partial {
 }
 
 impl Sender {
-    /// What is to be sent next for the first time; what is too old by now is given up.
+    /// Next new fragment; messages whose lifetime has ended are abandoned.
     pub(super) fn peek(&mut self, now: Time, packet_begins: bool) -> Option<Fragment> {
         loop {
             let fragment = self.backlog.peek(packet_begins)?;
@@ -54,11 +52,11 @@ impl Sender {
         }
     }
 
-    /// Gives up what would have to be sent again and may not be.
-    pub(super) fn give_up(&mut self, now: Time) {
+    /// Abandons messages whose chunks would be retransmitted and must not be.
+    pub(super) fn abandon_expired(&mut self, now: Time) {
         for path in 0..self.paths.len() {
             while let Some(&tsn) = self.paths[path].order.marked.first()
-                && self.is_hopeless(now, tsn)
+                && self.must_abandon(now, tsn)
             {
                 self.abandon(tsn);
                 self.advance_point(now);
@@ -66,7 +64,7 @@ impl Sender {
         }
     }
 
-    fn is_hopeless(&self, now: Time, tsn: u64) -> bool {
+    fn must_abandon(&self, now: Time, tsn: u64) -> bool {
         let record = self.records.get(tsn);
         match self.config.reliability {
             Reliability::Timed(_) => record.expiry <= now,
@@ -75,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// A message that was not sent as a whole is given up: with what was sent of it.
+    /// Abandons a message that was not sent completely, including what was sent of it.
     fn abandon_unsent(&mut self, fragment: &Fragment) {
         if fragment.offset == 0 {
             self.backlog.skip(fragment.stream);
@@ -88,13 +86,13 @@ impl Sender {
         match sent {
             Some(tsn) => self.abandon(tsn),
             None => {
-                self.end_early(fragment.stream);
+                self.end_message_early(fragment.stream);
                 self.note_abandoned(number, false);
             }
         }
     }
 
-    /// Step A3: a message is given up, all of it.
+    /// Step A3: abandons a whole message.
     fn abandon(&mut self, tsn: u64) {
         let Record { message, stream, .. } = *self.records.get(tsn);
         let is_it = |record: &Record| record.message == message && record.place != Place::Abandoned;
@@ -110,7 +108,7 @@ impl Sender {
                 return self.note_abandoned(message, false);
             }
         }
-        self.end_early(stream);
+        self.end_message_early(stream);
         self.note_abandoned(message, false);
     }
 
@@ -120,7 +118,7 @@ impl Sender {
         record.message == message && record.flags.has(edge)
     }
 
-    /// Step A2: as if it had been acknowledged for good.
+    /// Step A2: treats a chunk as if it had been cumulatively acknowledged.
     fn abandon_chunk(&mut self, tsn: u64) {
         let record = *self.records.get(tsn);
         let path = &mut self.paths[usize::from(record.path)];
@@ -142,9 +140,9 @@ impl Sender {
         }
     }
 
-    /// A message that was begun is not finished. Its end gets a TSN although it never leaves: what left may all be
-    /// acknowledged, and no FORWARD TSN could tell of it.
-    fn end_early(&mut self, stream: u16) {
+    /// Ends a partially sent message. Its end gets a TSN that never leaves: everything sent may be acknowledged, and
+    /// then no FORWARD TSN could refer to the message.
+    fn end_message_early(&mut self, stream: u16) {
         let (message, number) = self.backlog.head(stream);
         self.backlog.skip(stream);
         self.stats.abandoned_unsent += 1;
@@ -159,8 +157,8 @@ impl Sender {
         });
     }
 
-    /// Gives up every message that was sent, if only in part, and not acknowledged.
-    pub(super) fn lose_outstanding(&mut self) {
+    /// Abandons every message that was sent, at least in part, and not acknowledged.
+    pub(super) fn abandon_outstanding(&mut self) {
         let lost = self.unacknowledged();
         let begun = self.backlog.begun();
         for &(stream, message) in &begun {
@@ -177,7 +175,7 @@ impl Sender {
 
     fn note_abandoned(&mut self, message: u32, is_settled: bool) {
         self.stats.messages_abandoned += 1;
-        self.notices.tell(Notification::SendFailed(message));
+        self.notices.notify(Notification::SendFailed(message));
         if let Some(partial) = &mut self.partial {
             partial.abandoned.insert(u64::from(message), u64::from(message) + 1, |_, _| {});
             if is_settled {
@@ -186,7 +184,7 @@ impl Sender {
         }
     }
 
-    /// An abandoned chunk is acknowledged: the peer will not deliver its message any more.
+    /// Handles the acknowledgement of an abandoned chunk: the peer will not deliver its message any more.
     pub(super) fn settle(&mut self, record: &Record) {
         self.errors = 0;
         if let (Some(partial), true) = (&mut self.partial, record.flags.has(DataFlags::END)) {
@@ -194,8 +192,8 @@ impl Sender {
         }
     }
 
-    /// RFC 7496 section 3.2: a message comes, of so many bytes. Where the send buffer has no room for it, less important
-    /// ones make room; if they cannot, it is itself given up.
+    /// RFC 7496 section 3.2: makes room in the send buffer for a new message of `bytes` by abandoning messages of lower
+    /// priority; if there are none, abandons the new one.
     pub fn make_room(&mut self, bytes: u64) {
         let (Reliability::Priority, Some(limit), Some(_)) =
             (self.config.reliability, self.config.send_buffer, &self.partial)
@@ -204,28 +202,28 @@ impl Sender {
         };
         let (message, own) = self.backlog.newest();
         while self.held() + bytes > limit {
-            if let Some(fragment) = self.backlog.least_important(own) {
+            if let Some(fragment) = self.backlog.lowest_priority(own) {
                 self.abandon_unsent(&fragment);
-            } else if let Some(tsn) = self.least_important(own) {
+            } else if let Some(tsn) = self.lowest_priority(own) {
                 self.abandon(tsn);
             } else {
-                self.backlog.doom(message, bytes);
+                self.backlog.abandon_on_arrival(message, bytes);
                 self.stats.abandoned_unsent += 1;
                 return self.note_abandoned(message as u32, true);
             }
         }
     }
 
-    /// A chunk of the least important message under way, if it is less important than `own`.
-    fn least_important(&self, own: u64) -> Option<u64> {
+    /// Chunk of the lowest-priority outstanding message, if its priority is lower than `own`.
+    fn lowest_priority(&self, own: u64) -> Option<u64> {
         let priority = |&tsn: &u64| self.config.priority(usize::from(self.records.get(tsn).stream));
         let open = |&tsn: &u64| !matches!(self.records.get(tsn).place, Place::Acked | Place::Abandoned);
         let tsns = (self.records.first..self.records.next()).filter(open);
-        // The oldest of those alike: `max_by_key` would take the newest.
+        // Ties go to the oldest; `max_by_key` would take the newest.
         tsns.rev().max_by_key(priority).filter(|tsn| priority(tsn) > own)
     }
 
-    /// Steps C1 to C3. A FORWARD TSN is repeated once a round trip (note to rule F2).
+    /// Steps C1 to C3: advances the point. A FORWARD TSN is repeated once a round trip (note to rule F2).
     pub(super) fn advance_point(&mut self, now: Time) {
         let Some(partial) = &mut self.partial else { return };
         partial.advanced = partial.advanced.max(self.records.first);
@@ -238,9 +236,9 @@ impl Sender {
             }
             partial.advanced += 1;
         }
-        let (told, when) = partial.told;
+        let (sent, when) = partial.sent;
         let waits = partial.advanced > self.records.first;
-        partial.due = waits && (partial.due || partial.advanced > told || now >= when + self.paths[0].rtt.srtt());
+        partial.due = waits && (partial.due || partial.advanced > sent || now >= when + self.paths[0].rtt.srtt());
         if waits && self.paths.iter().all(|path| path.timer == Time::NEVER) {
             // Step C5.
             let usable = self.paths.iter().position(Path::is_usable).unwrap_or(0);
@@ -249,7 +247,7 @@ impl Sender {
         }
     }
 
-    /// Step A5: a timer expired. Says whether a FORWARD TSN was not answered.
+    /// Step A5: repeats FORWARD TSN after a timeout; returns whether one was unanswered.
     pub(super) fn repeat_forward(&mut self) -> bool {
         let first = self.records.first;
         self.partial.as_mut().is_some_and(|partial| {
@@ -258,13 +256,13 @@ impl Sender {
         })
     }
 
-    /// Bytes of the FORWARD TSN that is due, if all it has to tell fits.
+    /// Bytes of the due FORWARD TSN, if everything fits.
     pub fn forward_bytes(&self) -> u32 {
         let due = self.partial.as_ref().filter(|partial| partial.due);
         due.map_or(0, |partial| forward_bytes(partial.skips.len(), self.interleaved))
     }
 
-    /// Puts the FORWARD TSN that is due into `out`, in `room` bytes. Says how many it takes.
+    /// Adds the due FORWARD TSN to `out`, in at most `room` bytes; returns its size.
     #[inline]
     pub fn forward(&mut self, now: Time, room: u32, out: &mut Packet) -> u32 {
         if self.partial.is_none() { 0 } else { self.forward_due(now, room, out) }
@@ -289,7 +287,7 @@ impl Sender {
                 partial.skips.insert(key, (record.number, tsn));
             }
         }
-        partial.told = (partial.advanced, now);
+        partial.sent = (partial.advanced, now);
         out.forward = Some(self.initial.wrapping_add(partial.advanced as u32).wrapping_sub(1));
         let skip = |(&(stream, unordered), &(number, _)): (&(u16, bool), &(u64, u64))| {
             let number = number as u32;
@@ -301,7 +299,7 @@ impl Sender {
     }
 }
 
-/// What a FORWARD TSN names a chunk by, if it does: ordered messages by their streams, with I-DATA unordered ones as well.
+/// Key by which a FORWARD TSN lists a chunk, if it does: ordered messages by stream, with I-DATA unordered ones too.
 fn skipped(record: &Record, interleaved: bool) -> Option<(u16, bool)> {
     let unordered = record.flags.has(DataFlags::UNORDERED);
     (interleaved || !unordered).then_some((record.stream, unordered))
@@ -332,10 +330,11 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    /// RFC 3758 section 3.5, the example of step C2, where TSNs 103 and 104 are too old to be sent again, 105 is not, and
-    /// 106 is acknowledged: the point moves from 102 to 104. There are two streams, so the skipped messages are of both.
+    /// Example of step C2 in RFC 3758 section 3.5, where the lifetime of TSNs 103 and 104 has ended, that of 105 has
+    /// not, and 106 is acknowledged: the point moves from 102 to 104. There are two streams, and each has a skipped
+    /// message.
     #[test]
-    fn the_point_moves_over_what_was_given_up() {
+    fn the_point_advances_over_abandoned_chunks() {
         let mut sender = sender(&[("partial_reliability", "timed"), ("lifetime", "100 ms")], 2);
         let send = |sender: &mut Sender, ms: u64| {
             sender.write(at(ms), 1000);
@@ -348,7 +347,7 @@ mod tests {
         for _ in 105..=110 {
             send(&mut sender, 50);
         }
-        // TSNs count from 1 here. 100 to 102 are acknowledged cumulatively, 106, 107, 108, ... make three missing reports.
+        // TSNs count from 1 here. 100 to 102 are acknowledged; 106, 107, 108, ... make three missing reports.
         for last in 4..=6 {
             let sack = Sack { cumulative: 3, window: 1 << 30, packets: 0, non_renegable: false };
             let packet = Packet { sack: Some(sack), gaps: vec![(4, last)], ..Packet::default() };
@@ -364,11 +363,11 @@ mod tests {
         let skip = |stream, number| Skip { stream, unordered: false, number };
         assert_eq!(forward.skips, [skip(0, 2), skip(1, 1)]);
         assert_eq!((sender.stats.messages_abandoned, sender.stats.abandoned_unsent), (2, 0));
-        // Rule F5: the window was cut as if they had been sent again.
+        // Rule F5: the window was cut as if they had been retransmitted.
         assert_eq!(sender.paths[0].stats.recoveries, 1);
     }
 
-    /// Section 3.5 step C5 and A5: a FORWARD TSN that is lost comes again when the timer expires.
+    /// Section 3.5 steps C5 and A5: a lost FORWARD TSN is repeated when the timer expires.
     #[test]
     fn a_forward_tsn_is_repeated() {
         let mut sender = sender(&[("partial_reliability", "retransmissions")], 1);
@@ -392,9 +391,9 @@ mod tests {
         assert_eq!(sender.partial.as_mut().and_then(|partial| partial.settled.pop_front()), Some(0));
     }
 
-    /// A message of five chunks grows too old when two were sent and acknowledged: its end gets a TSN that never leaves.
+    /// The lifetime of a five-chunk message ends after two chunks: its end gets a TSN that never leaves.
     #[test]
-    fn a_message_that_was_begun_is_ended() {
+    fn a_partial_message_is_ended() {
         let mut sender = sender(&[("partial_reliability", "timed"), ("lifetime", "100 ms")], 1);
         let config = Config { message: Some(7000), ..(*sender.config).clone() };
         sender.backlog = crate::sctp::backlog::Backlog::new(&Arc::new(config));
@@ -404,17 +403,17 @@ mod tests {
         let sack = Sack { cumulative: 2, window: 1 << 30, packets: 0, non_renegable: false };
         sender.on_sack(at(150), &Packet { sack: Some(sack), ..Packet::default() });
         out.clear();
-        // The second message is as old and was not begun: it goes without a trace.
+        // The second message is as old and was not begun: it is dropped silently.
         assert_eq!(sender.next(at(150), 1468, &mut out), None);
         assert_eq!((sender.forward(at(150), 1468, &mut out), out.forward), (12, Some(3)));
         assert_eq!(out.skips, [Skip { stream: 0, unordered: false, number: 0 }]);
         assert_eq!((sender.stats.messages_abandoned, sender.stats.abandoned_unsent), (2, 2));
     }
 
-    /// RFC 7496 section 3.2: of messages of two priorities in turn, of which ten fit the buffer, those of the lower one make
-    /// room, or find none, and the others stay. Two of each were sent before.
+    /// RFC 7496 section 3.2: of alternating messages of two priorities, of which ten fit in the buffer, those of the
+    /// lower one make room or are rejected, and the others stay. Two of each were sent before.
     #[test]
-    fn the_less_important_make_room() {
+    fn lower_priorities_make_room() {
         let mut sender = sender(&[("partial_reliability", "priority"), ("send_buffer", "10 kB")], 2);
         let write = |sender: &mut Sender, count| {
             for _ in 0..count {
@@ -426,7 +425,7 @@ mod tests {
         write(&mut sender, 4);
         (0..4).for_each(|_| _ = sender.next(at(0), 1452, &mut Packet::default()));
         write(&mut sender, 14);
-        // Stream 1 has the lower priority: of its 9 messages only that one stays for which there is room beside 9 others.
+        // Stream 1 has the lower priority: of its 9 messages only one finds room beside 9 others.
         let abandoned: Vec<u64> =
             sender.partial.iter().flat_map(|p| p.abandoned.iter()).flat_map(|(a, b)| a..b).collect();
         assert_eq!(abandoned.len(), 8);

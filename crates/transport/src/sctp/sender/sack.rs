@@ -1,5 +1,5 @@
-//! SACKs (RFC 9260 sections 6.2.1 and 7.2): what is newly acknowledged, what grows, what is missing. The cost goes with
-//! the blocks of the SACK and with what is new in them, not with what is outstanding.
+//! Processing of SACKs (RFC 9260 sections 6.2.1 and 7.2): acknowledgement, window growth, missing reports. The cost is
+//! proportional to the SACK's blocks and their new TSNs, not to what is outstanding.
 
 use super::Sender;
 use crate::sctp::chunk::Packet;
@@ -9,21 +9,21 @@ use crate::sctp::recovery::{Newly, Scope, reports};
 use vazao_engine::{Duration, Time};
 
 impl Sender {
-    /// The TSN nearest to the cumulative one that has this number on the wire.
+    /// TSN nearest to the cumulative one with this number on the wire.
     fn tsn(&self, wire: u32) -> Option<u64> {
         let near = self.records.first;
         let distance = wire.wrapping_sub(self.initial).wrapping_sub(near as u32) as i32;
         near.checked_add_signed(i64::from(distance))
     }
 
-    /// The chunks up to `wire` have arrived, says a SHUTDOWN.
+    /// Handles the cumulative TSN of a SHUTDOWN.
     pub fn on_cumulative(&mut self, now: Time, wire: u32) {
         let sack = Packet { sack: None, ..Packet::default() };
         let window = self.peer_window + self.flight;
         self.acknowledge(now, wire, u32::try_from(window).unwrap_or(u32::MAX), 0, &sack);
     }
 
-    /// Handles the SACK of a packet. False: it reports what was never sent.
+    /// Handles the SACK of a packet; returns false if it acknowledges TSNs never sent.
     pub fn on_sack(&mut self, now: Time, packet: &Packet) -> bool {
         let Some(sack) = packet.sack else { return true };
         self.stats.sacks += 1;
@@ -33,7 +33,7 @@ impl Sender {
     }
 
     fn acknowledge(&mut self, now: Time, cumulative: u32, window: u32, packets: u8, packet: &Packet) {
-        // Section 6.2.1 (i): an old one, or one of what was never sent.
+        // Section 6.2.1 (i): out of date, or for TSNs never sent.
         let Some(cumulative) = self.tsn(cumulative.wrapping_add(1)) else { return };
         if cumulative < self.records.first || cumulative > self.records.next() {
             return;
@@ -61,7 +61,7 @@ impl Sender {
         self.gaps.remove_below(cumulative);
         let highest_reported = self.read_gaps(now, cumulative, packet, &mut newly);
         if window == 0 {
-            // Section 6.1 rule A: who answers probes of a closed window is alive.
+            // Section 6.1 rule A: a peer that answers window probes is alive.
             self.errors = 0;
             self.paths.iter_mut().for_each(|path| path.errors = 0);
         }
@@ -70,21 +70,21 @@ impl Sender {
         self.grow(now);
         let linux = self.config.is_linux();
         if linux {
-            // sctp_check_transmitted looks at what is under way before anything is taken for lost.
+            // sctp_check_transmitted looks at the flight before anything is marked lost.
             self.set_timers(now, earliest);
         }
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
-        // Section 6.2.1 B and D: what is taken for lost is not outstanding, but makes no room that the peer does not have.
+        // Section 6.2.1 B and D: a lost chunk is not outstanding, but frees no room at the peer.
         self.peer_window = u64::from(window).saturating_sub(self.flight);
         if !linux {
             self.set_timers(now, earliest);
         }
-        self.assess();
+        self.reassess_paths();
         self.advance_point(now);
         self.refill();
     }
 
-    /// Step 1 of everything: what each path has earliest in flight.
+    /// Starts processing; returns each path's earliest TSN in flight.
     fn begin(&mut self, advances: bool) -> [Option<u64>; 8] {
         let mut earliest = [None; 8];
         for (i, path) in self.paths.iter_mut().enumerate() {
@@ -96,7 +96,7 @@ impl Sender {
         earliest
     }
 
-    /// A chunk is acknowledged, cumulatively or by a gap report, perhaps not for the first time.
+    /// Handles the acknowledgement of a chunk, cumulative or by a gap report, new or not.
     #[inline]
     fn on_acknowledged(&mut self, now: Time, tsn: u64, cumulatively: bool, newly: &mut Newly) {
         let record = *self.records.get(tsn);
@@ -109,7 +109,7 @@ impl Sender {
             if cumulatively {
                 cumack.on_cumulative();
             } else {
-                // The loop has come to this chunk, not beyond.
+                // The loop has reached this chunk, not beyond.
                 cumack.seek(|from| path.order.lowest(&self.records, chunks, from).filter(|&lowest| lowest <= tsn));
                 cumack.on_gap(tsn);
             }
@@ -121,7 +121,7 @@ impl Sender {
             self.flight -= record.bytes();
         }
         if record.place != Place::Marked || !self.config.is_linux() {
-            path.news.acked += record.bytes();
+            path.progress.acked += record.bytes();
         }
         path.newly.add(tsn);
         newly.add(tsn);
@@ -133,17 +133,17 @@ impl Sender {
         self.errors = 0;
         path.silent = false;
         if record.place != Place::Marked && (record.transmissions == 1 || self.paths.len() == 1) {
-            // What waits to be sent again says nothing of the path by which it is late or lost; nor does what was sent
-            // twice, perhaps by several (section 8.2).
-            self.paths[number].on_sign_of_life();
+            // A chunk marked for retransmission tells nothing about its path, nor does one that was sent twice, perhaps
+            // on different paths (section 8.2).
+            self.paths[number].on_response();
         }
     }
 
-    /// The gap ack blocks leave out what others before reported: the receiver has dropped it, or this SACK was overtaken.
-    /// Either way it is in flight again, and missing once (sections 6.2.1 iv and 6.3.2 R4): counted here unless it lies below
-    /// what is newly acknowledged, where `find_missing` counts.
+    /// Handles gap reports that the SACK no longer makes: the receiver reneged, or the SACK was reordered. Either way
+    /// the chunks are in flight again and missing once (sections 6.2.1 iv and 6.3.2 R4): counted here unless they lie
+    /// below a newly acknowledged TSN, where `find_missing` counts them.
     #[cold]
-    fn take_back(&mut self, now: Time, limit: u64, newly: &Newly) {
+    fn withdraw_reports(&mut self, now: Time, limit: u64, newly: &Newly) {
         let taken: Vec<u64> = self.gaps.iter().flat_map(|(start, end)| start..end.min(limit)).collect();
         for tsn in taken.into_iter().filter(|&tsn| !self.reported.contains(tsn, tsn + 1)) {
             let record = self.records.get_mut(tsn);
@@ -151,12 +151,12 @@ impl Sender {
                 continue;
             }
             let (bytes, path) = (record.bytes(), &mut self.paths[usize::from(record.path)]);
-            record.place = path.order.send_again(tsn, record.fast);
+            record.place = path.order.retransmit(tsn, record.fast);
             path.flight += bytes;
-            path.news.acked = path.news.acked.saturating_sub(bytes);
+            path.progress.acked = path.progress.acked.saturating_sub(bytes);
             self.flight += bytes;
             if self.config.is_linux() {
-                // sctp_check_transmitted starts the timer anew.
+                // sctp_check_transmitted restarts the timer.
                 path.passed = true;
             } else {
                 let seen = if self.config.sfr { &path.newly } else { newly };
@@ -171,13 +171,13 @@ impl Sender {
         beyond.into_iter().for_each(|(start, end)| self.gaps.insert(start, end, |_, _| {}));
     }
 
-    /// Whether the receiver has dropped the next TSN: it reported that one, and would acknowledge it cumulatively if it had it
-    /// still. With CMT nothing less shows that, as SACKs by paths of unequal delay overtake each other all the time.
+    /// Whether the receiver has reneged on the next TSN, which it reported and would otherwise acknowledge
+    /// cumulatively. With CMT nothing less proves that, since SACKs on paths of unequal delay are often reordered.
     fn has_dropped(&self, cumulative: u64) -> bool {
         cumulative < self.records.next() && self.records.get(cumulative).place == Place::Acked
     }
 
-    /// Takes what the gap ack blocks newly acknowledge. Says the end of the highest block.
+    /// Processes the gap ack blocks; returns the end of the highest one.
     fn read_gaps(&mut self, now: Time, cumulative: u64, packet: &Packet, newly: &mut Newly) -> u64 {
         let mut highest = 0;
         let mut fresh = std::mem::take(&mut self.scratch);
@@ -198,10 +198,10 @@ impl Sender {
         let non_renegable = packet.sack.is_some_and(|sack| sack.non_renegable);
         let is_doubted = packet.sack.is_some() && !non_renegable && self.gaps != self.reported;
         if is_doubted && (!self.config.cmt || self.has_dropped(cumulative)) {
-            // There may have been no room for blocks beyond the last.
+            // Further blocks may not have fitted.
             let blocks = packet.gaps.len() + packet.duplicates.len();
             let is_full = 16 + 4 * (blocks as u32 + 1) > self.config.room();
-            self.take_back(now, if is_full { highest } else { self.records.next() }, newly);
+            self.withdraw_reports(now, if is_full { highest } else { self.records.next() }, newly);
         }
         if non_renegable {
             fresh.iter().flat_map(|&(start, end)| start..end).for_each(|tsn| self.release(tsn));
@@ -217,7 +217,7 @@ impl Sender {
         highest
     }
 
-    /// A chunk need not be kept any longer, for its receiver will not drop it.
+    /// Releases a chunk from the send buffer after a non-renegable gap report.
     fn release(&mut self, tsn: u64) {
         let record = self.records.get_mut(tsn);
         if !std::mem::replace(&mut record.released, true) {
@@ -226,9 +226,8 @@ impl Sender {
         }
     }
 
-    /// Shows a path's control its siblings, if it wants to see them: the paths by which data goes, and whose round-trip
-    /// time is known.
-    pub(super) fn couple(&mut self, number: usize) {
+    /// Shows a coupled congestion control the other paths that carry data and whose round-trip time is known.
+    pub(super) fn update_coupling(&mut self, number: usize) {
         if !self.config.cmt || self.paths[number].siblings().is_none() {
             return;
         }
@@ -242,7 +241,7 @@ impl Sender {
         }
     }
 
-    /// Section 7.2.4: a recovery ends when everything up to its exit point is acknowledged.
+    /// Section 7.2.4: ends a recovery when everything up to its exit point is acknowledged.
     fn leave_recovery(&mut self, cumulative: u64) {
         let over = |exit: &mut Option<u64>| {
             if exit.is_some_and(|exit| cumulative > exit) {
@@ -253,7 +252,7 @@ impl Sender {
         self.paths.iter_mut().for_each(|path| over(&mut path.exit));
     }
 
-    /// SFR-CACC: what was sent before the change is acknowledged.
+    /// SFR-CACC: ends a changeover when everything sent before it is acknowledged.
     fn leave_changeover(&mut self, cumulative: u64) {
         let change = &mut self.paths[self.current].changeover;
         if change.active && cumulative > change.next {
@@ -262,33 +261,34 @@ impl Sender {
         }
     }
 
-    /// Whether a path's window is stopped by a fast recovery.
+    /// Whether fast recovery suspends a path's window growth.
     pub fn is_recovering(&self, path: usize) -> bool {
         self.exit.is_some() || self.paths[path].exit.is_some()
     }
 
-    /// What was acknowledged lets windows grow, before losses cut them (section 7.2.4's note).
+    /// Grows the windows, before losses cut them (section 7.2.4's note).
     fn grow(&mut self, now: Time) {
         let next = self.records.next();
         let stopped = self.exit.is_some();
         for number in 0..self.paths.len() {
-            if self.paths[number].news.acked == 0 {
+            if self.paths[number].progress.acked == 0 {
                 continue;
             }
-            self.couple(number);
+            self.update_coupling(number);
             let path = &mut self.paths[number];
             for i in 0..self.config.growth.follows().len() {
-                path.news.pseudo[i] = path.cumacks[i].new;
+                path.progress.pseudo[i] = path.cumacks[i].new;
             }
-            let counted = self.config.growth.counts(&path.news, path.in_slow_start());
+            let counted = self.config.growth.counts(&path.progress, path.in_slow_start());
             let recovering = stopped || path.exit.is_some();
             let held = recovering && (path.in_slow_start() || !self.config.is_linux());
             path.grow(now, counted, held, next);
         }
     }
 
-    /// Missing reports. `highest_reported`: the end of the highest gap ack block if the SACK advances the cumulative TSN,
-    /// below which in a fast recovery everything is reported (section 7.2.4), split fast retransmit aside.
+    /// Counts missing reports. If the SACK advances the cumulative TSN, `highest_reported` is the end of the highest
+    /// gap ack block, below which everything is reported in a fast recovery (section 7.2.4), except with split fast
+    /// retransmit.
     fn find_missing(&mut self, now: Time, packets: u8, newly: &Newly, highest_reported: u64) {
         if newly.is_nothing() && highest_reported == 0 {
             return;
@@ -307,12 +307,12 @@ impl Sender {
             if !self.config.sfr && self.is_recovering(i) {
                 seen.highest = seen.highest.max(highest_reported);
             }
-            // The last of `highest` is itself acknowledged.
+            // The TSN just below `highest` is itself acknowledged.
             let below = seen.highest.saturating_sub(1);
             let (current, saw) = (i == self.current, !self.paths[i].newly.is_nothing());
             let mut lost = Vec::new();
             self.paths[i].order.report_missing(&mut self.records, below, |tsn, records| {
-                if self.config.cacc && change.excuses(tsn, current, saw, seeing) {
+                if self.config.cacc && change.suppresses_report(tsn, current, saw, seeing) {
                     return false;
                 }
                 let record = records.get_mut(tsn);
@@ -327,26 +327,26 @@ impl Sender {
                 exit = self.retransmit_fast(now, i, &lost).or(exit);
             }
         }
-        // Only now, so that one SACK cuts the window of each path on which it shows a loss.
+        // Set only now, so that one SACK cuts the window of every path on which it shows a loss.
         self.exit = self.exit.or(exit);
     }
 
-    /// Section 7.2.4 steps 1, 2 and 6. Says where a recovery of the association's that begins with it ends.
+    /// Section 7.2.4 steps 1, 2 and 6. Returns the exit point of an association-wide recovery that begins.
     fn retransmit_fast(&mut self, now: Time, number: usize, lost: &[u64]) -> Option<u64> {
         let flight = self.paths[number].flight;
         let recovering = self.is_recovering(number);
-        // The highest outstanding of the path, which marking changes.
+        // Highest TSN outstanding on the path, before marking changes it.
         let highest = self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]);
         for &tsn in lost {
             self.mark(tsn, false);
         }
-        // Linux lets no packet beyond the window where one that waits for the window comes before it.
+        // In Linux a packet may exceed the window only if no earlier retransmission waits for the window.
         let first = self.paths[number].order.marked.first() == Some(&lost[0]);
-        self.paths[number].pass = first || !self.config.is_linux();
+        self.paths[number].window_exempt = first || !self.config.is_linux();
         if recovering {
             return None;
         }
-        self.couple(number);
+        self.update_coupling(number);
         let path = &mut self.paths[number];
         path.cut(now, flight);
         match self.config.scope {
@@ -358,7 +358,7 @@ impl Sender {
         None
     }
 
-    /// A chunk in flight is taken for lost.
+    /// Marks a chunk in flight as lost.
     pub(super) fn mark(&mut self, tsn: u64, timed_out: bool) {
         let record = self.records.get_mut(tsn);
         (record.place, record.timed_out, record.missing) = (Place::Marked, timed_out, 0);
@@ -373,7 +373,7 @@ impl Sender {
         self.peer_window += bytes;
     }
 
-    /// Section 6.3.2 rules R2 and R3.
+    /// Section 6.3.2 rules R2 and R3: stops and restarts T3-rtx.
     fn set_timers(&mut self, now: Time, earliest: [Option<u64>; 8]) {
         let linux = self.config.is_linux();
         for (i, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| !path.newly.is_nothing() || path.passed) {

@@ -1,4 +1,4 @@
-//! Hand-made SACKs against the definitions of the papers.
+//! Hand-made SACKs checked against the definitions in the papers.
 
 mod room;
 mod taken_back;
@@ -13,7 +13,7 @@ use vazao_engine::registry::{Parameters, Raw};
 
 const CHUNK: u64 = 1452;
 
-/// A sender whose application has written enough, over so many paths with wide windows.
+/// Sender with enough data written, over this many paths with wide windows.
 fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
     let given = given.iter().map(|(name, value)| {
         let raw = match *value {
@@ -39,7 +39,7 @@ fn at(ms: u64) -> Time {
 }
 
 impl Sender {
-    /// Puts what is next into a packet, in `room` bytes. Says by which path.
+    /// Fills a packet of `room` bytes with the next data; returns the path.
     pub fn next(&mut self, now: Time, room: u32, out: &mut Packet) -> Option<usize> {
         let turn = self.turn(now, out.is_empty()).filter(|turn| turn.bytes <= room)?;
         self.fill(now, &turn, room, out);
@@ -47,12 +47,12 @@ impl Sender {
     }
 }
 
-/// A receiver that says what it has, after each packet or when it is asked.
+/// Receiver that returns SACKs, after each packet or on request.
 #[derive(Default)]
 struct Arrived(std::collections::BTreeSet<u64>);
 
 impl Arrived {
-    /// Its SACK. TSNs count from 0 and are 1 higher on the wire.
+    /// Returns its SACK. TSNs count from 0 here and from 1 on the wire.
     fn sack(&self, packets: u8) -> Packet {
         let next = (0..).find(|tsn| !self.0.contains(tsn)).expect("some TSN is missing");
         let mut packet = Packet {
@@ -70,7 +70,7 @@ impl Arrived {
     }
 }
 
-/// Sends new chunks by the paths given, one packet each.
+/// Sends new chunks on the given paths, one packet each.
 fn send(sender: &mut Sender, paths: &[usize]) {
     for &path in paths {
         let whole = sender.backlog.peek(true).expect("enough was written");
@@ -78,8 +78,9 @@ fn send(sender: &mut Sender, paths: &[usize]) {
     }
 }
 
-/// The TSNs, counted from 1, whose arrival lets a window grow: figure 6 of the CMT-SCTP thesis. TSNs 1, 2, 4, 5, 8, 9, 12
-/// go by path 1 and 3, 6, 7, 10, 11 by path 2; 6 is lost and 3 is late. More is in flight, so that windows are in use.
+/// TSNs, counted from 1, whose arrival grows a window: figure 6 of the CMT-SCTP thesis. TSNs 1, 2, 4, 5, 8, 9, 12 are
+/// sent on path 1 and 3, 6, 7, 10, 11 on path 2; 6 is lost and 3 is late. More is in flight, so that windows are in
+/// use.
 fn growing(growth: &str, scope: &str) -> Vec<u64> {
     let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("cwnd_growth", growth), ("fast_recovery", scope)]);
     send(&mut sender, &[0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0]);
@@ -87,13 +88,13 @@ fn growing(growth: &str, scope: &str) -> Vec<u64> {
     send(&mut sender, &[1; 40]);
     let mut arrived = Arrived::default();
     let mut growing = Vec::new();
-    // TSN 11 makes the third missing report of 6; 13 comes by path 1 afterwards.
+    // TSN 11 makes the third missing report of 6; 13 arrives on path 1 afterwards.
     for tsn in [1, 2, 4, 5, 3, 8, 7, 9, 10, 12, 11, 13] {
         let before = [sender.paths[0].cwnd(), sender.paths[1].cwnd()];
         arrived.0.insert(tsn - 1);
         sender.on_sack(at(tsn), &arrived.sack(0));
         for (path, before) in sender.paths.iter().zip(before) {
-            // A recovery has halved what had grown before.
+            // A recovery has halved the earlier growth.
             let reached = if path.cwnd() < before { 2 * path.cwnd() } else { path.cwnd() };
             if reached > before {
                 assert_eq!(reached - before, CHUNK);
@@ -118,12 +119,12 @@ fn figure_6() {
     assert_eq!(growing("gap-acked", "per-path"), [&proposal[..], &[13]].concat());
 }
 
-/// RFC 4960 section 7.2.2 and RFC 8540 section 3.22: in congestion avoidance a window grows by a segment for each window's
-/// worth acknowledged, at the cumulative TSN only or by gap reports too.
+/// RFC 4960 section 7.2.2 and RFC 8540 section 3.22: in congestion avoidance a window grows by a segment per window
+/// acknowledged, counting the cumulative TSN only, or gap reports too.
 #[test]
 fn congestion_avoidance_counts_what_the_rule_says() {
-    // A window of 20 chunks and a threshold below it; chunk 0 is lost, but split fast retransmit keeps its path from
-    // hearing of it: everything else goes by the other.
+    // A window of 20 chunks and a lower ssthresh; chunk 0 is lost, but split fast retransmit hides that from its path,
+    // since everything else is sent on the other.
     for (growth, grown) in [("rfc4960", 0), ("rfc8540", 1), ("gap-acked", 1)] {
         let given = [("cmt", "true"), ("dac", "false"), ("cwnd_growth", growth), ("initial_ssthresh", "1500 B")];
         let mut sender = sender(2, &given);
@@ -141,8 +142,8 @@ fn congestion_avoidance_counts_what_the_rule_says() {
     }
 }
 
-/// Section 7.2.4: the third report marks a chunk, halves the window, and lasts until everything sent before is
-/// acknowledged.
+/// Section 7.2.4: the third report marks a chunk, halves the window, and starts a recovery that lasts until everything
+/// sent before is acknowledged.
 #[test]
 fn three_reports_start_a_recovery() {
     let mut sender = sender(1, &[]);
@@ -154,7 +155,7 @@ fn three_reports_start_a_recovery() {
         assert_eq!(sender.paths[0].order.marked.len(), marked, "after TSN {tsn}");
     }
     assert_eq!((sender.paths[0].cwnd(), sender.paths[0].ssthresh()), (29_040 / 2, 29_040 / 2));
-    // It leaves at once, whatever the window, and has no second fast retransmission.
+    // The retransmission leaves at once, whatever the window, and is not fast retransmitted again.
     let mut packet = Packet::default();
     assert_eq!(sender.next(at(5), 1468, &mut packet), Some(0));
     assert_eq!(packet.data[0].tsn, 1);
@@ -172,7 +173,7 @@ fn three_reports_start_a_recovery() {
     assert_eq!(sender.paths[0].stats.recoveries, 1);
 }
 
-/// RFC 2960 section 7.2.4 waits for three further indications, and section 7.2.3 halves down to two packets.
+/// RFC 2960 section 7.2.4 waits for three further reports, and section 7.2.3 halves down to two packets.
 #[test]
 fn rfc_2960_waits_for_a_fourth_report_and_halves_further() {
     for (semantics, third, fourth, window) in [("rfc2960", 0, 1, 3_000), ("rfc4960", 1, 1, 6_000)] {
@@ -183,7 +184,7 @@ fn rfc_2960_waits_for_a_fourth_report_and_halves_further() {
             ssthresh: 3_000,
             partial: 0,
             segment: 1_500,
-            floor: sender.config.least_threshold(),
+            floor: sender.config.min_ssthresh(),
         });
         let arrived = |last: u64| Arrived((1..=last).collect()).sack(0);
         for (tsn, marked) in [(1, 0), (2, 0), (3, third), (4, fourth)] {
@@ -194,7 +195,7 @@ fn rfc_2960_waits_for_a_fourth_report_and_halves_further() {
     }
 }
 
-/// What arrives by one path says nothing of another's chunks with split fast retransmit, and everything without.
+/// With split fast retransmit, arrivals on one path make no missing reports for another's chunks; without it they do.
 #[test]
 fn reports_count_for_their_own_path_only_if_split() {
     for (sfr, recoveries) in [("true", 0), ("false", 1)] {
@@ -209,8 +210,8 @@ fn reports_count_for_their_own_path_only_if_split() {
     }
 }
 
-/// Losses on both paths cut both windows; a second loss on a path that recovers cuts nothing. With a recovery of its own
-/// each path begins when its loss shows; an association's holds both, so that the later one's window stays whole.
+/// Losses on both paths cut both windows; a second loss on a recovering path cuts nothing. Per-path recoveries begin
+/// when each loss shows; an association-wide one covers both, so that the later path's window is not cut.
 #[test]
 fn a_recovery_reaches_as_far_as_its_scope() {
     for (scope, recoveries) in [("per-association", [1, 0]), ("per-path", [1, 1])] {
@@ -225,12 +226,12 @@ fn a_recovery_reaches_as_far_as_its_scope() {
         let got = [0, 1].map(|path: usize| sender.paths[path].stats.recoveries);
         assert_eq!(got, recoveries, "{scope}");
         assert_eq!(sender.config.scope == Scope::PerPath, sender.paths[1].exit.is_some());
-        // Either way both are to be sent again.
+        // Either way both are marked for retransmission.
         assert_eq!(sender.paths.iter().map(|path| path.order.marked.len()).sum::<usize>(), 2, "{scope}");
     }
 }
 
-/// Two losses of one window, shown by different SACKs: one cut where something recovers, two where nothing does.
+/// Two losses of one window, shown by different SACKs: one cut with recovery, two without.
 #[test]
 fn without_a_recovery_each_sack_that_shows_a_loss_cuts() {
     for (scope, recoveries) in [("per-association", 1), ("per-path", 1), ("none", 2)] {
@@ -247,7 +248,7 @@ fn without_a_recovery_each_sack_that_shows_a_loss_cuts() {
     }
 }
 
-/// RFC 2960 asks for four missing reports, its successors for three, a user for what they like.
+/// RFC 2960 requires four missing reports, its successors three, and a user may choose any number.
 #[test]
 fn a_chunk_is_lost_after_so_many_reports() {
     for (given, reports) in [
@@ -268,7 +269,7 @@ fn a_chunk_is_lost_after_so_many_reports() {
     }
 }
 
-/// DAC: a SACK that answers two packets of one path makes two reports; of two paths, one each.
+/// DAC: a SACK that acknowledges two packets of one path makes two reports; of two paths, one each.
 #[test]
 fn delayed_acknowledgements_report_twice() {
     let mut sender = sender(2, &[("cmt", "true")]);
@@ -281,10 +282,10 @@ fn delayed_acknowledgements_report_twice() {
     }
 }
 
-/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what a gap report has for good makes room in the send buffer, once, and not
-/// again when the cumulative TSN passes it; a plain SACK's makes none until then.
+/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): a non-renegable gap report frees the send buffer once, and not again
+/// when the cumulative TSN passes; a plain SACK's gap report frees nothing before that.
 #[test]
-fn reports_for_good_release_the_send_buffer() {
+fn nr_sacks_release_the_send_buffer() {
     for (non_renegable, room) in [(true, 2 * CHUNK), (false, 0)] {
         let mut sender = sender(1, &[("send_buffer", "5808 B")]);
         assert_eq!(sender.write(at(0), u64::MAX), 0, "four chunks fill it");
@@ -304,8 +305,8 @@ fn reports_for_good_release_the_send_buffer() {
     }
 }
 
-/// A path with half of the send buffer gets no more of it, however wide its window; what it has delivered out of order
-/// counts until the cumulative TSN passes it.
+/// A path gets no more than its half of the send buffer, however wide its window; data delivered out of order counts
+/// until the cumulative TSN passes it.
 #[test]
 fn a_split_buffer_holds_each_path_to_its_part() {
     for (split, most) in [("none", 20), ("sender", 5)] {
@@ -329,8 +330,9 @@ fn a_split_buffer_holds_each_path_to_its_part() {
     }
 }
 
-/// A changeover from a slow path to a fast one: what left later by the new path arrives first. The old path's chunks are
-/// reported by each SACK, and taken for lost at the third, unless SFR-CACC excuses them (draft-iyengar-sctp-cacc-03).
+/// A changeover from a slow path to a fast one: data sent later on the new path arrives first. Each SACK reports the
+/// old path's chunks missing, and they are presumed lost at the third, unless SFR-CACC suppresses that
+/// (draft-iyengar-sctp-cacc-03).
 #[test]
 fn a_changeover_is_no_loss() {
     for (cacc, recoveries) in [("true", 0), ("false", 1)] {
@@ -346,15 +348,15 @@ fn a_changeover_is_no_loss() {
             sender.on_sack(at(tsn), &arrived.sack(0));
         }
         assert_eq!(sender.paths[0].stats.recoveries, recoveries, "cacc = {cacc}");
-        // All of what left before is there: the change is over.
+        // Everything sent before has arrived: the changeover is over.
         arrived.0.extend(0..5);
         sender.on_sack(at(20), &arrived.sack(0));
         assert!(!sender.paths[1].changeover.active);
     }
 }
 
-/// Linux starts T3-rtx anew when the cumulative TSN passes a chunk of the path; RFC 9260 section 6.3.2 R3 when the earliest
-/// outstanding there is acknowledged, be it by a gap report.
+/// Linux restarts T3-rtx when the cumulative TSN passes a chunk of the path; RFC 9260 section 6.3.2 R3 when the
+/// earliest outstanding chunk of the path is acknowledged, even by a gap report.
 #[test]
 fn linux_restarts_a_timer_when_the_cumulative_tsn_passes() {
     for (semantics, restarted) in [("rfc4960", true), ("linux", false)] {
@@ -371,17 +373,17 @@ fn linux_restarts_a_timer_when_the_cumulative_tsn_passes() {
     }
 }
 
-/// Linux sends nothing new by any path while something waits to be sent again, all of which goes by one path, another once
-/// that one has timed out; RTX-SAME leaves each path to itself.
+/// Linux sends no new data on any path while a retransmission is pending, and all retransmissions on one path, another
+/// once that one has timed out; RTX-SAME keeps the paths separate.
 #[test]
-fn linux_sends_again_by_one_path_before_anything_new() {
+fn linux_retransmits_on_one_path_before_new_data() {
     // A window of one packet of 1500 bytes has room for two chunks of 1452 (section 6.1 rule B).
     for (semantics, by) in [("rfc4960", [Some(0), Some(0), Some(1)]), ("linux", [Some(1), None, None])] {
         let mut sender = sender(2, &[("cmt", "true"), ("semantics", semantics), ("max_burst", "0")]);
         send(&mut sender, &[0; 20]);
         let expiry = sender.paths[0].timer;
         assert!(sender.handle_timeout(expiry));
-        // The second path's window is full but for one chunk; another occasion to send has come since.
+        // The second path's window is full but for one chunk; the burst allowance has been renewed since.
         send(&mut sender, &[1; 19]);
         sender.refill();
         let mut packet = Packet::default();
@@ -390,8 +392,8 @@ fn linux_sends_again_by_one_path_before_anything_new() {
     }
 }
 
-/// RFC 9260 section 6.3.3 E3: one packet leaves when the timer expires. So it is with Linux (`sctp_retransmit`) though the
-/// other path's window is open; rfc4960 takes the rest for allowed by that.
+/// RFC 9260 section 6.3.3 E3: one packet leaves when the timer expires. Linux does that (`sctp_retransmit`) even if the
+/// other path's window is open; with rfc4960 the rest may leave there.
 #[test]
 fn linux_forces_one_packet_out_when_the_timer_expires() {
     for semantics in ["rfc4960", "linux"] {
@@ -404,7 +406,7 @@ fn linux_forces_one_packet_out_when_the_timer_expires() {
     }
 }
 
-/// RFC 7829 section 4 rule 5: of paths that all fail the one with the fewest errors carries data.
+/// RFC 7829 section 4 rule 5: if all paths are failing, the one with the fewest errors carries data.
 #[test]
 fn of_failing_paths_the_best_is_used() {
     let mut sender = sender(3, &[("pf_retries", "0")]);
@@ -412,16 +414,17 @@ fn of_failing_paths_the_best_is_used() {
         for (path, errors) in sender.paths.iter_mut().zip(errors) {
             path.errors = errors;
         }
-        sender.shun();
+        sender.avoid_failing_paths();
         let usable = |&path: &usize| sender.paths[path].is_usable();
         assert_eq!((0..3).filter(usable).collect::<Vec<_>>(), used, "{errors:?}");
     }
 }
 
-/// A heartbeat ends what Linux calls an idle window: max(cwnd / 2, 4 PMTU) (`sctp_transport_lower_cwnd`), which a window
-/// that a timeout has left with one packet grows by. It leaves half an RTO to one and a half after the timeout.
+/// A heartbeat ends what Linux considers an idle period: max(cwnd / 2, 4 PMTU) (`sctp_transport_lower_cwnd`), which
+/// even increases a window that a timeout reduced to one packet. It leaves between half an RTO and one and a half after
+/// the timeout.
 #[test]
-fn linux_rests_a_window_with_a_heartbeat() {
+fn linux_lowers_an_idle_window_with_a_heartbeat() {
     for (semantics, cwnd) in [("rfc4960", 1500), ("linux", 6000)] {
         let mut sender = sender(2, &[("semantics", semantics), ("pf_retries", "0")]);
         send(&mut sender, &[0; 20]);
@@ -430,7 +433,7 @@ fn linux_rests_a_window_with_a_heartbeat() {
         let due = sender.paths[0].heartbeat.due;
         if semantics == "linux" {
             assert!(sender.next_heartbeat(expiry).is_none());
-            // RTO.Initial is 3 s, no round trip having been measured.
+            // RTO.Initial is 3 s without an RTT sample.
             assert!(due >= expiry + Duration::from_millis(1500) && due <= expiry + Duration::from_millis(4500));
             sender.handle_timeout(due);
         }
@@ -439,7 +442,7 @@ fn linux_rests_a_window_with_a_heartbeat() {
     }
 }
 
-/// Linux's fast recovery stops slow start only: in congestion avoidance a window grows through it.
+/// Linux's fast recovery stops slow start only: in congestion avoidance a window grows during recovery.
 #[test]
 fn linux_grows_through_recovery_in_congestion_avoidance() {
     for (semantics, grown) in [("rfc4960", 0), ("linux", 1_500)] {
@@ -451,7 +454,7 @@ fn linux_grows_through_recovery_in_congestion_avoidance() {
             sender.on_sack(at(tsn), &arrived.sack(0));
         }
         assert!(sender.is_recovering(0));
-        // A window that is at its threshold is in slow start still; one above is not.
+        // A window equal to ssthresh is still in slow start; one above is not.
         if let crate::sctp::path::Window::Own(window) = &mut sender.paths[0].window {
             window.ssthresh -= 1;
         }
@@ -464,7 +467,7 @@ fn linux_grows_through_recovery_in_congestion_avoidance() {
     }
 }
 
-/// CUC and CUC version 2 as their figures write them: loops over all of the retransmission queue.
+/// CUC and CUC version 2 exactly as in their figures: loops over the whole retransmission queue.
 #[derive(Default, Clone)]
 struct Figure {
     pseudo: Option<u64>,
@@ -472,8 +475,8 @@ struct Figure {
     new: bool,
 }
 
-/// One SACK by the figures. `queue`: what is outstanding, with destination, transmissions, and whether it was
-/// acknowledged before; `cumulative`: below it everything is; `gap`: whether a gap report has it.
+/// Processes one SACK as in the figures. `queue`: outstanding chunks with destination, transmissions, and whether
+/// acknowledged before; everything below `cumulative` is acknowledged; `gap` tells whether a gap report covers a chunk.
 fn by_the_figure(
     figures: &mut [Figure],
     chunks: Chunks,
@@ -504,7 +507,7 @@ fn by_the_figure(
 }
 
 proptest! {
-    /// Whatever is sent by whichever path, lost, sent again elsewhere and acknowledged in whatever order: the windows may
+    /// Whatever is sent on whichever path, lost, retransmitted elsewhere and acknowledged in any order: windows may
     /// grow exactly where the figures' loops say so.
     #[test]
     fn pseudo_cumacks_are_the_figures(
@@ -523,7 +526,7 @@ proptest! {
             match kind {
                 0..3 if next - first < 60 => send(&mut sender, &[path]),
                 _ if open.is_empty() => continue,
-                // A loss is found, and the chunk goes by another path.
+                // A loss is detected, and the chunk is sent on another path.
                 3 => {
                     let tsn = open[index.index(open.len())];
                     let record = *sender.records.get(tsn);
@@ -531,7 +534,7 @@ proptest! {
                         let from = usize::from(record.path);
                         sender.paths[from].order.remove(tsn, record.place);
                         sender.mark(tsn, more);
-                        sender.send_again(at(1), tsn, from, path, &mut Packet::default());
+                        sender.retransmit(at(1), tsn, from, path, &mut Packet::default());
                     }
                 }
                 _ => {

@@ -11,7 +11,7 @@ impl Sender {
         self.paths.iter().map(due).min().unwrap_or(Time::NEVER)
     }
 
-    /// Handles every timer that is due. False: the association has failed too often.
+    /// Handles every timer due at `now`; returns false if the association has failed.
     pub fn handle_timeout(&mut self, now: Time) -> bool {
         let mut expired = false;
         for i in 0..self.paths.len() {
@@ -23,28 +23,28 @@ impl Sender {
                 self.on_heartbeat_due(now, i);
             }
         }
-        self.assess();
+        self.reassess_paths();
         self.refill();
         if expired && self.config.is_linux() {
-            // sctp_retransmit forces one packet out, though another path's window may be open.
+            // sctp_retransmit forces one packet out, even if another path's window is open.
             self.paths.iter_mut().for_each(|path| path.allowance = path.flight + 1);
         }
         self.errors <= self.config.association_retries
     }
 
-    /// Paths may have failed, or come back: which of them carry data?
+    /// Reassesses which paths carry data after some may have failed or recovered.
     #[inline]
-    pub(super) fn assess(&mut self) {
+    pub(super) fn reassess_paths(&mut self) {
         let is_dormant = !self.paths.iter().any(|path| path.active && path.confirmed);
         if is_dormant || self.is_dormant {
             self.choose_last_resort(is_dormant);
         }
-        self.shun();
+        self.avoid_failing_paths();
     }
 
-    /// Sections 8.1 and 8.2: where every path is inactive the association is dormant, and has not failed before
-    /// Association.Max.Retrans. What is under way goes on being sent by the path with the fewest errors, of equal ones by
-    /// that which was tried last, so that paths take turns.
+    /// Sections 8.1 and 8.2: if every path is inactive the association is dormant, and fails only at
+    /// Association.Max.Retrans. Meanwhile data is sent on the path with the fewest errors; ties go to the current
+    /// one, so that paths alternate as errors grow.
     #[cold]
     fn choose_last_resort(&mut self, is_dormant: bool) {
         self.is_dormant = is_dormant;
@@ -55,22 +55,22 @@ impl Sender {
         }
     }
 
-    /// RFC 7829 section 4: what is potentially failed carries data only where nothing better is left, and of several the
-    /// one with the fewest errors does; of equal ones the one that did so far.
-    pub(super) fn shun(&mut self) {
+    /// RFC 7829 section 4: potentially failed paths carry data only if no better one is left, and then the one with the
+    /// fewest errors; ties go to the one used so far.
+    pub(super) fn avoid_failing_paths(&mut self) {
         if self.config.pf_retries.is_none() {
             return;
         }
         let is_well = |path: &Path| path.is_active() && path.confirmed && !path.is_potentially_failed();
         let any = self.paths.iter().any(is_well);
         let failing = self.paths.iter().enumerate().filter(|(_, path)| path.confirmed && path.is_potentially_failed());
-        let best = failing.min_by_key(|(_, path)| (path.errors, path.shunned)).map(|(number, _)| number);
+        let best = failing.min_by_key(|(_, path)| (path.errors, path.avoided)).map(|(number, _)| number);
         for (number, path) in self.paths.iter_mut().enumerate() {
-            path.shunned = path.is_potentially_failed() && (any || Some(number) != best);
+            path.avoided = path.is_potentially_failed() && (any || Some(number) != best);
         }
     }
 
-    /// Everything in flight by the path is taken for lost, and leaves again as the window of one packet admits.
+    /// Handles expiry of T3-rtx: everything in flight on the path is marked lost, and the window is one packet.
     fn on_t3(&mut self, now: Time, number: usize) {
         self.paths[number].timer = Time::NEVER;
         if self.paths[number].flight == 0 {
@@ -82,7 +82,7 @@ impl Sender {
             }
             return;
         }
-        self.couple(number);
+        self.update_coupling(number);
         let probe = self.probe_delay(number);
         let path = &mut self.paths[number];
         let flight = path.flight;
@@ -98,8 +98,8 @@ impl Sender {
             }
         }
         path.timed = None;
-        path.pass = false;
-        // Slow start begins anew: no recovery is to hold it.
+        path.window_exempt = false;
+        // Slow start restarts, unrestricted by any recovery.
         path.exit = None;
         self.exit = None;
         self.errors += 1;
@@ -112,14 +112,14 @@ impl Sender {
         self.repeat_forward();
     }
 
-    /// How long Linux waits before it asks a path that is not confirmed or potentially failed (`sctp_transport_timeout` and
-    /// `sctp_transport_reset_hb_timer`): half an RTO, and up to another one by lot.
+    /// Delay before Linux probes an unconfirmed or potentially failed path (`sctp_transport_timeout` and
+    /// `sctp_transport_reset_hb_timer`): half an RTO plus a random part of another.
     pub(super) fn probe_delay(&mut self, number: usize) -> Duration {
         let rto = self.paths[number].rtt.rto();
-        rto / 2 + Duration::from_nanos(self.lots.below(rto.as_nanos().max(1)))
+        rto / 2 + Duration::from_nanos(self.rng.below(rto.as_nanos().max(1)))
     }
 
-    /// A heartbeat was not answered, or it is time for one on an idle path.
+    /// Handles an unanswered heartbeat, or the time for one on an idle path.
     fn on_heartbeat_due(&mut self, now: Time, number: usize) {
         let config = &self.config;
         let path = &mut self.paths[number];
@@ -127,7 +127,7 @@ impl Sender {
             path.rtt.back_off();
             path.on_error(config.path_retries);
             self.errors += 1;
-            // What is potentially failed is asked again at once, each time after twice as long.
+            // A potentially failed path is probed again at once, with exponential back-off.
             if path.confirmed
                 && !path.is_potentially_failed()
                 && let Some(interval) = config.heartbeat
@@ -146,25 +146,25 @@ impl Sender {
         path.heartbeat.wanted = true;
     }
 
-    /// A heartbeat that is to leave, and by which path.
+    /// Returns a heartbeat to send and its path.
     pub fn next_heartbeat(&mut self, now: Time) -> Option<(usize, Control)> {
         let number = self.paths.iter().position(|path| path.heartbeat.wanted)?;
-        let patience = self.patience(number);
+        let heartbeat_timeout = self.heartbeat_timeout(number);
         let path = &mut self.paths[number];
         if self.config.has_slow_heartbeats() {
-            path.rest();
+            path.lower_idle_window();
         }
         path.stats.heartbeats += 1;
         let beat = &mut path.heartbeat;
         beat.wanted = false;
         beat.nonce += 1;
         beat.pending = Some(beat.nonce);
-        beat.due = now + patience;
+        beat.due = now + heartbeat_timeout;
         Some((number, Control::Heartbeat(Probe { path: number as u8, sent: now, nonce: beat.nonce })))
     }
 
-    /// How long a heartbeat's answer is waited for: an RTO (section 8.3); with Linux, until it is time for the next one.
-    fn patience(&mut self, number: usize) -> Duration {
+    /// Timeout of a heartbeat: an RTO (section 8.3); in Linux, the time of the next one.
+    fn heartbeat_timeout(&mut self, number: usize) -> Duration {
         if !self.config.has_slow_heartbeats() {
             return self.paths[number].rtt.rto();
         }
@@ -180,7 +180,7 @@ impl Sender {
             && path.on_heartbeat_ack(now, probe, interval)
         {
             self.errors = 0;
-            self.assess();
+            self.reassess_paths();
             self.refill();
         }
     }

@@ -1,15 +1,15 @@
-//! Segments in: what each means in each state (RFC 9293 section 3.10.7).
+//! Processing of arriving segments by state (RFC 9293 section 3.10.7).
 
 use super::*;
 use crate::common::stamp;
-use crate::tcp::ecn::{Echo, Marks};
+use crate::tcp::ecn::{EcnReceiver, EcnSender};
 use crate::tcp::receiver::{Arrival, Arrived};
 use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES};
 use crate::tcp::sender::Acknowledgement;
 use vazao_engine::Ecn;
 
 impl Connection {
-    /// Handles an arriving segment; `extra` is its rare options, if it has any.
+    /// Handles an arriving segment; `extra` holds its rare options, if it has any.
     #[inline]
     pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         match self.state {
@@ -20,7 +20,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 section 3.10.7.1: whatever arrives for no connection is answered by a reset.
+    /// RFC 9293 section 3.10.7.1: answers any segment but RST with a reset.
     fn handle_closed(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -33,7 +33,7 @@ impl Connection {
         });
     }
 
-    /// Section 3.10.7.2.
+    /// Section 3.10.7.2: LISTEN.
     fn handle_listen(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -41,7 +41,7 @@ impl Connection {
         if segment.flags.has(Flags::ACK) {
             self.reset_due = Some(Reset::answer(segment.acknowledgment));
         } else if segment.flags.has(Flags::SYN) {
-            self.agree(segment, extra);
+            self.negotiate(segment, extra);
             self.state = State::SynReceived;
             self.syn_due = true;
             self.take_early_data(now, segment, extra);
@@ -50,7 +50,7 @@ impl Connection {
         }
     }
 
-    /// Section 3.10.7.3.
+    /// Section 3.10.7.3: SYN-SENT.
     fn handle_syn_sent(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let acknowledges = segment.flags.has(Flags::ACK);
         let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
@@ -70,19 +70,19 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
-        self.agree(segment, extra);
+        self.negotiate(segment, extra);
         if acknowledges {
             if let Some(fast) = &mut self.fast_open {
                 fast.on_answer(extra.and_then(|extra| extra.syn).and_then(|syn| syn.fast_open));
-                // What the server did not take goes again as if it had not gone before (RFC 7413 section 4.2.2).
+                // Data that the server did not accept is sent again as new (RFC 7413 section 4.2.2).
                 self.tx.skip(u64::from(taken));
             }
-            // The window of a SYN is never scaled (RFC 7323 section 2.2).
+            // The window in a SYN segment is never scaled (RFC 7323 section 2.2).
             self.establish(now, segment, 0);
-            self.greeting_due = self.config.host == Host::Linux;
+            self.immediate_ack_due = self.config.host == Host::Linux;
             self.rx.acknowledge_now();
             if segment.length > 0 || segment.flags.has(Flags::FIN) {
-                self.take_text_of_syn(now, segment);
+                self.take_syn_payload(now, segment);
             }
         } else {
             // Simultaneous open.
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// A SYN with the right cookie: its data counts, and ours may follow the SYN-ACK.
+    /// Accepts the data of a SYN with a valid cookie; the server may then send data after the SYN-ACK.
     fn take_early_data(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let Some(fast) = &mut self.fast_open else { return };
         if !fast.on_request(extra.and_then(|extra| extra.syn).and_then(|syn| syn.fast_open)) {
@@ -106,16 +106,16 @@ impl Connection {
         }
     }
 
-    /// What follows a SYN in its segment, once the connection is established.
+    /// Handles data or FIN in the peer's SYN segment once the connection is established.
     #[cold]
-    fn take_text_of_syn(&mut self, now: Time, segment: &Segment) {
+    fn take_syn_payload(&mut self, now: Time, segment: &Segment) {
         let sequence = segment.sequence.wrapping_add(1);
         let text = Segment { sequence, flags: segment.flags.without(Flags::SYN), ..*segment };
         self.handle_data(now, &text, 1);
     }
 
-    /// Takes over what the peer's SYN offers.
-    fn agree(&mut self, segment: &Segment, extra: Option<&Extra>) {
+    /// Negotiates the options of the peer's SYN.
+    fn negotiate(&mut self, segment: &Segment, extra: Option<&Extra>) {
         self.irs = segment.sequence;
         let offered = extra.and_then(|e| e.syn);
         let config = &self.config;
@@ -125,16 +125,16 @@ impl Connection {
             self.recent_timestamp = segment.timestamp;
         }
         let ecn = self.wants_ecn() && understands_ecn(segment.flags);
-        let blocks = self.config.multipath.map(|others| most_blocks(timestamps, others));
-        self.agreed = Agreed { timestamps, sack, blocks, ecn, own_scale: 0, peer_scale: 0 };
+        let blocks = self.config.multipath.map(|others| max_blocks(timestamps, others));
+        self.negotiated = Negotiated { timestamps, sack, blocks, ecn, own_scale: 0, peer_scale: 0 };
         if let Some(scale) = offered.and_then(|o| o.window_scale) {
-            self.agreed.own_scale = own_scale(config);
-            self.agreed.peer_scale = scale.min(14);
+            self.negotiated.own_scale = own_scale(config);
+            self.negotiated.peer_scale = scale.min(14);
         }
-        // RFC 6691: the MSS option counts no options; ours does not either. 536 is the default without one (RFC 9293).
+        // RFC 6691: neither the MSS option nor `mss` accounts for options. 536 is the default (RFC 9293).
         let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
         let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
-        // Linux uses the room of timestamps that the peer declines.
+        // Linux uses the space of timestamps that the peer declined.
         let spared = config.host == Host::Linux && config.timestamps && !timestamps;
         let own = config.mss + if spared { TIMESTAMPS_BYTES as u16 } else { 0 };
         let mss = u64::from(own.min(peer.max(64)) - config.multipath[0]);
@@ -145,16 +145,16 @@ impl Connection {
         (self.tx.end, self.tx.fin) = written;
         self.tx.stats = stats;
         (self.tx.timer, self.tx.chronograph) = (timer, chronograph);
-        self.tx.marks = Marks::new(ecn);
-        self.echo = Echo::new(ecn, self.tx.control.wants_marks());
+        self.tx.marks = EcnSender::new(ecn);
+        self.ecn_echo = EcnReceiver::new(ecn, self.tx.control.wants_marks());
         let full = full_segment(config);
-        let agreed = full - if timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
-        // A SYN says what fits without options, an answer to one what fits with those that were agreed on.
-        let in_syn = if self.state == State::Listen { agreed } else { full };
-        self.rx = Receiver::new(config, [in_syn, agreed], mss, self.agreed.own_scale, sack);
+        let negotiated = full - if timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
+        // A SYN advertises the size without options, a SYN-ACK the size with the negotiated options.
+        let in_syn = if self.state == State::Listen { negotiated } else { full };
+        self.rx = Receiver::new(config, [in_syn, negotiated], mss, self.negotiated.own_scale, sack);
     }
 
-    /// Our SYN was acknowledged by `segment`, whose window is in units of `scale`.
+    /// Enters ESTABLISHED: `segment` acknowledged our SYN, and its window is in units of `scale`.
     fn establish(&mut self, now: Time, segment: &Segment, scale: u8) {
         self.state = State::Established;
         self.tx.update_window(1, u64::from(segment.window) << scale);
@@ -170,8 +170,8 @@ impl Connection {
         if let Some(rtt) = rtt {
             self.rx.set_rtt(rtt, now);
         }
-        // Of a SYN that went twice, the time stamp tells which was answered (RFC 7323 section 4); so Linux measures.
-        let echoes = self.config.host == Host::Linux && self.agreed.timestamps && segment.echo != 0;
+        // For a retransmitted SYN, Linux uses the timestamp, which tells the copies apart (RFC 7323 section 4).
+        let echoes = self.config.host == Host::Linux && self.negotiated.timestamps && segment.echo != 0;
         let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
         if self.tx.stats.syn_timeouts > 0 {
@@ -180,7 +180,7 @@ impl Connection {
         self.advance_close();
     }
 
-    /// Section 3.10.7.4: every state from SYN-RECEIVED on.
+    /// Section 3.10.7.4: SYN-RECEIVED and all later states.
     #[inline]
     fn handle_synchronised(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         let Some(start) = Self::octet(self.irs, segment.sequence, self.rx.nxt) else { return };
@@ -189,7 +189,7 @@ impl Connection {
             return;
         }
         if self.state == State::SynReceived {
-            // With Fast Open there may be data beyond the SYN: what has left since, or where both open what left with it.
+            // Fast Open: there may be data beyond the SYN, sent since, or, in a simultaneous open, with it.
             let beyond = u64::from(segment.acknowledgment.wrapping_sub(self.wire_sequence(1)));
             let early = self.fast_open.as_ref().and_then(|fast| fast.sent).map_or(0, u64::from);
             if beyond > early.max(self.tx.nxt - 1) {
@@ -200,18 +200,18 @@ impl Connection {
                 self.tx.skip(beyond);
             }
             if segment.flags.has(Flags::SYN) {
-                // Simultaneous open: the peer's SYN is known, but not that it has ours. Its window is not scaled.
+                // Simultaneous open: the peer's SYN was received, but it may not have ours. Its window is not scaled.
                 self.establish(now, segment, 0);
                 return;
             }
-            self.establish(now, segment, self.agreed.peer_scale);
+            self.establish(now, segment, self.negotiated.peer_scale);
         }
         if !self.handle_ack(now, segment, extra, in_window.then_some(start)) {
             return;
         }
-        if in_window && self.agreed.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
-            // TS.Recent (RFC 7323 section 4.3): of what one ACK answers, the first segment's. Not of one whose own
-            // acknowledgement RFC 5961 section 5.2 refuses: it need not be the peer's.
+        if in_window && self.negotiated.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
+            // TS.Recent (RFC 7323 section 4.3): from the first segment covered by an ACK. A segment whose
+            // acknowledgement RFC 5961 section 5.2 rejects does not update it: it may be forged.
             self.recent_timestamp = segment.timestamp;
         }
         if segment.length > 0 || segment.flags.has(Flags::FIN) {
@@ -219,15 +219,15 @@ impl Connection {
         }
     }
 
-    /// The first four checks of section 3.10.7.4, with RFC 5961's and RFC 7323's additions: whether the segment lies in the
-    /// window; nothing if it goes no further.
+    /// First four checks of section 3.10.7.4 with the additions of RFC 5961 and RFC 7323. Returns whether the segment
+    /// lies in the window, or `None` if processing ends here.
     #[inline]
     fn check(&mut self, now: Time, segment: &Segment, start: u64) -> Option<bool> {
-        if self.agreed.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
+        if self.negotiated.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
             // PAWS (RFC 7323 section 5.3).
             let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
             if age < 0 {
-                self.answer_stray(now, segment);
+                self.answer_out_of_window(now, segment);
                 return None;
             }
         }
@@ -240,7 +240,8 @@ impl Connection {
             return None;
         }
         if segment.flags.has(Flags::SYN) {
-            // A lost SYN-ACK's SYN again, or the answer of a peer that opens too; or RFC 5961 section 4's challenge.
+            // A retransmitted SYN whose SYN-ACK was lost, the SYN-ACK of a simultaneous open, or RFC 5961 section 4's
+            // challenge ACK.
             let again = self.state == State::SynReceived && start == 0;
             let answer = segment.flags.has(Flags::ACK);
             self.syn_due |= again && !answer;
@@ -250,24 +251,24 @@ impl Connection {
             }
             return (again && answer).then_some(false);
         }
-        // Linux takes what ends where it last acknowledged, too (tcp_sequence): its time stamp counts.
+        // Linux also accepts a segment that ends at the last acknowledgement sent (tcp_sequence): its timestamp counts.
         let is_latest = self.config.host == Host::Linux && start + segment.span() == self.rx.acknowledged;
         let in_window = is_latest || self.rx.accepts(start, segment.span());
         if !in_window {
-            // Old or beyond the window: its octets will not be taken, but duplicates are reported and probes answered.
-            self.answer_stray(now, segment);
+            // Old or beyond the window: the data is not accepted, but duplicates are reported and probes answered.
+            self.answer_out_of_window(now, segment);
         }
         Some(in_window)
     }
 
-    /// Answers a segment that lies outside the window. Data is answered in any case: it is no answer to an answer.
-    fn answer_stray(&mut self, now: Time, segment: &Segment) {
+    /// Answers a segment outside the window. Data always gets an ACK: it cannot start an ACK loop.
+    fn answer_out_of_window(&mut self, now: Time, segment: &Segment) {
         let is_data = segment.length > 0 && !segment.flags.has(Flags::SYN);
         if is_data { self.rx.acknowledge_now() } else { self.challenge(now) }
     }
 
-    /// Answers a segment that is not believed, by a challenge ACK. Two ends that answer each other so could go on for ever;
-    /// so Linux does it twice a second at most (tcp_oow_rate_limited; RFC 5961 section 7).
+    /// Sends a challenge ACK. Linux sends two a second at most, so that two hosts cannot answer each other endlessly
+    /// (tcp_oow_rate_limited; RFC 5961 section 7).
     #[cold]
     fn challenge(&mut self, now: Time) {
         const APART: Duration = Duration::from_millis(500);
@@ -280,9 +281,9 @@ impl Connection {
         self.rx.acknowledge_now();
     }
 
-    /// A reset that is to be believed (RFC 9293 section 3.10.7.4). A passive open that is not established waits on, unless
-    /// its application has the connection already (RFC 7413); where both sides have closed and all data is acknowledged,
-    /// nothing has failed.
+    /// Handles an acceptable reset (RFC 9293 section 3.10.7.4). A passive open returns to LISTEN from SYN-RECEIVED,
+    /// unless its application already has the connection (RFC 7413). It is no failure if both sides have closed and all
+    /// data is acknowledged.
     fn on_reset(&mut self) {
         let (before, early) = (self.state, self.is_open_early());
         self.enter_closed();
@@ -293,13 +294,13 @@ impl Connection {
         }
     }
 
-    /// Whether the acknowledgement is one for what was sent, and not long ago (RFC 5961 section 5.2), so that the rest of the
-    /// segment counts too. `start` is the peer's octet that it begins with, if it lies in the window.
+    /// Processes the acknowledgement. Returns whether it is acceptable (RFC 5961 section 5.2), so that the rest of the
+    /// segment is processed too. `start` is the segment's first octet, if it lies in the window.
     #[inline]
     fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>, start: Option<u64>) -> bool {
         let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
-            // While both sides are open Linux says nothing of what acknowledges more than it has sent.
+            // In ESTABLISHED, Linux ignores an ACK for data not yet sent.
             let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
             if !(ahead && self.config.host == Host::Linux && self.state == State::Established) {
                 self.challenge(now);
@@ -310,17 +311,17 @@ impl Connection {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
         };
-        let echoes = self.agreed.timestamps && segment.has_timestamps && segment.echo != 0;
+        let echoes = self.negotiated.timestamps && segment.has_timestamps && segment.echo != 0;
         let ack = Acknowledgement {
             offset,
             start,
-            window: u64::from(segment.window) << self.agreed.peer_scale,
+            window: u64::from(segment.window) << self.negotiated.peer_scale,
             sacked,
-            echo: self.agreed.ecn && segment.flags.has(Flags::ECE),
+            echo: self.negotiated.ecn && segment.flags.has(Flags::ECE),
             blocks: extra.is_some(),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
             echo_rtt: echoes.then(|| elapsed(now, segment.echo)),
-            way_back_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
+            return_delay_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
         if offset < self.tx.una {
             self.tx.on_late_ack(now, &ack);
@@ -339,8 +340,8 @@ impl Connection {
         true
     }
 
-    /// Puts SACK blocks on the scoreboard; a first block below the acknowledgement or inside the second one is a D-SACK
-    /// (RFC 2883 section 4).
+    /// Applies SACK blocks to the scoreboard. A first block below the acknowledgement or inside the second one is a
+    /// D-SACK (RFC 2883 section 4).
     fn handle_sack(&mut self, extra: &Extra, offset: u64) -> u64 {
         let mut sacked = 0;
         let near = self.tx.una;
@@ -355,7 +356,7 @@ impl Connection {
                 self.tx.on_duplicate_report(start, end);
                 continue;
             }
-            // A late acknowledgement may report what others have acknowledged since.
+            // A late ACK may report data that others have acknowledged since.
             let start = start.max(offset).max(near);
             if start < end && end <= self.tx.nxt {
                 sacked += self.tx.board.sack(start, end);
@@ -372,13 +373,13 @@ impl Connection {
         }
         let receives = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !receives && start + segment.span() > self.rx.nxt {
-            return; // There is nothing beyond FIN.
+            return; // No data follows FIN.
         }
-        if self.config.host == Host::Linux && self.agreed.timestamps && segment.length > 0 {
+        if self.config.host == Host::Linux && self.negotiated.timestamps && segment.length > 0 {
             self.rx.on_echo(u64::from(segment.length), segment.echo, elapsed(now, segment.echo));
         }
-        if self.agreed.ecn && segment.length > 0 {
-            self.echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
+        if self.negotiated.ecn && segment.length > 0 {
+            self.ecn_echo.on_data(segment.ecn == Ecn::Ce, segment.flags, self.rx.waiting());
         }
         let waits = self.state == State::TimeWait;
         let arrived = self.arrived(segment);
@@ -393,9 +394,9 @@ impl Connection {
                 State::FinWait1 => {
                     self.rx.acknowledge_now();
                     self.state = State::Closing;
-                    self.greeting_due |= self.config.host == Host::Linux;
+                    self.immediate_ack_due |= self.config.host == Host::Linux;
                 }
-                // Also FIN again: its acknowledgement was lost.
+                // FIN was retransmitted because its acknowledgement was lost.
                 State::FinWait2 | State::TimeWait => {
                     self.rx.acknowledge_now();
                     self.enter_time_wait(now);
@@ -405,7 +406,7 @@ impl Connection {
         }
     }
 
-    /// What Linux wants to know of a segment.
+    /// Segment information for Linux's receive algorithms.
     #[inline]
     fn arrived(&self, segment: &Segment) -> Arrived {
         if self.config.host == Host::Rfc {
@@ -421,7 +422,7 @@ impl Connection {
         self.time_wait = now + TIME_WAIT;
     }
 
-    /// Once the application has closed, the state says that FIN is on its way.
+    /// Advances the state once the application has closed.
     pub(super) fn advance_close(&mut self) {
         if self.tx.fin {
             self.state = match self.state {
@@ -433,13 +434,13 @@ impl Connection {
     }
 }
 
-/// SACK blocks that fit beside timestamps and `others`, and with the four bytes before them (RFC 2018 section 3).
-fn most_blocks(timestamps: bool, others: u16) -> u8 {
+/// SACK blocks that fit beside timestamps and `others`, after four bytes of header and padding (RFC 2018 section 3).
+fn max_blocks(timestamps: bool, others: u16) -> u8 {
     let taken = if timestamps { TIMESTAMPS_BYTES } else { 0 } + u32::from(others) + 4;
     (OPTIONS_BYTES.saturating_sub(taken) / 8) as u8
 }
 
-/// Section 6.1.1 of RFC 3168: an ECN-setup SYN has both flags, an ECN-setup SYN-ACK has ECE alone.
+/// RFC 3168 section 6.1.1: an ECN-setup SYN has both flags set, an ECN-setup SYN-ACK only ECE.
 fn understands_ecn(flags: Flags) -> bool {
     flags.has(Flags::ECE) && flags.has(Flags::CWR) != flags.has(Flags::ACK)
 }

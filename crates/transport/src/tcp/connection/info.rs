@@ -1,53 +1,51 @@
-//! What a sender tells of itself, as Linux does in `struct tcp_info`.
+//! Sender state as reported in Linux's `struct tcp_info`.
 
 use super::*;
 use crate::tcp::recovery::Episode;
 
-/// What a sender does about losses and marks (`tcpi_ca_state`).
+/// Congestion state of a sender (`tcpi_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaState {
-    /// Nothing is amiss.
+    /// Normal operation.
     Open,
-    /// Duplicate acknowledgements or SACK blocks show that something may be.
+    /// Duplicate ACKs or SACK blocks indicate possible loss.
     Disorder,
-    /// The window comes down although nothing was lost.
+    /// The window is being reduced without a loss.
     Cwr,
-    /// A fast recovery is under way.
+    /// Fast recovery.
     Recovery,
-    /// Everything that was in flight at a timeout, or at Tahoe's restart, is sent again.
+    /// Everything in flight at a timeout, or at Tahoe's restart, is being retransmitted.
     Loss,
 }
 
 impl Connection {
-    /// What it does about losses and marks.
+    /// Congestion state.
     pub fn ca_state(&self) -> CaState {
         match self.tx.episode {
             Episode::Fast { .. } => CaState::Recovery,
             Episode::Restart { .. } => CaState::Loss,
             Episode::None if self.tx.reduction.is_lossless() => CaState::Cwr,
-            Episode::None if self.tx.board.is_orderly() && self.tx.stands_for() == 0 => CaState::Open,
+            Episode::None if self.tx.board.is_orderly() && self.tx.dup_ack_segments() == 0 => CaState::Open,
             Episode::None => CaState::Disorder,
         }
     }
-    /// Segments that are presumed lost and have not arrived since, sent again or not (`tcpi_lost`). Octets are what is
-    /// counted: each started segment of them is one.
+    /// Segments presumed lost and not delivered since, retransmitted or not (`tcpi_lost`), rounded up from octets.
     pub fn lost_segments(&self) -> u64 {
         self.tx.board.lost().div_ceil(self.tx.mss)
     }
-    /// Segments that SACK blocks report; without SACK, those for which duplicate acknowledgements stand (`tcpi_sacked`).
+    /// Segments that SACK blocks report, or without SACK the number of duplicate ACKs (`tcpi_sacked`).
     pub fn sacked_segments(&self) -> u64 {
-        if self.tx.selective { self.tx.board.sacked_segments() } else { self.tx.stands_for() }
+        if self.tx.selective { self.tx.board.sacked_segments() } else { self.tx.dup_ack_segments() }
     }
-    /// By how many segments the network is believed to reorder at most (`tcpi_reordering`), where that is estimated: by
-    /// RACK.
+    /// Estimated reordering in segments (`tcpi_reordering`), which only RACK keeps.
     pub fn reordering(&self) -> Option<u64> {
-        self.tx.modern.as_ref().map(|modern| modern.rack.degree())
+        self.tx.rack_tlp.as_ref().map(|rack_tlp| rack_tlp.rack.degree())
     }
-    /// For how long it had something to send, or something of its own to be acknowledged (`tcpi_busy_time`).
+    /// Time with data to send or unacknowledged (`tcpi_busy_time`).
     pub fn busy_time(&self, now: Time) -> Duration {
         self.tx.chronograph.busy.total(now)
     }
-    /// For how long the receiver's window alone kept data back (`tcpi_rwnd_limited`).
+    /// Time that only the receiver's window limited the sender (`tcpi_rwnd_limited`).
     pub fn rwnd_limited(&self, now: Time) -> Duration {
         self.tx.chronograph.rwnd_limited.total(now)
     }

@@ -7,7 +7,7 @@ mod subflow;
 
 use crate::common::{ByteStream, RtoRule, RttEstimator};
 use crate::tcp::config::{Config, Host};
-use crate::tcp::ecn::Echo;
+use crate::tcp::ecn::EcnReceiver;
 use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::TIMESTAMPS_BYTES;
@@ -37,12 +37,12 @@ pub enum State {
     TimeWait,
 }
 
-/// How a connection ended, if not by both sides closing it.
+/// Reason that a connection ended other than by a normal close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The peer reset it.
+    /// The peer sent a reset.
     Reset,
-    /// Nothing was acknowledged however often it was sent again.
+    /// Too many retransmissions without an acknowledgement.
     TimedOut,
 }
 
@@ -55,20 +55,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Twice RFC 9293's maximum segment lifetime of two minutes, as implementations shorten it: one minute in all.
+/// Duration of TIME-WAIT: one minute, where RFC 9293 has 2 MSL, four minutes.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
-/// How often a SYN is sent again at most, as Linux does: two minutes of silence are answer enough.
+/// Maximum SYN retransmissions, as in Linux: about two minutes.
 const SYN_RETRIES: u32 = 6;
-/// How often the first SYN goes again before Linux backs off (tcp_syn_linear_timeouts, since 6.5).
+/// SYN retransmissions before Linux backs off (tcp_syn_linear_timeouts, since 6.5).
 const LINEAR_SYN_RETRIES: u32 = 4;
 
-/// What both sides agreed on in their SYNs.
+/// Options negotiated in the SYNs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Agreed {
+struct Negotiated {
     timestamps: bool,
     sack: bool,
-    /// SACK blocks that a segment with data has room for, and one without.
+    /// SACK blocks that fit in a segment with data and in one without.
     blocks: [u8; 2],
     ecn: bool,
     /// Shift of the windows we send and of those we receive.
@@ -76,8 +76,8 @@ struct Agreed {
     peer_scale: u8,
 }
 
-/// A reset to send: its sequence number, what it acknowledges, and whether it belongs to the connection, whose timestamps it
-/// then carries (RFC 7323 section 3.2).
+/// A reset to send: sequence number, acknowledgement number, and whether it belongs to the connection, in which case it
+/// carries timestamps (RFC 7323 section 3.2).
 #[derive(Clone, Copy, Debug)]
 struct Reset {
     sequence: u32,
@@ -86,7 +86,7 @@ struct Reset {
 }
 
 impl Reset {
-    /// The answer to a segment that acknowledges what it should not.
+    /// Resets the sender of a segment with an unacceptable acknowledgement.
     fn answer(acknowledgment: u32) -> Reset {
         Reset { sequence: acknowledgment, acknowledgment: None, own: false }
     }
@@ -98,22 +98,21 @@ pub struct Connection {
     config: Arc<Config>,
     iss: u32,
     irs: u32,
-    agreed: Agreed,
+    negotiated: Negotiated,
     tx: Sender,
     rx: Receiver,
-    /// What is to be told of marks.
-    echo: Echo,
-    /// When the last challenge ACK left.
+    /// ECN state of the receiving side.
+    ecn_echo: EcnReceiver,
     challenged: Option<Time>,
     /// RFC 7323's TS.Recent.
     recent_timestamp: u32,
-    /// Opened by the peer: a reset before it is established lets it wait for another peer.
+    /// Whether this is a passive open: a reset in SYN-RECEIVED returns it to LISTEN.
     passive: bool,
     syn_due: bool,
-    /// The peer's SYN, or the FIN that crossed ours, is to be acknowledged at once and by itself: data could wait for long.
-    greeting_due: bool,
+    /// Whether the peer's SYN, or a FIN that crossed ours, must be acknowledged at once without waiting for data.
+    immediate_ack_due: bool,
     syn_sent: Option<Time>,
-    /// SYN was sent more than once: its round-trip time is ambiguous.
+    /// Whether SYN was retransmitted, which makes its round-trip time ambiguous.
     syn_resent: bool,
     reset_due: Option<Reset>,
     time_wait: Time,
@@ -133,15 +132,15 @@ impl Connection {
             state,
             iss,
             irs: 0,
-            agreed: Agreed::default(),
+            negotiated: Negotiated::default(),
             tx: Sender::new(&config, mss, u64::from(iss), config.sack, rtt),
             rx: Receiver::new(&config, [full_segment(&config); 2], mss, 0, config.sack),
-            echo: Echo::default(),
+            ecn_echo: EcnReceiver::default(),
             challenged: None,
             recent_timestamp: 0,
             passive: state == State::Listen,
             syn_due: state == State::SynSent,
-            greeting_due: false,
+            immediate_ack_due: false,
             syn_sent: None,
             syn_resent: false,
             reset_due: None,
@@ -152,29 +151,29 @@ impl Connection {
         }
     }
 
-    /// Whether ECN is offered, or taken up.
+    /// Whether ECN is offered or accepted.
     fn wants_ecn(&self) -> bool {
         self.config.ecn.unwrap_or_else(|| self.tx.control.wants_marks())
     }
 
-    /// A connection that is being opened; `iss` is its initial sequence number.
+    /// Opens a connection actively; `iss` is its initial sequence number.
     pub fn connect(config: Arc<Config>, iss: u32) -> Self {
         Connection::new(config, iss, State::SynSent)
     }
 
-    /// A connection that waits for its peer's SYN.
+    /// Opens a connection passively: it waits for the peer's SYN.
     pub fn listen(config: Arc<Config>, iss: u32) -> Self {
         Connection::new(config, iss, State::Listen)
     }
 
-    /// The same, with data in the SYN where the client has the server's cookie (RFC 7413).
+    /// Enables Fast Open: data in the SYN if the client has the server's cookie (RFC 7413).
     #[must_use]
     pub fn with_fast_open(mut self, cookies: Arc<Cookies>) -> Self {
         self.fast_open = Some(Box::new(FastOpen::new(cookies)));
         self
     }
 
-    /// Whether data may flow before the handshake is over.
+    /// Whether data may flow before the handshake completes.
     #[cold]
     fn is_open_early(&self) -> bool {
         self.fast_open.as_ref().is_some_and(|fast| match self.state {
@@ -185,38 +184,38 @@ impl Connection {
         })
     }
 
-    // ---- what the outside can see -------------------------------------------------------------------------------
+    // ---- queries ------------------------------------------------------------------------------------------------
 
-    /// Its state.
+    /// State of the connection.
     pub fn state(&self) -> State {
         self.state
     }
-    /// How it failed, if it did.
+    /// Reason of the failure, if the connection failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// Whether all is done: both sides closed and everything acknowledged, or the connection failed.
+    /// Whether the connection is finished: both sides closed and everything acknowledged, or failed.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Closed | State::TimeWait)
     }
-    /// Gives back memory that a connection needs only while it is busy.
+    /// Frees memory that is only needed while the connection is busy.
     pub fn shrink(&mut self) {
         self.tx.board.shrink();
     }
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.tx.stats
     }
-    /// Its congestion window in bytes.
+    /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
         self.tx.cwnd
     }
-    /// Its congestion control.
+    /// Congestion control.
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.tx.control
     }
-    /// Its round-trip time estimator.
+    /// Round-trip time estimator.
     pub fn rtt(&self) -> &RttEstimator {
         &self.tx.rtt
     }
@@ -232,7 +231,7 @@ impl Connection {
     pub fn acknowledged_bytes(&self) -> u64 {
         (self.tx.una - 1).min(self.tx.end - 1)
     }
-    /// Whether a fast recovery is under way.
+    /// Whether fast recovery is under way.
     pub fn in_recovery(&self) -> bool {
         self.tx.in_recovery()
     }
@@ -241,7 +240,7 @@ impl Connection {
         self.tx.is_repairing()
     }
 
-    /// Gives the connection up and tells the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
+    /// Aborts the connection and resets the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
         use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};
         if matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
@@ -251,9 +250,9 @@ impl Connection {
         self.enter_closed();
     }
 
-    // ---- time ---------------------------------------------------------------------------------------------------
+    // ---- timers -------------------------------------------------------------------------------------------------
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         self.tx.timer.min(self.tx.release).min(self.rx.timer()).min(self.time_wait)
@@ -296,7 +295,7 @@ impl Connection {
         (self.tx.timer, self.tx.release) = (Time::NEVER, Time::NEVER);
         self.time_wait = Time::NEVER;
         self.syn_due = false;
-        self.rx.fall_silent();
+        self.rx.cancel_ack();
     }
 
     // ---- sequence numbers: octets count from the SYN (0) in 64 bits; the wire carries 32 ---------------------------
@@ -309,7 +308,7 @@ impl Connection {
     fn wire_acknowledgment(&self) -> u32 {
         self.irs.wrapping_add(self.rx.nxt as u32)
     }
-    /// The octet nearest to `near` that has this sequence number, counted from `initial`.
+    /// Returns the octet nearest to `near` with this sequence number, counted from `initial`.
     #[inline]
     fn octet(initial: u32, sequence: u32, near: u64) -> Option<u64> {
         let distance = sequence.wrapping_sub(initial).wrapping_sub(near as u32) as i32;
@@ -317,24 +316,24 @@ impl Connection {
     }
 }
 
-/// RFC 7323's timestamp clock: milliseconds, and never zero.
+/// RFC 7323's timestamp clock: milliseconds, never zero.
 #[inline]
 pub(crate) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }
 
-/// What a segment of ours holds without options.
+/// Bytes of a full segment without options.
 fn full_segment(config: &Config) -> u64 {
     u64::from(config.mss) + if config.timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 }
 }
 
-/// The time since a time stamp of ours that the peer echoes, to the millisecond.
+/// Time since a timestamp of ours that the peer echoes, to the millisecond.
 #[inline]
 fn elapsed(now: Time, echo: u32) -> Duration {
     Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo)))
 }
 
-/// The least window scale that can express the largest receive buffer.
+/// Smallest window scale that can express the largest receive buffer.
 fn own_scale(config: &Config) -> u8 {
     let largest = Receiver::largest_buffer(config);
     (0..14).find(|&scale| largest >> scale <= 65_535).unwrap_or(14)

@@ -1,4 +1,4 @@
-//! Segments out: resets, SYNs, data, probes and acknowledgements.
+//! Transmission of resets, SYNs, data, probes and acknowledgements.
 
 use super::*;
 use crate::common::stamp;
@@ -8,8 +8,8 @@ use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
 
 impl Connection {
-    /// The next segment to send, if there is one; call again until there is none. Its rare options are put into `extra`
-    /// when it [has any](Segment::has_extra).
+    /// Returns the next segment to send, if there is one; call again until there is none. Rare options are put into
+    /// `extra` if the segment [has any](Segment::has_extra).
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         match self.state {
@@ -19,8 +19,8 @@ impl Connection {
             | State::FinWait2
             | State::Closing
             | State::LastAck => {
-                if self.greeting_due || self.echo.is_owing() {
-                    return Some(self.hasty_segment(now, extra));
+                if self.immediate_ack_due || self.ecn_echo.owes_immediate_ack() {
+                    return Some(self.immediate_ack(now, extra));
                 }
                 if let Some(chunk) = self.tx.next(now) {
                     return Some(self.data_segment(now, chunk, extra));
@@ -42,27 +42,27 @@ impl Connection {
             }
         }
         if self.rx.is_ack_due(now) && !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
-            return Some(self.bare_segment(now, self.tx.nxt, extra));
+            return Some(self.pure_ack(now, self.tx.nxt, extra));
         }
         None
     }
 
-    /// An acknowledgement that goes ahead of everything: the first one of all, or one of what came before a mark.
+    /// Acknowledgement that precedes everything else: of a SYN, or of data received before a change of CE marks.
     #[cold]
-    fn hasty_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
-        self.greeting_due = false;
-        let owed = self.echo.take_owed();
-        let mut segment = self.bare_segment(now, self.tx.nxt, extra);
-        if let Some((octet, flags)) = owed {
+    fn immediate_ack(&mut self, now: Time, extra: &mut Extra) -> Segment {
+        self.immediate_ack_due = false;
+        let immediate_ack = self.ecn_echo.take_immediate_ack();
+        let mut segment = self.pure_ack(now, self.tx.nxt, extra);
+        if let Some((octet, flags)) = immediate_ack {
             segment.acknowledgment = self.irs.wrapping_add(octet as u32);
             segment.flags = Flags::ACK.with(flags);
-            // What came since is to be acknowledged too.
-            self.rx.acknowledge_later(now);
+            // Data received since must be acknowledged too.
+            self.rx.schedule_ack(now);
         }
         segment
     }
 
-    /// RST, SYN or SYN-ACK.
+    /// Returns an RST, SYN or SYN-ACK.
     fn control_segment(&mut self, now: Time, extra: &mut Extra) -> Option<Segment> {
         self.tx.stats.segments += 1;
         if let Some(reset) = self.reset_due.take() {
@@ -75,25 +75,25 @@ impl Connection {
         }
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
-        if answer && self.agreed.ecn {
+        if answer && self.negotiated.ecn {
             flags = flags.with(Flags::ECE);
         } else if !answer && !self.syn_resent && self.wants_ecn() {
-            // A SYN that got no answer may have been dropped for this (RFC 3168 section 6.1.1.1).
+            // A SYN without an answer may have been dropped because of its ECN flags (RFC 3168 section 6.1.1.1).
             flags = flags.with(Flags::ECE.with(Flags::CWR));
         }
-        // What the peer did not offer is not offered back.
-        let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
-        // Nor does the size that Linux offers depend on it (RFC 6691).
+        // A SYN-ACK has only the options that the peer offered.
+        let timestamps = if answer { self.negotiated.timestamps } else { self.config.timestamps };
+        // The MSS that Linux advertises does not depend on them (RFC 6691).
         let counted = if self.config.host == Host::Linux { self.config.timestamps } else { timestamps };
-        let scaled = !answer || self.agreed.own_scale > 0 || self.agreed.peer_scale > 0;
+        let scaled = !answer || self.negotiated.own_scale > 0 || self.negotiated.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
             mss: self.config.mss + if counted { TIMESTAMPS_BYTES as u16 } else { 0 },
             window_scale: scaled.then(|| own_scale(&self.config)),
-            sack_permitted: if answer { self.agreed.sack } else { self.config.sack },
+            sack_permitted: if answer { self.negotiated.sack } else { self.config.sack },
             fast_open: None,
         });
-        let length = self.open_fast(now, answer, extra);
+        let length = self.add_fast_open(now, answer, extra);
         Some(Segment {
             length,
             stamp: if length > 0 { stamp(0) } else { 0 },
@@ -112,15 +112,14 @@ impl Connection {
     fn reset_segment(&self, now: Time, reset: Reset) -> Segment {
         let Reset { sequence, acknowledgment, own } = reset;
         let flags = if acknowledgment.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
-        let has_timestamps = own && self.agreed.timestamps;
+        let has_timestamps = own && self.negotiated.timestamps;
         let (timestamp, echo) = if has_timestamps { (timestamp(now), self.recent_timestamp) } else { (0, 0) };
         let acknowledgment = acknowledgment.unwrap_or(0);
         Segment { sequence, acknowledgment, flags, has_timestamps, timestamp, echo, ..Segment::default() }
     }
 
-    /// The Fast Open option, and how much data goes with a SYN: as much as a packet holds, but never twice (RFC 7413
-    /// section 4.2.1).
-    fn open_fast(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
+    /// Adds the Fast Open option and returns the bytes of data in the SYN, which leaves once (RFC 7413 section 4.2.1).
+    fn add_fast_open(&mut self, now: Time, answer: bool, extra: &mut Extra) -> u16 {
         let (Some(fast), Some(syn)) = (&mut self.fast_open, &mut extra.syn) else { return 0 };
         if answer {
             syn.fast_open = fast.answer();
@@ -136,8 +135,8 @@ impl Connection {
         }
         self.tx.stats.ready = Some(now);
         let mss = u64::from(syn.mss);
-        // The options take the room of payload. Linux leaves room for all that there can be, as middleboxes may add theirs
-        // (tcp_send_syn_data, net/ipv4/tcp_output.c).
+        // Options take space from the payload. Linux reserves the maximum option space, since middleboxes may add
+        // options (tcp_send_syn_data, net/ipv4/tcp_output.c).
         let options = match self.config.host {
             Host::Linux => OPTIONS_BYTES,
             Host::Rfc => {
@@ -163,15 +162,15 @@ impl Connection {
             flags = flags.with(Flags::FIN);
         }
         let end = chunk.start + u64::from(chunk.span);
-        // Linux pushes data: no FIN by itself.
+        // Linux sets PSH on data only, not on a FIN without data.
         if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
             flags = flags.with(Flags::PSH);
         }
-        let mut segment = self.segment(now, chunk.start, flags, extra, self.agreed.blocks[0]);
-        if chunk.new && length > 0 && self.agreed.ecn {
-            // What is sent again is not to be marked, or a mark could be lost unseen (RFC 3168 section 6.1.5).
+        let mut segment = self.segment(now, chunk.start, flags, extra, self.negotiated.blocks[0]);
+        if chunk.new && length > 0 && self.negotiated.ecn {
+            // Retransmissions must not be ECN-capable (RFC 3168 section 6.1.5).
             segment.ecn = Ecn::Ect0;
-            if self.tx.marks.take_reduced() {
+            if self.tx.marks.take_cwr() {
                 segment.flags = segment.flags.with(Flags::CWR);
             }
         }
@@ -184,31 +183,31 @@ impl Connection {
         segment
     }
 
-    /// A zero-window probe: an octet the peer has already, which it must answer with its window.
+    /// Zero-window probe: an old sequence number, which makes the peer answer with its window.
     fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.tx.probe = false;
         self.tx.stats.probes += 1;
-        self.bare_segment(now, self.tx.una - 1, extra)
+        self.pure_ack(now, self.tx.una - 1, extra)
     }
 
-    /// A segment with an acknowledgement alone.
+    /// Segment without data.
     #[inline]
-    fn bare_segment(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
-        self.segment(now, octet, Flags::ACK, extra, self.agreed.blocks[1])
+    fn pure_ack(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
+        self.segment(now, octet, Flags::ACK, extra, self.negotiated.blocks[1])
     }
 
-    /// A segment with the acknowledgement that goes with every one, and with so many SACK blocks at most.
+    /// Segment with the current acknowledgement and at most `blocks` SACK blocks.
     #[inline]
     fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra, blocks: u8) -> Segment {
         self.tx.stats.segments += 1;
         let acknowledgment = self.wire_acknowledgment();
-        let window = self.rx.on_ack_sent(now) >> self.agreed.own_scale;
+        let window = self.rx.on_ack_sent(now) >> self.negotiated.own_scale;
         let (mut stamp_value, mut echo) = (0, 0);
-        if self.agreed.timestamps {
+        if self.negotiated.timestamps {
             stamp_value = timestamp(now);
             echo = self.recent_timestamp;
         }
-        let has_extra = self.agreed.sack && blocks > 0 && self.rx.has_blocks();
+        let has_extra = self.negotiated.sack && blocks > 0 && self.rx.has_blocks();
         if has_extra {
             let irs = self.irs;
             (extra.syn, extra.multipath) = (None, None);
@@ -220,8 +219,8 @@ impl Connection {
             timestamp: stamp_value,
             echo,
             window: window.min(65_535) as u16,
-            flags: flags.with(self.echo.flags),
-            has_timestamps: self.agreed.timestamps,
+            flags: flags.with(self.ecn_echo.flags),
+            has_timestamps: self.negotiated.timestamps,
             has_extra,
             ..Segment::default()
         }

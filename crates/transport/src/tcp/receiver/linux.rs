@@ -1,34 +1,34 @@
-//! How Linux acknowledges what it receives, and what it offers to take (net/ipv4/tcp_input.c, tcp_output.c and tcp.c, 6.12).
+//! Linux's ACK and receive-window algorithms (net/ipv4/tcp_input.c, tcp_output.c and tcp.c, 6.12).
 
-use super::{AckDue, Arrived, Order, Reached};
+use super::{AckDue, Arrived, Reached, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// What Linux knows of the receiving side: the connection's `icsk_ack`, `rcvq_space` and the fields around `rcv_ssthresh`.
+/// Receiver state of Linux: `icsk_ack`, `rcvq_space` and the fields around `rcv_ssthresh`.
 pub(crate) struct LinuxReceiver {
     clock: Clock,
     delayed_ack: u32,
-    most_quick: u64,
-    /// What our SYN said a segment may hold, options off (`advmss`), and what the peer's seem to (`rcv_mss`).
+    max_quick: u64,
+    /// Segment size without options: advertised in our SYN (`advmss`), and estimated of the peer (`rcv_mss`).
     advertised: u64,
     segment: u64,
-    /// The last shorter one, which is believed when another follows (`last_seg_size`).
+    /// Length of the last shorter segment, which becomes the estimate if another one follows (`last_seg_size`).
     short: u64,
     window: Window,
-    /// The size of a buffer that was given, which counts octets; then nothing is tuned.
+    /// Receive buffer in octets if configured; then there is no auto-tuning.
     given: Option<u64>,
     tuning: Option<Tuning>,
     rtt: Rtt,
-    /// Something came that no acknowledgement has answered.
+    /// Whether arrived data awaits an acknowledgement.
     scheduled: bool,
-    /// Short segments came since: one, or more.
+    /// Short segments since the last acknowledgement: 0, 1, or 2 for more.
     pushed: u8,
-    /// So many acknowledgements leave at once (`quick`), unless both sides talk (`pingpong`).
+    /// Acknowledgements to send at once (`quick`), unless the session is interactive (`pingpong`).
     quick: u64,
     pingpong: bool,
-    /// How long an acknowledgement waits (`ato`); zero before the first data. It begins at, and falls to, `least_wait`.
+    /// Delayed-ACK timeout (`ato`), zero before the first data; it starts at and falls to `least_wait`.
     wait: Duration,
     least_wait: Duration,
     arrived: Time,
@@ -36,26 +36,26 @@ pub(crate) struct LinuxReceiver {
     compression: Option<Compression>,
 }
 
-/// The memory that data waits in, and what is offered of it.
+/// Receive memory and the window advertised from it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     /// `sk_rcvbuf`, in bytes of memory.
     buffer: u64,
-    /// What part of it holds data, in 256ths (`scaling_ratio`).
+    /// Part of the memory that holds data, in 256ths (`scaling_ratio`).
     ratio: u64,
-    /// The most that is offered (`window_clamp`), and the most at present (`rcv_ssthresh`).
+    /// Maximum window (`window_clamp`) and its current limit (`rcv_ssthresh`).
     clamp: u64,
     threshold: u64,
-    /// What was offered last.
+    /// Last advertised window.
     offered: u64,
     scale: u8,
-    /// Segments in order that nobody has read, and segments beyond a hole.
+    /// In-order segments not yet read, and segments beyond a hole.
     unread: u64,
     beyond: u64,
 }
 
-/// Dynamic right-sizing (`tcp_rcv_space_adjust`): the buffer holds several times what the application took in the last
-/// round-trip time, so that it never limits a sender that doubles its window.
+/// Dynamic right-sizing (`tcp_rcv_space_adjust`): the buffer holds several times what the application read in the last
+/// round trip, so that it never limits a sender that doubles its window.
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
     since: Time,
@@ -63,18 +63,18 @@ struct Tuning {
     most: u64,
 }
 
-/// The round-trip time as the receiver sees it (`rcv_rtt_est`): zero until it is measured.
+/// Receiver-side RTT estimate (`rcv_rtt_est`), zero until measured.
 #[derive(Clone, Copy, Debug)]
 struct Rtt {
     estimate: Duration,
-    /// The time stamp that was echoed last.
     echo: Option<u32>,
-    /// Without time stamps: a window's worth of data that was expected then, and its end.
+    /// Without timestamps: start and end of the round trip being measured, a window's worth of data.
     round: Option<(Time, u64)>,
 }
 
 impl Rtt {
-    /// A shorter time counts at once; a longer one as an eighth, but not if it may be the sender's pause.
+    /// Adopts a shorter sample at once; averages a longer one by 1/8 if `exact`, otherwise ignores it since the sender
+    /// may have paused.
     fn sample(&mut self, rtt: Duration, exact: bool) {
         let rtt = rtt.max(Duration::from_micros(1));
         if self.estimate == Duration::ZERO || rtt < self.estimate {
@@ -85,29 +85,29 @@ impl Rtt {
     }
 }
 
-/// The compression of SACK (`__tcp_ack_snd_check`): beyond a hole three segments are acknowledged at once, the others together
-/// after a twentieth of the round-trip time, but 1 ms or 44 segments at most. What is put off leaves before a block begins
-/// that might push another out of the next acknowledgement; that block waits for the one after.
+/// SACK compression (`__tcp_ack_snd_check`). Three segments beyond a hole are acknowledged at once; further ones
+/// together after a twentieth of the round-trip time, 1 ms or 44 segments at most. A pending ACK leaves before a new
+/// block that might displace another one from it; that block is reported by the ACK after.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compression {
-    /// What was expected when segments beyond it were last counted; how many were acknowledged at once, and how many wait.
+    /// Next octet expected at the last count; segments acknowledged at once; segments waiting.
     expected: u64,
     at_once: u32,
     waiting: u32,
 }
 
 impl Compression {
-    const LONGEST: Duration = Duration::from_millis(1);
-    /// How much later the kernel may let the timer expire; if nothing else wakes it, it does.
+    const MAX_DELAY: Duration = Duration::from_millis(1);
+    /// Timer slack of the kernel, which it uses in full unless something else wakes it.
     const SLACK: Duration = Duration::from_micros(100);
     const RTT_PART: u64 = 20;
     const AT_ONCE: u32 = 3;
-    const MOST_WAITING: u32 = 44;
+    const MAX_WAITING: u32 = 44;
     const BLOCKS: usize = 2;
 
-    /// How long the acknowledgement may wait of a segment that arrived while `expected` was.
+    /// Returns how long the ACK of an out-of-order segment may wait while `expected` is missing; `None`: not at all.
     fn wait(&mut self, expected: u64, rtt: Duration) -> Option<Duration> {
-        if self.waiting >= Self::MOST_WAITING {
+        if self.waiting >= Self::MAX_WAITING {
             return None;
         }
         if self.expected != expected {
@@ -118,36 +118,35 @@ impl Compression {
             return None;
         }
         self.waiting += 1;
-        Some(Self::LONGEST.min(rtt / Self::RTT_PART) + Self::SLACK)
+        Some(Self::MAX_DELAY.min(rtt / Self::RTT_PART) + Self::SLACK)
     }
 }
 
-/// What a buffer that is not given starts with, and what short segments let a window grow towards (`tcp_rmem`). Large ones
-/// let it grow as far as the window scale, which Linux goes by `rmem_max`, can express.
+/// Initial buffer, and the buffer up to which short segments grow the window (`tcp_rmem`). Full segments grow it as far
+/// as the window scale can express, which Linux derives from `rmem_max`.
 const BUFFER: Range<u64> = 128 << 10..6 << 20;
-/// A card puts each segment into a part of a page of its own; besides there is what the kernel notes of it, once for those
-/// that join.
-const HELD: u64 = 1536;
-const NOTED: u64 = 640;
-/// Before it is known what segments take, half holds data.
+/// Memory per segment: part of a page used by the NIC, and metadata once per group of coalesced segments.
+const SEGMENT_MEMORY: u64 = 1536;
+const METADATA: u64 = 640;
+/// Initial scaling ratio: half of the memory holds data.
 const UNKNOWN_RATIO: u64 = 128;
-/// Shorter ones let no window grow.
+/// Segments shorter than this do not grow the window.
 const SHORTEST_GROWTH: u64 = 128;
-/// A segment is believed to be this long at most before any came (TCP_MSS_DEFAULT), and never to be shorter than that.
+/// Bounds of the initial segment-size estimate (TCP_MSS_DEFAULT, TCP_MIN_MSS).
 const DEFAULT_SEGMENT: u64 = 536;
 const SHORTEST_SEGMENT: u64 = 88;
-/// However slow the peer, an acknowledgement waits no longer (TCP_DELACK_MAX, and half a second where nothing was short).
-const LONGEST_WAIT: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(500)];
+/// Maximum delays of an ACK (TCP_DELACK_MAX, and half a second if no segment was short).
+const MAX_DELAYS: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(500)];
 
 impl Window {
     fn win(&self, memory: u64) -> u64 {
         (memory * self.ratio) >> 8
     }
 
-    /// The memory in use.
+    /// Memory in use.
     fn used(&self, blocks: u64) -> u64 {
         let noted = blocks + u64::from(self.unread > 0);
-        HELD * (self.unread + self.beyond) + NOTED * noted
+        SEGMENT_MEMORY * (self.unread + self.beyond) + METADATA * noted
     }
 
     fn space(&self, blocks: u64) -> u64 {
@@ -158,7 +157,7 @@ impl Window {
         window.next_multiple_of(1 << self.scale)
     }
 
-    /// `__tcp_select_window`, and whether memory is so short that nothing is acknowledged quickly.
+    /// Chooses the window (`__tcp_select_window`); also returns whether memory is too short for quick ACKs.
     fn choose(&self, segment: u64, blocks: u64) -> (u64, bool) {
         let allowed = self.win(self.buffer);
         let full = self.clamp.min(allowed);
@@ -184,7 +183,7 @@ impl Window {
         (window, short)
     }
 
-    /// `tcp_grow_window`: a segment of so many octets came; whether there is to be room for more.
+    /// Grows the window after a segment of `length` octets (`tcp_grow_window`); returns whether it grew.
     fn grow(&mut self, length: u64, memory: u64, blocks: u64, advertised: u64, segment: u64) -> bool {
         let room = self.clamp.min(self.space(blocks)).saturating_sub(self.threshold);
         let holds = self.win(memory);
@@ -196,7 +195,7 @@ impl Window {
         true
     }
 
-    /// `__tcp_grow_window`: short segments let the window grow as long as it is small.
+    /// `__tcp_grow_window`: short segments grow the window only while it is small.
     fn part(&self, mut holds: u64, length: u64, segment: u64) -> u64 {
         let mut window = self.win(BUFFER.end) / 2;
         while self.threshold <= window {
@@ -210,13 +209,12 @@ impl Window {
 }
 
 impl LinuxReceiver {
-    /// A receiver whose segments hold `sizes` octets: as the SYN itself says, and with the options that were agreed on; the
-    /// third is what it sends.
+    /// Creates a receiver; `sizes` are the segment sizes in the SYN, with the negotiated options, and of segments sent.
     pub fn new(config: &Config, sizes: [u64; 3], scale: u8, selective: bool) -> Self {
         let [in_syn, advertised, mss] = sizes;
         let buffer = BUFFER.start;
         let space = config.receive_buffer.unwrap_or((buffer * UNKNOWN_RATIO) >> 8);
-        // A whole number of segments, unless it was given.
+        // A whole number of segments, unless the buffer is configured.
         let offered = match config.receive_buffer {
             None if space > in_syn => space / in_syn * in_syn,
             _ => space,
@@ -228,7 +226,7 @@ impl LinuxReceiver {
         LinuxReceiver {
             clock: Clock::new(config.tick),
             delayed_ack: config.delayed_ack,
-            most_quick: u64::from(config.quick_acks),
+            max_quick: u64::from(config.quick_acks),
             advertised,
             segment,
             short: 0,
@@ -248,25 +246,25 @@ impl LinuxReceiver {
         }
     }
 
-    /// Whether what is offered follows from memory, not from a size that was given in octets.
+    /// Whether the window follows from memory, not from a buffer size configured in octets.
     pub fn accounts_for_memory(&self) -> bool {
         self.given.is_none()
     }
 
-    /// What the SYN offers.
+    /// Window advertised in the SYN.
     pub fn first_window(&self) -> u64 {
         self.window.offered
     }
 
-    /// The connection stands: its tuning begins.
+    /// Starts auto-tuning when the connection is established.
     pub fn on_established(&mut self, now: Time) {
         if let Some(tuning) = &mut self.tuning {
             tuning.since = now;
         }
     }
 
-    /// Data came that answers an acknowledgement sent so long ago, at `echo`: the first segment of those that answer it tells
-    /// the round-trip time, queues included (`tcp_rcv_rtt_measure_ts`).
+    /// Takes an RTT sample, queueing included, from the first data segment that answers an ACK sent with timestamp
+    /// `echo` (`tcp_rcv_rtt_measure_ts`).
     pub fn on_echo(&mut self, length: u64, echo: u32, rtt: Duration) {
         if self.rtt.echo != Some(echo) {
             self.rtt.echo = Some(echo);
@@ -276,7 +274,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// Without time stamps, a window's worth of data takes a round trip at least (`tcp_rcv_rtt_measure`).
+    /// Without timestamps, measures a round trip as a window's worth of data (`tcp_rcv_rtt_measure`).
     fn measure_round(&mut self, now: Time, nxt: u64) {
         match self.rtt.round {
             Some((_, end)) if nxt < end => return,
@@ -286,8 +284,8 @@ impl LinuxReceiver {
         self.rtt.round = Some((now, nxt + self.window.offered));
     }
 
-    /// Whether there is memory for what came (`tcp_try_rmem_schedule`, `tcp_prune_queue`): a buffer that was not given first
-    /// becomes as large as what it holds (`tcp_clamp_window`). If not, no window is offered until some is read.
+    /// Whether there is memory for a segment (`tcp_try_rmem_schedule`, `tcp_prune_queue`). An auto-tuned buffer first
+    /// grows to what it holds (`tcp_clamp_window`). If that fails, the window is zero until data is read.
     pub fn admits(&mut self, blocks: u64) -> bool {
         let window = &mut self.window;
         let used = window.used(blocks);
@@ -303,11 +301,11 @@ impl LinuxReceiver {
         admits
     }
 
-    /// A segment came in order; `fin` if it ends what the peer sends. Where there were holes, `reached` says what lay beyond.
+    /// Handles an in-order segment; `fin` ends the data; `reached` gives the out-of-order octets before and after.
     pub fn on_in_order(
         &mut self,
         now: Time,
-        order: &Order,
+        state: &ReceiveState,
         arrived: &Arrived,
         reached: Option<Reached>,
         fin: bool,
@@ -321,22 +319,23 @@ impl LinuxReceiver {
         if arrived.length > 0 {
             self.window.unread += 1;
             self.measure(arrived);
-            self.measure_round(now, order.nxt);
+            self.measure_round(now, state.nxt);
             self.note_arrival(now, arrived);
             if arrived.length >= SHORTEST_GROWTH {
-                self.grow(arrived.length, HELD, order.blocks);
+                self.grow(arrived.length, SEGMENT_MEMORY, state.blocks);
             }
         }
         self.pingpong |= fin;
-        if reached.is_some() && order.blocks == 0 { AckDue::Now } else { self.decide(now, order, arrived) }
+        if reached.is_some() && state.blocks == 0 { AckDue::Now } else { self.decide(now, state, arrived) }
     }
 
-    /// A segment came beyond a hole. It may have `joined` another there; `place` is that of its block among those that are
-    /// reported, `None` where nothing of it is new. The second is whether the block is to wait for the acknowledgement after.
+    /// Handles a segment beyond a hole. `joined` tells whether it extends a block; `place` is the index of its block
+    /// among those reported, `None` if nothing is new. Also returns whether the block is left to the ACK after the next
+    /// one.
     pub fn on_out_of_order(
         &mut self,
         now: Time,
-        order: &Order,
+        state: &ReceiveState,
         arrived: &Arrived,
         joined: bool,
         place: Option<usize>,
@@ -350,8 +349,9 @@ impl LinuxReceiver {
             return (AckDue::Now, false);
         };
         if let Some(place) = place {
-            // What begins a block is not accounted for yet when the window grows.
-            let (memory, blocks) = if joined { (HELD, order.blocks) } else { (HELD + NOTED, order.blocks - 1) };
+            // When the window grows, the first segment of a block is not accounted for yet.
+            let (memory, blocks) =
+                if joined { (SEGMENT_MEMORY, state.blocks) } else { (SEGMENT_MEMORY + METADATA, state.blocks - 1) };
             self.window.beyond += u64::from(joined);
             self.grow(arrived.length, memory, blocks);
             self.window.beyond += u64::from(!joined);
@@ -359,15 +359,15 @@ impl LinuxReceiver {
                 return (AckDue::Now, true);
             }
         }
-        (self.decide(now, order, arrived), false)
+        (self.decide(now, state, arrived), false)
     }
 
-    /// Nothing of a segment was new, or in the window: the peer may have lost acknowledgements (`tcp_enter_quickack_mode`).
+    /// Handles a duplicate or out-of-window segment: the peer may have lost ACKs (`tcp_enter_quickack_mode`).
     pub fn on_duplicate(&mut self) {
         self.scheduled = true;
         self.pingpong = false;
         self.wait = self.least_wait;
-        self.be_quick();
+        self.enter_quick_ack();
     }
 
     /// `tcp_measure_rcv_mss`.
@@ -376,7 +376,7 @@ impl LinuxReceiver {
         let length = arrived.length;
         if length >= self.segment {
             if length != self.segment {
-                let ratio = ((length << 8) / (HELD + NOTED)).max(1);
+                let ratio = ((length << 8) / (SEGMENT_MEMORY + METADATA)).max(1);
                 if ratio != self.window.ratio {
                     self.window.ratio = ratio;
                     self.window.clamp = self.window.win(self.window.buffer);
@@ -407,19 +407,19 @@ impl LinuxReceiver {
         self.arrived = now;
         let half = self.clock.half(self.least_wait);
         if self.wait == Duration::ZERO {
-            self.be_quick();
+            self.enter_quick_ack();
             self.wait = self.least_wait;
         } else if gap <= half {
             self.wait = self.clock.half(self.wait) + half;
         } else if gap < self.wait {
             self.wait = (self.clock.half(self.wait) + gap).min(self.rto);
         } else if gap > self.rto {
-            self.be_quick();
+            self.enter_quick_ack();
         }
     }
 
-    fn be_quick(&mut self) {
-        let acks = (self.window.offered / (2 * self.segment)).max(2).min(self.most_quick);
+    fn enter_quick_ack(&mut self) {
+        let acks = (self.window.offered / (2 * self.segment)).max(2).min(self.max_quick);
         self.quick = self.quick.max(acks);
     }
 
@@ -430,62 +430,62 @@ impl LinuxReceiver {
     }
 
     /// `__tcp_ack_snd_check`.
-    fn decide(&mut self, now: Time, order: &Order, arrived: &Arrived) -> AckDue {
-        let several = order.nxt - order.acknowledged > self.segment * u64::from(self.delayed_ack - 1);
+    fn decide(&mut self, now: Time, state: &ReceiveState, arrived: &Arrived) -> AckDue {
+        let several = state.nxt - state.acknowledged > self.segment * u64::from(self.delayed_ack - 1);
         let much = several && {
-            let window = self.choose(order);
+            let window = self.choose(state);
             window >= self.window.offered
         };
         if much || self.quick > 0 && !self.pingpong {
             return AckDue::Now;
         }
-        if order.blocks == 0 {
-            return self.delay(now, order, arrived);
+        if state.blocks == 0 {
+            return self.delay(now, state, arrived);
         }
         let rtt = self.rtt.estimate.min(arrived.srtt);
-        match self.compression.as_mut().and_then(|compression| compression.wait(order.nxt, rtt)) {
-            Some(wait) => order.due.sooner(AckDue::At(now + wait)),
+        match self.compression.as_mut().and_then(|compression| compression.wait(state.nxt, rtt)) {
+            Some(wait) => state.due.sooner(AckDue::At(now + wait)),
             None => AckDue::Now,
         }
     }
 
-    /// What there is room for now.
-    fn choose(&mut self, order: &Order) -> u64 {
+    /// Chooses the window to advertise now.
+    fn choose(&mut self, state: &ReceiveState) -> u64 {
         let Some(size) = self.given else {
-            let (window, short) = self.window.choose(self.segment, order.blocks);
+            let (window, short) = self.window.choose(self.segment, state.blocks);
             self.quick *= u64::from(!short);
             return window;
         };
-        // Its edge moves by a segment or half the buffer at least (RFC 9293 section 3.8.6.2.2).
-        let (wide, current) = ((order.read + size).saturating_sub(order.nxt), order.offered());
+        // The window's right edge moves by at least a segment or half the buffer (RFC 9293 section 3.8.6.2.2).
+        let (wide, current) = ((state.read + size).saturating_sub(state.nxt), state.offered());
         let step = self.segment.max(1 << self.window.scale).min(size / 2);
         if wide >= current + step { wide } else { current }
     }
 
     /// `tcp_send_delayed_ack`.
-    fn delay(&self, now: Time, order: &Order, arrived: &Arrived) -> AckDue {
+    fn delay(&self, now: Time, state: &ReceiveState, arrived: &Arrived) -> AckDue {
         let mut wait = self.wait;
         if wait > self.least_wait {
-            let most = LONGEST_WAIT[usize::from(!self.pingpong && self.pushed == 0)];
+            let most = MAX_DELAYS[usize::from(!self.pingpong && self.pushed == 0)];
             let rtt = if arrived.srtt == Duration::ZERO { most } else { arrived.srtt.max(self.least_wait) };
             wait = wait.min(most).min(rtt);
         }
-        let wait = wait.min(LONGEST_WAIT[0]);
-        match order.due {
-            // It is about to leave anyway.
+        let wait = wait.min(MAX_DELAYS[0]);
+        match state.due {
+            // The pending ACK is about to leave anyway.
             AckDue::At(due) if due <= self.clock.expiry(now, self.clock.half(self.clock.half(wait))) => AckDue::Now,
             other => other.sooner(AckDue::At(self.clock.expiry(now, wait))),
         }
     }
 
-    /// An acknowledgement leaves, because it was `overdue` or for another reason: the window to put into it.
-    pub fn on_ack_sent(&mut self, overdue: bool, order: &Order) -> u64 {
+    /// Records that an acknowledgement leaves, `overdue` if by the delayed-ACK timer; returns the window to advertise.
+    pub fn on_ack_sent(&mut self, overdue: bool, state: &ReceiveState) -> u64 {
         if overdue && self.pingpong {
             (self.pingpong, self.wait) = (false, self.least_wait);
         } else if overdue {
             self.wait = (self.wait * 2).min(self.rto);
         }
-        let (window, current) = (self.choose(order), order.offered());
+        let (window, current) = (self.choose(state), state.offered());
         let kept = if self.given.is_none() { self.window.align(current) } else { current };
         self.window.offered = if window < current { kept } else { window };
         if self.scheduled && self.quick > 0 {
@@ -501,31 +501,31 @@ impl LinuxReceiver {
         self.window.offered
     }
 
-    /// Data left: a reply to what came shortly before (`tcp_event_data_sent`).
+    /// Records that data leaves; shortly after received data it makes the session interactive (`tcp_event_data_sent`).
     pub fn on_data_sent(&mut self, now: Time) {
         self.pingpong |= now.since(self.arrived) < self.wait;
     }
 
-    /// The application took octets and left so many; whether that is to be acknowledged (`tcp_cleanup_rbuf`).
-    pub fn on_read(&mut self, order: &Order, left: u64, count: u64) -> bool {
-        let current = order.offered();
+    /// Handles a read of `count` octets that left `left`; returns whether to send an ACK (`tcp_cleanup_rbuf`).
+    pub fn on_read(&mut self, state: &ReceiveState, left: u64, count: u64) -> bool {
+        let current = state.offered();
         self.window.unread = (self.window.unread * left).div_ceil(left + count);
-        self.tune(self.arrived, order.read);
+        self.tune(self.arrived, state.read);
         if self.scheduled {
             let short = self.pushed == 2 || self.pushed == 1 && !self.pingpong;
             let empty = self.window.unread + self.window.beyond == 0;
-            if order.nxt - order.acknowledged > self.segment * u64::from(self.delayed_ack - 1) || short && empty {
+            if state.nxt - state.acknowledged > self.segment * u64::from(self.delayed_ack - 1) || short && empty {
                 return true;
             }
         }
         if let Some(size) = self.given {
             let step = self.advertised.max(1 << self.window.scale);
-            return current < step && order.read + size >= order.nxt + current + step.min(size / 2);
+            return current < step && state.read + size >= state.nxt + current + step.min(size / 2);
         }
         if 2 * current > self.window.clamp {
             return false;
         }
-        let window = self.choose(order);
+        let window = self.choose(state);
         window > 0 && window >= 2 * current
     }
 
@@ -539,21 +539,20 @@ impl LinuxReceiver {
         if taken <= tuning.most {
             return;
         }
-        // Twice that, and twice again in proportion to how much faster it grew than before.
+        // Twice the octets read, plus as much again in proportion to the growth over the previous round trip.
         let twice = 2 * taken + 16 * self.advertised;
         let wanted =
             twice.saturating_add((2.0 * twice as f64 * (taken - tuning.most) as f64 / tuning.most as f64) as u64);
         tuning.most = taken;
-        let buffer =
-            (wanted.saturating_mul(256) / self.window.ratio).min((super::LARGEST_BUFFER << 8) / self.window.ratio);
+        let buffer = (wanted.saturating_mul(256) / self.window.ratio).min((super::MAX_BUFFER << 8) / self.window.ratio);
         if buffer > self.window.buffer {
             self.window.buffer = buffer;
             self.window.clamp = self.window.win(buffer);
         }
     }
 
-    /// An acknowledgement has left that leaves out the segment which came last.
-    pub fn acknowledge_later(&mut self, now: Time) -> AckDue {
+    /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.
+    pub fn schedule_ack(&mut self, now: Time) -> AckDue {
         self.scheduled = true;
         AckDue::At(self.clock.expiry(now, self.wait))
     }

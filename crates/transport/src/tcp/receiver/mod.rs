@@ -1,4 +1,4 @@
-//! The receiving half: putting octets in order, and what to acknowledge when.
+//! Receiving half of a connection: reassembly and acknowledgements.
 
 mod linux;
 mod rfc;
@@ -11,14 +11,14 @@ use rfc::RfcReceiver;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// The most that a buffer grows to.
-const LARGEST_BUFFER: u64 = 64 << 20;
+/// Maximum size of an auto-tuned receive buffer.
+const MAX_BUFFER: u64 = 64 << 20;
 
-/// When the next acknowledgement is due.
+/// Time at which the next acknowledgement is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckDue {
     Never,
-    /// At this time, if nothing makes it due before.
+    /// At this time, unless something makes it due before.
     At(Time),
     Now,
 }
@@ -33,95 +33,95 @@ impl AckDue {
     }
 }
 
-/// What became of a segment's octets.
+/// Classification of an arriving segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// They continue what has arrived.
+    /// Its octets continue the in-order data.
     InOrder,
-    /// They lie beyond a hole.
+    /// Its octets lie beyond a hole.
     OutOfOrder,
-    /// They had all arrived before.
+    /// All its octets had arrived before.
     Duplicate,
-    /// They reach beyond the window.
+    /// Its octets lie outside the window.
     Outside,
 }
 
-/// What Linux goes by besides a segment's place.
+/// Segment information for Linux's receive algorithms, besides its sequence range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
-    /// Octets of payload, and of time stamps.
+    /// Octets of payload and of the timestamps option.
     pub length: u64,
     pub options: u64,
     /// Whether it carries PSH.
     pub push: bool,
-    /// The sender's timeout and smoothed round-trip time.
+    /// RTO and smoothed round-trip time of the sending half.
     pub rto: Duration,
     pub srtt: Duration,
 }
 
-/// What has arrived, for those who decide about acknowledgements.
-struct Order {
+/// Receive state for the ACK policies.
+struct ReceiveState {
     nxt: u64,
     read: u64,
     acknowledged: u64,
-    /// One beyond what the peer may send.
+    /// Right edge of the advertised window.
     edge: u64,
-    /// Blocks beyond holes.
+    /// Number of blocks beyond holes.
     blocks: u64,
     due: AckDue,
 }
 
-impl Order {
-    /// What the peer knows that it may send. FIN occupies an octet that no buffer holds.
+impl ReceiveState {
+    /// Window known to the peer. FIN occupies an octet that takes no buffer space.
     #[inline]
     fn offered(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
     }
 }
 
-/// Octets beyond a hole, before a segment that reached them and after.
+/// Out-of-order octets before and after a segment that reached them.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
     before: u64,
     after: u64,
 }
 
-/// Who decides when to acknowledge and what to offer.
+/// Policy that decides when to acknowledge and what window to advertise.
 enum Policy {
     Rfc(RfcReceiver),
     Linux(Box<LinuxReceiver>),
 }
 
 pub(crate) struct Receiver {
-    /// Next octet expected.
+    /// Next octet expected (RCV.NXT).
     pub nxt: u64,
-    /// Next octet the application will read.
+    /// Next octet that the application will read.
     read: u64,
-    /// What has arrived beyond `nxt`.
+    /// Ranges received beyond `nxt`.
     ranges: RangeSet,
-    /// Octets that have arrived beyond a hole.
+    /// Octets received beyond a hole.
     beyond: u64,
-    /// Octets of the blocks that arrived last, most recent first: the order in which RFC 2018 wants them reported.
+    /// One octet of each recent block, most recent first: RFC 2018 section 4's order of reporting.
     recent: [u64; 4],
     /// A duplicate to report (RFC 2883).
     duplicate: Option<(u64, u64)>,
     /// Octet of the peer's FIN, once known.
     fin: Option<u64>,
-    /// What was expected when the last acknowledgement left.
+    /// Value of `nxt` in the last acknowledgement sent.
     pub acknowledged: u64,
-    /// One beyond the last octet offered to the peer.
+    /// Right edge of the advertised window.
     edge: u64,
     due: AckDue,
-    /// The acknowledgement that is due is decided: what it offers does not wait for what the application will read.
-    settled: bool,
-    /// An octet of a block to be reported not by the next acknowledgement but by the one after.
+    /// Whether the window of the pending acknowledgement is already chosen, regardless of later reads.
+    window_chosen: bool,
+    /// Octet of a block that is reported only by the acknowledgement after the next one.
     late: Option<u64>,
     policy: Policy,
 }
 
 impl Receiver {
-    /// A receiver whose windows will be scaled by `scale`, and which may send SACK blocks if `selective`. It sends segments of
-    /// `mss`; those that it gets hold `sizes` octets, by the SYN itself and by the options that were agreed on.
+    /// Creates a receiver with this window scale, which sends SACK blocks if `selective`. It sends segments of `mss`;
+    /// those it receives hold `sizes` octets, as advertised in the SYN and with the negotiated options.
     pub fn new(config: &Config, sizes: [u64; 2], mss: u64, scale: u8, selective: bool) -> Self {
         let policy = match config.host {
             Host::Rfc => Policy::Rfc(RfcReceiver::new(config, mss, scale)),
@@ -145,25 +145,25 @@ impl Receiver {
             acknowledged: 1,
             edge: 1 + first,
             due: AckDue::Never,
-            settled: false,
+            window_chosen: false,
             late: None,
             policy,
         }
     }
 
-    /// The largest buffer there may come to be, which the window scale must be able to express.
+    /// Largest possible buffer, which the window scale must be able to express.
     pub fn largest_buffer(config: &Config) -> u64 {
-        config.receive_buffer.unwrap_or(LARGEST_BUFFER)
+        config.receive_buffer.unwrap_or(MAX_BUFFER)
     }
 
-    /// A SYN leaves, and acknowledges what came with the peer's: the window to put into it.
+    /// Records that a SYN leaves, acknowledging the data of the peer's SYN; returns the window to advertise.
     pub fn on_syn_sent(&mut self) -> u64 {
-        (self.due, self.settled) = (AckDue::Never, false);
+        (self.due, self.window_chosen) = (AckDue::Never, false);
         self.acknowledged = self.nxt;
         self.edge - self.nxt
     }
 
-    /// The handshake's round-trip time.
+    /// Records the round-trip time of the handshake.
     pub fn set_rtt(&mut self, rtt: Duration, now: Time) {
         match &mut self.policy {
             Policy::Rfc(rfc) => rfc.set_rtt(rtt, now),
@@ -171,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Data came that answers an acknowledgement sent so long ago, at `echo`.
+    /// Handles data that answers an acknowledgement sent with timestamp `echo`, `rtt` ago.
     #[inline]
     pub fn on_echo(&mut self, length: u64, echo: u32, rtt: Duration) {
         if let Policy::Linux(linux) = &mut self.policy {
@@ -180,8 +180,8 @@ impl Receiver {
     }
 
     #[inline]
-    fn order(&self) -> Order {
-        Order {
+    fn state(&self) -> ReceiveState {
+        ReceiveState {
             nxt: self.nxt,
             read: self.read,
             acknowledged: self.acknowledged,
@@ -191,7 +191,7 @@ impl Receiver {
         }
     }
 
-    /// Octets `start..start + span` have arrived, the last of them FIN if `fin`.
+    /// Handles arriving octets `start..start + span`, the last of them FIN if `fin`.
     #[inline]
     pub fn on_data(&mut self, now: Time, start: u64, span: u64, fin: bool, arrived: &Arrived) -> Arrival {
         let end = start + span;
@@ -207,7 +207,7 @@ impl Receiver {
     }
 
     fn on_irregular_data(&mut self, now: Time, start: u64, end: u64, fin: bool, arrived: &Arrived) -> Arrival {
-        // What lies beyond the window, or beyond FIN, is cut off; FIN itself needs no room.
+        // Data beyond the window or beyond FIN is cut off; FIN itself takes no space.
         let limit = self.fin.map_or(self.edge + u64::from(fin && end == self.edge + 1), |fin| fin + 1);
         let fin = fin && end <= limit && end > self.ranges.end();
         let end = end.min(limit);
@@ -239,7 +239,7 @@ impl Receiver {
             self.note_in_order(now, arrived, reached, self.fin_reached());
             return Arrival::InOrder;
         }
-        let place = self.place_of(start, end);
+        let place = self.recent_index(start, end);
         let joined = self.ranges.range_at(start - 1).is_some();
         let beyond = &mut self.beyond;
         self.ranges.insert(start, end, |from, to| *beyond += to - from);
@@ -247,7 +247,7 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// Whether Linux has no memory for what came: it is dropped, and the sender told that there is no window.
+    /// Whether Linux has no memory for a segment: the segment is dropped and a zero window advertised.
     #[inline]
     fn is_out_of_memory(&mut self) -> bool {
         let blocks = self.ranges.len() as u64;
@@ -256,12 +256,12 @@ impl Receiver {
             return false;
         }
         (self.edge, self.acknowledged) = (self.nxt, self.nxt);
-        (self.due, self.settled) = (AckDue::Now, true);
+        (self.due, self.window_chosen) = (AckDue::Now, true);
         true
     }
 
-    /// The first part of `start..end` that has arrived before, which is what RFC 2883 section 4 wants reported; the
-    /// block it is in is reported next.
+    /// Returns the first part of `start..end` that had arrived before, for a D-SACK (RFC 2883 section 4); the block
+    /// that holds it is reported next.
     fn find_duplicate(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
         if start < self.nxt {
             return Some((start, end.min(self.nxt)));
@@ -271,13 +271,13 @@ impl Receiver {
         Some((start.max(s), end.min(e)))
     }
 
-    /// No acknowledgement reports a duplicate: of a connection that waits for its end, Linux knows nothing of SACK any more
-    /// (tcp_timewait_state_process, net/ipv4/tcp_minisocks.c).
+    /// Discards the D-SACK to report: Linux does not use SACK in TIME-WAIT (tcp_timewait_state_process,
+    /// net/ipv4/tcp_minisocks.c).
     pub fn forget_duplicate(&mut self) {
         self.duplicate = None;
     }
 
-    /// The block that holds `octet` is the most recent one; none is remembered twice.
+    /// Makes the block that holds `octet` the most recent one, without duplicates.
     fn note_recent(&mut self, octet: u64) {
         let block = self.ranges.range_at(octet).unwrap_or_default();
         let others = self.recent.into_iter().filter(|&o| !(block.0..block.1).contains(&o));
@@ -286,43 +286,42 @@ impl Receiver {
         self.recent = recent;
     }
 
-    /// The place, among the blocks that arrived last, of the first that `start..end` touches; one beyond them if there is
-    /// none.
-    fn place_of(&self, start: u64, end: u64) -> usize {
+    /// Returns the index among recent blocks of the first that `start..end` touches, or their number if there is none.
+    fn recent_index(&self, start: u64, end: u64) -> usize {
         let blocks = || self.recent.iter().filter_map(|&octet| self.ranges.range_at(octet));
         blocks().position(|(s, e)| start <= e && s <= end).unwrap_or_else(|| blocks().count())
     }
 
-    /// A segment came in order, and is the last of all if it `ends`; where there were holes, `reached` says what lay beyond.
+    /// Handles an in-order segment, the last if it `ends`; `reached` gives the out-of-order octets before and after.
     #[inline]
     fn note_in_order(&mut self, now: Time, arrived: &Arrived, reached: Option<Reached>, ends: bool) {
-        let order = self.order();
+        let state = self.state();
         match &mut self.policy {
             // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once; so is FIN.
-            Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &order, reached.is_some() || ends),
+            Policy::Rfc(rfc) => self.due = rfc.on_in_order(now, &state, reached.is_some() || ends),
             Policy::Linux(linux) => {
-                self.due = linux.on_in_order(now, &order, arrived, reached, ends);
-                self.settle();
+                self.due = linux.on_in_order(now, &state, arrived, reached, ends);
+                self.choose_window_early();
             }
         }
     }
 
     #[cold]
     fn note_out_of_order(&mut self, now: Time, start: u64, arrived: &Arrived, joined: bool, place: Option<usize>) {
-        let order = self.order();
+        let state = self.state();
         let Policy::Linux(linux) = &mut self.policy else {
             self.note_recent(start);
             self.due = AckDue::Now;
             return;
         };
-        let (due, late) = linux.on_out_of_order(now, &order, arrived, joined, place);
+        let (due, late) = linux.on_out_of_order(now, &state, arrived, joined, place);
         self.due = due;
         if late {
             self.late = Some(start);
         } else {
             self.note_recent(start);
         }
-        self.settle();
+        self.choose_window_early();
     }
 
     #[cold]
@@ -336,21 +335,20 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// What is acknowledged at once offers what Linux's memory has room for now, before the application reads.
+    /// Chooses the window of an immediate ACK from Linux's memory now, before the application reads.
     #[inline]
-    fn settle(&mut self) {
+    fn choose_window_early(&mut self) {
         let early = matches!(&self.policy, Policy::Linux(linux) if linux.accounts_for_memory());
         if early && self.due == AckDue::Now {
-            self.offer(false);
-            self.settled = true;
+            self.advertise(false);
+            self.window_chosen = true;
         }
     }
 
-    /// An acknowledgement is to be sent at once: a segment was out of window, or a probe.
+    /// Makes an acknowledgement due at once, for an out-of-window segment or a probe.
     pub fn acknowledge_now(&mut self) {
         self.due = AckDue::Now;
     }
-    /// Whether a pure acknowledgement is to be sent at `now`.
     #[inline]
     pub fn is_ack_due(&self, now: Time) -> bool {
         match self.due {
@@ -359,7 +357,7 @@ impl Receiver {
             AckDue::At(time) => time <= now,
         }
     }
-    /// When a delayed acknowledgement is due.
+    /// Expiry of the delayed-ACK timer.
     #[inline]
     pub fn timer(&self) -> Time {
         match self.due {
@@ -368,46 +366,46 @@ impl Receiver {
         }
     }
 
-    /// The octet up to which data has come that waits to be acknowledged; nothing if none does.
+    /// Octet up to which received data awaits acknowledgement, if any does.
     #[inline]
     pub fn waiting(&self) -> Option<u64> {
         (self.due != AckDue::Never && self.nxt > self.acknowledged).then_some(self.nxt)
     }
 
-    /// An acknowledgement has left that leaves out the segment which came last.
-    pub fn acknowledge_later(&mut self, now: Time) {
+    /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.
+    pub fn schedule_ack(&mut self, now: Time) {
         self.due = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.acknowledge_later(now),
-            Policy::Linux(linux) => linux.acknowledge_later(now),
+            Policy::Rfc(rfc) => rfc.schedule_ack(now),
+            Policy::Linux(linux) => linux.schedule_ack(now),
         };
     }
 
-    /// Nothing will be acknowledged any more.
-    pub fn fall_silent(&mut self) {
+    /// Cancels the pending acknowledgement.
+    pub fn cancel_ack(&mut self) {
         self.due = AckDue::Never;
     }
 
-    /// An acknowledgement leaves: the window to put into it, whose right edge never moves back.
+    /// Records that an acknowledgement leaves; returns the window to advertise, whose right edge never moves back.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time) -> u64 {
-        if !std::mem::take(&mut self.settled) {
-            self.offer(matches!(self.due, AckDue::At(due) if due <= now));
+        if !std::mem::take(&mut self.window_chosen) {
+            self.advertise(matches!(self.due, AckDue::At(due) if due <= now));
         }
         self.due = AckDue::Never;
-        self.order().offered()
+        self.state().offered()
     }
 
     #[inline]
-    fn offer(&mut self, overdue: bool) {
+    fn advertise(&mut self, overdue: bool) {
         self.acknowledged = self.nxt;
-        let order = self.order();
+        let state = self.state();
         self.edge = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.on_ack_sent(&order),
-            Policy::Linux(linux) => self.nxt + linux.on_ack_sent(overdue, &order),
+            Policy::Rfc(rfc) => rfc.on_ack_sent(&state),
+            Policy::Linux(linux) => self.nxt + linux.on_ack_sent(overdue, &state),
         };
     }
 
-    /// Data of ours left, with or without an acknowledgement of what came shortly before.
+    /// Records that data leaves, with or without an acknowledgement.
     #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         if let Policy::Linux(linux) = &mut self.policy {
@@ -415,13 +413,13 @@ impl Receiver {
         }
     }
 
-    /// Whether there is something to report in SACK blocks.
+    /// Whether there is anything to report in SACK blocks.
     #[inline]
     pub fn has_blocks(&self) -> bool {
         !self.ranges.is_empty() || self.duplicate.is_some()
     }
 
-    /// At most `limit` SACK blocks: a duplicate first (RFC 2883), then the blocks that changed last (RFC 2018 section 4).
+    /// Returns at most `limit` SACK blocks: a duplicate (RFC 2883), then the latest blocks (RFC 2018 section 4).
     pub fn blocks(&mut self, limit: usize, wire: impl Fn(u64) -> u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut left = limit;
@@ -441,7 +439,7 @@ impl Receiver {
         blocks
     }
 
-    /// Takes at most `limit` octets that have arrived in order, as stream offsets (the SYN not counted).
+    /// Reads at most `limit` in-order octets, as stream offsets (SYN not counted).
     #[inline]
     pub fn take(&mut self, limit: u64) -> Option<Range<u64>> {
         let available = self.nxt - u64::from(self.fin_reached()) - self.read;
@@ -451,19 +449,18 @@ impl Receiver {
         }
         let start = self.read - 1;
         self.read += count;
-        let order = self.order();
+        let state = self.state();
         let opens = match &mut self.policy {
-            Policy::Rfc(rfc) => rfc.on_read(&order),
-            Policy::Linux(linux) => linux.on_read(&order, available - count, count),
+            Policy::Rfc(rfc) => rfc.on_read(&state),
+            Policy::Linux(linux) => linux.on_read(&state, available - count, count),
         };
         if opens {
-            // One that was decided before the application read would not tell of the room that there is now.
-            (self.due, self.settled) = (AckDue::Now, false);
+            // A window chosen before the read would not include the space that it freed.
+            (self.due, self.window_chosen) = (AckDue::Now, false);
         }
         Some(start..start + count)
     }
 
-    /// The next octet that the application takes.
     pub fn read_octet(&self) -> u64 {
         self.read
     }
@@ -472,7 +469,7 @@ impl Receiver {
     pub fn fin_reached(&self) -> bool {
         self.fin.is_some_and(|fin| self.nxt > fin)
     }
-    /// Whether the application has read all there will be.
+    /// Whether the application has read everything up to FIN.
     pub fn is_drained(&self) -> bool {
         self.fin_reached() && self.read + 1 == self.nxt
     }
@@ -481,8 +478,8 @@ impl Receiver {
     pub fn accepts(&self, start: u64, span: u64) -> bool {
         let end = start + span;
         if span == 0 {
-            // An acknowledgement at the edge itself comes from a peer that has filled the window: were it refused, two
-            // such peers would answer each other without end.
+            // An ACK at the edge itself comes from a peer that has filled the window; rejecting it would start an ACK
+            // loop between two such peers.
             return start == self.nxt || (start > self.nxt && start <= self.edge);
         }
         start < self.edge.max(self.nxt + 1) && end > self.nxt

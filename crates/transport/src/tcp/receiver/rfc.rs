@@ -1,20 +1,20 @@
-//! When the RFCs let a receiver acknowledge, and what it offers to take.
+//! ACK and receive-window rules of the RFCs.
 
-use super::{AckDue, Order};
+use super::{AckDue, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// What a buffer that is not given starts with and may grow to.
-const BUFFER: Range<u64> = 128 << 10..super::LARGEST_BUFFER;
+/// Initial and maximum size of an auto-tuned buffer.
+const BUFFER: Range<u64> = 128 << 10..super::MAX_BUFFER;
 
-/// Delayed acknowledgements (RFC 5681 section 4.2) and a window that is what is left of the buffer.
+/// Receiver with delayed acknowledgements (RFC 5681 section 4.2) and a window equal to the free buffer space.
 pub(crate) struct RfcReceiver {
     clock: Clock,
     buffer: u64,
     tuning: Option<Tuning>,
-    /// The least amount by which an offer differs from the last one: a window scale can express no less.
+    /// Smallest window increment that the window scale can express.
     granule: u64,
     mss: u64,
     unacknowledged: u32,
@@ -23,8 +23,8 @@ pub(crate) struct RfcReceiver {
     quick_acks: u32,
 }
 
-/// Auto-tuning after Fisk and Feng (dynamic right-sizing, 2001): the buffer holds several times what the application took in
-/// the last round-trip time, so that it never limits a sender that doubles its window.
+/// Auto-tuning after Fisk and Feng (dynamic right-sizing, 2001): the buffer holds several times what the application
+/// read in the last round-trip time, so that it never limits a sender that doubles its window.
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
     rtt: Duration,
@@ -48,32 +48,32 @@ impl RfcReceiver {
         }
     }
 
-    /// What the SYN offers.
+    /// Window advertised in the SYN.
     pub fn first_window(&self) -> u64 {
         self.buffer
     }
 
-    /// The handshake's round-trip time, which paces the tuning.
+    /// Sets the round-trip time of the handshake, the period of auto-tuning.
     pub fn set_rtt(&mut self, rtt: Duration, now: Time) {
         if let Some(tuning) = &mut self.tuning {
             (tuning.rtt, tuning.since) = (rtt, now);
         }
     }
 
-    /// A segment came in order; `at_once`: it filled a hole, or was the last of all.
+    /// Handles an in-order segment; `at_once` if it filled a hole or was the last.
     #[inline]
-    pub fn on_in_order(&mut self, now: Time, order: &Order, at_once: bool) -> AckDue {
+    pub fn on_in_order(&mut self, now: Time, state: &ReceiveState, at_once: bool) -> AckDue {
         self.unacknowledged += 1;
         let quick = self.quick_acks > 0;
         self.quick_acks -= u32::from(quick);
         let due = if at_once || quick || self.unacknowledged >= self.delayed_ack {
             AckDue::Now
-        } else if order.due == AckDue::Never {
+        } else if state.due == AckDue::Never {
             AckDue::At(self.clock.expiry(now, self.timeout))
         } else {
-            order.due
+            state.due
         };
-        self.tune(now, order.read);
+        self.tune(now, state.read);
         due
     }
 
@@ -87,30 +87,30 @@ impl RfcReceiver {
         }
     }
 
-    /// How far the window's right edge moves at least: a segment or half the buffer (receiver's silly-window
-    /// avoidance, RFC 9293 section 3.8.6.2.2).
+    /// Minimum movement of the window's right edge: a segment or half the buffer (receiver's silly-window avoidance,
+    /// RFC 9293 section 3.8.6.2.2).
     #[inline]
     fn step(&self) -> u64 {
         self.mss.max(self.granule).min(self.buffer / 2)
     }
 
-    /// An acknowledgement leaves: the edge of the window that it offers.
+    /// Records that an acknowledgement leaves; returns the right edge of its window.
     #[inline]
-    pub fn on_ack_sent(&mut self, order: &Order) -> u64 {
+    pub fn on_ack_sent(&mut self, state: &ReceiveState) -> u64 {
         self.unacknowledged = 0;
-        let wide = order.read + self.buffer;
-        if wide >= order.edge + self.step() { wide } else { order.edge }
+        let wide = state.read + self.buffer;
+        if wide >= state.edge + self.step() { wide } else { state.edge }
     }
 
-    /// The application took octets; whether the window that the peer knows opens again: a sender may be waiting.
+    /// Returns whether a read reopens the window enough for a window update: the sender may be waiting.
     #[inline]
-    pub fn on_read(&self, order: &Order) -> bool {
+    pub fn on_read(&self, state: &ReceiveState) -> bool {
         let step = self.step();
-        order.nxt + step.max(self.mss) > order.edge && order.read + self.buffer >= order.edge + step
+        state.nxt + step.max(self.mss) > state.edge && state.read + self.buffer >= state.edge + step
     }
 
-    /// An acknowledgement has left that leaves out the segment which came last.
-    pub fn acknowledge_later(&mut self, now: Time) -> AckDue {
+    /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.
+    pub fn schedule_ack(&mut self, now: Time) -> AckDue {
         self.unacknowledged = 1;
         if self.delayed_ack > 1 { AckDue::At(self.clock.expiry(now, self.timeout)) } else { AckDue::Now }
     }

@@ -1,9 +1,9 @@
-//! Losses that duplicate acknowledgements and SACK blocks show, and the repair that they start.
+//! Loss detection by duplicate ACKs and SACK blocks, and the start of recovery.
 
 use super::Sender;
 use crate::tcp::rack_tlp::Before;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
-use crate::tcp::scoreboard::Mark;
+use crate::tcp::scoreboard::Status;
 use vazao_congestion::Signal;
 use vazao_engine::Time;
 
@@ -11,7 +11,7 @@ impl Sender {
     pub(super) fn on_duplicate_ack(&mut self, now: Time) {
         self.duplicates += 1;
         self.stats.duplicate_acks += 1;
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             return;
         }
         if !self.selective {
@@ -26,17 +26,17 @@ impl Sender {
         }
         let early = || self.board.front().is_some_and(|f| self.control.retransmit_early(now.since(f.at)));
         let enough = self.duplicates == DUP_THRESHOLD || (self.duplicates < DUP_THRESHOLD && early());
-        // RFC 6582 section 3.2 step 2: without SACK, duplicates of what the last recovery resent prove nothing.
+        // RFC 6582 section 3.2 step 2: without SACK, duplicates for the last recovery's retransmissions prove nothing.
         let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
         if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
             self.start_recovery(now, false);
         }
     }
 
-    /// Marks what the scoreboard shows to be lost, and starts an episode if that is news.
-    pub(super) fn judge(&mut self, now: Time, before: Before) {
+    /// Marks segments that the scoreboard shows to be lost, and starts recovery if there are new ones.
+    pub(super) fn detect_losses(&mut self, now: Time, before: Before) {
         let pending = self.board.has_pending();
-        self.board.judge(self.mss);
+        self.board.mark_losses(self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
             self.start_recovery(now, true);
         }
@@ -45,19 +45,19 @@ impl Sender {
         }
     }
 
-    /// A loss is seen: the first segment's, also if it was resent before, unless `once`.
+    /// Starts recovery with the loss of the first segment; also if it was resent before, unless `once`.
     fn start_recovery(&mut self, now: Time, once: bool) {
         if self.recovery == Recovery::Tahoe {
             self.reduction.end();
             self.reduce(now, Signal::Restart);
-            self.board.lose_all(false);
+            self.board.declare_all_lost(false);
             self.episode = Episode::Restart { recover: self.nxt };
         } else {
-            if self.reduction.join().is_none() {
+            if self.reduction.merge_loss().is_none() {
                 self.reduce(now, Signal::Loss);
                 self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
             }
-            self.board.lose_front(once);
+            self.board.declare_front_lost(once);
             let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
             self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
         }
@@ -69,13 +69,14 @@ impl Sender {
         self.rescued = false;
     }
 
-    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a resend, the next segment is
-    /// resent at once if it is older than the timeout. It left before the window was cut, so the window is not cut again.
-    pub(super) fn watch(&mut self, now: Time) {
-        self.watched -= 1;
+    /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a retransmission, the next
+    /// segment is retransmitted at once if it is older than the timeout. It was sent before the window was cut, so the
+    /// window is not cut again.
+    pub(super) fn check_vegas(&mut self, now: Time) {
+        self.vegas_checks -= 1;
         let Some(front) = self.board.front() else { return };
-        if front.state == Mark::default() && self.control.retransmit_early(now.since(front.at)) {
-            self.board.lose_front(false);
+        if front.state == Status::default() && self.control.retransmit_early(now.since(front.at)) {
+            self.board.declare_front_lost(false);
             self.force = true;
         }
     }

@@ -1,26 +1,26 @@
-//! What a sender sends, and when it may.
+//! Transmission of data: what is sent and when.
 
 use super::{Chunk, Purpose, Sender};
 use crate::tcp::config::SackProfile;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
-use crate::tcp::scoreboard::{Mark, Sent};
+use crate::tcp::scoreboard::{Sent, Status};
 use vazao_engine::Time;
 
 impl Sender {
-    /// The next chunk that may be sent now. The caller sends it: it is on the scoreboard already.
+    /// Returns the next chunk that may be sent now, for the caller to send; it is already on the scoreboard.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
-        if self.modern.as_ref().is_some_and(|modern| modern.probe.due) {
+        if self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due) {
             return self.next_probe(now);
         }
-        if self.paced.is_some() && self.is_held(now) {
+        if self.paced.is_some() && self.is_pacing_blocked(now) {
             return None;
         }
         if self.board.outstanding() == 0 && self.nxt == self.finish() {
             self.window_limited = false;
             self.chronograph.rwnd_limited.end(now);
             self.chronograph.busy.end(now);
-            return None; // As a receiver's sender is all the time.
+            return None; // The normal case of a connection that only receives.
         }
         self.chronograph.busy.begin(now);
         let allowed = self.allowance();
@@ -33,7 +33,11 @@ impl Sender {
         if let Some(chunk) = self.next_new(now, allowed) {
             return Some(chunk);
         }
-        if self.recovery == Recovery::Sack && self.episode.is_fast() { self.next_doubtful(now, allowed) } else { None }
+        if self.recovery == Recovery::Sack && self.episode.is_fast() {
+            self.next_possibly_lost(now, allowed)
+        } else {
+            None
+        }
     }
 
     /// Whether a segment of new data would leave at once.
@@ -47,7 +51,7 @@ impl Sender {
         pipe == 0 || pipe + self.mss <= self.allowance()
     }
 
-    /// There is data that would leave if there were room: the window is what limits this sender, or its pacer will wake it.
+    /// Records that data is waiting for room: the sender is window-limited, or the pacer will wake it.
     pub fn wait_for_room(&mut self, now: Time) {
         self.window_limited = !self.fits();
         if let Some(paced) = self.paced.as_ref().filter(|paced| !paced.pacer.is_open(now)) {
@@ -55,11 +59,11 @@ impl Sender {
         }
     }
 
-    /// Octets that may be in the network.
+    /// Maximum octets in flight.
     #[inline]
     pub(in crate::tcp) fn allowance(&self) -> u64 {
         let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
-        // RFC 3042: the first two duplicate ACKs let a new segment out each. The scoreboard does that by itself.
+        // RFC 3042: each of the first two duplicate ACKs releases a new segment. With SACK, pipe accounts for that.
         if self.limited_transmit && !self.selective && self.episode == Episode::None {
             allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
         }
@@ -90,24 +94,24 @@ impl Sender {
         Some(self.resend(number, sent, now))
     }
 
-    /// Whether the receiver's window lets a segment out again that it did admit once. The first one always leaves: where the
-    /// window is shut, it probes it. Others beyond it do so once (RFC 7323 section 2.4), in Linux never (tcp_retransmit_skb).
+    /// Whether the receiver's window allows a retransmission. The first segment always leaves, as a probe if the window
+    /// is closed. Others beyond the edge leave once (RFC 7323 section 2.4), in Linux never (tcp_retransmit_skb).
     pub(in crate::tcp) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
         sent.start < self.edge
             || number == self.board.first_number()
-            || !self.lenient && !sent.state.has(Mark::AMBIGUOUS)
+            || !self.is_linux && !sent.state.has(Status::AMBIGUOUS)
     }
 
     pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
         if self.rated {
-            self.announce(now);
+            self.before_send(now);
         }
         if self.bursts.is_some() {
-            self.repeat_burst(now, number, sent.start);
+            self.begin_retransmit_burst(now, number, sent.start);
         }
         self.force = false;
         self.stats.retransmissions += 1;
-        if sent.state.has(Mark::TIMED_OUT) {
+        if sent.state.has(Status::TIMED_OUT) {
             self.stats.timeout_retransmissions += 1;
         } else {
             self.stats.fast_retransmissions += 1;
@@ -115,25 +119,25 @@ impl Sender {
         self.board.resend(number, now);
         self.undo.on_resent(sent.start, now);
         self.note_sent(now);
-        match &mut self.modern {
-            Some(modern) => modern.rack.on_resent(number, now),
-            None => self.watched = 2,
+        match &mut self.rack_tlp {
+            Some(rack_tlp) => rack_tlp.rack.on_resent(number, now),
+            None => self.vegas_checks = 2,
         }
         self.reduction.on_sent(sent.span);
         if self.paced.is_some() {
             self.pace(now, sent.span);
         }
         let overdue =
-            self.modern.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
+            self.rack_tlp.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
         if self.timer == Time::NEVER || overdue {
-            // The first segment, sent again, gets its time to arrive, and the tail is not probed in a recovery (RFC 8985
+            // The retransmission of the first segment gets a full RTO, and the tail is not probed in recovery (RFC 8985
             // section 7.2; tcp_xmit_retransmit_queue in Linux).
             self.restart_timer(now);
         }
         Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
     }
 
-    /// New data: a full segment, or the rest of what was written.
+    /// Returns new data: a full segment, or the rest of what was written.
     #[inline]
     pub(in crate::tcp) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         let data = self.next_segment(now);
@@ -145,7 +149,7 @@ impl Sender {
         }
         let mut span = data + u64::from(fin);
         let pipe = self.board.pipe();
-        if self.quiet < Time::NEVER {
+        if self.idle_since < Time::NEVER {
             self.after_pause(now);
         }
         if pipe + data > allowed && pipe > 0 {
@@ -156,8 +160,8 @@ impl Sender {
         let room = self.edge.saturating_sub(self.nxt);
         if data > room {
             self.window_limited = false;
-            // Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1): not less than half the largest window, unless
-            // a probe is due.
+            // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): at least half the largest window, unless a probe is
+            // due.
             if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
                 self.chronograph.rwnd_limited.begin(now);
                 self.persist(now);
@@ -170,7 +174,7 @@ impl Sender {
             self.resume();
         }
         if self.rated {
-            self.announce(now);
+            self.before_send(now);
         }
         self.board.push(start, span as u32, now);
         self.note_sent(now);
@@ -185,27 +189,27 @@ impl Sender {
             self.restart_timer(now);
         }
         self.reduction.on_sent(span as u32);
-        if self.modern.is_some() {
+        if self.rack_tlp.is_some() {
             self.arm_probe(now);
         }
         Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
     }
 
-    /// RFC 6675 section 4, NextSeg rules 3 and 4: nothing is known to be lost and there is nothing new, so resend what
-    /// may be lost, and once an episode the very last segment.
+    /// RFC 6675 section 4, NextSeg rules 3 and 4: with nothing known lost and no new data, retransmits what may be
+    /// lost, and once per episode the very last segment.
     #[cold]
-    fn next_doubtful(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+    fn next_possibly_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         if self.board.pipe() + self.mss > allowed {
             return None;
         }
-        if let Some((number, sent)) = self.board.next_doubtful(self.sack_profile == SackProfile::Ns3) {
+        if let Some((number, sent)) = self.board.next_possibly_lost(self.sack_profile == SackProfile::Ns3) {
             return Some(self.resend(number, sent, now));
         }
         if self.sack_profile == SackProfile::Ns3 || self.rescued || self.edge > self.nxt && self.nxt < self.finish() {
             return None;
         }
         self.rescued = true;
-        let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Mark::RESENT))?;
+        let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Status::RESENT))?;
         Some(self.resend(number, sent, now))
     }
 }

@@ -1,11 +1,11 @@
-//! What is sent again by fast retransmission, its room at the peer and its timer.
+//! Fast retransmissions, the peer's window and the timer.
 
 use super::*;
 
-/// Section 6.2.1 B and D: with no room at the peer, what is taken for lost makes none, and Linux sends it again only when it is
-/// told of some. RFC 9260 asks for room for new data alone (section 6.1 rule A).
+/// Section 6.2.1 B and D: a lost chunk frees no room at a full peer, and Linux retransmits it only after a window
+/// update. RFC 9260 requires room for new data only (section 6.1 rule A).
 #[test]
-fn what_is_lost_makes_no_room_at_a_full_peer() {
+fn losses_free_no_room_at_a_full_peer() {
     for (semantics, leaves) in [("rfc4960", true), ("linux", false)] {
         let mut sender = sender(1, &[("semantics", semantics)]);
         send(&mut sender, &[0; 20]);
@@ -22,8 +22,8 @@ fn what_is_lost_makes_no_room_at_a_full_peer() {
     }
 }
 
-/// A SACK that shows the loss of all that is left under way does not stop Linux's T3-rtx (`sctp_check_transmitted` looks before
-/// `sctp_mark_missing`), which the retransmission then does not start anew.
+/// A SACK that shows the loss of everything left in flight does not stop Linux's T3-rtx (`sctp_check_transmitted` runs
+/// before `sctp_mark_missing`), and the retransmission then does not restart it.
 #[test]
 fn linux_keeps_its_timer_through_a_fast_retransmission() {
     for (semantics, due) in [("rfc4960", 3003), ("linux", 3000)] {

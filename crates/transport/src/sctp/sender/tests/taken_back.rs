@@ -1,11 +1,11 @@
-//! Reports that a SACK no longer makes.
+//! Gap reports that later SACKs no longer make.
 
 use super::*;
 
-/// Section 6.2.1 (iv): what a SACK no longer reports is in flight again and missing once, under a timer (section 6.3.2 R4),
-/// which sends it again.
+/// Section 6.2.1 (iv): a TSN that a SACK no longer reports is in flight again, missing once, and guarded by a timer
+/// (section 6.3.2 R4) that retransmits it.
 #[test]
-fn what_the_receiver_takes_back_is_in_flight_again() {
+fn withdrawn_reports_are_in_flight_again() {
     for semantics in ["rfc9260", "linux"] {
         let mut sender = sender(1, &[("semantics", semantics)]);
         send(&mut sender, &[0; 4]);
@@ -28,7 +28,7 @@ fn what_the_receiver_takes_back_is_in_flight_again() {
     }
 }
 
-/// A SACK is one report, also where it takes a TSN back and newly acknowledges a later one (sections 6.2.1 iv and 7.2.4).
+/// A SACK is one report, even if it withdraws a TSN and acknowledges a later one (sections 6.2.1 iv and 7.2.4).
 #[test]
 fn one_sack_reports_once() {
     for (then, missing) in [(vec![2], 1), (vec![2, 4], 1)] {
@@ -41,9 +41,9 @@ fn one_sack_reports_once() {
     }
 }
 
-/// With CMT a SACK that another has overtaken takes nothing back; one that shows the next TSN to be gone does.
+/// With CMT a reordered SACK withdraws nothing; one that proves the next TSN gone does.
 #[test]
-fn overtaken_reports_of_cmt_take_nothing_back() {
+fn reordered_sacks_of_cmt_withdraw_nothing() {
     let mut sender = sender(2, &[("cmt", "true")]);
     send(&mut sender, &[0, 1, 0, 1]);
     let early = Arrived([1].into());
