@@ -1,7 +1,7 @@
-//! The scenario model: what a user describes is read and checked, built into a world, run, and measured.
+//! The scenario model: a user's description is read and checked, built into a world, run, and measured.
 //!
-//! Its rooms, each of which knows those above it in this list: the document, what is measured, the endpoint, the model of a scenario,
-//! the packs of the protocols, the description, the guests, the world, what is recorded, results, the run.
+//! Each module knows those before it in this list: `document`, `measures`, `endpoint`, `model`, `packs` (the protocols),
+//! `description`, `guests`, `world`, `record`, `results`, `run`.
 
 mod description;
 mod document;

@@ -1,4 +1,4 @@
-//! Links: what each direction's rate, queue and wire are.
+//! Links: rate, queue and impairments of each direction.
 
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table, duration, value_json};
@@ -17,10 +17,10 @@ use vazao_network::{
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// The longest delay of a link: nothing on Earth, nor the way to Mars and back, is further.
+/// Longest delay of a link: more than the way to Mars and back.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What a direction may have: what is its own, impairments by their names, and what a middlebox takes out.
+/// Returns the keys of a direction: its own, the impairments, and the strips of a middlebox.
 fn keys() -> impl Iterator<Item = &'static str> {
     let own = ["rate", "shaper", "delay", "overhead", "queue", "loss"];
     own.into_iter().chain(IMPAIRMENTS.iter().map(|entry| entry.name)).chain(["strip"])
@@ -30,7 +30,7 @@ pub(crate) fn read_line(item: Item, files: &Files) -> Result<Line> {
     read_line_table(item.into_table()?, files)
 }
 
-/// The keys of a link hold for both directions; `forward` and `reverse` say what differs.
+/// Reads a link. Its keys hold for both directions; `forward` and `reverse` override them.
 pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
     let (forward, reverse) = (table.take("forward"), table.take("reverse"));
     let keys = Keys::take(&mut table);
@@ -48,7 +48,7 @@ pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
     Ok(Line { forward: direction(forward)?, reverse: direction(reverse)? })
 }
 
-/// The keys of one direction, not read yet.
+/// Unread keys of one direction.
 #[derive(Clone)]
 struct Keys(BTreeMap<&'static str, Item>);
 
@@ -63,7 +63,7 @@ impl Keys {
         Keys(keys)
     }
 
-    /// What `read` makes of a key, if that is there.
+    /// Reads a key, if it is present.
     fn optional<T>(&mut self, key: &str, read: impl FnOnce(Item) -> Result<T>) -> Result<Option<T>> {
         self.0.remove(key).map(read).transpose()
     }
@@ -100,7 +100,7 @@ impl Keys {
                 continue;
             }
             let parameters = settings(item, entry.parameters)?;
-            // What never strikes is not there.
+            // An impairment that never strikes is left out.
             if parameters.get("probability").is_none_or(|p| *p != Setting::Number(0.0)) {
                 spec.random.push((entry, parameters));
             }
@@ -110,7 +110,7 @@ impl Keys {
     }
 }
 
-/// Parameters: a table of them, or the value of the first.
+/// Reads parameters: a table of them, or the value of the first.
 fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
     if matches!(item.node.value, Value::Table(_)) {
         return item.into_table()?.parameters(known);
@@ -119,7 +119,7 @@ fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
     Parameters::resolve(known, &given).map_err(|error| item.error(error.problem))
 }
 
-/// A rate; a list of rates with their times, or a table with that as `steps`; or a table with a trace.
+/// Reads a rate: fixed; a list of rates with their times, or a table with such `steps`; or a table with a trace.
 fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
     match &item.node.value {
         Value::List(_) => read_schedule(item, None),
@@ -129,13 +129,12 @@ fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
             let (steps, trace) = (table.take("steps"), table.take("trace"));
             match (steps, trace) {
                 (Some(steps), None) => {
-                    let repeat =
-                        table.take("repeat").map(|i| duration(&i, Duration::from_nanos(1), LONGEST)).transpose()?;
+                    let repeat = table.duration("repeat", Duration::from_nanos(1), LONGEST)?;
                     table.finish()?;
                     read_schedule(steps, repeat)
                 }
                 (None, Some(trace)) => {
-                    let seed = table.take("seed").map(|i| i.whole(Kind::Integer(0, 1 << 53))).transpose()?;
+                    let seed = table.whole("seed", Kind::Integer(0, 1 << 53))?;
                     table.finish()?;
                     read_trace(&trace, seed.unwrap_or(1), files)
                 }
@@ -203,7 +202,7 @@ fn read_outages(item: Item, known: &[Parameter]) -> Result<Vec<(Outage, Paramete
     item.into_list().into_iter().map(read).collect()
 }
 
-/// One name or several.
+/// Reads the strips of a middlebox: one name or several.
 fn read_strip(item: Item) -> Result<u16> {
     item.into_list().iter().try_fold(0, |all, item| {
         let one = strip::stripping(item.text()?).map_err(|problem| item.error(problem))?;
@@ -211,7 +210,7 @@ fn read_strip(item: Item) -> Result<u16> {
     })
 }
 
-/// A limit is one of drop-tail; anything else is a queue's name, or a table with its kind.
+/// Reads a queue: the limit of drop-tail, a queue's name, or a table with its kind.
 fn read_queue(item: Item) -> Result<QueueSpec> {
     let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
     if is_name || matches!(item.node.value, Value::Table(_)) {
@@ -237,10 +236,10 @@ fn read_loss(item: Item) -> Result<Option<(&'static str, Parameters)>> {
     Ok(Some((entry.name, table.parameters(entry.parameters)?)))
 }
 
-/// One direction, as it decides what a run does: keys that are not there leave no trace, so that new ones change nothing.
+/// Describes a direction in canonical form. Absent keys leave no trace, so that new ones change no run's identity.
 pub(crate) fn direction_json(direction: &Direction) -> Json {
     let loss = direction.loss.as_ref().map(|(kind, parameters)| kind_json(kind, parameters));
-    // A limit says all of drop-tail.
+    // Drop-tail is its limit.
     let queue = match &direction.queue {
         queue if queue.is_drop_tail() => queue.limit().to_string().into(),
         queue => Json::from(kind_json(queue.kind, &queue.parameters)),
@@ -268,7 +267,7 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
     json
 }
 
-/// How a way of giving a rate is called.
+/// Returns the name of a kind of rate.
 fn rate_name(way: Varying) -> &'static str {
     RATES.iter().find(|entry| entry.build == way).map_or("", |entry| entry.name)
 }
@@ -291,7 +290,7 @@ fn parameters_json(parameters: &Parameters) -> Map<String, Json> {
     parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))).collect()
 }
 
-/// An entry of a registry with its parameters.
+/// Describes an entry of a registry with its parameters.
 fn kind_json(kind: &str, parameters: &Parameters) -> Map<String, Json> {
     let mut map = parameters_json(parameters);
     map.insert("kind".into(), kind.into());

@@ -30,7 +30,7 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
     Ok(graph)
 }
 
-/// Takes a topology's parameters out of a table, and the last that was given.
+/// Takes a topology's parameters out of a table. Returns the last given item too, for errors.
 fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters, Option<Item>)> {
     let (mut parameters, mut told) = (Parameters::defaults(known), None);
     for parameter in known {
@@ -42,7 +42,7 @@ fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters
     Ok((parameters, told))
 }
 
-/// The links under a key, as many as there must be.
+/// Reads the links under a key, and checks their number.
 fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<Line>> {
     let item = table.require(key.name, if key.count == Count::Many { LINES } else { LINE })?;
     match key.count {
@@ -69,10 +69,10 @@ fn read_lines(item: Item, files: &Files) -> Result<Vec<Line>> {
     if lines.is_empty() { Err(whole.error(format!("is empty; write {LINES}"))) } else { Ok(lines) }
 }
 
-/// The most letters of a name.
+/// Most characters of a name.
 const LONGEST_NAME: usize = 64;
 
-/// A name of a host, a router or a link. Captures, guests and terminals are given it: it can be no path and no control sequence.
+/// Reads the name of a host, a router or a link. Files, guests and terminals use it: it is no path and no control sequence.
 fn read_name(item: &Item) -> Result<String> {
     let name = item.text()?;
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -106,7 +106,7 @@ fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
     topology::custom(&hosts, &routers, &links).map_err(|problem| whole.error(problem))
 }
 
-/// The network with every default filled in.
+/// Describes the network in canonical form, with every default.
 pub(crate) fn network_json(graph: &Graph) -> Json {
     let links: Vec<_> = graph
         .links
@@ -124,7 +124,7 @@ pub(crate) fn network_json(graph: &Graph) -> Json {
     json!({ "nodes": nodes_json(graph), "links": links })
 }
 
-/// The hosts and routers of a network.
+/// Describes the hosts and routers of a network.
 pub fn nodes_json(graph: &Graph) -> Json {
     let kind = |node: &Node| if node.kind == NodeKind::Host { "host" } else { "router" };
     graph.nodes.iter().map(|node| json!({ "name": node.name, "kind": kind(node) })).collect()

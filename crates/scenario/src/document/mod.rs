@@ -7,26 +7,26 @@ use std::fmt;
 use thiserror::Error;
 use vazao_engine::registry::{Problem, Raw};
 
-/// What is wrong with a scenario: one message for its author.
+/// Error in a scenario: one message for its author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}{}{}", Place(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
+#[error("{}{}{}", Position(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
 pub struct ScenarioError {
-    /// The file, empty where there is none.
+    /// Name of the file, empty if there is none.
     pub file: String,
-    /// The line, where the value stands in a file.
+    /// Line of the value in its file.
     pub line: Option<usize>,
-    /// The key with the tables it is in.
+    /// Key with the tables that it is in.
     pub key: String,
-    /// The value as it stands there, if there is one.
+    /// Value as written, if there is one.
     pub value: Option<Box<str>>,
-    /// The value, what is wrong with it and what would be accepted.
+    /// Message: the value, the fault and what would be accepted.
     pub problem: String,
-    /// What was probably meant.
+    /// Likely intended name.
     pub suggestion: Option<Box<str>>,
 }
 
 impl ScenarioError {
-    /// What is wrong with a key, wherever that stands.
+    /// Creates an error about a key.
     pub(crate) fn new(line: Option<usize>, key: impl Into<String>, problem: impl Into<Problem>) -> ScenarioError {
         let Problem { text: problem, suggestion } = problem.into();
         ScenarioError {
@@ -39,25 +39,25 @@ impl ScenarioError {
         }
     }
 
-    /// An error that shows the value which is wrong.
+    /// Adds the wrong value to the error.
     pub(crate) fn with_value(self, value: &Value) -> ScenarioError {
         ScenarioError { value: Some(value.to_string().into()), ..self }
     }
 }
 
-struct Place<'a>(&'a str, Option<usize>);
+/// File and line at the head of a message.
+struct Position<'a>(&'a str, Option<usize>);
 
-/// A text of a file's in a message: as much as someone reads, and nothing that a terminal obeys.
+/// Text of a file in a message: its beginning, with control characters escaped.
 struct Brief<'a>(&'a str);
 
 impl Brief<'_> {
-    /// The most characters that are shown.
-    const MOST: usize = 500;
+    const MOST_CHARACTERS: usize = 500;
 }
 
 impl fmt::Display for Brief<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.char_indices().nth(Self::MOST).map_or(self.0.len(), |(end, _)| end);
+        let shown = self.0.char_indices().nth(Self::MOST_CHARACTERS).map_or(self.0.len(), |(end, _)| end);
         for c in self.0[..shown].chars() {
             // Quotes need no escape here; combining letters, which `escape_debug` escapes too, belong to words.
             match c {
@@ -73,7 +73,7 @@ impl fmt::Display for Brief<'_> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0, self.1) {
             ("", None) => Ok(()),
@@ -84,12 +84,12 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// A value and the line it stands on; values that a command line or a study sets stand on none.
+/// Value with its line; values that a command line or a study sets have none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Counted from 1.
+    /// Line, counted from 1.
     pub line: Option<usize>,
-    /// The value.
+    /// Value.
     pub value: Value,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// The value as a parameter's.
+    /// Converts the value for a parameter.
     pub fn raw(&self) -> Raw {
         match self {
             Value::Text(x) => Raw::Text(x.clone()),
@@ -150,14 +150,17 @@ pub fn parse(text: &str) -> Result<Node, ScenarioError> {
     let document = toml_edit::Document::parse(text).map_err(|e| {
         ScenarioError::new(e.span().map(|s| line_at(s.start)), "", format!("not TOML: {}", e.message()))
     })?;
-    // Line starts once, so that a long document is not scanned for every node.
+    // Found once, so that a long document is not scanned for every node.
     let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
     let line = |span: Option<std::ops::Range<usize>>| span.map(|s| starts.partition_point(|&start| start <= s.start));
     Ok(convert(document.as_item(), &line))
 }
 
 fn convert(item: &toml_edit::Item, line: &impl Fn(Option<std::ops::Range<usize>>) -> Option<usize>) -> Node {
-    use toml_edit::{Item, Value as Toml};
+    use toml_edit::{Item, TableLike, Value as Toml};
+    let entries = |table: &dyn TableLike| {
+        Value::Table(table.iter().map(|(key, item)| (key.to_owned(), convert(item, line))).collect())
+    };
     let value = match item {
         Item::None => Value::Table(Vec::new()),
         Item::Value(Toml::String(x)) => Value::Text(x.value().clone()),
@@ -168,25 +171,17 @@ fn convert(item: &toml_edit::Item, line: &impl Fn(Option<std::ops::Range<usize>>
         Item::Value(Toml::Array(items)) => {
             Value::List(items.iter().map(|x| convert(&Item::Value(x.clone()), line)).collect())
         }
-        Item::Value(Toml::InlineTable(table)) => Value::Table(
-            table.iter().map(|(key, x)| (key.to_owned(), convert(&Item::Value(x.clone()), line))).collect(),
-        ),
-        Item::Table(table) => Value::Table(table.iter().map(|(key, x)| (key.to_owned(), convert(x, line))).collect()),
-        Item::ArrayOfTables(tables) => Value::List(
-            tables
-                .iter()
-                .map(|table| Node {
-                    line: line(table.span()),
-                    value: Value::Table(table.iter().map(|(key, x)| (key.to_owned(), convert(x, line))).collect()),
-                })
-                .collect(),
-        ),
+        Item::Value(Toml::InlineTable(table)) => entries(table),
+        Item::Table(table) => entries(table),
+        Item::ArrayOfTables(tables) => {
+            Value::List(tables.iter().map(|table| Node { line: line(table.span()), value: entries(table) }).collect())
+        }
     };
     Node { line: line(item.span()), value }
 }
 
 impl Node {
-    /// The node at a dotted path, list indices counted from 0: `"flow.0.transport"`.
+    /// Returns the node at a dotted path, list indices counted from 0: `"flow.0.transport"`.
     pub fn at(&self, path: &str) -> Option<&Node> {
         path.split('.').filter(|part| !part.is_empty()).try_fold(self, |node, part| match &node.value {
             Value::Table(entries) => entries.iter().find(|(key, _)| key == part).map(|(_, node)| node),

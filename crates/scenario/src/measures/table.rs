@@ -1,31 +1,31 @@
-//! Results as tables: named columns, one value a row.
+//! Results as tables of named columns.
 
 use std::collections::BTreeMap;
 
-/// A column of values.
+/// Column of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Texts of a few kinds: `codes` index `names`; `None` is missing.
+    /// Texts from a short list; `None` is missing.
     Label {
-        /// One index a row.
+        /// Index into `names`, one a row.
         codes: Vec<Option<u32>>,
-        /// The texts.
+        /// Texts.
         names: Vec<String>,
     },
     /// Whole numbers.
     Integer(Vec<Option<i64>>),
     /// Numbers.
     Number(Vec<Option<f64>>),
-    /// Numbers of which none is missing.
+    /// Numbers without missing values.
     Dense(Vec<f64>),
     /// Truth values.
     Flag(Vec<Option<bool>>),
 }
 
-/// A table.
+/// Table.
 pub type Table = Vec<(&'static str, Column)>;
 
-/// One value of a row.
+/// Value in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Text(Option<String>),
@@ -34,58 +34,25 @@ pub(crate) enum Cell {
     Flag(Option<bool>),
 }
 
-impl From<&str> for Cell {
-    fn from(x: &str) -> Cell {
-        Cell::Text(Some(x.into()))
-    }
-}
-impl From<String> for Cell {
-    fn from(x: String) -> Cell {
-        Cell::Text(Some(x))
-    }
-}
-impl From<Option<String>> for Cell {
-    fn from(x: Option<String>) -> Cell {
-        Cell::Text(x)
-    }
-}
-impl From<Option<&str>> for Cell {
-    fn from(x: Option<&str>) -> Cell {
-        Cell::Text(x.map(str::to_owned))
-    }
-}
-impl From<u64> for Cell {
-    fn from(x: u64) -> Cell {
-        Cell::Integer(Some(x))
-    }
-}
-impl From<Option<u64>> for Cell {
-    fn from(x: Option<u64>) -> Cell {
-        Cell::Integer(x)
-    }
-}
-impl From<f64> for Cell {
-    fn from(x: f64) -> Cell {
-        Cell::Number(Some(x))
-    }
-}
-impl From<Option<f64>> for Cell {
-    fn from(x: Option<f64>) -> Cell {
-        Cell::Number(x)
-    }
-}
-impl From<bool> for Cell {
-    fn from(x: bool) -> Cell {
-        Cell::Flag(Some(x))
-    }
-}
-impl From<Option<bool>> for Cell {
-    fn from(x: Option<bool>) -> Cell {
-        Cell::Flag(x)
-    }
+/// Makes cells from values, and from values that may be missing.
+macro_rules! cells {
+    ($($kind:ident: $($type:ty),+;)+) => {$($(
+        impl From<$type> for Cell {
+            fn from(value: $type) -> Cell {
+                Cell::$kind(Some(value.into()))
+            }
+        }
+        impl From<Option<$type>> for Cell {
+            fn from(value: Option<$type>) -> Cell {
+                Cell::$kind(value.map(Into::into))
+            }
+        }
+    )+)+};
 }
 
-/// A column being filled.
+cells! { Text: &str, String; Integer: u64; Number: f64; Flag: bool; }
+
+/// Column being filled.
 enum Filling {
     Label { codes: Vec<Option<u32>>, names: Vec<String>, known: BTreeMap<String, u32> },
     Integer(Vec<Option<i64>>),
@@ -93,7 +60,7 @@ enum Filling {
     Flag(Vec<Option<bool>>),
 }
 
-/// Puts rows of (name, value) together; all rows have the same names in the same order.
+/// Builds a table from rows of names and values; all rows have the same names in the same order.
 pub(crate) fn table(rows: impl IntoIterator<Item = Vec<(&'static str, Cell)>>) -> Table {
     let mut columns: Vec<(&'static str, Filling)> = Vec::new();
     for row in rows {

@@ -2,7 +2,7 @@
 
 use crate::measures::series::{self, MEASURES, Source};
 use crate::measures::table::{Column, Table};
-use crate::model::flow::way;
+use crate::model::flow::direction_name;
 use crate::model::scenario::Scenario;
 use vazao_engine::Time;
 use vazao_transport::sctp::Notification;
@@ -92,7 +92,10 @@ impl Legend {
             ("flow", integer(&|s| (!is_link(s)).then(|| place(s).0 as i64))),
             ("path", integer(&|s| (!is_link(s)).then(|| place(s).1 as i64 + i64::from(s.path)))),
             ("link", label(&|s| of_link(s, s.source / 2), self.links.clone())),
-            ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
+            (
+                "direction",
+                label(&|s| of_link(s, s.source % 2), vec![direction_name(true).into(), direction_name(false).into()]),
+            ),
             ("measure", label(&|s| Some(s.measure), series::names().map(str::to_owned).collect())),
             ("value", Column::Dense(samples.iter().map(|s| s.value).collect())),
             ("side", label(&|s| s.event.map(|(side, _)| u32::from(side)), vec!["client".into(), "server".into()])),

@@ -2,7 +2,7 @@
 
 use super::visits::{accounts, whole};
 use crate::measures::table::Table;
-use crate::model::flow::{link_id, way};
+use crate::model::flow::{direction_name, link_id};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Kernel;
 use crate::record::samples::{Legend, Sample};
@@ -38,7 +38,9 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         .iter()
         .enumerate()
         .flat_map(|(i, link)| [(i, true, &link.name), (i, false, &link.name)])
-        .map(|(i, forward, name)| (name.as_str(), way(forward), world.network.report(link_id((i, forward)), world.now)))
+        .map(|(i, forward, name)| {
+            (name.as_str(), direction_name(forward), world.network.report(link_id((i, forward)), world.now))
+        })
         .collect();
     let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
     let world = &*world;

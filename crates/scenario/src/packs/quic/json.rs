@@ -1,4 +1,4 @@
-//! Packets, frames, settings and states in qlog's words.
+//! Packets, frames, settings and states in qlog.
 
 use super::bytes::named;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use vazao_engine::Duration;
 use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
 use vazao_wire::qlog::milliseconds;
 
-/// The packet type of a number in a space; `early`: 0-RTT.
+/// Returns the packet type of a packet number space; `early`: 0-RTT.
 pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
     match space {
         Space::Initial => "initial",
@@ -16,7 +16,7 @@ pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
     }
 }
 
-/// A packet, but for its frames.
+/// Converts a packet without its frames.
 pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
     let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
     let raw = json!({ "length": bytes });
@@ -29,18 +29,18 @@ pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
         }
     };
     if let Kind::Initial(length @ 1..) = header.kind {
-        // A Retry's or that of an earlier connection: the packet does not say.
+        // The packet does not say whether the token is a Retry's or an earlier connection's.
         fields["token"] = json!({ "length": length });
     }
     json!({ "header": fields, "raw": raw })
 }
 
-/// The type of streams of two ways, or of one.
+/// Returns the type of bidirectional or unidirectional streams.
 pub(crate) fn ways(both_ways: bool) -> &'static str {
     if both_ways { "bidirectional" } else { "unidirectional" }
 }
 
-/// A frame of a packet with these ranges; `identifier` gives its sender's connection identifiers.
+/// Converts a frame of a packet with acknowledged `ranges`; `identifier` returns its sender's connection identifiers.
 pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
     match *frame {
         Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
@@ -100,7 +100,7 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         }
         Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
         Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
-        // Google's had other frame types.
+        // Google's QUIC had other frame types.
         Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
         Frame::PathAbandon { path, code } => {
             json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
@@ -124,7 +124,7 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
     }
 }
 
-/// The transport parameters that a side offers, or that the other has offered it, which are the same.
+/// Converts the transport parameters, which both sides offer alike.
 pub(crate) fn parameters(config: &Config, owner: &str) -> Value {
     let mut fields = json!({
         "owner": owner,
@@ -143,7 +143,7 @@ pub(crate) fn parameters(config: &Config, owner: &str) -> Value {
     fields
 }
 
-/// The constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
+/// Converts the constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
 pub(crate) fn recovery(config: &Config) -> Value {
     let mut fields = json!({
         "reordering_threshold": 3,
@@ -159,7 +159,7 @@ pub(crate) fn recovery(config: &Config) -> Value {
     fields
 }
 
-/// What loss detection and congestion control know.
+/// Converts the state of loss detection and congestion control.
 pub(crate) fn metrics(connection: &Connection) -> Map<String, Value> {
     let mut metrics = Map::new();
     let mut put = |name: &str, value: Value| metrics.insert(name.into(), value);
