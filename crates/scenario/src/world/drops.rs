@@ -1,4 +1,4 @@
-//! What becomes of packets that are dropped.
+//! Dropped packets.
 
 use crate::endpoint::Body;
 use crate::world::World;
@@ -6,7 +6,7 @@ use crate::world::probe::Probe;
 use vazao_network::{Cause, Packet, PacketId};
 
 impl<P: Probe> World<P> {
-    /// Forgets a packet that was dropped, and those that were dropped with it.
+    /// Handles a packet that was dropped, and those dropped with it.
     #[cold]
     pub fn discard(&mut self, id: PacketId, cause: Cause) {
         let mut next = Some(id);
@@ -25,7 +25,7 @@ impl<P: Probe> World<P> {
         let end = &mut self.ends[index];
         let may_act = end.machine.note_drop(&packet.body, &self.contents);
         self.contents.discard(&packet.body);
-        // A packet to the receiver is one of the sender's.
+        // A packet to the receiver comes from the sender.
         if !end.sends {
             self.flows[end.flow as usize].measure.on_drop(packet.sent);
         }
@@ -36,7 +36,7 @@ impl<P: Probe> World<P> {
     }
 
     fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: Cause) {
-        let Some((flow, from_sender)) = self.guests.drop_frame(frame) else { return };
+        let Some((flow, from_sender)) = self.guests.take_frame(frame).flow else { return };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);
             self.close_unheard(flow);

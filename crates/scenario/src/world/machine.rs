@@ -1,5 +1,4 @@
-//! The one place that knows which protocol the inner loop is made for: TCP's machine lies in place, all others are reached
-//! through a pointer.
+//! Storage of endpoints. The inner loop is made for TCP, which is stored in place; all others are behind a pointer.
 
 use crate::endpoint::{Arrival, Endpoint};
 use crate::measures::measure::FlowMeasure;
@@ -9,8 +8,8 @@ use std::ops::{Deref, DerefMut};
 use vazao_application::Application;
 use vazao_engine::Time;
 
-/// An endpoint where the world keeps it.
-// In place: a machine is made once a flow and looked at in every event.
+/// Endpoint of a flow.
+// Stored in place, as every event uses it.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Machine {
     Tcp(Tcp),
@@ -56,7 +55,7 @@ impl Machine {
             Machine::Other(end) => end.drive(now, application),
         }
     }
-    /// The machine that lies in place, if this is one.
+    /// Returns the endpoint of TCP, if it is one.
     #[inline(always)]
     pub fn in_place(&mut self) -> Option<&mut Tcp> {
         if let Machine::Tcp(tcp) = self { Some(tcp) } else { None }
