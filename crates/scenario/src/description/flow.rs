@@ -1,7 +1,7 @@
 //! The `flow` tables: applications, hosts and transports.
 
 use super::transport::{parameters_json, read_transport};
-use crate::document::ScenarioError;
+use crate::document::Result;
 use crate::document::reader::{Item, LONGEST, Table};
 use crate::model::flow::{Described, FlowSpec, Routes, guests, sides, visit};
 use crate::model::memory::{self, Budget};
@@ -13,8 +13,6 @@ use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrival
 use vazao_engine::registry::{Kind, Parameters, Value, find};
 use vazao_engine::{Bytes, Duration, Time};
 use vazao_network::{Graph, Routing};
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Rest of the scenario, as far as reading a flow needs it.
 pub(crate) struct Context<'a> {
@@ -210,25 +208,30 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     if service.is_datagrams {
         return unfit_for_datagrams(sides, parameters, transport);
     }
-    if service.is_unreliable && source.is_none() {
-        return Some(
-            "needs a reliable stream; leave unreliable out, or write upload, download, cbr, on-off, messages or packets",
-        );
-    }
     let pipelined = parameters.get("pipeline").is_some() && parameters.integer("pipeline") > 1;
-    if service.keeps_requests_apart && pipelined && service.mixes {
-        return Some("has several requests under way, whose order the transport would not keep; write pipeline = 1");
-    }
-    if service.mixes && matches!(sides.client, Application::Visit(_)) {
-        return Some("has its own use for streams; leave the transport's streams, and unordered, out");
-    }
+    let is_visit = matches!(sides.client, Application::Visit(_));
     let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
-    if varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest()) {
-        return Some(
+    let unplayable = varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest());
+    first_broken(&[
+        (
+            service.is_unreliable && source.is_none(),
+            "needs a reliable stream; leave unreliable out, or write upload, download, cbr, on-off, messages or packets",
+        ),
+        (
+            service.keeps_requests_apart && pipelined && service.mixes,
+            "has several requests under way, whose order the transport would not keep; write pipeline = 1",
+        ),
+        (service.mixes && is_visit, "has its own use for streams; leave the transport's streams, and unordered, out"),
+        (
+            unplayable,
             "is not what a guest can play; with stack = \"linux\" write upload, download, cbr, messages or command",
-        );
-    }
-    None
+        ),
+    ])
+}
+
+/// Returns the message of the first rule that is broken.
+fn first_broken(rules: &[(bool, &'static str)]) -> Option<&'static str> {
+    rules.iter().find(|(is_broken, _)| *is_broken).map(|(_, problem)| *problem)
 }
 
 /// Returns the reason why a flow might never end: its client waits for an answer to abandoned data.
@@ -246,24 +249,25 @@ fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &
 /// Returns the reason why an application cannot run over UDP.
 fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
     let paced = sides.is_paced();
-    if sides.source().is_none() {
-        return Some("needs a reliable stream; over udp there are upload, cbr, on-off, messages, packets and arrivals");
-    }
-    if !sides.client_sends {
-        return Some(
+    first_broken(&[
+        (
+            sides.source().is_none(),
+            "needs a reliable stream; over udp there are upload, cbr, on-off, messages, packets and arrivals",
+        ),
+        (
+            !sides.client_sends,
             "is not possible over udp, whose server does not hear of its client: name the hosts the other way round",
-        );
-    }
-    if parameters.get("read_rate").is_some() {
-        return Some("has a read_rate, but over udp nothing makes a sender wait for its reader");
-    }
-    if paced && transport.has_guest() {
-        return Some("is not possible over udp with stack = \"linux\"; write an upload, whose rate is the transport's");
-    }
-    if paced && transport.parameters.get("rate").is_some() {
-        return Some("has a pace of its own; leave the transport's rate out");
-    }
-    None
+        ),
+        (
+            parameters.get("read_rate").is_some(),
+            "has a read_rate, but over udp nothing makes a sender wait for its reader",
+        ),
+        (
+            paced && transport.has_guest(),
+            "is not possible over udp with stack = \"linux\"; write an upload, whose rate is the transport's",
+        ),
+        (paced && transport.parameters.get("rate").is_some(), "has a pace of its own; leave the transport's rate out"),
+    ])
 }
 
 /// Returns client and server of flow `number`: as named, else those of its pair.

@@ -2,7 +2,7 @@
 
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table, duration, value_json};
-use crate::document::{ScenarioError, Value};
+use crate::document::{Result, ScenarioError, Value};
 use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -14,8 +14,6 @@ use vazao_network::topology::Line;
 use vazao_network::{
     Direction, IMPAIRMENTS, ImpairmentSpec, LOSS_MODELS, QUEUES, QueueSpec, RATES, SHAPERS, Variation,
 };
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Longest delay of a link: more than the way to Mars and back.
 const LONGEST: Duration = Duration::from_secs(3600);

@@ -1,7 +1,7 @@
 //! The `network` table: topology and links.
 
 use crate::description::link::{direction_json, read_line, read_line_table};
-use crate::document::ScenarioError;
+use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::model::memory::{self, Budget};
@@ -9,8 +9,6 @@ use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Parameter, Parameters, Value as Setting};
 use vazao_network::topology::{self, Count, Key, Line, TOPOLOGIES, Topology};
 use vazao_network::{Graph, Node, NodeKind};
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> Result<Graph> {
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();

@@ -4,7 +4,7 @@ use super::flow::{Context, flow_json, read_flows};
 use super::network::{network_json, read_network};
 use super::transport::transport_json;
 use crate::document::reader::{Item, LONGEST, duration};
-use crate::document::{self, ScenarioError, Value};
+use crate::document::{self, Result, ScenarioError, Value};
 use crate::measures::series;
 use crate::model::flow::FlowSpec;
 use crate::model::memory::Budget;
@@ -15,8 +15,6 @@ use std::sync::Arc;
 use vazao_engine::registry::Kind;
 use vazao_engine::{Duration, Time};
 use vazao_network::Routing;
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 impl Scenario {
     /// Reads a scenario from the table at `path` (empty: all) of a TOML document, after `overrides` were set in it.

@@ -1,7 +1,7 @@
 //! The `transport` table of a flow: protocol, stacks and settings.
 
 use crate::document::reader::{Item, Table, value_json};
-use crate::document::{ScenarioError, Value};
+use crate::document::{Result, Value};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
 use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
@@ -10,8 +10,6 @@ use crate::packs::library::quinn;
 use serde_json::{Map, Value as Json};
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
 use vazao_engine::registry::{Parameters, unknown};
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
 pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {

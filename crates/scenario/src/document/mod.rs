@@ -7,6 +7,9 @@ use std::fmt;
 use thiserror::Error;
 use vazao_engine::registry::{Problem, Raw};
 
+/// Result of reading a part of a scenario.
+pub(crate) type Result<T> = std::result::Result<T, ScenarioError>;
+
 /// Error in a scenario: one message for its author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{}{}{}", Position(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
@@ -145,7 +148,7 @@ impl Value {
 ///
 /// # Errors
 /// The first syntax error with its line.
-pub fn parse(text: &str) -> Result<Node, ScenarioError> {
+pub fn parse(text: &str) -> Result<Node> {
     let line_at = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
     let document = toml_edit::Document::parse(text).map_err(|e| {
         ScenarioError::new(e.span().map(|s| line_at(s.start)), "", format!("not TOML: {}", e.message()))
@@ -195,12 +198,12 @@ impl Node {
     ///
     /// # Errors
     /// When the path leads through something that is neither a table nor an element of a list.
-    pub fn set(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
+    pub fn set(&mut self, path: &str, value: Value) -> Result<()> {
         self.set_at(&path.split('.').collect::<Vec<_>>(), value)
             .map_err(|problem| ScenarioError::new(None, path, problem))
     }
 
-    fn set_at(&mut self, path: &[&str], value: Value) -> Result<(), String> {
+    fn set_at(&mut self, path: &[&str], value: Value) -> std::result::Result<(), String> {
         let Some((part, rest)) = path.split_first() else {
             self.merge(value);
             return Ok(());

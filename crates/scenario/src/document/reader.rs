@@ -1,6 +1,6 @@
 //! Reading a document key by key: a key that nobody takes is an error, and every error names its key and line.
 
-use crate::document::{Node, ScenarioError, Value};
+use crate::document::{Node, Result, ScenarioError, Value};
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
 use vazao_engine::Duration;
@@ -21,8 +21,6 @@ pub(crate) struct Table {
     entries: Vec<(String, Node)>,
     known: Vec<&'static str>,
 }
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 impl Item {
     pub fn root(node: Node) -> Item {

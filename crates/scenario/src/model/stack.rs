@@ -1,14 +1,12 @@
 //! Stacks: the implementations that can play an end of a flow.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{ScenarioError, Value};
+use crate::document::{Result, Value};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, unknown};
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Implementation that plays an end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

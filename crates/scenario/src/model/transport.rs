@@ -5,7 +5,7 @@ use super::flow::{FlowSpec, Routes};
 use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use super::scenario::Scenario;
 use super::stack::{GuestSpec, Kernels, Stack};
-use crate::document::ScenarioError;
+use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::endpoint::Endpoint;
@@ -20,8 +20,6 @@ use vazao_network::Routing;
 use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 use vazao_transport::mptcp::{Way, path_manager};
 use vazao_transport::tls;
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Transport protocol of the registry.
 #[derive(Clone, Copy)]

@@ -26,34 +26,32 @@ impl From<Box<dyn Endpoint>> for Machine {
     }
 }
 
+/// Calls a method of TCP's endpoint directly, of any other through its pointer.
+macro_rules! dispatch {
+    ($machine:ident.$method:ident($($argument:expr),*)) => {
+        match $machine {
+            Machine::Tcp(tcp) => tcp.$method($($argument),*),
+            Machine::Other(end) => end.$method($($argument),*),
+        }
+    };
+}
+
 impl Machine {
     #[inline(always)]
     pub fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
-        match self {
-            Machine::Tcp(tcp) => tcp.handle(now, arrival),
-            Machine::Other(end) => end.handle(now, arrival),
-        }
+        dispatch!(self.handle(now, arrival))
     }
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        match self {
-            Machine::Tcp(tcp) => tcp.next_timeout(),
-            Machine::Other(end) => end.next_timeout(),
-        }
+        dispatch!(self.next_timeout())
     }
     #[inline(always)]
     pub fn handle_timeout(&mut self, now: Time) -> bool {
-        match self {
-            Machine::Tcp(tcp) => tcp.handle_timeout(now),
-            Machine::Other(end) => end.handle_timeout(now),
-        }
+        dispatch!(self.handle_timeout(now))
     }
     #[inline]
     pub fn drive(&mut self, now: Time, application: &mut Application) {
-        match self {
-            Machine::Tcp(tcp) => tcp.drive(now, application),
-            Machine::Other(end) => end.drive(now, application),
-        }
+        dispatch!(self.drive(now, application))
     }
     /// Returns the endpoint of TCP, if it is one.
     #[inline(always)]
@@ -62,17 +60,11 @@ impl Machine {
     }
     #[inline]
     pub fn is_over(&self) -> bool {
-        match self {
-            Machine::Tcp(tcp) => tcp.is_over(),
-            Machine::Other(end) => end.is_over(),
-        }
+        dispatch!(self.is_over())
     }
     #[inline(always)]
     pub fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        match self {
-            Machine::Tcp(tcp) => tcp.observe(now, measure),
-            Machine::Other(end) => end.observe(now, measure),
-        }
+        dispatch!(self.observe(now, measure))
     }
 }
 

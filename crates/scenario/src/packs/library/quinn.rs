@@ -1,13 +1,11 @@
 //! Settings that quinn accepts as the stack of a QUIC flow.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{ScenarioError, Value as Given};
+use crate::document::{Result, Value as Given};
 use crate::model::plugin::ControlSpec;
 use crate::packs::refuse_own;
 use vazao_engine::registry::{Parameters, Value};
 use vazao_transport::quic;
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Congestion controls of quinn: BBR's first version, CUBIC and NewReno as it implements them.
 pub const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];

@@ -258,6 +258,19 @@ fn put(
         quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
             Frame::AckFrequency { sequence, threshold, max_delay_us, reordering: 1 }
         }
+        quic::Frame::PathAbandon { .. }
+        | quic::Frame::PathStatus { .. }
+        | quic::Frame::PathNewConnectionId { .. }
+        | quic::Frame::PathRetireConnectionId { .. }
+        | quic::Frame::MaxPathId(_) => path_frame(frame, from, session, data),
+        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
+    };
+    frame.encode(out);
+}
+
+/// Converts a frame of Multipath QUIC; `data` is a buffer for its content.
+fn path_frame<'a>(frame: &quic::Frame, from: usize, session: &Session, data: &'a mut Vec<u8>) -> Frame<'a> {
+    match *frame {
         quic::Frame::PathAbandon { path, code } => Frame::PathAbandon { path: path.into(), code },
         quic::Frame::PathStatus { path, number, backup } => {
             Frame::PathStatus { path: path.into(), sequence: number, backup }
@@ -265,21 +278,15 @@ fn put(
         quic::Frame::PathNewConnectionId { path, number: sequence } => {
             data.extend(session.identifier(from, named(path, sequence)));
             let reset_token = session.reset_token(from, named(path, sequence));
-            Frame::PathNewConnectionId {
-                path: path.into(),
-                sequence,
-                retire_prior_to: 0,
-                identifier: data,
-                reset_token,
-            }
+            let path = path.into();
+            Frame::PathNewConnectionId { path, sequence, retire_prior_to: 0, identifier: data, reset_token }
         }
         quic::Frame::PathRetireConnectionId { path, number } => {
             Frame::PathRetireConnectionId { path: path.into(), sequence: number }
         }
         quic::Frame::MaxPathId(path) => Frame::MaxPathId(path.into()),
-        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
-    };
-    frame.encode(out);
+        _ => unreachable!("{frame:?} is no frame of Multipath QUIC"),
+    }
 }
 
 /// Returns the sequence number that a path's connection identifier has among those of all paths.

@@ -3,7 +3,7 @@
 use super::bytes::named;
 use serde_json::{Map, Value, json};
 use vazao_engine::Duration;
-use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
+use vazao_transport::quic::{AckFrame, Config, Connection, Frame, Header, Kind, Rules, Space};
 use vazao_wire::qlog::milliseconds;
 
 /// Returns the packet type of a packet number space; `early`: 0-RTT.
@@ -45,19 +45,7 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
     match *frame {
         Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
         Frame::Ping => json!({ "frame_type": "ping" }),
-        Frame::Ack(ack) => {
-            let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
-            let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
-            let mut fields =
-                json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
-            for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
-                fields[name] = count.into();
-            }
-            if let Some(path) = ack.path {
-                fields["path_id"] = path.into();
-            }
-            fields
-        }
+        Frame::Ack(ref frame) => ack(frame, ranges),
         Frame::Crypto { offset, length } => json!({ "frame_type": "crypto", "offset": offset, "length": length }),
         Frame::Stream(stream) => {
             let (id, offset, length) = (stream.id, stream.offset, stream.length);
@@ -102,6 +90,31 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
         // Google's QUIC had other frame types.
         Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
+        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        Frame::PathAbandon { .. }
+        | Frame::PathStatus { .. }
+        | Frame::PathNewConnectionId { .. }
+        | Frame::PathRetireConnectionId { .. }
+        | Frame::MaxPathId(_) => path_frame(frame, identifier),
+    }
+}
+
+fn ack(ack: &AckFrame, ranges: &[(u64, u64)]) -> Value {
+    let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
+    let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
+    let mut fields = json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
+    for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
+        fields[name] = count.into();
+    }
+    if let Some(path) = ack.path {
+        fields["path_id"] = path.into();
+    }
+    fields
+}
+
+/// Converts a frame of Multipath QUIC.
+fn path_frame(frame: &Frame, identifier: impl Fn(u64) -> String) -> Value {
+    match *frame {
         Frame::PathAbandon { path, code } => {
             json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
         }
@@ -120,7 +133,7 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
             json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": number })
         }
         Frame::MaxPathId(path) => json!({ "frame_type": "max_path_id", "maximum_path_id": path }),
-        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        _ => unreachable!("{frame:?} is no frame of Multipath QUIC"),
     }
 }
 

@@ -2,11 +2,9 @@
 //! key overrides them.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{Node, ScenarioError, Value, parse};
+use crate::document::{Node, Result, Value, parse};
 use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Entry, Kind, Parameter, find};
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Key of a transport.
 pub(crate) const KEY: Parameter = Parameter::new(
