@@ -3,10 +3,10 @@
 use crate::Streams;
 use vazao_engine::{Duration, Law, Time};
 
-/// A flow that arrives.
+/// Arriving flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// From the start of the process.
+    /// Time from the start of the process.
     pub after: Duration,
     /// Bytes to transfer.
     pub size: u64,
@@ -16,13 +16,13 @@ pub struct Arrival {
 /// how users' flows begin (Paxson and Floyd, *Wide-area traffic: the failure of Poisson modeling*, 1995).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
-    /// From one arrival to the next, in nanoseconds; the first comes after one such interval.
+    /// Interval between arrivals, in nanoseconds; the first comes after one such interval.
     pub interval: Law,
     /// Bytes of a flow.
     pub sizes: Law,
-    /// How many flows come at most.
+    /// Most flows.
     pub count: Option<u64>,
-    /// For how long flows come.
+    /// Duration of the process.
     pub duration: Option<Duration>,
     /// Whether the server sends.
     pub download: bool,
@@ -32,7 +32,7 @@ impl Arrivals {
     /// The most flows that one process may have.
     pub const MOST: usize = 1_000_000;
 
-    /// All arrivals of a process that has ended after `horizon` at the latest; `None` when there are too many.
+    /// Returns all arrivals of a process that has ended after `horizon` at the latest; `None` when there are too many.
     pub fn plan(&self, streams: Streams, horizon: Duration) -> Option<Vec<Arrival>> {
         let (mut intervals, mut sizes) = (streams.of("interval"), streams.of("size"));
         let end = self.duration.map_or(horizon, |duration| duration.min(horizon));

@@ -1,4 +1,4 @@
-//! How messages come: gaps and sizes, in bursts or not.
+//! Patterns of messages: gaps and sizes, in bursts or not.
 
 use crate::Streams;
 use vazao_engine::{Duration, Law, Stream};
@@ -21,7 +21,7 @@ struct Bursts {
     on: Law,
     off: Law,
     stream: Stream,
-    /// What is left of the on time.
+    /// Rest of the on time.
     left: Option<Duration>,
 }
 
@@ -31,12 +31,12 @@ impl Pattern {
         Pattern { idt, ps, gaps: streams.of("idt"), sizes: streams.of("ps"), bursts: None }
     }
 
-    /// The same, but only during on times, the first of which begins at once. An off time follows each.
+    /// Limits messages to on times, the first of which begins at once. An off time follows each.
     pub fn in_bursts(self, on: Law, off: Law, streams: Streams) -> Pattern {
         Pattern { bursts: Some(Bursts { on, off, stream: streams.of("on-off"), left: None }), ..self }
     }
 
-    /// The size of the message that comes now, and how long after it the next one does.
+    /// Returns the size of the message that comes now, and how long after it the next one does.
     pub(crate) fn next(&mut self) -> (u64, Duration) {
         let size = self.ps.bytes(&mut self.sizes);
         let gap = self.idt.span(&mut self.gaps);
@@ -53,7 +53,7 @@ impl Pattern {
 }
 
 impl Bursts {
-    /// A gap, with the off time that comes between if the on time ends in it: the next message then opens the next on
+    /// Returns a gap, with the off time that comes between if the on time ends in it: the next message then opens the next on
     /// time.
     fn pass(&mut self, gap: Duration) -> Duration {
         let left = self.left.take().unwrap_or_else(|| self.on.span(&mut self.stream));

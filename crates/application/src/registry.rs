@@ -8,50 +8,50 @@ use vazao_engine::{Dimension, Duration, Law, Time};
 /// The two sides of an application, and which of them sends.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    /// At the end that opens the connection.
+    /// Application at the end that opens the connection.
     pub client: Application,
-    /// At the other end.
+    /// Application at the other end.
     pub server: Application,
     /// Whether the client sends the data that is measured.
     pub client_sends: bool,
 }
 
 impl Sides {
-    /// The ends of one of a visit's connections.
+    /// Returns the ends of one of a visit's connections.
     pub fn of_visit(visit: u32, connection: u32) -> Sides {
         let end = Application::Visit(VisitEnd { visit, connection, wake: Time::NEVER });
         Sides { client: end.clone(), server: end, client_sends: false }
     }
-    /// The side that sends, if only one does.
+    /// Returns the side that sends, if only one does.
     pub fn source(&self) -> Option<&Source> {
         match (&self.client, &self.server) {
             (Application::Source(source), _) | (_, Application::Source(source)) => Some(source),
             _ => None,
         }
     }
-    /// Whether the sides are programs of a guest's, which keep what they do to themselves.
+    /// Returns whether the sides are programs of a guest, which report nothing.
     pub fn is_program(&self) -> bool {
         self.programs().is_some()
     }
-    /// What client and server run, if they are programs of a host.
+    /// Returns the commands of client and server, if they are programs of a host.
     pub fn programs(&self) -> Option<[&str; 2]> {
         match (&self.client, &self.server) {
             (Application::Program(client), Application::Program(server)) => Some([client, server]),
             _ => None,
         }
     }
-    /// Whether nothing but the run's end would end it.
+    /// Returns whether only the run's end would end it.
     pub fn is_endless(&self) -> bool {
         match &self.client {
             Application::Client(client) => client.is_endless(),
             _ => self.source().is_some_and(Source::is_endless),
         }
     }
-    /// Whether data comes message by message.
+    /// Returns whether data comes message by message.
     pub fn is_paced(&self) -> bool {
         self.source().is_some_and(Source::is_paced)
     }
-    /// How long it lasts, if that was said.
+    /// Returns its duration, if one was given.
     pub fn duration(&self) -> Option<Duration> {
         match &self.client {
             Application::Client(client) => client.duration(),
@@ -67,7 +67,7 @@ impl Sides {
     }
 }
 
-/// What an entry makes of its parameters.
+/// Function that makes an application from its parameters.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
     /// Both sides of a flow's application.
@@ -199,7 +199,7 @@ const COMMAND: &[Parameter] = &[
     ),
 ];
 
-/// A law with a default.
+/// Returns a law with a default.
 fn law(parameters: &Parameters, name: &str) -> Law {
     parameters.distribution(name).expect("a distribution with a default").law.clone()
 }

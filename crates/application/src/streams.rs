@@ -2,7 +2,7 @@
 
 use vazao_engine::Stream;
 
-/// Where the applications of one flow draw from: a stream for each purpose, so that flows do not disturb each other, nor
+/// Random streams of one flow's applications: one for each purpose, so that flows do not disturb each other, nor
 /// sizes gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
@@ -13,7 +13,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The stream for a purpose.
+    /// Returns the stream for a purpose.
     pub fn of(self, purpose: &str) -> Stream {
         Stream::new(self.seed, &format!("{purpose}/flow {}", self.flow))
     }

@@ -5,7 +5,7 @@ use crate::{Bytes, Duration, Stream};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a random quantity is: it says in which unit its numbers are.
+/// Dimension of a random quantity, which sets the unit of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// A span of time, in nanoseconds.
@@ -17,12 +17,12 @@ pub enum Dimension {
 /// A random quantity as described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// How it is spread, in the unit of its dimension.
+    /// Law in the unit of its dimension.
     pub law: Law,
     text: String,
 }
 
-/// How a number is spread.
+/// Law of a random number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
     /// Always the same.
@@ -60,7 +60,7 @@ impl Law {
         }
     }
 
-    /// The mean of what is drawn (a normal's as if nothing below zero were).
+    /// Returns the mean of what is drawn (a normal's as if nothing below zero were).
     pub fn mean(&self) -> f64 {
         match *self {
             Law::Constant(mean) | Law::Exponential(mean) | Law::Normal(mean, _) => mean,
@@ -87,11 +87,11 @@ impl Law {
     }
 }
 
-/// What is drawn beyond these is cut off there: 30 years, a petabyte.
+/// Largest drawn value: 30 years, a petabyte.
 const LONGEST: u64 = 1_000_000_000_000_000_000;
 const LARGEST: u64 = 1_000_000_000_000_000;
 
-/// The value below which the share `u` of all lies.
+/// Returns the value below which the share `u` of all lies.
 fn invert(points: &[(f64, f64)], u: f64) -> f64 {
     let above = points.partition_point(|&(_, p)| p <= u);
     match (above.checked_sub(1).map(|below| points[below]), points.get(above)) {
@@ -101,7 +101,7 @@ fn invert(points: &[(f64, f64)], u: f64) -> f64 {
     }
 }
 
-/// A quantity of a law, in the unit of its dimension.
+/// Returns a quantity of a law, in the unit of its dimension.
 fn quantity(p: &Parameters, name: &str) -> f64 {
     match p.get(name) {
         Some(Value::Duration(x)) => x.as_nanos() as f64,
@@ -254,7 +254,7 @@ fn of_packets(points: Packets) -> Law {
 }
 
 impl Dimension {
-    /// What is accepted, for messages and documentation.
+    /// Returns the accepted values, for messages and documentation.
     pub(crate) fn expected(self) -> String {
         let (what, value) = match self {
             Dimension::Time => ("duration", "10 ms"),

@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream called `name` of the run with `seed`.
+    /// Returns the stream called `name` of the run with `seed`.
     pub fn new(seed: u64, name: &str) -> Stream {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in seed.to_le_bytes().iter().chain(name.as_bytes()) {

@@ -21,7 +21,7 @@ pub trait Scheduler {
     fn cancel(&mut self, slot: Slot);
     /// Removes and returns the first pending slot.
     fn pop(&mut self) -> Option<(Time, Slot)>;
-    /// When the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
+    /// Returns when the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
     fn next_time(&self) -> Time;
 }
 

@@ -13,7 +13,7 @@ pub type LinkId = u32;
 /// The number of a route.
 pub type RouteId = u32;
 
-/// Why a packet was dropped.
+/// Cause of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The queue had no room, or dropped it early.
@@ -24,18 +24,18 @@ pub enum Cause {
     Corruption,
 }
 
-/// What became of a packet in one event.
+/// Fate of a packet after one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is on its way over the next link, or nothing moved.
+    /// Packet on its way over the next link, or no packet moved.
     Moving,
-    /// It reached the end of its route: [`Network::take`] it.
+    /// Packet at the end of its route: [`Network::take`] it.
     Delivered(PacketId),
-    /// It was dropped: [`Network::take`] it, and then what [`Network::next_dropped`] has, as a queue may drop several.
+    /// Dropped packet: [`Network::take`] it, and then those of [`Network::next_dropped`], as a queue may drop several.
     Dropped(PacketId, Cause),
-    /// It has arrived twice at the end of a link: [`Network::double`] it and [`Network::pass`] both on.
+    /// Duplicated packet at the end of a link: [`Network::double`] it and [`Network::pass`] both on.
     Doubled(PacketId),
-    /// It has come to a middlebox, which does to it what [this number](Impairments::middlebox) stands for: then
+    /// Packet at a middlebox with [this number](Impairments::middlebox): apply the middlebox, then
     /// [`Network::pass`] it on.
     Inspected(PacketId, u16),
 }
@@ -46,12 +46,12 @@ const END: u32 = NIL;
 /// All links, routes and packets of a run. `B` is what a packet carries.
 pub struct Network<B> {
     links: Vec<Link>,
-    /// Which link a server's slot belongs to, from slot `links.len()` on.
+    /// Links of the servers' slots, from slot `links.len()` on.
     servers: Vec<LinkId>,
     /// The links of every route in order, each route closed by `END`.
     routes: Vec<u32>,
     packets: Slab<B>,
-    /// What the queue that was asked last has dropped and nobody has taken yet.
+    /// Drops of the last used queue that nobody has taken yet.
     drops: Drops,
     hops: u64,
 }
@@ -87,7 +87,7 @@ impl<B: Copy> Network<B> {
         slot
     }
 
-    /// Says what a link's wire does to packets. Where that moves their arrivals, the link needs a discipline of its own,
+    /// Sets the impairments of a link's wire. If they move arrivals, the link needs a discipline of its own,
     /// as departures can no longer be told from them.
     pub fn set_impairments(&mut self, link: LinkId, impairments: Impairments) {
         self.links[link as usize].impair(impairments);
@@ -106,7 +106,7 @@ impl<B: Copy> Network<B> {
         self.links[link as usize].serve(discipline, slot);
     }
 
-    /// How many of the scheduler's slots, from 0, belong to the network.
+    /// Returns the number of the scheduler's slots, from 0, that belong to the network.
     pub fn slots(&self) -> u32 {
         (self.links.len() + self.servers.len()) as u32
     }
@@ -154,7 +154,7 @@ impl<B: Copy> Network<B> {
         self.dropped()
     }
 
-    /// What a queue has dropped.
+    /// Returns the drops of a queue as a fate.
     #[inline]
     fn dropped(&mut self) -> Fate {
         self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, Cause::Queue))
@@ -188,7 +188,7 @@ impl<B: Copy> Network<B> {
         self.forward(now, id, scheduler)
     }
 
-    /// What is still to be done to a packet that has arrived over `link`: one that arrives twice is changed first.
+    /// Applies the impairments left for a packet that has arrived over `link`: a duplicated one is changed first.
     #[cold]
     fn meet(&mut self, id: PacketId, link: LinkId) -> Fate {
         let hop = &mut self.packets.nodes[id as usize].hop;
@@ -212,7 +212,7 @@ impl<B: Copy> Network<B> {
         }
     }
 
-    /// The host that a packet has reached finds its checksum wrong.
+    /// Drops a packet whose checksum its host finds wrong.
     #[cold]
     fn refuse(&mut self, id: PacketId) -> Fate {
         let end = (self.packets.nodes[id as usize].hop & HOP) as usize;
@@ -271,7 +271,7 @@ impl<B: Copy> Network<B> {
         packet
     }
 
-    /// How often a packet has crossed a link.
+    /// Returns the number of times that a packet has crossed a link.
     pub fn hops(&self) -> u64 {
         self.hops
     }
@@ -281,7 +281,7 @@ impl<B: Copy> Network<B> {
         self.links[link as usize].queue_bytes(now.as_nanos(), &self.packets.nodes)
     }
 
-    /// What a link saw from the start to `now`.
+    /// Returns a link's counts from the start to `now`.
     pub fn report(&mut self, link: LinkId, now: Time) -> LinkReport {
         self.links[link as usize].report(now.as_nanos(), &self.packets.nodes)
     }

@@ -7,7 +7,7 @@ use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 /// Both directions of a link that has no place yet.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// From left to right, or from `a` to `b`.
+    /// Direction from left to right, or from `a` to `b`.
     pub forward: Direction,
     /// The other way.
     pub reverse: Direction,
@@ -68,7 +68,7 @@ pub fn dumbbell(pairs: usize, access: &[Line], bottleneck: &Line) -> Graph {
     graph
 }
 
-/// A chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`, … only
+/// Returns a chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`, … only
 /// its own. Flow 1 joins `a` and `b`, the others the pairs in order.
 pub fn parking_lot(hops: usize, access: &Line, bottleneck: &Line) -> Graph {
     let mut graph = Graph::default();
@@ -142,28 +142,28 @@ pub fn custom(hosts: &[String], routers: &[String], links: &[(String, String, St
 
 /// A kind of network.
 pub enum Topology {
-    /// It is made from links that stand under certain keys.
+    /// Topology made from links under certain keys.
     Links {
         /// The keys, in the order in which they are asked for.
         keys: &'static [Key],
-        /// How many links of its own it makes of one that is given.
+        /// Function that returns the number of links made from one given link.
         copies: fn(&Parameters) -> u64,
         /// Makes it from its parameters and the links under each key.
         build: fn(&Parameters, &[Vec<Line>]) -> Graph,
     },
-    /// Its hosts, routers and links are named one by one: see [`custom`].
+    /// Topology whose hosts, routers and links are named one by one; see [`custom`].
     Named,
 }
 
-/// A key under which links of a topology stand.
+/// Key under which links of a topology are given.
 pub struct Key {
-    /// As a user types it.
+    /// Name as a user types it.
     pub name: &'static str,
-    /// How many there are.
+    /// Number of links.
     pub count: Count,
 }
 
-/// How many links stand under a key.
+/// Number of links under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One.
@@ -174,7 +174,7 @@ pub enum Count {
     OneOrEach(&'static str),
 }
 
-/// What makes no more links than are given.
+/// Number of additional links: none.
 const NO_COPIES: fn(&Parameters) -> u64 = |_| 0;
 const LINK: Key = Key { name: "link", count: Count::One };
 const CHAIN: Key = Key { name: "link", count: Count::Many };

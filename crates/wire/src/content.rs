@@ -26,7 +26,7 @@ pub fn fill(offset: u64, buffer: &mut [u8]) {
     tail.copy_from_slice(&word(index)[..tail.len()]);
 }
 
-/// Whether `bytes` are those of the stream from `offset` on.
+/// Returns whether `bytes` are those of the stream from `offset` on.
 pub fn verify(offset: u64, bytes: &[u8]) -> bool {
     let mut expected = [0; 512];
     bytes.chunks(expected.len()).enumerate().all(|(i, chunk)| {

@@ -89,11 +89,11 @@ pub struct Capable {
     pub no_join: bool,
     /// Bit H: the HMAC of this version, which is the only algorithm that there is.
     pub hmac: bool,
-    /// What the option says beside that, by the handshake's step.
+    /// Keys and data, by the handshake's step.
     pub keys: Keys,
 }
 
-/// What an MP_CAPABLE has of keys, and of data.
+/// Keys and data of an MP_CAPABLE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keys {
     /// A SYN of version 1.
@@ -127,7 +127,7 @@ pub enum Keys {
 pub enum Join {
     /// Bit B and the address's ID, the receiver's token and a random number.
     Syn { backup: bool, address_id: u8, token: u32, nonce: u32 },
-    /// The same of the answering side, with the leftmost 64 bits of its HMAC.
+    /// MP_JOIN of the answering side, with the leftmost 64 bits of its HMAC.
     SynAck { backup: bool, address_id: u8, truncated_hmac: u64, nonce: u32 },
     /// The leftmost 160 bits of the opening side's HMAC.
     Ack { hmac: [u8; 20] },
@@ -140,14 +140,14 @@ pub struct Dss {
     pub data_fin: bool,
     /// The next data sequence number that is expected.
     pub ack: Option<DataSequence>,
-    /// Where bytes of this subflow lie in the stream.
+    /// Mapping of bytes of this subflow to the stream.
     pub mapping: Option<Mapping>,
 }
 
 /// A data sequence number as an option has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataSequence {
-    /// Its low half.
+    /// Low half.
     Short(u32),
     /// The whole.
     Long(u64),
@@ -170,17 +170,17 @@ pub struct Mapping {
 /// ADD_ADDR with an IPv4 address; with one of IPv6 it stays unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddAddress {
-    /// By which other options call the address.
+    /// Identifier of the address in other options.
     pub address_id: u8,
     /// The address.
     pub address: [u8; 4],
     /// The port, if it is another than the connection's.
     pub port: Option<u16>,
-    /// Whose word it is.
+    /// Proof of its origin.
     pub proof: Proof,
 }
 
-/// What vouches for an [`AddAddress`].
+/// Proof of an [`AddAddress`]'s origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// The rightmost 64 bits of an HMAC.
@@ -199,7 +199,7 @@ pub struct AddressIds {
 }
 
 impl AddressIds {
-    /// As many as the longest option has.
+    /// Number of IDs in the longest option.
     pub const CAPACITY: usize = 37;
 
     /// These; `None` if there are none, or more than an option holds.
@@ -209,7 +209,7 @@ impl AddressIds {
         (!ids.is_empty()).then_some(AddressIds { ids: all, length: ids.len() as u8 })
     }
 
-    /// The IDs.
+    /// Returns the IDs.
     pub fn as_slice(&self) -> &[u8] {
         &self.ids[..usize::from(self.length)]
     }
@@ -221,7 +221,7 @@ impl std::fmt::Debug for AddressIds {
     }
 }
 
-/// Why a subflow is reset (section 3.6).
+/// Reason for which a subflow is reset (section 3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetReason {
     /// 0: it is not said.
@@ -265,7 +265,7 @@ impl ResetReason {
     }
 }
 
-/// The checksum of a mapping before its data (section 3.3.1): continue it over the bytes of the data, without padding.
+/// Returns the checksum of a mapping before its data (section 3.3.1): continue it over the bytes of the data, without padding.
 /// The data sequence number counts whole, whatever the option has of it; a mapping in an MP_CAPABLE begins at the
 /// stream's first number, and at 1 in the subflow.
 pub fn pseudo_header(data_sequence: u64, subflow_sequence: u32, length: u16) -> Checksum {

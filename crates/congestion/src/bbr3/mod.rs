@@ -175,12 +175,12 @@ impl Bbr3 {
         }
     }
 
-    /// The greatest rate of this cycle and the last (max_bw).
+    /// Returns the greatest rate of this cycle and the last (max_bw).
     fn max_bw(&self) -> f64 {
         self.rates[0].max(self.rates[1])
     }
 
-    /// The bandwidth that is used: as far as recent losses let it (BBRBoundBWForModel).
+    /// Returns the bandwidth that is used: as far as recent losses let it (BBRBoundBWForModel).
     fn bw(&self) -> f64 {
         self.max_bw().min(self.bounds.bw_lo)
     }
@@ -216,7 +216,7 @@ impl Bbr3 {
         }
     }
 
-    /// The first rate comes from the first round-trip time.
+    /// Takes the first rate from the first round-trip time.
     fn see_rtt(&mut self, srtt: Duration, min_rtt: Duration, now: Time) {
         if !self.has_rtt && srtt > Duration::ZERO {
             self.has_rtt = true;

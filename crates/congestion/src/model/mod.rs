@@ -8,7 +8,7 @@ pub(crate) use aggregation::Aggregation;
 pub(crate) use filter::WindowedMax;
 pub(crate) use rounds::Rounds;
 
-/// The largest burst that a sender sends at once at `rate` bytes a second (draft-cardwell-iccrg-bbr-congestion-control-00
+/// Returns the largest burst that a sender sends at once at `rate` bytes a second (draft-cardwell-iccrg-bbr-congestion-control-00
 /// section 4.2.2, `send_quantum`; Linux's `bbr_tso_segs_goal`): what it carries in a millisecond, at least two segments,
 /// or one below 1.2 Mbit/s. In segments.
 pub(crate) fn send_quantum(rate: f64, mss: f64) -> f64 {

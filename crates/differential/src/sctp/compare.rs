@@ -12,16 +12,16 @@ use vazao_wire::{be16, be32, ipv4};
 pub struct Packet {
     /// Since the first one.
     pub at: Duration,
-    /// Its verification tag.
+    /// Verification tag.
     pub tag: Tag,
-    /// What it bears, HEARTBEATs aside.
+    /// Chunks except HEARTBEATs.
     pub chunks: Vec<Chunk>,
 }
 
-/// Whose verification tag a packet has.
+/// Owner of a packet's verification tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// None, as that of an INIT.
+    /// Zero, as in the packet of an INIT.
     Zero,
     /// The peer's, in its first or its second life.
     Peer(usize),
@@ -34,9 +34,9 @@ pub enum Tag {
 /// A chunk, as far as it is compared; numbers count from the first TSNs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chunk {
-    /// Its type.
+    /// Type.
     pub kind: u8,
-    /// Its flags.
+    /// Flags.
     pub flags: u8,
     /// Bytes of payload, or of what is no number.
     pub length: usize,
@@ -56,28 +56,28 @@ pub struct Chunk {
     pub causes: Vec<(u16, Vec<u8>)>,
 }
 
-/// In what two stacks differ.
+/// Class of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// One sends a packet more.
     Count,
-    /// When a packet leaves, by more than timers may be late.
+    /// Departure of a packet, by more than timers may be late.
     Time,
     /// The verification tag.
     Tag,
-    /// The same chunks leave at the same time, but distributed over packets in another way.
+    /// Distribution over packets of the same chunks at the same time.
     Bundling,
     /// The types of a packet's chunks.
     Kinds,
     /// A chunk's flags.
     Flags,
-    /// Which data.
+    /// Data.
     Tsn,
-    /// Which stream, and the number in it.
+    /// Stream, and the number in it.
     Stream,
-    /// How many bytes of data, or of a HEARTBEAT ACK or COOKIE ECHO.
+    /// Bytes of data, or of a HEARTBEAT ACK or COOKIE ECHO.
     Length,
-    /// What is acknowledged.
+    /// Acknowledged data.
     Cumulative,
     /// Gap ack blocks.
     Gaps,
@@ -99,13 +99,13 @@ impl crate::Class for Class {
     }
 }
 
-/// What leaves later the other stack, whose timers have been late again and again, may send after the end of the run.
+/// Time before the end of the run from which the other stack, whose timers were late again and again, may send after the end.
 const HORIZON: Duration = Duration::from_secs(27);
 
 /// The kernel's clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// By how much the kernel's timer of so long a span may be late: one tick and the wheel's step, which is a tick up to 64 ticks, 8
+/// Returns the most lateness of a kernel's timer of this span: one tick and the wheel's step, which is a tick up to 64 ticks, 8
 /// up to 512, and 64 beyond.
 fn lateness(span: Duration) -> Duration {
     let ticks = span.as_nanos() / TICK.as_nanos();
@@ -119,7 +119,7 @@ fn lateness(span: Duration) -> Duration {
     TICK * bucket + TICK + TICK / 10
 }
 
-/// The packets that came to the peer.
+/// Returns the packets that came to the peer.
 pub fn packets(seen: &[(Time, Vec<u8>)]) -> Vec<Packet> {
     let mut reader = Reader::default();
     let packets = seen.iter().filter_map(|(time, packet)| {
@@ -130,12 +130,12 @@ pub fn packets(seen: &[(Time, Vec<u8>)]) -> Vec<Packet> {
     packets.collect()
 }
 
-/// What of a stack was heard so far.
+/// State of reading a stack's packets.
 #[derive(Default)]
 struct Reader {
     start: Option<Time>,
     tags: Vec<u32>,
-    /// Its first TSNs.
+    /// First TSNs.
     firsts: Vec<u32>,
 }
 
@@ -237,7 +237,7 @@ fn classes(ours: &Packet, linux: &Packet, gaps: [Duration; 2]) -> Vec<Class> {
     checks.into_iter().filter(|(_, differs)| *differs).map(|(class, _)| class).collect()
 }
 
-/// The types of all chunks from this packet on that leave with it.
+/// Returns the types of all chunks from this packet on that leave with it.
 fn burst(packets: &[Packet]) -> Vec<(u8, Option<u32>)> {
     let Some(first) = packets.first() else { return Vec::new() };
     let together = packets.iter().take_while(|packet| packet.at - first.at < Duration::from_micros(500));

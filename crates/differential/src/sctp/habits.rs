@@ -3,7 +3,7 @@
 use crate::pick;
 use vazao_engine::{Duration, Stream};
 
-/// What is sent once, in or out of season, when so many packets have come.
+/// Event that a peer sends once, in or out of season, after so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Event {
     /// The window that is offered is so large from now on.
@@ -12,7 +12,7 @@ pub(super) enum Event {
     Closed(Duration),
     /// The peer hears nothing for so long.
     Silence(Duration),
-    /// What gap reports have told of is lost after all (RFC 9260 section 6.2).
+    /// Loss of data that gap reports had acknowledged (RFC 9260 section 6.2).
     Renege,
     /// A SACK of long ago, or of what was never sent.
     Wild { ahead: bool },
@@ -51,7 +51,7 @@ pub(super) enum Tag {
     Wrong,
 }
 
-/// What is odd in a DATA chunk.
+/// Oddity of a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Odd {
     Stream,
@@ -59,7 +59,7 @@ pub(super) enum Odd {
     Ahead,
 }
 
-/// What an INIT or INIT ACK offers.
+/// Offers of an INIT or INIT ACK.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     pub window: u32,
@@ -77,11 +77,11 @@ pub(super) struct Offer {
     pub has_tag: bool,
 }
 
-/// What a peer is like.
+/// Habits of a peer.
 #[derive(Clone, Debug)]
 pub struct Habits {
     pub(super) offer: Offer,
-    /// What it offers once the association stands.
+    /// Window that it offers in the association.
     pub(super) window: u32,
     /// From a packet's arrival to that of its answer at the stack, and how far that varies.
     pub(super) rtt: Duration,
@@ -98,9 +98,9 @@ pub struct Habits {
     pub(super) mixes: bool,
     /// So many COOKIE ECHOs are answered with a Stale Cookie.
     pub(super) stale: u32,
-    /// Its data goes with its COOKIE ACK, or COOKIE ECHO, and comes before the answer to that.
+    /// Whether its data goes with its COOKIE ACK, or COOKIE ECHO, and comes before the answer to that.
     pub(super) eager: bool,
-    /// Where it opens: how long it keeps the cookie, and whether it spoils it.
+    /// Time for which an opening peer keeps the cookie, and whether it spoils it.
     pub(super) keeps: Duration,
     pub(super) spoils: bool,
 }

@@ -35,7 +35,7 @@ struct Pace {
     count: u64,
 }
 
-/// What both stacks are told. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot, and what
+/// Settings of both stacks. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot, and what
 /// they measure decides on the next timeout.
 #[derive(Clone, Debug)]
 struct Settings {

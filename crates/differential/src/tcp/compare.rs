@@ -11,17 +11,17 @@ use vazao_wire::{ipv4, tcp};
 pub struct Segment {
     /// Since the first one.
     pub at: Duration,
-    /// Its bits.
+    /// Bits.
     pub flags: Flags,
     /// Of its first octet.
     pub sequence: u32,
-    /// What it acknowledges, 0 without ACK.
+    /// Acknowledgment number, 0 without ACK.
     pub acknowledgment: u32,
     /// Bytes of payload.
     pub length: u32,
-    /// What it offers, in bytes.
+    /// Window in bytes.
     pub window: u32,
-    /// What a SYN offers.
+    /// Options of a SYN.
     pub offers: Option<(Option<u16>, Option<u8>, bool)>,
     /// The time stamp that it echoes, if it has any.
     pub echo: Option<u32>,
@@ -29,24 +29,24 @@ pub struct Segment {
     pub blocks: Vec<(u32, u32)>,
 }
 
-/// In what two stacks differ.
+/// Class of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// One sends a segment more.
     Count,
-    /// When a segment leaves, by more than a tick.
+    /// Departure of a segment, by more than a tick.
     Time,
     /// SYN, FIN, RST, ACK.
     Flags,
     /// PSH.
     Push,
-    /// Which octets.
+    /// Octets.
     Sequence,
-    /// How many.
+    /// Number of octets.
     Length,
-    /// What is acknowledged.
+    /// Acknowledgment.
     Acknowledgment,
-    /// What is offered.
+    /// Window.
     Window,
     /// The options of a SYN.
     Offers,
@@ -64,10 +64,10 @@ impl crate::Class for Class {
     }
 }
 
-/// What stacks' timers may differ by.
+/// Most difference between stacks' timers.
 const TICK: Duration = Duration::from_millis(11);
 
-/// The segments among packets.
+/// Returns the segments among packets.
 pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
     let mut initial = None;
     let mut start = Time::ZERO;
@@ -108,7 +108,7 @@ pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
     .collect()
 }
 
-/// Whether ours ends with the data what the kernel ends behind it. The guest's program writes and then closes, so that its FIN
+/// Returns whether ours ends with the data what the kernel ends behind it. The guest's program writes and then closes, so that its FIN
 /// goes by itself where the data could leave before; our applications do both at a time. The peer answers each, and so what
 /// follows cannot be compared.
 fn ends_with_data(ours: &Segment, linux: &Segment) -> bool {

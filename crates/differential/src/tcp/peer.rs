@@ -30,10 +30,10 @@ enum Event {
     Silence(Duration),
 }
 
-/// What a peer is like.
+/// Habits of a peer.
 #[derive(Clone, Debug)]
 pub struct Habits {
-    /// What its SYN offers.
+    /// Maximum segment size in its SYN.
     mss: Option<u16>,
     sack: bool,
     timestamps: bool,
@@ -105,13 +105,13 @@ pub struct Peer {
     deaf_until: Time,
     closed_until: Time,
     recent: u32,
-    /// Where its own FIN is, counted from its SYN.
+    /// Position of its own FIN, counted from its SYN.
     fin: Option<u64>,
     gone: bool,
 }
 
 impl Peer {
-    /// One with these habits.
+    /// Creates a peer with these habits.
     pub fn new(habits: Habits, lots: Stream) -> Peer {
         Peer {
             habits,
@@ -136,7 +136,7 @@ impl Peer {
         self.lots.uniform() < probability
     }
 
-    /// A segment of the peer's arrives at the stack at `at`: `sequence` and `acknowledgment` count from the SYNs.
+    /// Sends a segment that arrives at the stack at `at`: `sequence` and `acknowledgment` count from the SYNs.
     fn send(&mut self, at: Time, flags: Flags, sequence: u64, length: u32, more: impl FnOnce(&mut Header)) {
         let Some([own, other]) = self.ends else { return };
         let mut header = Header {
@@ -173,7 +173,7 @@ impl Peer {
         self.beyond.iter().map(block).take(3).collect()
     }
 
-    /// What it offers, in units of its scale.
+    /// Returns the offered window in units of its scale.
     fn window(&self, at: Time) -> u16 {
         if at < self.closed_until {
             return 0;
@@ -182,7 +182,7 @@ impl Peer {
         (self.habits.window >> shift).min(65_535) as u16
     }
 
-    /// When an answer arrives.
+    /// Returns the time at which an answer arrives.
     fn answer_at(&mut self, now: Time) -> Time {
         let late = self.lots.uniform() * self.habits.jitter.as_nanos() as f64;
         now + self.habits.rtt + Duration::from_nanos(late as u64)
@@ -217,7 +217,7 @@ impl Peer {
         });
     }
 
-    /// What it sends itself: segments at intervals, some later and some twice, and its FIN.
+    /// Sends segments at intervals, some later and some twice, and its FIN.
     fn send_data(&mut self, now: Time) {
         let size = self.habits.sends;
         let mut at = now + self.habits.rtt;

@@ -8,7 +8,7 @@ use crate::socket::{self, Socket};
 use crate::timer;
 use vazao_guest_protocol::{Sample, TcpInfo};
 
-/// How many subflows of a connection, or addresses of a peer, are looked at.
+/// Most subflows of a connection, or addresses of a peer, that are sampled.
 const PATHS: usize = 16;
 /// Bytes of `struct tcp_info` that are asked for.
 const TCP_SIZE: usize = 248;

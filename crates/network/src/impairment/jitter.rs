@@ -71,7 +71,7 @@ impl Jitter {
         }
     }
 
-    /// The next packet's delay in nanoseconds.
+    /// Returns the next packet's delay in nanoseconds.
     pub fn delay(&mut self) -> u64 {
         let fresh = self.stream.normal();
         let rest = libm::sqrt(1.0 - self.correlation * self.correlation);

@@ -48,7 +48,7 @@ impl Reorder {
         }
     }
 
-    /// By how many nanoseconds the next packet, which takes `time` to be sent, is late.
+    /// Returns the lateness in nanoseconds of the next packet, which takes `time` to be sent.
     pub fn delay(&mut self, time: u64) -> u64 {
         if !self.chance.strikes() {
             return 0;

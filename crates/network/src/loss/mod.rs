@@ -17,7 +17,7 @@ use vazao_engine::registry::{Entry, Parameters};
 
 /// Decides which of the packets sent over one direction of a link are lost.
 pub trait LossModel: Send {
-    /// Whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending.
+    /// Returns whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending.
     fn lose(&mut self, size: u32) -> bool;
 }
 

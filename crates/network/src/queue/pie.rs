@@ -80,7 +80,7 @@ pub struct Control {
     pub probability: f64,
     /// The wait at the last update, in seconds.
     pub old_delay: f64,
-    /// How long drops are still waived, in seconds.
+    /// Seconds for which drops are still waived.
     pub burst_allowance: f64,
 }
 
@@ -102,13 +102,13 @@ impl Control {
         self.old_delay = delay;
     }
 
-    /// Whether nothing would change any more with an empty queue.
+    /// Returns whether an empty queue would change nothing any more.
     fn rests(&self) -> bool {
         self.probability == 0.0 && self.old_delay == 0.0 && self.burst_allowance == self.max_burst
     }
 }
 
-/// How the wait is known.
+/// Estimator of the wait.
 #[derive(Clone, Copy, Debug)]
 enum Delay {
     /// The packet that left last had waited so long, in seconds.
@@ -118,7 +118,7 @@ enum Delay {
 }
 
 impl Delay {
-    /// The wait in seconds.
+    /// Returns the wait in seconds.
     fn seconds(&self, queue: &Fifo) -> f64 {
         match *self {
             Delay::Sojourn(seconds) => seconds,
@@ -126,7 +126,7 @@ impl Delay {
         }
     }
 
-    /// A packet leaves, `queue` behind it.
+    /// Measures a leaving packet, with `queue` behind it.
     fn see(&mut self, now: Time, packet: &Queued, queue: &Fifo) {
         match self {
             Delay::Sojourn(seconds) => *seconds = if queue.is_empty() { 0.0 } else { packet.sojourn(now).as_secs() },
@@ -203,7 +203,7 @@ impl Pie {
         }
     }
 
-    /// Whether an arriving packet is hit (section 4.1).
+    /// Returns whether an arriving packet is dropped or marked (section 4.1).
     fn hits(&mut self) -> bool {
         let Control { probability, old_delay, target, burst_allowance, .. } = self.control;
         let spares = old_delay < target / 2.0 && probability < 0.2 || self.queue.bytes() <= 2 * MTU as u64;

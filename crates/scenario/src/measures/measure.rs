@@ -8,11 +8,11 @@ pub(crate) trait SenderState {
     fn cwnd(&self) -> u64;
     /// Slow-start threshold, if it was ever set.
     fn ssthresh(&self) -> Option<u64>;
-    /// Whether the window grows as in slow start.
+    /// Returns whether the window grows as in slow start.
     fn in_slow_start(&self) -> bool;
-    /// Whether losses are being repaired.
+    /// Returns whether losses are being repaired.
     fn is_repairing(&self) -> bool;
-    /// How often the window was cut: recoveries, timeouts and answers to marks.
+    /// Returns how often the window was cut: recoveries, timeouts and answers to marks.
     fn cuts(&self) -> u64;
     /// Segments sent.
     fn segments(&self) -> u64;
