@@ -247,7 +247,7 @@ impl Kind {
         }
     }
 
-    /// Gives `raw` this type, or says what would be accepted.
+    /// Converts `raw` to a value of this kind.
     ///
     /// # Errors
     /// A sentence that names the value and what would be accepted in its place.
@@ -293,19 +293,8 @@ impl Kind {
             },
             (Kind::Distribution(dimension), raw) => dimension.read(raw).map(Value::Distribution),
             (Kind::Points, raw) => read_points(raw).map(Value::Points),
-            (Kind::Names, Raw::List(list)) => {
-                let name = |raw: &Raw| if let Raw::Text(name) = raw { Some(name.clone()) } else { None };
-                list.iter().map(name).collect::<Option<_>>().map_or_else(refuse, |names| Ok(Value::Names(names)))
-            }
-            (Kind::Rates, Raw::List(list)) => {
-                let rate = |raw: &Raw| if let Raw::Text(rate) = raw { rate.parse::<Rate>().ok() } else { None };
-                let rates = list.iter().map(rate).collect::<Option<Vec<_>>>();
-                let rising = rates.filter(|rates| !rates.is_empty() && rates.is_sorted_by(|a, b| a < b));
-                rising.map_or_else(refuse, |rates| Ok(Value::Rates(rates)))
-            }
-            (Kind::Schedule(words), Raw::List(list)) => {
-                let changes = list.iter().map(|raw| Change::read(words, raw)).collect::<Option<_>>();
-                changes.map_or_else(refuse, |changes| Ok(Value::Schedule(changes)))
+            (Kind::Names | Kind::Rates | Kind::Schedule(_), Raw::List(list)) => {
+                self.read_list(list).map_or_else(refuse, Ok)
             }
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
@@ -313,6 +302,25 @@ impl Kind {
                 Raw::Number(x),
             ) => Err(format!("{x} has no unit; write {}", self.expected())),
             _ => refuse(),
+        }
+    }
+
+    /// Reads a list of names, rates or changes.
+    fn read_list(&self, list: &[Raw]) -> Option<Value> {
+        match self {
+            Kind::Names => {
+                let name = |raw: &Raw| if let Raw::Text(name) = raw { Some(name.clone()) } else { None };
+                list.iter().map(name).collect::<Option<_>>().map(Value::Names)
+            }
+            Kind::Rates => {
+                let rate = |raw: &Raw| if let Raw::Text(rate) = raw { rate.parse::<Rate>().ok() } else { None };
+                let rates = list.iter().map(rate).collect::<Option<Vec<_>>>()?;
+                (!rates.is_empty() && rates.is_sorted_by(|a, b| a < b)).then_some(Value::Rates(rates))
+            }
+            Kind::Schedule(words) => {
+                list.iter().map(|raw| Change::read(words, raw)).collect::<Option<_>>().map(Value::Schedule)
+            }
+            _ => None,
         }
     }
 

@@ -278,8 +278,18 @@ fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) 
             max_delay_us: number()?,
             reordering: number()?,
         },
+        _ => return take_path_frame(kind, from),
+    })
+}
+
+/// Takes the rest of a frame of Multipath QUIC.
+fn take_path_frame<'a>(kind: u64, from: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
+    let mut number = || take_varint(from);
+    Ok(match kind {
         kind::PATH_ABANDON => Frame::PathAbandon { path: number()?, code: number()? },
-        0x3e76 | 0x3e77 => Frame::PathStatus { path: number()?, sequence: number()?, backup: way(kind::PATH_STATUS) },
+        0x3e76 | 0x3e77 => {
+            Frame::PathStatus { path: number()?, sequence: number()?, backup: kind::PATH_STATUS[1] == kind }
+        }
         kind::PATH_NEW_CONNECTION_ID => {
             let (path, sequence, retire_prior_to) = (number()?, number()?, number()?);
             let (identifier, reset_token) = take_token(from)?;

@@ -197,7 +197,7 @@ impl Sealer {
             number_bytes: packet.number_bytes,
         };
         let write = |out: &mut Vec<u8>| {
-            frames.iter().for_each(|frame| put(frame, from, kind, ranges, session, &mut self.data, out));
+            frames.iter().for_each(|frame| put(frame, (from, kind), ranges, session, &mut self.data, out));
         };
         encode(&header, session.keys(from, kind, retried), write, out);
     }
@@ -206,8 +206,7 @@ impl Sealer {
 /// Appends a frame of a packet; `data` is a buffer for its content.
 fn put(
     frame: &quic::Frame,
-    from: usize,
-    kind: Kind,
+    (from, kind): (usize, Kind),
     ranges: &[(u64, u64)],
     session: &Session,
     data: &mut Vec<u8>,
@@ -225,8 +224,7 @@ fn put(
             Frame::Crypto { offset, data }
         }
         quic::Frame::Stream(stream) => {
-            data.resize(stream.length.into(), 0);
-            content::fill(stream.offset, data);
+            fill(stream.offset, stream.length, data);
             Frame::Stream { id: stream.id, offset: stream.offset, fin: stream.fin, data }
         }
         quic::Frame::ResetStream { id, code, size } => Frame::ResetStream { id, code, size },
@@ -251,8 +249,7 @@ fn put(
         quic::Frame::Close { code, application } => Frame::Close { code, application },
         quic::Frame::HandshakeDone => Frame::HandshakeDone,
         quic::Frame::Datagram { length, number } => {
-            data.resize(length.into(), 0);
-            content::fill(number << 16, data);
+            fill(number << 16, length, data);
             Frame::Datagram(data)
         }
         quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
@@ -266,6 +263,12 @@ fn put(
         quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
     };
     frame.encode(out);
+}
+
+/// Fills `data` with the content of a stream.
+fn fill(offset: u64, length: u16, data: &mut Vec<u8>) {
+    data.resize(length.into(), 0);
+    content::fill(offset, data);
 }
 
 /// Converts a frame of Multipath QUIC; `data` is a buffer for its content.
