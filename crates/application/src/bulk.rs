@@ -260,7 +260,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Streams;
+    use crate::RandomStreams;
     use vazao_engine::Law;
 
     /// A stream that takes and delivers everything at once, or `room` bytes at most.
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn messages_come_one_by_one() {
-        let streams = Streams { seed: 1, flow: 0 };
+        let streams = RandomStreams { seed: 1, flow: 0 };
         let pattern = Pattern::new(Law::Constant(10e6), Law::Constant(100.0), streams);
         let (mut source, mut pipe) = (Source::new(Some(250), None).paced(pattern, None), Pipe::default());
         for (ms, written, closed) in [(0, 100, false), (9, 100, false), (10, 200, false), (20, 250, true)] {

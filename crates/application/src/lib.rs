@@ -15,7 +15,7 @@ pub use messages::Messages;
 pub use pattern::Pattern;
 pub use registry::{APPLICATIONS, Build, Sides};
 pub use requests::{Client, Dialogue, Server};
-pub use streams::Streams;
+pub use streams::RandomStreams;
 pub use web::{
     ADAPTATIONS, Adaptation, BufferBased, Call, Http, Progress, RateBased, Situation, Version, Viewing, Visit, VisitEnd,
 };

@@ -1,7 +1,7 @@
 //! Patterns of messages: gaps and sizes, in bursts or not.
 
-use crate::Streams;
-use vazao_engine::{Duration, Law, Stream};
+use crate::RandomStreams;
+use vazao_engine::{Duration, Law, RandomStream};
 
 /// Messages one after the other: what D-ITG calls the inter-departure time (IDT) and the packet size (PS), each of any
 /// distribution; in on and off times if there are such (Willinger et al., *Self-similarity through high-variability*,
@@ -10,8 +10,8 @@ use vazao_engine::{Duration, Law, Stream};
 pub struct Pattern {
     idt: Law,
     ps: Law,
-    gaps: Stream,
-    sizes: Stream,
+    gaps: RandomStream,
+    sizes: RandomStream,
     bursts: Option<Bursts>,
 }
 
@@ -20,19 +20,19 @@ pub struct Pattern {
 struct Bursts {
     on: Law,
     off: Law,
-    stream: Stream,
+    stream: RandomStream,
     /// Rest of the on time.
     left: Option<Duration>,
 }
 
 impl Pattern {
     /// Messages of random sizes (bytes) with random gaps (nanoseconds) from the start of one to the start of the next.
-    pub fn new(idt: Law, ps: Law, streams: Streams) -> Pattern {
+    pub fn new(idt: Law, ps: Law, streams: RandomStreams) -> Pattern {
         Pattern { idt, ps, gaps: streams.of("idt"), sizes: streams.of("ps"), bursts: None }
     }
 
     /// Limits messages to on times, the first of which begins at once. An off time follows each.
-    pub fn in_bursts(self, on: Law, off: Law, streams: Streams) -> Pattern {
+    pub fn in_bursts(self, on: Law, off: Law, streams: RandomStreams) -> Pattern {
         Pattern { bursts: Some(Bursts { on, off, stream: streams.of("on-off"), left: None }), ..self }
     }
 
@@ -69,7 +69,7 @@ impl Bursts {
 mod tests {
     use super::*;
 
-    const STREAMS: Streams = Streams { seed: 1, flow: 0 };
+    const STREAMS: RandomStreams = RandomStreams { seed: 1, flow: 0 };
 
     #[test]
     fn bursts_are_as_long_as_their_times_say() {

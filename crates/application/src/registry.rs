@@ -1,7 +1,7 @@
 //! Every application, by name.
 
 use crate::web::{page, video};
-use crate::{Application, Arrivals, Dialogue, Pattern, Sink, Source, Streams, Visit, VisitEnd};
+use crate::{Application, Arrivals, Dialogue, Pattern, RandomStreams, Sink, Source, Visit, VisitEnd};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Dimension, Duration, Law, Time};
 
@@ -71,11 +71,11 @@ impl Sides {
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
     /// Both sides of a flow's application.
-    Sides(fn(&Parameters, Streams) -> Sides),
+    Sides(fn(&Parameters, RandomStreams) -> Sides),
     /// Flows that arrive one after the other, each an upload or a download.
     Arrivals(fn(&Parameters) -> Arrivals),
     /// Both sides and all connections of what is done with a web server.
-    Visit(fn(&Parameters, Streams) -> Visit),
+    Visit(fn(&Parameters, RandomStreams) -> Visit),
 }
 
 const SIZE: Parameter =
@@ -224,7 +224,7 @@ fn upload(parameters: &Parameters, source: Source) -> Sides {
     Sides { client: Application::Source(source), server: sink(parameters), client_sends: true }
 }
 
-fn download(parameters: &Parameters, streams: Streams) -> Sides {
+fn download(parameters: &Parameters, streams: RandomStreams) -> Sides {
     if let (Some(request), Some(size)) = (parameters.size("request"), parameters.size("size")) {
         let dialogue = Dialogue {
             request: Law::Constant(request as f64),
@@ -246,28 +246,28 @@ fn download(parameters: &Parameters, streams: Streams) -> Sides {
 }
 
 /// Messages of one size at a rate.
-fn steady(parameters: &Parameters, streams: Streams) -> Pattern {
+fn steady(parameters: &Parameters, streams: RandomStreams) -> Pattern {
     let message = parameters.size("message").expect("a size with a default");
     let rate = parameters.rate("rate").expect("a rate with a default");
     Pattern::new(constant(rate.time_for(message)), Law::Constant(message as f64), streams)
 }
 
-fn cbr(parameters: &Parameters, streams: Streams) -> Sides {
+fn cbr(parameters: &Parameters, streams: RandomStreams) -> Sides {
     upload(parameters, source(parameters).paced(steady(parameters, streams), None))
 }
 
-fn on_off(parameters: &Parameters, streams: Streams) -> Sides {
+fn on_off(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let (on, off) = (law(parameters, "on"), law(parameters, "off"));
     let pattern = steady(parameters, streams).in_bursts(on, off, streams);
     upload(parameters, source(parameters).paced(pattern, None))
 }
 
-fn packets(parameters: &Parameters, streams: Streams) -> Sides {
+fn packets(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let pattern = Pattern::new(law(parameters, "idt"), law(parameters, "ps"), streams);
     upload(parameters, source(parameters).paced(pattern, count(parameters)))
 }
 
-fn messages(parameters: &Parameters, streams: Streams) -> Sides {
+fn messages(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let message = parameters.size("message").expect("a size with a default");
     let interval = parameters.duration("interval").expect("an interval with a default");
     let pattern = Pattern::new(constant(interval), Law::Constant(message as f64), streams);
@@ -275,7 +275,7 @@ fn messages(parameters: &Parameters, streams: Streams) -> Sides {
     upload(parameters, source.paced(pattern, count(parameters)))
 }
 
-fn requests(parameters: &Parameters, streams: Streams) -> Sides {
+fn requests(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let dialogue = Dialogue {
         request: law(parameters, "request"),
         response: law(parameters, "response"),
@@ -299,7 +299,7 @@ fn arrivals(parameters: &Parameters) -> Arrivals {
     }
 }
 
-fn command(parameters: &Parameters, _: Streams) -> Sides {
+fn command(parameters: &Parameters, _: RandomStreams) -> Sides {
     let program = |name| Application::Program(parameters.text(name).to_owned());
     let client_sends = parameters.text("measured") == "upload";
     Sides { client: program("client"), server: program("server"), client_sends }

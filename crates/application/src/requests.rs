@@ -1,16 +1,16 @@
 //! Requests and responses: a client that asks, thinks and asks again, and a server that answers.
 
-use crate::{Messages, Sink, Streams};
+use crate::{Messages, RandomStreams, Sink};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use vazao_engine::{Duration, Law, Stream, Time};
+use vazao_engine::{Duration, Law, RandomStream, Time};
 use vazao_transport::ByteStream;
 
 /// Sizes of requests and responses in order: both sides draw the same ones, as if each request said what it wants.
 #[derive(Clone, Debug)]
 struct Sizes {
     law: Law,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Sizes {
@@ -42,7 +42,7 @@ pub struct Client {
     dialogue: Dialogue,
     requests: Sizes,
     responses: Sizes,
-    thinking: Stream,
+    thinking: RandomStream,
     pub(crate) sink: Sink,
     messages: Messages,
     /// Times at which idle users want to ask.
@@ -75,7 +75,7 @@ pub struct Server {
 
 impl Dialogue {
     /// Both sides.
-    pub fn sides(self, streams: Streams) -> (Client, Server) {
+    pub fn sides(self, streams: RandomStreams) -> (Client, Server) {
         let requests = Sizes { law: self.request.clone(), stream: streams.of("request") };
         let responses = Sizes { law: self.response.clone(), stream: streams.of("response") };
         let mut server = Server {

@@ -16,7 +16,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::Host;
 use vazao_scenario::{Extensions, HostPlan, Kernel, Options, Scenario, Stopped, run};
 
@@ -101,7 +101,7 @@ pub trait Case: Debug + Sized {
     }
 }
 
-fn pick<T: Copy>(lots: &mut Stream, choices: &[T]) -> T {
+fn pick<T: Copy>(lots: &mut RandomStream, choices: &[T]) -> T {
     choices[lots.below(choices.len() as u64) as usize]
 }
 

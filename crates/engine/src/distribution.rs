@@ -1,7 +1,7 @@
 //! Random quantities: how times and sizes are spread.
 
 use crate::registry::{Entry, Kind, Parameter, ParameterError, Parameters, Raw, Value, find};
-use crate::{Bytes, Duration, Stream};
+use crate::{Bytes, Duration, RandomStream};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -48,7 +48,7 @@ pub enum Law {
 
 impl Law {
     /// Draws a number.
-    pub fn draw(&self, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> f64 {
         match *self {
             Law::Constant(x) => x,
             Law::Uniform(low, high) => low + (high - low) * stream.uniform(),
@@ -77,12 +77,12 @@ impl Law {
     }
 
     /// Draws a span of time, if it is one, of at least a nanosecond.
-    pub fn span(&self, stream: &mut Stream) -> Duration {
+    pub fn span(&self, stream: &mut RandomStream) -> Duration {
         Duration::from_nanos((self.draw(stream).round() as u64).clamp(1, LONGEST))
     }
 
     /// Draws an amount of data, if it is one, of at least a byte.
-    pub fn bytes(&self, stream: &mut Stream) -> u64 {
+    pub fn bytes(&self, stream: &mut RandomStream) -> u64 {
         (self.draw(stream).round() as u64).clamp(1, LARGEST)
     }
 }
@@ -389,7 +389,7 @@ mod tests {
             (Law::Lognormal(0.0, 0.5), libm::exp(0.125), libm::sqrt((libm::exp(0.25) - 1.0) * libm::exp(0.25))),
         ];
         for (law, mean, deviation) in cases {
-            let mut stream = Stream::new(1, "means");
+            let mut stream = RandomStream::new(1, "means");
             let got = (0..n).map(|_| law.draw(&mut stream)).sum::<f64>() / f64::from(n);
             let bound = 4.0 * deviation / libm::sqrt(f64::from(n));
             assert!((got - mean).abs() < bound, "{law:?}: {got}");
@@ -413,7 +413,7 @@ mod tests {
         let cases: [(Law, &dyn Fn(f64) -> f64); 2] =
             [(web, &by_points), (Law::Pareto { shape: 1.2, scale: 10.0 }, &tail)];
         for (law, cdf) in cases {
-            let mut stream = Stream::new(5, "draws");
+            let mut stream = RandomStream::new(5, "draws");
             let mut draws: Vec<f64> = (0..n).map(|_| law.draw(&mut stream)).collect();
             draws.sort_unstable_by(f64::total_cmp);
             let distance = draws.iter().enumerate().map(|(i, &x)| {

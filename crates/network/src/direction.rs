@@ -5,7 +5,7 @@ use crate::loss::LOSS_MODELS;
 use crate::queue::{DROP_TAIL, Discipline, QUEUES, Setting};
 use crate::rate::{Opportunities, Schedule, Service, Shape, Trace};
 use vazao_engine::registry::{Entry, Parameters, Value};
-use vazao_engine::{Capacity, Duration, Rate, Stream};
+use vazao_engine::{Capacity, Duration, RandomStream, Rate};
 
 /// One direction of a link, as a user describes it.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ impl Direction {
     }
 
     /// Makes the impairments of the wire, if there are any; `stream` gives the random stream for a purpose.
-    pub fn impairments(&self, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
+    pub fn impairments(&self, stream: impl Fn(&str) -> RandomStream) -> Option<Impairments> {
         let spec = &self.impairments;
         let mut wire = Impairments { outages: self.outages(true), middlebox: spec.middlebox, ..Impairments::default() };
         if self.loss.is_none() && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {

@@ -6,7 +6,7 @@ use crate::link::{Link, LinkReport};
 use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
-use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
+use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time};
 
 /// The number of one direction of a link. It is also its scheduler slot.
 pub type LinkId = u32;
@@ -79,7 +79,7 @@ impl<B: Copy> Network<B> {
         delay: Duration,
         overhead: u32,
         limits: (u32, u64),
-        scheduler: &mut impl Scheduler,
+        scheduler: &mut impl EventScheduler,
     ) -> LinkId {
         let slot = scheduler.add_slot();
         assert_eq!(slot as usize, self.links.len(), "links own the first slots");
@@ -99,7 +99,12 @@ impl<B: Copy> Network<B> {
     }
 
     /// Gives a link a queue discipline of its own, on the two-event path. Call after all links were added.
-    pub fn set_discipline(&mut self, link: LinkId, discipline: Box<dyn Discipline>, scheduler: &mut impl Scheduler) {
+    pub fn set_discipline(
+        &mut self,
+        link: LinkId,
+        discipline: Box<dyn Discipline>,
+        scheduler: &mut impl EventScheduler,
+    ) {
         let slot = scheduler.add_slot();
         assert_eq!(slot as usize, self.links.len() + self.servers.len(), "servers own the slots after the links");
         self.servers.push(link);
@@ -123,7 +128,7 @@ impl<B: Copy> Network<B> {
 
     /// Sends a packet.
     #[inline(always)]
-    pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl Scheduler) -> Fate {
+    pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl EventScheduler) -> Fate {
         let Outgoing { route, to, size, ecn, body } = packet;
         let hop = route | ecn_bits(ecn);
         let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop, next: NIL });
@@ -131,7 +136,7 @@ impl<B: Copy> Network<B> {
     }
 
     #[inline(always)]
-    fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let l = &mut self.links[link as usize];
         if l.serves() {
             return self.enqueue(now, link, id, scheduler);
@@ -146,7 +151,7 @@ impl<B: Copy> Network<B> {
 
     /// Hands a packet to a link's discipline. Apart, so that what most links do stays small enough to be inlined.
     #[inline(never)]
-    fn enqueue(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    fn enqueue(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let (slot, wake) = self.links[link as usize].enqueue(now, id, &mut self.packets.nodes, &mut self.drops);
         if let Some(time) = wake {
             scheduler.set(slot, Time::from_nanos(time));
@@ -167,7 +172,7 @@ impl<B: Copy> Network<B> {
 
     /// Handles the event of one of the network's slots.
     #[inline(always)]
-    pub fn advance(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
+    pub fn advance(&mut self, now: Time, slot: Slot, scheduler: &mut impl EventScheduler) -> Fate {
         if slot as usize >= self.links.len() {
             return self.serve(now, slot, scheduler);
         }
@@ -202,7 +207,7 @@ impl<B: Copy> Network<B> {
 
     /// Moves a packet that has reached the end of a link on.
     #[inline(always)]
-    fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let node = &mut self.packets.nodes[id as usize];
         node.hop += 1;
         match self.routes[(node.hop & HOP) as usize] {
@@ -230,7 +235,7 @@ impl<B: Copy> Network<B> {
     /// Moves a packet that was [doubled](Fate::Doubled), or its copy, or one that was [inspected](Fate::Inspected), on from
     /// where it is.
     #[cold]
-    pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         if self.packets.nodes[id as usize].hop & TWICE != 0 {
             return Fate::Doubled(id);
         }
@@ -238,7 +243,7 @@ impl<B: Copy> Network<B> {
     }
 
     #[inline(never)]
-    fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
+    fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl EventScheduler) -> Fate {
         let id = self.servers[slot as usize - self.links.len()];
         let (first, free) = self.links[id as usize].sent(now, &mut self.packets.nodes, &mut self.drops);
         if let Some(time) = first {

@@ -13,7 +13,7 @@ pub use adaptation::{ADAPTATIONS, Adaptation, BufferBased, RateBased, Situation}
 pub use http::{Http, Version};
 pub use video::Viewing;
 
-use crate::Streams;
+use crate::RandomStreams;
 use page::Page;
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::registry::Parameters;
@@ -162,11 +162,11 @@ impl Visit {
         }
     }
 
-    pub(crate) fn page(parameters: &Parameters, streams: Streams) -> Visit {
+    pub(crate) fn page(parameters: &Parameters, streams: RandomStreams) -> Visit {
         Visit::new(page::http(parameters), User::Page(Page::new(parameters, streams)))
     }
 
-    pub(crate) fn video(parameters: &Parameters, _: Streams) -> Visit {
+    pub(crate) fn video(parameters: &Parameters, _: RandomStreams) -> Visit {
         Visit::new(Http::serial(parameters), User::Video(Box::new(Player::new(parameters))))
     }
 

@@ -1,7 +1,7 @@
 //! Page: a document that names further objects, or all of them known at once.
 
 use super::http::{HEADERS, Http, Version};
-use crate::Streams;
+use crate::RandomStreams;
 use vazao_engine::Dimension;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
 
@@ -75,7 +75,7 @@ pub(crate) fn http(parameters: &Parameters) -> Http {
 }
 
 impl Page {
-    pub fn new(parameters: &Parameters, streams: Streams) -> Page {
+    pub fn new(parameters: &Parameters, streams: RandomStreams) -> Page {
         let law = &parameters.distribution("size").expect("a distribution with a default").law;
         let mut stream = streams.of("object");
         let root = parameters.size("root");

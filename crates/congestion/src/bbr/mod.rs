@@ -16,7 +16,7 @@ use probe_bw::Cycle;
 use probe_rtt::ProbeRtt;
 use startup::FullPipe;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 use window::Repair;
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -71,7 +71,7 @@ pub struct Bbr {
     mode: Mode,
     full_pipe: FullPipe,
     /// Random stream of PROBE_BW's first phase.
-    luck: Stream,
+    luck: RandomStream,
     // The model.
     rounds: Rounds,
     bandwidth: WindowedMax,
@@ -156,7 +156,7 @@ impl Bbr {
             initial_window: cwnd,
             mode: Mode::Startup,
             full_pipe: FullPipe::default(),
-            luck: Stream::new(setup.seed, "bbr/cycle"),
+            luck: RandomStream::new(setup.seed, "bbr/cycle"),
             rounds: Rounds::default(),
             bandwidth: WindowedMax::default(),
             min_rtt: Duration::MAX,

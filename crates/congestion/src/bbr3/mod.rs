@@ -17,7 +17,7 @@ use probe_bw::{Cycle, Phase};
 use probe_rtt::ProbeRtt;
 use startup::FullPipe;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bbr3",
@@ -71,7 +71,7 @@ pub struct Bbr3 {
     mss: f64,
     initial_window: f64,
     mode: Mode,
-    luck: Stream,
+    luck: RandomStream,
     // The model.
     rounds: Rounds,
     /// Greatest rates, in bytes a second, of the last cycle of probing and of this one (MaxBwFilter).
@@ -153,7 +153,7 @@ impl Bbr3 {
             mss: setup.mss as f64,
             initial_window: cwnd,
             mode: Mode::Startup,
-            luck: Stream::new(setup.seed, "bbr3/probe"),
+            luck: RandomStream::new(setup.seed, "bbr3/probe"),
             rounds: Rounds::default(),
             rates: [0.0; 2],
             full_pipe: FullPipe::default(),

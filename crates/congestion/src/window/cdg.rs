@@ -3,7 +3,7 @@ use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "cdg",
@@ -46,7 +46,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
         ),
     ],
     build: |p, setup| {
-        let random = Stream::new(setup.seed, "cdg");
+        let random = RandomStream::new(setup.seed, "cdg");
         windowed(Cdg::from(p, random), setup)
     },
 };
@@ -70,7 +70,7 @@ pub struct Cdg {
     ineffectual: u64,
     shadowed: bool,
     tolerant: bool,
-    random: Stream,
+    random: RandomStream,
     gradients: Gradients,
     queue: Queue,
     /// Positive gradients in a row that called for backing off.
@@ -126,7 +126,7 @@ struct Linux {
 
 impl Cdg {
     /// CDG with the registry's parameters, and what it draws from.
-    pub fn from(p: &Parameters, random: Stream) -> Self {
+    pub fn from(p: &Parameters, random: RandomStream) -> Self {
         let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ..Linux::default() });
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         let (g, beta) = if linux.is_some() { (1000.0 / 336.0, 724.0 / 1024.0) } else { (3.0, 0.7) };

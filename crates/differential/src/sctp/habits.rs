@@ -1,7 +1,7 @@
 //! What the peer of an association is like, as a seed says.
 
 use crate::pick;
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 
 /// Event that a peer sends once, in or out of season, after so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,9 +105,9 @@ pub struct Habits {
     pub(super) spoils: bool,
 }
 
-fn event(lots: &mut Stream) -> Event {
+fn event(lots: &mut RandomStream) -> Event {
     let ms = Duration::from_millis;
-    let tag = |lots: &mut Stream| pick(lots, &[Tag::Right, Tag::Right, Tag::Reflected, Tag::Wrong]);
+    let tag = |lots: &mut RandomStream| pick(lots, &[Tag::Right, Tag::Right, Tag::Reflected, Tag::Wrong]);
     match lots.below(20) {
         0 => Event::Window(pick(lots, &[0, 500, 1_500, 5_000, 20_000])),
         1 | 2 => Event::Closed(ms(pick(lots, &[50, 400, 1_500]))),
@@ -130,7 +130,7 @@ fn event(lots: &mut Stream) -> Event {
 
 impl Habits {
     /// Draws the habits of a peer, which sends data or else receives, and opens or is opened to.
-    pub fn draw(lots: &mut Stream, sends: bool) -> Habits {
+    pub fn draw(lots: &mut RandomStream, sends: bool) -> Habits {
         let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
         let window = pick(lots, &[1_500, 4_000, 10_000, 65_535, 65_535, 1_000_000]);
         let odd = lots.below(20);

@@ -7,7 +7,7 @@ use super::write::{self, Chunk, TAGS, TSN, bare};
 use crate::pick;
 use crate::post::{Post, Script};
 use std::collections::BTreeMap;
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 use vazao_wire::sctp::{self, kind, parameter};
 use vazao_wire::{be16, be32, ipv4};
 
@@ -31,7 +31,7 @@ enum Phase {
 /// The peer of one association.
 pub struct Peer {
     habits: Habits,
-    lots: Stream,
+    lots: RandomStream,
     post: Post,
     /// Addresses and ports, the peer's own first.
     ends: [([u8; 4], u16); 2],
@@ -58,7 +58,7 @@ pub struct Peer {
 
 impl Peer {
     /// Creates a peer with these habits.
-    pub fn new(habits: Habits, opens: bool, lots: Stream) -> Peer {
+    pub fn new(habits: Habits, opens: bool, lots: RandomStream) -> Peer {
         let ends = if opens { ENDS } else { [ENDS[1], ENDS[0]] };
         let mut peer = Peer {
             stale: habits.stale,

@@ -4,7 +4,7 @@
 use crate::pick;
 use crate::post::{Post, Script};
 use std::collections::BTreeMap;
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 use vazao_wire::tcp::{Flags, Header, Options, SackBlock};
 use vazao_wire::{content, ipv4, tcp};
 
@@ -54,7 +54,7 @@ pub struct Habits {
 
 impl Habits {
     /// Draws the habits of a peer, which sends data if the stack `downloads` and else receives.
-    pub fn draw(lots: &mut Stream, downloads: bool) -> Habits {
+    pub fn draw(lots: &mut RandomStream, downloads: bool) -> Habits {
         let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
         let loss = pick(lots, &[0.0, 0.0, 0.02, 0.1, 0.3]);
         let events = (0..pick(lots, &[0, 0, 1, 1, 2])).map(|_| {
@@ -90,7 +90,7 @@ impl Habits {
 /// The peer of one connection.
 pub struct Peer {
     habits: Habits,
-    lots: Stream,
+    lots: RandomStream,
     post: Post,
     /// Addresses and ports, the peer's own first; known from the first SYN.
     ends: Option<[([u8; 4], u16); 2]>,
@@ -112,7 +112,7 @@ pub struct Peer {
 
 impl Peer {
     /// Creates a peer with these habits.
-    pub fn new(habits: Habits, lots: Stream) -> Peer {
+    pub fn new(habits: Habits, lots: RandomStream) -> Peer {
         Peer {
             habits,
             lots,

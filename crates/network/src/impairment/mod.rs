@@ -11,7 +11,7 @@ pub(crate) use outage::any_at;
 pub use reorder::Reorder;
 
 use crate::loss::LossModel;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// Most packets in a row that may be struck.
@@ -23,7 +23,7 @@ pub(crate) const IN_A_ROW: Parameter = Parameter::new(
 );
 
 /// Adds an impairment with a random stream of its own to what a wire does.
-pub type Make = fn(&Parameters, Stream, &mut Impairments);
+pub type Make = fn(&Parameters, RandomStream, &mut Impairments);
 
 /// Factory of an impairment.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ pub const ALTER: u16 = 1 << 15;
 #[derive(Clone, Debug)]
 pub struct Chance {
     threshold: u64,
-    stream: Stream,
+    stream: RandomStream,
     /// Number of strikes in a row so far, and at most.
     row: u64,
     most: u64,
@@ -95,12 +95,12 @@ pub struct Chance {
 
 impl Chance {
     /// Strikes with this probability, from 0 to 1.
-    pub fn new(probability: f64, stream: Stream) -> Chance {
+    pub fn new(probability: f64, stream: RandomStream) -> Chance {
         // The cast saturates, so 1 strikes at all but one draw in 2^64.
         Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream, row: 0, most: u64::MAX }
     }
     /// Strikes with the probability of its parameters, at most so often in a row as they say.
-    pub(crate) fn of(parameters: &Parameters, stream: Stream) -> Chance {
+    pub(crate) fn of(parameters: &Parameters, stream: RandomStream) -> Chance {
         Chance::new(parameters.number("probability"), stream).limited(parameters)
     }
     /// Limits the number of strikes in a row by the parameters.

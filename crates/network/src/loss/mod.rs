@@ -12,7 +12,7 @@ pub use gilbert_elliott::GilbertElliott;
 pub use list::List;
 pub use periodic::Periodic;
 
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Parameters};
 
 /// Decides which of the packets sent over one direction of a link are lost.
@@ -22,7 +22,7 @@ pub trait LossModel: Send {
 }
 
 /// Makes a loss model from its parameters and the random stream of its link and direction.
-pub type Constructor = fn(&Parameters, Stream) -> Box<dyn LossModel>;
+pub type Constructor = fn(&Parameters, RandomStream) -> Box<dyn LossModel>;
 
 /// All loss models.
 pub const LOSS_MODELS: &[Entry<Constructor>] =

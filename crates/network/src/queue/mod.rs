@@ -23,7 +23,7 @@ pub use threshold::Threshold;
 use crate::packet::PacketId;
 use vazao_engine::Ecn;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
+use vazao_engine::{Capacity, Duration, RandomStream, Rate, Time};
 
 /// Waiting packet, as its discipline sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub struct Setting {
     /// The longest base round-trip time among the flows that cross it.
     pub base_rtt: Duration,
     /// The discipline's own random stream.
-    pub stream: Stream,
+    pub stream: RandomStream,
 }
 
 impl Setting {

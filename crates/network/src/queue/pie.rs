@@ -1,6 +1,6 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, MTU, Queued, Setting};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 
 const SPAN: Kind = Kind::Duration(Duration::from_micros(1), Duration::from_secs(100));
 
@@ -62,7 +62,7 @@ pub struct Pie {
     accumulated: Option<f64>,
     mark_limit: f64,
     ecn: bool,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// The controller (section 4.2), apart from the queue.

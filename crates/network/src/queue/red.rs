@@ -1,6 +1,6 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, MTU, Queued, Setting};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
+use vazao_engine::{Capacity, Duration, RandomStream, Rate, Time};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "red",
@@ -70,7 +70,7 @@ pub struct Red {
     packet_time: f64,
     /// Time at which max_p moves next, if it does.
     adapts: Option<Time>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Red {

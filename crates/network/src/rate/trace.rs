@@ -1,7 +1,7 @@
 use super::Service;
 use crate::impairment::{Outage, any_at};
 use std::sync::Arc;
-use vazao_engine::{Rate, Stream};
+use vazao_engine::{RandomStream, Rate};
 
 /// Bytes that each opportunity of a trace delivers.
 const OPPORTUNITY: u32 = 1500;
@@ -50,7 +50,7 @@ impl Opportunities {
     /// that is nothing for 250 ms on average once in 20 s. Of the same seed it is the same.
     pub fn cellular(seed: u64) -> Opportunities {
         const STEP_MS: u64 = 20;
-        let mut stream = Stream::new(seed, "trace/cellular");
+        let mut stream = RandomStream::new(seed, "trace/cellular");
         let memory = libm::exp(-(STEP_MS as f64) / 2_000.0);
         let (mut level, mut outage, mut times) = (0.0, 0u64, Vec::new());
         for step in 0..60_000 / STEP_MS {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
-use vazao_engine::{Duration, Heap, Rate, Scheduler, Stream, Time};
+use vazao_engine::{Duration, EventScheduler, Heap, RandomStream, Rate, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
 use vazao_network::rate::Service;
 use vazao_network::{Cause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
@@ -36,7 +36,7 @@ pub fn queue(rate: u64, name: &str, changed: &[(&str, Raw)]) -> Box<dyn Discipli
     let entry = QUEUES.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("no queue {name}"));
     let given: BTreeMap<_, _> = changed.iter().map(|(name, raw)| ((*name).to_owned(), raw.clone())).collect();
     let parameters = Parameters::resolve(entry.parameters, &given).unwrap();
-    let stream = Stream::new(1, "queue/bottleneck/forward");
+    let stream = RandomStream::new(1, "queue/bottleneck/forward");
     let setting = Setting { rate: Rate::from_bps(rate), base_rtt: Duration::from_millis(100), stream };
     (entry.build)(&parameters, &setting)
 }

@@ -9,7 +9,7 @@ use crate::model::stack::Stack;
 use crate::model::transport::{Extensions, Service, TransportSpec};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, Sides, Streams};
+use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, RandomStreams, Sides};
 use vazao_engine::registry::{Kind, Parameters, Value, find};
 use vazao_engine::{Bytes, Duration, Time};
 use vazao_network::{Graph, Routing};
@@ -58,7 +58,7 @@ impl Flows<'_> {
         let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
         let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
         let (mut application, arrivals) = read_application(&app, context)?;
-        let first = Streams { seed: context.seed, flow: self.described };
+        let first = RandomStreams { seed: context.seed, flow: self.described };
         let described = transport.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
         settle_http(&app, &mut application, &transport)?;
@@ -79,7 +79,7 @@ impl Flows<'_> {
             take(count.saturating_mul(connections))?;
         }
         for _ in 0..count {
-            let streams = Streams { seed: context.seed, flow: self.described };
+            let streams = RandomStreams { seed: context.seed, flow: self.described };
             self.described += 1;
             let (client, server) = ends(context, streams.flow, &named, &table)?;
             let routes = routes(context, [&client, &server], &named, &table)?;
@@ -136,7 +136,7 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
     if entry.name == "download" && parameters.size("request").is_some() && parameters.size("size").is_none() {
         return Err(app.error("has a request but no size; what is asked for has one, as in size = \"1 MB\""));
     }
-    let any = Streams { seed: 0, flow: 0 };
+    let any = RandomStreams { seed: 0, flow: 0 };
     let (arrivals, is_endless) = match entry.build {
         Build::Sides(build) => (None, build(&parameters, any).is_endless()),
         Build::Visit(build) => (None, build(&parameters, any).is_endless()),

@@ -10,7 +10,7 @@ use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value as Settin
 use vazao_engine::{Bytes, Capacity, Duration, Rate};
 use vazao_network::impairment::{Build, Outage};
 use vazao_network::rate::{Opportunities, Schedule, Shape, Varying};
-use vazao_network::topology::Line;
+use vazao_network::topology::LinkSpec;
 use vazao_network::{
     Direction, IMPAIRMENTS, ImpairmentSpec, LOSS_MODELS, QUEUES, QueueSpec, RATES, SHAPERS, Variation,
 };
@@ -24,12 +24,12 @@ fn keys() -> impl Iterator<Item = &'static str> {
     own.into_iter().chain(IMPAIRMENTS.iter().map(|entry| entry.name)).chain(["strip"])
 }
 
-pub(crate) fn read_line(item: Item, files: &Files) -> Result<Line> {
-    read_line_table(item.into_table()?, files)
+pub(crate) fn read_link(item: Item, files: &Files) -> Result<LinkSpec> {
+    read_link_table(item.into_table()?, files)
 }
 
 /// Reads a link. Its keys hold for both directions; `forward` and `reverse` override them.
-pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
+pub(crate) fn read_link_table(mut table: Table, files: &Files) -> Result<LinkSpec> {
     let (forward, reverse) = (table.take("forward"), table.take("reverse"));
     let keys = Keys::take(&mut table);
     let error = table.error("");
@@ -43,7 +43,7 @@ pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
         own.finish()?;
         special.over(&keys).read(&error, files)
     };
-    Ok(Line { forward: direction(forward)?, reverse: direction(reverse)? })
+    Ok(LinkSpec { forward: direction(forward)?, reverse: direction(reverse)? })
 }
 
 /// Unread keys of one direction.

@@ -1,13 +1,13 @@
 //! The `network` table: topology and links.
 
-use crate::description::link::{direction_json, read_line, read_line_table};
+use crate::description::link::{direction_json, read_link, read_link_table};
 use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::model::memory::{self, Budget};
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Parameter, Parameters, Value as Setting};
-use vazao_network::topology::{self, Count, Key, Line, TOPOLOGIES, Topology};
+use vazao_network::topology::{self, Count, Key, LinkSpec, TOPOLOGIES, Topology};
 use vazao_network::{Graph, Node, NodeKind};
 
 pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> Result<Graph> {
@@ -41,13 +41,13 @@ fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters
 }
 
 /// Reads the links under a key, and checks their number.
-fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<Line>> {
+fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<LinkSpec>> {
     let item = table.require(key.name, if key.count == Count::Many { LINES } else { LINE })?;
     match key.count {
-        Count::One => Ok(vec![read_line(item, files)?]),
-        Count::Many => read_lines(item, files),
+        Count::One => Ok(vec![read_link(item, files)?]),
+        Count::Many => read_each_link(item, files),
         Count::OneOrEach(parameter) => {
-            let (lines, most) = (read_lines(item.clone(), files)?, parameters.integer(parameter) as usize);
+            let (lines, most) = (read_each_link(item.clone(), files)?, parameters.integer(parameter) as usize);
             if lines.len() == 1 || lines.len() == most {
                 return Ok(lines);
             }
@@ -61,9 +61,9 @@ fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Fil
 const LINE: &str = "a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 const LINES: &str = "one table a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 
-fn read_lines(item: Item, files: &Files) -> Result<Vec<Line>> {
+fn read_each_link(item: Item, files: &Files) -> Result<Vec<LinkSpec>> {
     let whole = item.clone();
-    let lines = item.into_list().into_iter().map(|item| read_line(item, files)).collect::<Result<Vec<_>>>()?;
+    let lines = item.into_list().into_iter().map(|item| read_link(item, files)).collect::<Result<Vec<_>>>()?;
     if lines.is_empty() { Err(whole.error(format!("is empty; write {LINES}"))) } else { Ok(lines) }
 }
 
@@ -99,7 +99,7 @@ fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
             Some(item) => read_name(&item)?,
             None => format!("{from}-{to}"),
         };
-        links.push((name, from, to, read_line_table(link, files)?));
+        links.push((name, from, to, read_link_table(link, files)?));
     }
     topology::custom(&hosts, &routers, &links).map_err(|problem| whole.error(problem))
 }

@@ -9,7 +9,7 @@ use crate::model::scenario::Scenario;
 use crate::model::stack::{Kernel, LINUX_CONTROLS, Stack};
 use crate::model::transport::KernelProtocol;
 use vazao_application::Sides;
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 use vazao_guest_protocol::{Plan, Role};
 use vazao_network::{Graph, Routing};
 
@@ -90,7 +90,7 @@ fn host(
         flows: flows.map_err(|problem| format!("host {name:?}: {problem}"))?,
         power_off: false,
     };
-    let seed = Stream::new(scenario.seed, &format!("guest/{name}")).bits() >> 32;
+    let seed = RandomStream::new(scenario.seed, &format!("guest/{name}")).bits() >> 32;
     let host = HostPlan {
         name,
         number: number as u32,

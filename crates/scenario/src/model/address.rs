@@ -5,7 +5,7 @@ use super::scenario::Scenario;
 use super::transport::PlannedWay;
 use crate::endpoint::codec::{Address, Place};
 use std::collections::BTreeMap;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_network::{Routing, Step};
 
 /// Interface of a host.
@@ -165,6 +165,6 @@ impl Addresses {
 
 /// Draws the initial sequence numbers of a flow's client and server.
 pub(crate) fn initial_sequences(seed: u64, flow: usize) -> [u32; 2] {
-    let mut stream = Stream::new(seed, &format!("initial sequence/flow {flow}"));
+    let mut stream = RandomStream::new(seed, &format!("initial sequence/flow {flow}"));
     [stream.bits() as u32, stream.bits() as u32]
 }

@@ -4,7 +4,7 @@ use super::stack::Stack;
 use super::transport::TransportSpec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use vazao_application::{Build, Sides, Streams, Visit};
+use vazao_application::{Build, RandomStreams, Sides, Visit};
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_engine::{Duration, Time};
 use vazao_network::{Graph, Routing, Step};
@@ -23,7 +23,7 @@ pub struct FlowSpec {
     /// Application and its parameters.
     pub application: Described,
     /// Random streams of its application.
-    pub streams: Streams,
+    pub streams: RandomStreams,
     /// Transport.
     pub transport: Arc<TransportSpec>,
     /// Routes of its packets.
@@ -81,7 +81,7 @@ impl Routes {
 pub type Described = (&'static Entry<Build>, Parameters);
 
 /// Returns both sides of an application.
-pub(crate) fn sides((entry, parameters): &Described, streams: Streams) -> Sides {
+pub(crate) fn sides((entry, parameters): &Described, streams: RandomStreams) -> Sides {
     match entry.build {
         Build::Sides(build) => build(parameters, streams),
         Build::Arrivals(_) => unreachable!("arrivals are flows of other applications"),
@@ -90,7 +90,7 @@ pub(crate) fn sides((entry, parameters): &Described, streams: Streams) -> Sides 
 }
 
 /// Returns the visit of an application to a web server, if it makes one.
-pub(crate) fn visit((entry, parameters): &Described, streams: Streams) -> Option<Visit> {
+pub(crate) fn visit((entry, parameters): &Described, streams: RandomStreams) -> Option<Visit> {
     if let Build::Visit(build) = entry.build { Some(build(parameters, streams)) } else { None }
 }
 

@@ -14,7 +14,7 @@ use crate::world::visits::Visited;
 use crate::world::{End, Side, World};
 use std::collections::BTreeMap;
 use vazao_application::Sides;
-use vazao_engine::{Duration, Stream, Time, Wheel};
+use vazao_engine::{Duration, RandomStream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Network, RouteId, Routing, Step};
 
@@ -174,7 +174,7 @@ fn build_network<B: Copy>(scenario: &Scenario, routing: &Routing<'_>, scheduler:
     // Disciplines with timers get their slots after the links.
     for (id, (direction, name, base_rtt)) in directions.into_iter().enumerate() {
         let id = id as u32;
-        let stream = |purpose: &str| Stream::new(scenario.seed, &format!("{purpose}/{name}"));
+        let stream = |purpose: &str| RandomStream::new(scenario.seed, &format!("{purpose}/{name}"));
         if let Some(impairments) = direction.impairments(stream) {
             network.set_impairments(id, impairments);
         }

@@ -6,7 +6,7 @@ use crate::endpoint::{Body, Crossing, Departure};
 use crate::guests::plan::GuestPlan;
 use crate::guests::{Frame, GuestHost, LONGEST_AHEAD, OF_BYTES, OF_NO_FLOW, Target, data_bytes, ip_ecn, is_end};
 use crate::model::transport::KernelProtocol;
-use vazao_engine::{Scheduler, Time};
+use vazao_engine::{EventScheduler, Time};
 use vazao_guest_protocol::{self as protocol, Event, Report, Sample};
 use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_wire::ipv4;

@@ -17,7 +17,7 @@ use crate::world::visits::Visited;
 use machine::Machine;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Application;
-use vazao_engine::{Scheduler, Slot, Time, Wheel};
+use vazao_engine::{EventScheduler, Slot, Time, Wheel};
 use vazao_network::{Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_wire::pcapng::Direction;
 

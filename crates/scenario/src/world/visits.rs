@@ -4,7 +4,7 @@ use crate::endpoint::Turn;
 use crate::world::probe::Probe;
 use crate::world::{End, FlowEnd, World};
 use vazao_application::{Application, Call, Visit, VisitEnd};
-use vazao_engine::Scheduler;
+use vazao_engine::EventScheduler;
 
 /// Visit, and the flow that is the first of its connections; the others follow it.
 pub(crate) struct Visited {

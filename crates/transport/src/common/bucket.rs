@@ -95,7 +95,7 @@ mod tests {
     /// The bound by which a token bucket is defined, for senders that come at any time with any number of packets.
     #[test]
     fn no_interval_lets_out_more_than_a_burst_and_its_share() {
-        let mut stream = vazao_engine::Stream::new(1, "arrivals");
+        let mut stream = vazao_engine::RandomStream::new(1, "arrivals");
         let (mut bucket, mut now) = (Bucket::default(), 0);
         let mut sent: Vec<(u64, usize)> = Vec::new();
         for _ in 0..500 {

@@ -15,7 +15,7 @@ use log::Reader;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use vazao_application::Application;
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_transport::library::{Datagram, Library, Plan, Report};
 use vazao_transport::udp::HEADER as UDP_HEADER;
 
@@ -46,7 +46,7 @@ impl Libraries {
                 parameters: spec.parameters.clone(),
                 control: spec.control.name.clone(),
                 make: own.then(|| spec.control_factory()),
-                seed: Stream::new(scenario.seed, &format!("library/flow {number}")).bits(),
+                seed: RandomStream::new(scenario.seed, &format!("library/flow {number}")).bits(),
                 logs,
             });
             all.insert(number, ends.map_err(|problem| format!("flow {number}: {problem}"))?);

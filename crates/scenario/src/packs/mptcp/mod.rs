@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
-use vazao_engine::{Histogram, Stream, Time};
+use vazao_engine::{Histogram, RandomStream, Time};
 use vazao_network::Routing;
 use vazao_transport::mptcp::{self, Connection, PATH_MANAGERS, Subflow};
 use vazao_transport::tcp;
@@ -253,7 +253,7 @@ impl model::Pack for Pack {
         let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
         let sequences = initial(scenario, number);
         [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let mut keys = Stream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
+            let mut keys = RandomStream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
             let identity = mptcp::Identity {
                 ways: ways.clone(),
                 addresses: addresses.of_flow(number),

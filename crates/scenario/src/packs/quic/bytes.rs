@@ -6,7 +6,7 @@ use crate::endpoint::{Body, Crossing};
 use crate::model::address::{Addresses, PathEnds, Socket};
 use crate::model::flow::FlowSpec;
 use crate::model::scenario::Scenario;
-use vazao_engine::{Duration, Ecn, Stream, Time};
+use vazao_engine::{Duration, Ecn, RandomStream, Time};
 use vazao_transport::quic::{self, Datagram, Handshake, Messages};
 use vazao_wire::content;
 use vazao_wire::pcapng::Direction;
@@ -303,7 +303,7 @@ fn hexadecimal(identifier: [u8; 8]) -> String {
 
 /// Draws the secret of a flow's identifiers and keys.
 fn secret(seed: u64, number: usize) -> Secret {
-    let mut stream = Stream::new(seed, &format!("keys/flow {number}"));
+    let mut stream = RandomStream::new(seed, &format!("keys/flow {number}"));
     let mut secret = [0; 32];
     secret.as_chunks_mut::<8>().0.iter_mut().for_each(|part| *part = stream.bits().to_be_bytes());
     secret

@@ -21,7 +21,7 @@ use crate::model::ways::{paired_ways, ways_between};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameters};
-use vazao_engine::{Ecn, Stream, Time};
+use vazao_engine::{Ecn, RandomStream, Time};
 use vazao_network::Routing;
 use vazao_transport::sctp::{self, Association, Subject};
 
@@ -282,7 +282,7 @@ impl model::Pack for Pack {
         let paths = self.ways(routing, flow).map_or(1, |ways| ways.len());
         let tags = initial(scenario, number);
         [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let tsn = Stream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
+            let tsn = RandomStream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
             let open = if side == 0 { Association::connect } else { Association::listen };
             Box::new(Sctp::new(open(config.clone(), paths, tags[side], tsn)))
         })

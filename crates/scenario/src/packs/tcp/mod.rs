@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_transport::tcp::{self, Config, Connection, Cookies};
 use vazao_transport::tls::{self, Session};
 
@@ -228,7 +228,7 @@ impl model::Pack for Pack {
 fn cookies(making: &mut Making<'_>, flow: &FlowSpec) -> Arc<Cookies> {
     let host = |address: &str| address.split('.').next().unwrap_or(address).to_owned();
     let hosts = format!("cookie/{}/{}", host(&flow.client), host(&flow.server));
-    let mut stream = Stream::new(making.scenario.seed, &hosts);
+    let mut stream = RandomStream::new(making.scenario.seed, &hosts);
     let is_warm = flow.transport.parameters.text("cookie") == "cached";
     making.between(hosts, || Cookies::new((1 + stream.below(u64::MAX - 1)).into(), is_warm))
 }

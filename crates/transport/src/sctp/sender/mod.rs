@@ -18,7 +18,7 @@ use super::stats::Stats;
 use partial::Partial;
 use std::sync::Arc;
 use vazao_congestion::Sibling;
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 
 /// What is to be sent next.
 pub(super) struct Turn {
@@ -74,7 +74,7 @@ pub(super) struct Sender {
     current: usize,
     /// The path of the last packet with new data.
     last: usize,
-    lots: Stream,
+    lots: RandomStream,
     /// What partial reliability keeps, if both sides have it.
     pub partial: Option<Box<Partial>>,
     pub stats: Stats,
@@ -105,7 +105,7 @@ impl Sender {
             retran: 1.min(paths - 1),
             current: 0,
             last: paths - 1,
-            lots: Stream::new(seed, "sctp retransmission"),
+            lots: RandomStream::new(seed, "sctp retransmission"),
             partial: None,
             stats: Stats::default(),
             notices: Notices::default(),

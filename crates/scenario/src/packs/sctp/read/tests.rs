@@ -275,7 +275,7 @@ fn a_cookie_that_cannot_be_read_is_one() {
 
 #[test]
 fn nothing_makes_it_panic() {
-    let mut stream = vazao_engine::Stream::new(1, "bytes");
+    let mut stream = vazao_engine::RandomStream::new(1, "bytes");
     for _ in 0..2_000 {
         let chunks = [(); 3].map(|()| {
             let value: Vec<u8> = (0..stream.below(40)).map(|_| stream.below(12) as u8).collect();
