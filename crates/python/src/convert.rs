@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use vazao_scenario::Value;
 
-/// A TOML value from a Python one.
+/// Converts a Python value to a TOML one.
 pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(if let Ok(x) = object.cast::<PyString>() {
         Value::Text(x.to_cow()?.into_owned())
@@ -28,7 +28,7 @@ pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     })
 }
 
-/// A Python object from JSON.
+/// Converts JSON to a Python object.
 pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
 }
