@@ -17,7 +17,7 @@ mod world;
 
 pub use description::network::nodes_json;
 pub use document::files::Files;
-pub use document::{Node, ScenarioError, Value, parse};
+pub use document::{Node, ScenarioError, Toml, parse};
 pub use guests::plan::HostPlan;
 pub use measures::series::{MEASURES, Measure, names as measures};
 pub use measures::table::{Column, Table};

@@ -2,11 +2,11 @@
 
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table, duration, value_json};
-use crate::document::{Result, ScenarioError, Value};
+use crate::document::{Result, ScenarioError, Toml};
 use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value as Setting};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
 use vazao_engine::{Bytes, Capacity, Duration, Rate};
 use vazao_network::impairment::{Build, Outage};
 use vazao_network::rate::{Opportunities, Schedule, Shape, Varying};
@@ -99,7 +99,7 @@ impl Keys {
             }
             let parameters = settings(item, entry.parameters)?;
             // An impairment that never strikes is left out.
-            if parameters.get("probability").is_none_or(|p| *p != Setting::Number(0.0)) {
+            if parameters.get("probability").is_none_or(|p| *p != Value::Number(0.0)) {
                 spec.random.push((entry, parameters));
             }
         }
@@ -110,7 +110,7 @@ impl Keys {
 
 /// Reads parameters: a table of them, or the value of the first.
 fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
-    if matches!(item.node.value, Value::Table(_)) {
+    if matches!(item.node.value, Toml::Table(_)) {
         return item.into_table()?.parameters(known);
     }
     let given = BTreeMap::from([(known[0].name.to_owned(), item.node.value.raw())]);
@@ -120,8 +120,8 @@ fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
 /// Reads a rate: fixed; a list of rates with their times, or a table with such `steps`; or a table with a trace.
 fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
     match &item.node.value {
-        Value::List(_) => read_schedule(item, None),
-        Value::Table(_) => {
+        Toml::List(_) => read_schedule(item, None),
+        Toml::Table(_) => {
             let whole = item.clone();
             let mut table = item.into_table()?;
             let (steps, trace) = (table.take("steps"), table.take("trace"));
@@ -211,7 +211,7 @@ fn read_strip(item: Item) -> Result<u16> {
 /// Reads a queue: the limit of drop-tail, a queue's name, or a table with its kind.
 fn read_queue(item: Item) -> Result<QueueSpec> {
     let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
-    if is_name || matches!(item.node.value, Value::Table(_)) {
+    if is_name || matches!(item.node.value, Toml::Table(_)) {
         let (entry, table) = item.entry("queue", QUEUES).map_err(|error| {
             let problem = format!("{}; or a limit: write \"100 packets\"", error.problem);
             ScenarioError { problem: if is_name { problem } else { error.problem }, ..error }
@@ -222,12 +222,12 @@ fn read_queue(item: Item) -> Result<QueueSpec> {
 }
 
 fn read_loss(item: Item) -> Result<Option<(&'static str, Parameters)>> {
-    if let Value::Number(p) = item.node.value {
+    if let Toml::Number(p) = item.node.value {
         if !(0.0..=1.0).contains(&p) {
             return Err(item.error(format!("{p} is not a probability; write a number from 0 to 1, or a loss model")));
         }
         let mut parameters = Parameters::default();
-        parameters.set("p", Setting::Number(p));
+        parameters.set("p", Value::Number(p));
         return Ok((p > 0.0).then_some(("bernoulli", parameters)));
     }
     let (entry, table) = item.entry("loss model", LOSS_MODELS)?;

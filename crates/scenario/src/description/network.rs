@@ -6,7 +6,7 @@ use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::model::memory::{self, Budget};
 use serde_json::{Value as Json, json};
-use vazao_engine::registry::{Parameter, Parameters, Value as Setting};
+use vazao_engine::registry::{Parameter, Parameters, Value};
 use vazao_network::topology::{self, Count, Key, LinkSpec, TOPOLOGIES, Topology};
 use vazao_network::{Graph, Node, NodeKind};
 
@@ -33,7 +33,7 @@ fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters
     let (mut parameters, mut told) = (Parameters::defaults(known), None);
     for parameter in known {
         if let Some(item) = table.take(parameter.name) {
-            parameters.set(parameter.name, Setting::Number(item.whole(parameter.kind)? as f64));
+            parameters.set(parameter.name, Value::Number(item.whole(parameter.kind)? as f64));
             told = Some(item);
         }
     }

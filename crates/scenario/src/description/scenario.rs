@@ -4,7 +4,7 @@ use super::flow::{Context, flow_json, read_flows};
 use super::network::{network_json, read_network};
 use super::transport::transport_json;
 use crate::document::reader::{Item, LONGEST, duration};
-use crate::document::{self, Result, ScenarioError, Value};
+use crate::document::{self, Result, ScenarioError, Toml};
 use crate::measures::series;
 use crate::model::flow::FlowSpec;
 use crate::model::memory::Budget;
@@ -21,7 +21,7 @@ impl Scenario {
     ///
     /// # Errors
     /// The first error, with its key, its line and what would be accepted.
-    pub fn load(text: &str, path: &str, overrides: Vec<(String, Value)>, seed: Option<u64>) -> Result<Scenario> {
+    pub fn load(text: &str, path: &str, overrides: Vec<(String, Toml)>, seed: Option<u64>) -> Result<Scenario> {
         Scenario::load_with(text, path, overrides, seed, &Extensions::default())
     }
 
@@ -32,7 +32,7 @@ impl Scenario {
     pub fn load_with(
         text: &str,
         path: &str,
-        overrides: Vec<(String, Value)>,
+        overrides: Vec<(String, Toml)>,
         seed: Option<u64>,
         extensions: &Extensions,
     ) -> Result<Scenario> {
@@ -96,7 +96,7 @@ fn last_resort(flows: &[FlowSpec]) -> Option<Time> {
 
 /// Reads a trace: a list of measures, or a table with an interval too.
 fn read_trace(item: Item) -> Result<TraceSpec> {
-    let (measures, every) = if matches!(item.node.value, Value::Table(_)) {
+    let (measures, every) = if matches!(item.node.value, Toml::Table(_)) {
         let mut table = item.into_table()?;
         let measures = table.require("measures", "a list such as [\"cwnd\", \"rtt\"]")?;
         let every = table.take("every");

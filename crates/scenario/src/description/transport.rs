@@ -1,7 +1,7 @@
 //! The `transport` table of a flow: protocol, stacks and settings.
 
 use crate::document::reader::{Item, Table, value_json};
-use crate::document::{Result, Value};
+use crate::document::{Result, Toml};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
 use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
@@ -90,7 +90,7 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
     }
     let whole = item.clone();
     let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
-        let named = |name: &str| whole.node.value == Value::Text(name.into());
+        let named = |name: &str| whole.node.value == Toml::Text(name.into());
         if quinn::CONTROLS.iter().any(|name| named(name)) {
             return whole.error("this one only quinn has; write stack = \"quinn\" beside it");
         }
@@ -106,7 +106,7 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
 fn read_linux_control(item: &Item) -> Result<ControlSpec> {
     // A study may write a name as a table with nothing but its kind.
     let item = match &item.node.value {
-        Value::Table(_) => {
+        Toml::Table(_) => {
             let mut table = item.clone().into_table()?;
             let kind = table.require("kind", "the name of a congestion control")?;
             table.finish_with("is not known: parameters of the kernel's own controls are set by module = { … }")?;

@@ -43,7 +43,7 @@ impl ScenarioError {
     }
 
     /// Adds the wrong value to the error.
-    pub(crate) fn with_value(self, value: &Value) -> ScenarioError {
+    pub(crate) fn with_value(self, value: &Toml) -> ScenarioError {
         ScenarioError { value: Some(value.to_string().into()), ..self }
     }
 }
@@ -93,13 +93,13 @@ pub struct Node {
     /// Line, counted from 1.
     pub line: Option<usize>,
     /// Value.
-    pub value: Value,
+    pub value: Toml,
 }
 
 /// A TOML value.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
-pub enum Value {
+pub enum Toml {
     Text(String),
     Number(f64),
     Flag(bool),
@@ -107,39 +107,39 @@ pub enum Value {
     Table(Vec<(String, Node)>),
 }
 
-impl From<Value> for Node {
-    fn from(value: Value) -> Node {
+impl From<Toml> for Node {
+    fn from(value: Toml) -> Node {
         Node { line: None, value }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for Toml {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Text(x) => write!(f, "{x:?}"),
-            Value::Number(x) => write!(f, "{x}"),
-            Value::Flag(x) => write!(f, "{x}"),
-            Value::List(x) => write!(f, "a list of {}", x.len()),
-            Value::Table(_) => write!(f, "a table"),
+            Toml::Text(x) => write!(f, "{x:?}"),
+            Toml::Number(x) => write!(f, "{x}"),
+            Toml::Flag(x) => write!(f, "{x}"),
+            Toml::List(x) => write!(f, "a list of {}", x.len()),
+            Toml::Table(_) => write!(f, "a table"),
         }
     }
 }
 
-impl Value {
+impl Toml {
     /// Converts the value for a parameter.
     pub fn raw(&self) -> Raw {
         match self {
-            Value::Text(x) => Raw::Text(x.clone()),
-            Value::Number(x) => Raw::Number(*x),
-            Value::Flag(x) => Raw::Flag(*x),
-            Value::List(items) => {
-                let number = |n: &Node| if let Value::Number(x) = n.value { Some(x) } else { None };
+            Toml::Text(x) => Raw::Text(x.clone()),
+            Toml::Number(x) => Raw::Number(*x),
+            Toml::Flag(x) => Raw::Flag(*x),
+            Toml::List(items) => {
+                let number = |n: &Node| if let Toml::Number(x) = n.value { Some(x) } else { None };
                 match items.iter().map(number).collect() {
                     Some(numbers) => Raw::Numbers(numbers),
                     None => Raw::List(items.iter().map(|n| n.value.raw()).collect()),
                 }
             }
-            Value::Table(entries) => Raw::Table(entries.iter().map(|(key, n)| (key.clone(), n.value.raw())).collect()),
+            Toml::Table(entries) => Raw::Table(entries.iter().map(|(key, n)| (key.clone(), n.value.raw())).collect()),
         }
     }
 }
@@ -160,24 +160,24 @@ pub fn parse(text: &str) -> Result<Node> {
 }
 
 fn convert(item: &toml_edit::Item, line: &impl Fn(Option<std::ops::Range<usize>>) -> Option<usize>) -> Node {
-    use toml_edit::{Item, TableLike, Value as Toml};
+    use toml_edit::{Item, TableLike, Value as Parsed};
     let entries = |table: &dyn TableLike| {
-        Value::Table(table.iter().map(|(key, item)| (key.to_owned(), convert(item, line))).collect())
+        Toml::Table(table.iter().map(|(key, item)| (key.to_owned(), convert(item, line))).collect())
     };
     let value = match item {
-        Item::None => Value::Table(Vec::new()),
-        Item::Value(Toml::String(x)) => Value::Text(x.value().clone()),
-        Item::Value(Toml::Integer(x)) => Value::Number(*x.value() as f64),
-        Item::Value(Toml::Float(x)) => Value::Number(*x.value()),
-        Item::Value(Toml::Boolean(x)) => Value::Flag(*x.value()),
-        Item::Value(Toml::Datetime(x)) => Value::Text(x.value().to_string()),
-        Item::Value(Toml::Array(items)) => {
-            Value::List(items.iter().map(|x| convert(&Item::Value(x.clone()), line)).collect())
+        Item::None => Toml::Table(Vec::new()),
+        Item::Value(Parsed::String(x)) => Toml::Text(x.value().clone()),
+        Item::Value(Parsed::Integer(x)) => Toml::Number(*x.value() as f64),
+        Item::Value(Parsed::Float(x)) => Toml::Number(*x.value()),
+        Item::Value(Parsed::Boolean(x)) => Toml::Flag(*x.value()),
+        Item::Value(Parsed::Datetime(x)) => Toml::Text(x.value().to_string()),
+        Item::Value(Parsed::Array(items)) => {
+            Toml::List(items.iter().map(|x| convert(&Item::Value(x.clone()), line)).collect())
         }
-        Item::Value(Toml::InlineTable(table)) => entries(table),
+        Item::Value(Parsed::InlineTable(table)) => entries(table),
         Item::Table(table) => entries(table),
         Item::ArrayOfTables(tables) => {
-            Value::List(tables.iter().map(|table| Node { line: line(table.span()), value: entries(table) }).collect())
+            Toml::List(tables.iter().map(|table| Node { line: line(table.span()), value: entries(table) }).collect())
         }
     };
     Node { line: line(item.span()), value }
@@ -187,8 +187,8 @@ impl Node {
     /// Returns the node at a dotted path, list indices counted from 0: `"flow.0.transport"`.
     pub fn at(&self, path: &str) -> Option<&Node> {
         path.split('.').filter(|part| !part.is_empty()).try_fold(self, |node, part| match &node.value {
-            Value::Table(entries) => entries.iter().find(|(key, _)| key == part).map(|(_, node)| node),
-            Value::List(items) => items.get(part.parse::<usize>().ok()?),
+            Toml::Table(entries) => entries.iter().find(|(key, _)| key == part).map(|(_, node)| node),
+            Toml::List(items) => items.get(part.parse::<usize>().ok()?),
             _ => None,
         })
     }
@@ -198,12 +198,12 @@ impl Node {
     ///
     /// # Errors
     /// When the path leads through something that is neither a table nor an element of a list.
-    pub fn set(&mut self, path: &str, value: Value) -> Result<()> {
+    pub fn set(&mut self, path: &str, value: Toml) -> Result<()> {
         self.set_at(&path.split('.').collect::<Vec<_>>(), value)
             .map_err(|problem| ScenarioError::new(None, path, problem))
     }
 
-    fn set_at(&mut self, path: &[&str], value: Value) -> std::result::Result<(), String> {
+    fn set_at(&mut self, path: &[&str], value: Toml) -> std::result::Result<(), String> {
         let Some((part, rest)) = path.split_first() else {
             self.merge(value);
             return Ok(());
@@ -212,22 +212,20 @@ impl Node {
             return Err("this is not a key; write one such as \"network.bottleneck.rate\"".into());
         }
         // A name where a table is wanted becomes the table's kind: `cc = "cubic"`, then `cc.profile = "linux"`.
-        if let Value::Text(name) = &self.value {
-            let kind = Node { line: self.line, value: Value::Text(name.clone()) };
-            self.value = Value::Table(vec![("kind".into(), kind)]);
+        if let Toml::Text(name) = &self.value {
+            let kind = Node { line: self.line, value: Toml::Text(name.clone()) };
+            self.value = Toml::Table(vec![("kind".into(), kind)]);
         }
         match &mut self.value {
-            Value::Table(entries) => {
+            Toml::Table(entries) => {
                 let index = entries.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
-                    entries.push(((*part).to_owned(), Value::Table(Vec::new()).into()));
+                    entries.push(((*part).to_owned(), Toml::Table(Vec::new()).into()));
                     entries.len() - 1
                 });
                 entries[index].1.set_at(rest, value)
             }
-            Value::List(items) if *part == "*" => {
-                items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone()))
-            }
-            Value::List(items) => {
+            Toml::List(items) if *part == "*" => items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone())),
+            Toml::List(items) => {
                 let length = items.len();
                 let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {
                     format!("{part:?} is not an index into a list of {length}; the first is 0, * is all of them")
@@ -238,9 +236,9 @@ impl Node {
         }
     }
 
-    fn merge(&mut self, value: Value) {
+    fn merge(&mut self, value: Toml) {
         match (&mut self.value, value) {
-            (Value::Table(entries), Value::Table(new)) => {
+            (Toml::Table(entries), Toml::Table(new)) => {
                 for (key, node) in new {
                     match entries.iter_mut().find(|(k, _)| *k == key) {
                         Some((_, old)) => old.merge(node.value),

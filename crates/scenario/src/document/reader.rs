@@ -1,6 +1,6 @@
 //! Reading a document key by key: a key that nobody takes is an error, and every error names its key and line.
 
-use crate::document::{Node, Result, ScenarioError, Value};
+use crate::document::{Node, Result, ScenarioError, Toml};
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
 use vazao_engine::Duration;
@@ -29,15 +29,15 @@ impl Item {
 
     /// Creates an item from a default's name.
     pub fn named(name: &str) -> Item {
-        Item::root(Value::Text(name.into()).into())
+        Item::root(Toml::Text(name.into()).into())
     }
 
     /// Adds a default kind to a table without one.
     pub fn with_kind(mut self, name: &str) -> Item {
-        if let Value::Table(entries) = &mut self.node.value
+        if let Toml::Table(entries) = &mut self.node.value
             && !entries.iter().any(|(key, _)| key == "kind")
         {
-            entries.push(("kind".into(), Value::Text(name.into()).into()));
+            entries.push(("kind".into(), Toml::Text(name.into()).into()));
         }
         self
     }
@@ -48,7 +48,7 @@ impl Item {
 
     pub fn into_table(self) -> Result<Table> {
         match self.node.value {
-            Value::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
+            Toml::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
             ref other => Err(self.error(format!("{other} is not a table"))),
         }
     }
@@ -56,7 +56,7 @@ impl Item {
     /// Returns the elements of a list; a single value counts as a list of one.
     pub fn into_list(self) -> Vec<Item> {
         match self.node.value {
-            Value::List(items) => items
+            Toml::List(items) => items
                 .into_iter()
                 .enumerate()
                 .map(|(i, node)| Item { path: format!("{}.{i}", self.path), node })
@@ -67,7 +67,7 @@ impl Item {
 
     pub fn text(&self) -> Result<&str> {
         match &self.node.value {
-            Value::Text(text) => Ok(text),
+            Toml::Text(text) => Ok(text),
             other => Err(self.error(format!("{other} is not a text"))),
         }
     }
@@ -75,8 +75,8 @@ impl Item {
     /// Parses a quantity written as text.
     pub fn quantity<T: FromStr<Err: ToString>>(&self, example: &str) -> Result<T> {
         match &self.node.value {
-            Value::Text(text) => text.parse().map_err(|e: T::Err| self.error(e.to_string())),
-            Value::Number(x) => Err(self.error(format!("{x} has no unit; write it as in {example:?}"))),
+            Toml::Text(text) => text.parse().map_err(|e: T::Err| self.error(e.to_string())),
+            Toml::Number(x) => Err(self.error(format!("{x} has no unit; write it as in {example:?}"))),
             other => Err(self.error(format!("{other} is not a quantity; write it as in {example:?}"))),
         }
     }
@@ -92,14 +92,14 @@ impl Item {
 
     /// Finds a registry entry by its name, or by a table with `kind` and parameters.
     pub fn entry<B>(self, what: &str, entries: &'static [Entry<B>]) -> Result<(&'static Entry<B>, Table)> {
-        if let Value::Text(name) = &self.node.value {
+        if let Toml::Text(name) = &self.node.value {
             let entry = registry::find(what, entries, name).map_err(|problem| self.error(problem))?;
             return Ok((
                 entry,
                 Table { path: self.path, line: self.node.line, entries: Vec::new(), known: Vec::new() },
             ));
         }
-        if !matches!(self.node.value, Value::Table(_)) {
+        if !matches!(self.node.value, Toml::Table(_)) {
             let value = &self.node.value;
             return Err(self.error(format!(
                 "{value} is not accepted; write the name of a {what}, or a table with its kind and parameters"

@@ -1,7 +1,7 @@
 //! Algorithms by name: from a registry, or a user's plugin.
 
 use crate::document::reader::Item;
-use crate::document::{ScenarioError, Value};
+use crate::document::{ScenarioError, Toml};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_congestion::{CongestionControl, Setup};
@@ -63,7 +63,7 @@ impl<F> Chosen<F> {
     where
         F: Clone,
     {
-        let Value::Text(name) = &item.node.value else { return None };
+        let Toml::Text(name) = &item.node.value else { return None };
         Some(Chosen { plugin: Some(plugins.get(name)?.clone()), ..Chosen::bare(name) })
     }
 }

@@ -1,7 +1,7 @@
 //! Stacks: the implementations that can play an end of a flow.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{Result, Value};
+use crate::document::{Result, Toml};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ const LONGEST_SAMPLE: Duration = Duration::from_secs(3600);
 pub(crate) fn read_stacks(table: &mut Table, kernels: &Kernels) -> Result<([Stack; 2], GuestSpec)> {
     let stacks = match table.take("stack") {
         None => [Stack::Vazao; 2],
-        Some(item) if matches!(item.node.value, Value::Table(_)) => {
+        Some(item) if matches!(item.node.value, Toml::Table(_)) => {
             let mut sides = item.into_table()?;
             let mut side = |key| sides.take(key).map_or(Ok(Stack::Vazao), |item| read_stack(&item));
             let stacks = [side("client")?, side("server")?];
@@ -151,18 +151,18 @@ fn read_stack(item: &Item) -> Result<Stack> {
 fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(String, String)>> {
     let Some(item) = item else { return Ok(Vec::new()) };
     let whole = item.clone();
-    let Value::Table(entries) = item.node.value else {
+    let Toml::Table(entries) = item.node.value else {
         return Err(whole.error(format!("{} is not a table; write {{ {example} }}", whole.node.value)));
     };
     let mut settings = Vec::new();
     for (name, node) in entries {
         let value = match &node.value {
-            Value::Text(text) => text.clone(),
-            Value::Number(x) => x.to_string(),
-            Value::Flag(x) => u8::from(*x).to_string(),
+            Toml::Text(text) => text.clone(),
+            Toml::Number(x) => x.to_string(),
+            Toml::Flag(x) => u8::from(*x).to_string(),
             // A name with dots that was not quoted is a table in a table.
-            Value::Table(_) => return Err(whole.error(format!("{name} is a table; quote the name: {example}"))),
-            Value::List(_) => return Err(whole.error(format!("{name} is a list; write its values as one text"))),
+            Toml::Table(_) => return Err(whole.error(format!("{name} is a table; quote the name: {example}"))),
+            Toml::List(_) => return Err(whole.error(format!("{name} is a list; write its values as one text"))),
         };
         let separators: &[char] = if prefix.is_empty() { &['.'] } else { &['.', '/'] };
         let fine = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));

@@ -1,7 +1,7 @@
 //! Settings that quinn accepts as the stack of a QUIC flow.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{Result, Value as Given};
+use crate::document::{Result, Toml};
 use crate::model::plugin::ControlSpec;
 use crate::packs::refuse_own;
 use vazao_engine::registry::{Parameters, Value};
@@ -98,8 +98,8 @@ pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameter
 
 /// Reads one of quinn's own controls, if one is named: by its name, or by a table with nothing but its kind.
 pub(crate) fn read_control(item: &Item) -> Result<Option<ControlSpec>> {
-    let own = |value: &Given| CONTROLS.iter().find(|name| *value == Given::Text((**name).into()));
-    let Given::Table(entries) = &item.node.value else {
+    let own = |value: &Toml| CONTROLS.iter().find(|name| *value == Toml::Text((**name).into()));
+    let Toml::Table(entries) = &item.node.value else {
         return Ok(own(&item.node.value).map(|name| ControlSpec::bare(name)));
     };
     let kind = entries.iter().find(|(key, _)| key == "kind");

@@ -2,7 +2,7 @@
 //! key overrides them.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{Node, Result, Value, parse};
+use crate::document::{Node, Result, Toml, parse};
 use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Entry, Kind, Parameter, find};
 
@@ -111,7 +111,7 @@ pub(crate) fn apply(table: &mut Table) -> Result<()> {
     let further = controls.iter().find(|(known, _)| *known == name).map_or("", |(_, settings)| settings);
     table.put_back("cc", control);
     for text in [further, settings] {
-        let Node { value: Value::Table(entries), .. } = parse(text)? else { continue };
+        let Node { value: Toml::Table(entries), .. } = parse(text)? else { continue };
         entries.into_iter().for_each(|(key, node)| table.supply(&key, node));
     }
     Ok(())
@@ -120,8 +120,8 @@ pub(crate) fn apply(table: &mut Table) -> Result<()> {
 /// Returns the name of a congestion control.
 fn kind(control: &Node) -> Option<String> {
     match &control.value {
-        Value::Text(name) => Some(name.clone()),
-        Value::Table(entries) => entries.iter().find(|(key, _)| key == "kind").and_then(|(_, node)| kind(node)),
+        Toml::Text(name) => Some(name.clone()),
+        Toml::Table(entries) => entries.iter().find(|(key, _)| key == "kind").and_then(|(_, node)| kind(node)),
         _ => None,
     }
 }
@@ -138,14 +138,14 @@ fn profiled(control: Option<Item>, profile: &str) -> Item {
         return control;
     }
     let line = control.node.line;
-    if let Value::Text(_) = control.node.value {
-        let kind = Node { line, value: Value::Text(name) };
-        control.node.value = Value::Table(vec![("kind".into(), kind)]);
+    if let Toml::Text(_) = control.node.value {
+        let kind = Node { line, value: Toml::Text(name) };
+        control.node.value = Toml::Table(vec![("kind".into(), kind)]);
     }
-    if let Value::Table(entries) = &mut control.node.value
+    if let Toml::Table(entries) = &mut control.node.value
         && !entries.iter().any(|(key, _)| key == "profile")
     {
-        entries.push(("profile".into(), Node { line, value: Value::Text(profile.into()) }));
+        entries.push(("profile".into(), Node { line, value: Toml::Text(profile.into()) }));
     }
     control
 }
