@@ -1,4 +1,4 @@
-//! What all window-based congestion controls share.
+//! Common state of all window-based congestion controls.
 
 use crate::slow_start::SlowStart;
 use crate::window::Window;

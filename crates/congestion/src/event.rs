@@ -1,4 +1,4 @@
-//! What a congestion control is told.
+//! Events of a congestion control.
 
 use vazao_engine::{Duration, Time};
 
@@ -122,7 +122,7 @@ impl RateSample {
 /// Data is about to leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When.
+    /// Time.
     pub now: Time,
     /// Bytes in the network before it.
     pub flight: u64,

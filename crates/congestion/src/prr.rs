@@ -1,4 +1,4 @@
-//! How much to send for each acknowledgement of a recovery.
+//! Proportional rate reduction: the data to send for each acknowledgement of a recovery.
 
 /// Proportional Rate Reduction (RFC 9937): during a fast recovery the window comes down in proportion to what is
 /// delivered, so that the flight is at the slow-start threshold when the recovery ends, neither after half a round trip

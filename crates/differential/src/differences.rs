@@ -1,4 +1,4 @@
-//! What two stacks sent to the same peer, side by side.
+//! Differences between two stacks' packets to the same peer.
 
 use std::fmt::{Debug, Display};
 use vazao_engine::Duration;
@@ -20,7 +20,7 @@ pub trait Piece: Display + Sized {
     /// Returns the time of its arrival since the first one.
     fn at(&self) -> Duration;
 
-    /// In what the first piece of ours differs from the kernel's first, where both have one; `gaps` are the times since the
+    /// Returns the class in which the first piece of ours differs from the kernel's first, where both have one; `gaps` are the times since the
     /// pieces before them. `None` where neither it nor what follows can be compared.
     fn compare(ours: &[Self], linux: &[Self], gaps: [Duration; 2]) -> Option<Vec<Self::Class>>;
 

@@ -1,4 +1,4 @@
-//! How much may wait: what a user writes as `"100 packets"`, `"64 kB"`, `"20 ms"` or `"1 bdp"`.
+//! Capacities of queues: `"100 packets"`, `"64 kB"`, `"20 ms"` or `"1 bdp"`.
 
 use crate::units::nearest;
 use crate::{Bytes, Duration, Rate};

@@ -1,4 +1,4 @@
-//! What is wrong with something that a user wrote, as data: the sentence, and what was probably meant.
+//! Problems with something that a user wrote, as data: the sentence, and the likely intended value.
 
 use crate::units::nearest;
 use std::fmt;

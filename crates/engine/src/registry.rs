@@ -1,4 +1,4 @@
-//! What a user can name: algorithms with their parameters.
+//! Registries of what a user can name: algorithms with their parameters.
 //!
 //! A congestion control, a queue, a loss model, an application or a transport is one [`Entry`]: name, aliases, source,
 //! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and

@@ -27,7 +27,7 @@ pub enum Setup {
     Interface {
         /// Number, from 0.
         number: u32,
-        /// Only address.
+        /// IPv4 address.
         address: Ipv4Addr,
         /// The largest IP packet that it takes.
         mtu: u32,
@@ -93,7 +93,7 @@ pub struct Route {
     pub destination: Ipv4Addr,
     /// The interface by which packets leave.
     pub interface: u32,
-    /// Their source address, unless the socket has one.
+    /// Source address of packets, unless the socket has one.
     pub source: Ipv4Addr,
     /// The initial congestion window in segments; without it, the kernel's.
     pub initial_window: Option<u32>,

@@ -8,7 +8,7 @@ use std::net::SocketAddrV4;
 /// One report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Something happened at this host's end of a flow.
+    /// Event at this host's end of a flow.
     Flow {
         /// The flow's number.
         number: u32,

@@ -199,7 +199,7 @@ impl Card {
         }
     }
 
-    /// Takes in an IP packet at `now`, and schedules the interrupt for it.
+    /// Accepts an IP packet at `now`, and schedules the interrupt for it.
     pub fn receive(&mut self, now: u64, packet: &[u8]) -> Result<(), Problem> {
         if !self.waiting.is_empty() || !self.deliver(packet)? {
             self.waiting.push_back(packet.to_vec());

@@ -18,7 +18,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The longest wait, in ns, of a guest that is not idle: reading its clock takes 256 ns, some system calls 1 µs, a driver's delay
 /// (`udelay`) what the driver says. None in use comes near this.
 const DELAY: u64 = 100_000;
-/// From here on a kernel means "never".
+/// Least time that means "never" to a kernel.
 const FOREVER: u64 = i64::MAX as u64;
 
 // The operations of the protocol.

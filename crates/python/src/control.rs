@@ -115,7 +115,7 @@ struct PythonControl {
     instance: Py<PyAny>,
     mss: f64,
     wants_rate: bool,
-    /// Of a class that says `coupled = True`.
+    /// State of a class that says `coupled = True`.
     siblings: Option<Siblings>,
     windows: Windows,
 }

@@ -1,4 +1,4 @@
-//! What the registries hold, and a scenario's network, as JSON.
+//! Contents of the registries, and a scenario's network, as JSON.
 
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Entry, Parameter, Parameters};

@@ -1,4 +1,4 @@
-//! What applications send: bytes that depend on nothing but their offset in the stream, so that a receiver can check
+//! Content of applications' data: bytes that depend on nothing but their offset in the stream, so that a receiver can check
 //! every one of them without having seen the sender.
 //!
 //! The stream is the output of SplitMix64 (Steele, Lea and Flood, 2014) from seed 0, eight little-endian bytes a

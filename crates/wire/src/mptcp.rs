@@ -44,7 +44,7 @@ pub enum MptcpOption {
     Priority {
         /// Whether it is to be used only where no other can be.
         backup: bool,
-        /// Of which address; only version 0 can name another than the one that this segment comes from.
+        /// Address identifier; only version 0 can name another address than the one that this segment comes from.
         address_id: Option<u8>,
     },
     /// MP_FAIL: a checksum was wrong (section 3.7).
@@ -61,7 +61,7 @@ pub enum MptcpOption {
     Reset {
         /// Whether it may be tried again.
         transient: bool,
-        /// Why.
+        /// Reason.
         reason: ResetReason,
     },
 }
@@ -103,16 +103,16 @@ pub enum Keys {
     Sender(u64),
     /// The first ACK.
     Both {
-        /// Of this segment's sender.
+        /// Key of this segment's sender.
         sender: u64,
-        /// Of whom it is sent to.
+        /// Key of its receiver.
         receiver: u64,
     },
     /// The first data, in version 1: the keys again, as an ACK alone may have been lost.
     WithData {
-        /// Of this segment's sender.
+        /// Key of this segment's sender.
         sender: u64,
-        /// Of whom it is sent to.
+        /// Key of its receiver.
         receiver: u64,
         /// Bytes of data from the stream's first on.
         length: u16,
@@ -156,9 +156,9 @@ pub enum DataSequence {
 /// Bytes of a subflow and their place in the connection's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Of the first byte, in the connection.
+    /// Sequence number of the first byte in the connection.
     pub data_sequence: DataSequence,
-    /// Of the first byte, in the subflow, counted from its initial sequence number: its first byte has 1. An end of the
+    /// Sequence number of the first byte in the subflow, counted from its initial sequence number: its first byte has 1. An end of the
     /// stream without data has 0.
     pub subflow_sequence: u32,
     /// Bytes; 0 stands for all that follow (section 3.7).
@@ -185,9 +185,9 @@ pub struct AddAddress {
 pub enum Proof {
     /// The rightmost 64 bits of an HMAC.
     TruncatedHmac(u64),
-    /// None: it says back what the peer announced, and so that this has arrived.
+    /// No proof: an echo of the peer's announcement, which says that it has arrived.
     Echo,
-    /// None: version 0 has none.
+    /// No proof, as in version 0.
     Version0,
 }
 
@@ -202,7 +202,7 @@ impl AddressIds {
     /// Number of IDs in the longest option.
     pub const CAPACITY: usize = 37;
 
-    /// These; `None` if there are none, or more than an option holds.
+    /// Creates a list of IDs; `None` if there are none, or more than an option holds.
     pub fn new(ids: &[u8]) -> Option<AddressIds> {
         let mut all = [0; AddressIds::CAPACITY];
         all.get_mut(..ids.len())?.copy_from_slice(ids);

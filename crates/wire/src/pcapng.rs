@@ -65,7 +65,7 @@ pub struct Packet<'a> {
     pub bytes: &'a [u8],
     /// Length on the wire in bytes.
     pub original_length: u32,
-    /// Something to say about it, shown by Wireshark; empty for nothing. Cut after 65535 bytes.
+    /// Comment shown by Wireshark, which may be empty. Cut after 65535 bytes.
     pub comment: &'a str,
 }
 

@@ -64,7 +64,7 @@ pub struct Siblings {
 }
 
 impl Siblings {
-    /// Takes in what is shown: the paths that carry data, the own one at `own` among them.
+    /// Updates the paths that carry data, the own one at `own` among them.
     pub fn see(&mut self, paths: &[Sibling], own: usize) {
         self.paths.clear();
         self.paths.extend_from_slice(paths);

@@ -88,7 +88,7 @@ impl Window for Olia {
         self.tell();
     }
 
-    /// For each byte acknowledged w / rtt² / (sum of w / rtt)² + alpha / w segments.
+    /// Returns the increase for each byte acknowledged: w / rtt² / (sum of w / rtt)² + alpha / w segments.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let share = self.siblings.share(state, Sibling::rate);
         let growth = share * share + self.alpha();

@@ -1,4 +1,4 @@
-//! How far acknowledgements come in bursts.
+//! Aggregation of acknowledgements in bursts.
 
 use vazao_engine::{Duration, Time};
 

@@ -1,4 +1,4 @@
-//! What controls that go by a model of the path share: filters, rounds, aggregation.
+//! Common parts of model-based controls: filters, rounds, aggregation.
 
 mod aggregation;
 mod filter;

@@ -1,4 +1,4 @@
-//! How the window grows below the slow-start threshold, and when that ends early. One page each.
+//! Slow starts: growth of the window below the threshold, and its early end. One module each.
 
 pub(crate) mod hystart;
 pub(crate) mod hystart_plus_plus;

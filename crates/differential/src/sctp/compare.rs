@@ -1,4 +1,4 @@
-//! What two stacks sent to the same peer, side by side.
+//! Comparison of two stacks' packets to the same peer.
 
 use super::write::{TAGS, TSN};
 use crate::Piece;
@@ -40,7 +40,7 @@ pub struct Chunk {
     pub flags: u8,
     /// Bytes of payload, or of what is no number.
     pub length: usize,
-    /// Of data.
+    /// TSN of data.
     pub tsn: Option<u32>,
     /// Stream and stream sequence number of data; what INIT and INIT ACK offer.
     pub stream: Option<(u16, u16)>,
@@ -210,7 +210,7 @@ fn items(mut rest: &[u8]) -> Vec<(u16, Vec<u8>)> {
     found
 }
 
-/// In what one packet differs from the other, which have chunks of the same types; `gaps` are the times since the packets
+/// Returns the class in which one packet differs from the other, which have chunks of the same types; `gaps` are the times since the packets
 /// before them.
 fn classes(ours: &Packet, linux: &Packet, gaps: [Duration; 2]) -> Vec<Class> {
     let early = gaps[0] + lateness(gaps[0]) < gaps[1];

@@ -1,4 +1,4 @@
-//! What the peer of an association is like, as a seed says.
+//! Habits of an association's peer, drawn from a seed.
 
 use crate::pick;
 use vazao_engine::{Duration, RandomStream};
@@ -83,7 +83,7 @@ pub struct Habits {
     pub(super) offer: Offer,
     /// Window that it offers in the association.
     pub(super) window: u32,
-    /// From a packet's arrival to that of its answer at the stack, and how far that varies.
+    /// Time from a packet's arrival to that of its answer at the stack, and its variation.
     pub(super) rtt: Duration,
     pub(super) jitter: Duration,
     /// Probabilities that what arrives is lost, and that an answer goes twice.
@@ -96,7 +96,7 @@ pub struct Habits {
     pub(super) sends: u64,
     /// Messages that it sends may have several fragments, streams, and no order.
     pub(super) mixes: bool,
-    /// So many COOKIE ECHOs are answered with a Stale Cookie.
+    /// Number of COOKIE ECHOs that are answered with a Stale Cookie.
     pub(super) stale: u32,
     /// Whether its data goes with its COOKIE ACK, or COOKIE ECHO, and comes before the answer to that.
     pub(super) eager: bool,

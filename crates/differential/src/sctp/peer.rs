@@ -190,7 +190,7 @@ impl Peer {
         }
     }
 
-    /// Its application closes.
+    /// Closes its application.
     fn shut_down(&mut self, at: Time) {
         if self.phase != Phase::Up {
             return;

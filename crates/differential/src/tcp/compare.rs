@@ -1,4 +1,4 @@
-//! What two stacks sent to the same peer, side by side.
+//! Comparison of two stacks' packets to the same peer.
 
 use crate::Piece;
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct Segment {
     pub at: Duration,
     /// Bits.
     pub flags: Flags,
-    /// Of its first octet.
+    /// Sequence number.
     pub sequence: u32,
     /// Acknowledgment number, 0 without ACK.
     pub acknowledgment: u32,
@@ -116,7 +116,7 @@ fn ends_with_data(ours: &Segment, linux: &Segment) -> bool {
     ours.length > 0 && fin(ours) && !fin(linux) && (ours.sequence, ours.length) == (linux.sequence, linux.length)
 }
 
-/// In what one segment differs from the other; `gaps` are the times since the segments before them.
+/// Returns the class in which one segment differs from the other; `gaps` are the times since the segments before them.
 fn classes(ours: &Segment, linux: &Segment, gaps: [Duration; 2]) -> Vec<Class> {
     let without_push = |segment: &Segment| segment.flags.0 & !Flags::PSH.0;
     let checks = [

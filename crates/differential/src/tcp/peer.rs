@@ -11,7 +11,7 @@ use vazao_wire::{content, ipv4, tcp};
 /// The peer's initial sequence number.
 pub const ISS: u32 = 1_000_000;
 
-/// Something that happens once, when so many packets have come.
+/// Event that happens once, after so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     /// The window that is offered is so large from now on.
@@ -39,7 +39,7 @@ pub struct Habits {
     timestamps: bool,
     scale: Option<u8>,
     window: u32,
-    /// From a packet's arrival to that of its answer at the stack, and how far that varies.
+    /// Time from a packet's arrival to that of its answer at the stack, and its variation.
     rtt: Duration,
     jitter: Duration,
     /// Probabilities that what arrives is lost, and that an answer goes twice.

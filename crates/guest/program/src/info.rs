@@ -1,4 +1,4 @@
-//! What the kernel tells of an open socket: `struct tcp_info` and its kin.
+//! Kernel's information on an open socket: `struct tcp_info` and its kin.
 //!
 //! Each struct is read at the offsets that the kernel's public headers give its fields. They never change: later kernels
 //! only append.

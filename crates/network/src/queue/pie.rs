@@ -39,7 +39,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// The smaller the probability, the smaller its steps (section 4.2): below the first number, divided by the second.
 const AUTO_TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
-/// From a probability of 0.1 on, it rises by no more than this at once (section 5.5).
+/// Largest rise at once from a probability of 0.1 on (section 5.5).
 const STEP_CAP: f64 = 0.02;
 /// Bytes over which the rate of departures is measured (section 5.2).
 const DQ_THRESHOLD: u64 = 1 << 14;
@@ -111,9 +111,9 @@ impl Control {
 /// Estimator of the wait.
 #[derive(Clone, Copy, Debug)]
 enum Delay {
-    /// The packet that left last had waited so long, in seconds.
+    /// Wait of the packet that left last, in seconds.
     Sojourn(f64),
-    /// So many seconds for each `DQ_THRESHOLD` bytes on average; and when a measurement began, with the bytes since.
+    /// Average seconds for each `DQ_THRESHOLD` bytes; and the start of a measurement, with the bytes since.
     Departures { average: f64, measuring: Option<(Time, u64)> },
 }
 

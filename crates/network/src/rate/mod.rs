@@ -1,4 +1,4 @@
-//! How fast links send, one page a way. Most have a fixed rate; where it varies, the time at which a packet has been sent is
+//! Rates of links, one module each. Most rates are fixed; where one varies, the time at which a packet has been sent is
 //! still known when it starts, so that drop-tail needs one event a packet.
 
 mod fixed;

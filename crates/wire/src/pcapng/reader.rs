@@ -22,7 +22,7 @@ pub enum ReadError {
     /// The older format.
     #[error("this is a pcap file, not pcapng; `editcap -F pcapng OLD NEW` converts it")]
     Pcap,
-    /// Something else altogether.
+    /// Another format.
     #[error("this is not a pcapng file: it does not begin with a section header")]
     NotPcapng,
     /// The file ends inside a block: its writer was stopped, perhaps.

@@ -44,7 +44,7 @@ mod kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Frame<'a> {
-    /// So many of them.
+    /// PADDING frames, by their number.
     Padding(usize),
     Ping,
     Ack {

@@ -1,4 +1,4 @@
-//! What protects packets (RFC 9001 section 5): AEAD_AES_128_GCM, or AEAD_AES_256_GCM, and header protection by AES.
+//! Packet protection (RFC 9001 section 5): AEAD_AES_128_GCM, or AEAD_AES_256_GCM, and header protection by AES.
 
 use crate::tls::{Secret, expand_label, expand_label_384, extract};
 use aes_gcm::aes::cipher::BlockCipherEncrypt;

@@ -62,14 +62,14 @@ pub struct Session {
     seed: Secret,
     /// TLS handshake.
     pub handshake: Handshake,
-    /// Of the client's first flight, and of what follows a Retry.
+    /// Initial keys of the client's first flight, and after a Retry.
     initial: [[Keys; 2]; 2],
     early: Keys,
     handshake_keys: [Keys; 2],
     application: [Keys; 2],
 }
 
-/// Of whom the handshake speaks.
+/// Server name in the handshake.
 const NAME: &str = "vazao.example";
 const PROTOCOL: &str = "vazao";
 
