@@ -15,7 +15,7 @@ pub type RouteId = u32;
 
 /// Cause of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum DropCause {
     /// The queue had no room, or dropped it early.
     Queue,
     /// The link's loss model took it.
@@ -32,9 +32,9 @@ pub enum Fate {
     /// Packet at the end of its route: [`Network::take`] it.
     Delivered(PacketId),
     /// Dropped packet: [`Network::take`] it, and then those of [`Network::next_dropped`], as a queue may drop several.
-    Dropped(PacketId, Cause),
-    /// Duplicated packet at the end of a link: [`Network::double`] it and [`Network::pass`] both on.
-    Doubled(PacketId),
+    Dropped(PacketId, DropCause),
+    /// Duplicated packet at the end of a link: [`Network::duplicate`] it and [`Network::pass`] both on.
+    Duplicated(PacketId),
     /// Packet at a middlebox with [this number](Impairments::middlebox): apply the middlebox, then
     /// [`Network::pass`] it on.
     Inspected(PacketId, u16),
@@ -144,7 +144,7 @@ impl<B: Copy> Network<B> {
         match l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
             Ok(Some(time)) => scheduler.set(link, Time::from_nanos(time)),
             Ok(None) => {}
-            Err(()) => return Fate::Dropped(id, Cause::Queue),
+            Err(()) => return Fate::Dropped(id, DropCause::Queue),
         }
         Fate::Moving
     }
@@ -162,7 +162,7 @@ impl<B: Copy> Network<B> {
     /// Returns the drops of a queue as a fate.
     #[inline]
     fn dropped(&mut self) -> Fate {
-        self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, Cause::Queue))
+        self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, DropCause::Queue))
     }
 
     /// Another packet that the same queue dropped in the same event, if there is one.
@@ -188,7 +188,7 @@ impl<B: Copy> Network<B> {
                 return self.meet(id, slot);
             }
             link.count_loss();
-            return Fate::Dropped(id, Cause::Loss);
+            return Fate::Dropped(id, DropCause::Loss);
         }
         self.forward(now, id, scheduler)
     }
@@ -198,7 +198,7 @@ impl<B: Copy> Network<B> {
     fn meet(&mut self, id: PacketId, link: LinkId) -> Fate {
         let hop = &mut self.packets.nodes[id as usize].hop;
         if *hop & INSPECTED == 0 {
-            return Fate::Doubled(id);
+            return Fate::Duplicated(id);
         }
         let alters = if *hop & ALTERED != 0 { ALTER } else { 0 };
         *hop &= !(INSPECTED | ALTERED);
@@ -222,22 +222,22 @@ impl<B: Copy> Network<B> {
     fn refuse(&mut self, id: PacketId) -> Fate {
         let end = (self.packets.nodes[id as usize].hop & HOP) as usize;
         self.links[self.routes[end - 1] as usize].count_corrupt();
-        Fate::Dropped(id, Cause::Corruption)
+        Fate::Dropped(id, DropCause::Corruption)
     }
 
-    /// Makes a packet that was [doubled](Fate::Doubled) two, the second of which carries `body`. Then [`pass`](Self::pass)
+    /// Copies a [duplicated](Fate::Duplicated) packet; the copy carries `body`. Then [`pass`](Self::pass)
     /// both on.
-    pub fn double(&mut self, id: PacketId, body: B) -> PacketId {
+    pub fn duplicate(&mut self, id: PacketId, body: B) -> PacketId {
         self.packets.nodes[id as usize].hop &= !TWICE;
         self.packets.insert(Packet { body, ..self.packets.nodes[id as usize] })
     }
 
-    /// Moves a packet that was [doubled](Fate::Doubled), or its copy, or one that was [inspected](Fate::Inspected), on from
+    /// Moves a packet that was [duplicated](Fate::Duplicated), or its copy, or one that was [inspected](Fate::Inspected), on from
     /// where it is.
     #[cold]
     pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         if self.packets.nodes[id as usize].hop & TWICE != 0 {
-            return Fate::Doubled(id);
+            return Fate::Duplicated(id);
         }
         self.forward(now, id, scheduler)
     }

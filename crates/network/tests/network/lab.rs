@@ -5,7 +5,7 @@ use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, EventScheduler, Heap, RandomStream, Rate, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
 use vazao_network::rate::Service;
-use vazao_network::{Cause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
+use vazao_network::{DropCause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
 
 /// What becomes of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +121,8 @@ impl Lab {
     fn note(&mut self, now: u64, fate: Fate) {
         let event = match fate {
             Fate::Moving => return,
-            Fate::Doubled(id) => {
-                let copy = self.network.double(id, self.network.packet(id).body);
+            Fate::Duplicated(id) => {
+                let copy = self.network.duplicate(id, self.network.packet(id).body);
                 for id in [id, copy] {
                     let fate = self.network.pass(Time::from_nanos(now), id, &mut self.scheduler);
                     self.note(now, fate);
@@ -135,9 +135,9 @@ impl Lab {
                 return self.note(now, fate);
             }
             Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
-            Fate::Dropped(id, Cause::Queue) => Event::Refused(self.network.take(id).body, now),
-            Fate::Dropped(id, Cause::Loss) => Event::Lost(self.network.take(id).body, now),
-            Fate::Dropped(id, Cause::Corruption) => Event::Corrupt(self.network.take(id).body, now),
+            Fate::Dropped(id, DropCause::Queue) => Event::Refused(self.network.take(id).body, now),
+            Fate::Dropped(id, DropCause::Loss) => Event::Lost(self.network.take(id).body, now),
+            Fate::Dropped(id, DropCause::Corruption) => Event::Corrupt(self.network.take(id).body, now),
         };
         self.log.push(event);
         while let Some(id) = self.network.next_dropped() {

@@ -7,7 +7,9 @@ pub(crate) trait SenderState {
     /// Congestion window.
     fn cwnd(&self) -> u64;
     /// Slow-start threshold, if it was ever set.
-    fn ssthresh(&self) -> Option<u64>;
+    fn ssthresh(&self) -> Option<u64> {
+        self.path(0).ssthresh
+    }
     /// Returns whether the window grows as in slow start.
     fn in_slow_start(&self) -> bool;
     /// Returns whether losses are being repaired.

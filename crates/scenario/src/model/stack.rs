@@ -63,7 +63,7 @@ pub struct GuestSpec {
 }
 
 /// Congestion controls of Linux: our name and the kernel's. Linux's Westwood is called Westwood+ elsewhere.
-pub const LINUX_CONTROLS: &[(&str, &str)] = &[
+pub(crate) const LINUX_CONTROLS: &[(&str, &str)] = &[
     ("reno", "reno"),
     ("cubic", "cubic"),
     ("bic", "bic"),

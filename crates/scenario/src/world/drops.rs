@@ -3,21 +3,21 @@
 use crate::endpoint::Body;
 use crate::world::World;
 use crate::world::probe::Probe;
-use vazao_network::{Cause, Packet, PacketId};
+use vazao_network::{DropCause, Packet, PacketId};
 
 impl<P: Probe> World<P> {
     /// Handles a packet that was dropped, and those dropped with it.
     #[cold]
-    pub fn discard(&mut self, id: PacketId, cause: Cause) {
+    pub fn discard(&mut self, id: PacketId, cause: DropCause) {
         let mut next = Some(id);
         while let Some(id) = next {
             let packet = self.network.take(id);
-            self.drop(&packet, cause);
+            self.handle_drop(&packet, cause);
             next = self.network.next_dropped();
         }
     }
 
-    fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
+    fn handle_drop(&mut self, packet: &Packet<Body>, cause: DropCause) {
         if let Body::Bytes(frame) = packet.body {
             return self.drop_frame(packet, frame, cause);
         }
@@ -35,7 +35,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: Cause) {
+    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: DropCause) {
         let Some((flow, from_sender)) = self.guests.take_frame(frame).flow else { return };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);

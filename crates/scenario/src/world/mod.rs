@@ -269,7 +269,7 @@ impl<P: Probe> World<P> {
     pub fn handle_fate(&mut self, fate: Fate) {
         match fate {
             Fate::Moving => {}
-            Fate::Doubled(id) => self.double(id),
+            Fate::Duplicated(id) => self.duplicate(id),
             Fate::Inspected(id, middlebox) => self.inspect(id, middlebox),
             Fate::Delivered(id) => {
                 let mut packet = self.network.take(id);
@@ -285,12 +285,12 @@ impl<P: Probe> World<P> {
 
     /// Handles a duplicated packet: the copy gets content of its own.
     #[cold]
-    fn double(&mut self, id: PacketId) {
+    fn duplicate(&mut self, id: PacketId) {
         let body = match self.network.packet(id).body {
             Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
             body => self.contents.copy(&body),
         };
-        let copy = self.network.double(id, body);
+        let copy = self.network.duplicate(id, body);
         for id in [id, copy] {
             let fate = self.network.pass(self.now, id, &mut self.scheduler);
             self.handle_fate(fate);

@@ -4,7 +4,7 @@ use crate::endpoint::{Body, Crossing, EndId, Notice};
 use crate::measures::measure::SenderState;
 use vazao_application::Progress;
 use vazao_engine::Time;
-use vazao_network::{Cause, Network};
+use vazao_network::{DropCause, Network};
 use vazao_wire::pcapng::Direction;
 
 /// Observer of a run: time series, captures, logs.
@@ -21,7 +21,7 @@ pub(crate) trait Probe {
     /// Observes lines of a flow's key log.
     fn on_secrets(&mut self, _flow: usize, _lines: &str) {}
     /// Observes a dropped packet.
-    fn on_drop(&mut self, _now: Time, _cause: Cause) {}
+    fn on_drop(&mut self, _now: Time, _cause: DropCause) {}
     /// Observes the sender of a flow after an event.
     fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &dyn SenderState) {}
     /// Observes a notification of one of our machines to its application.

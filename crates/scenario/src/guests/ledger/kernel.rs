@@ -64,9 +64,6 @@ impl SenderState for TcpState {
     fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
-    }
     fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
     }

@@ -142,9 +142,6 @@ impl SenderState for Report {
     fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
-    }
     fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
     }

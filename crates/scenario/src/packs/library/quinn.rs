@@ -8,7 +8,7 @@ use vazao_engine::registry::{Parameters, Value};
 use vazao_transport::quic;
 
 /// Congestion controls of quinn: BBR's first version, CUBIC and NewReno as it implements them.
-pub const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
+pub(crate) const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
 
 /// Parameters of QUIC that quinn accepts; it decides the others itself.
 const PARAMETERS: &[&str] = &[

@@ -289,9 +289,6 @@ impl SenderState for Connection {
     fn cwnd(&self) -> u64 {
         self.subflows().iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.tcp().cwnd()).sum()
     }
-    fn ssthresh(&self) -> Option<u64> {
-        SenderState::ssthresh(self.subflows()[0].tcp())
-    }
     fn in_slow_start(&self) -> bool {
         SenderState::in_slow_start(self.subflows()[0].tcp())
     }

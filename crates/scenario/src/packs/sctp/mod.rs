@@ -304,9 +304,6 @@ impl SenderState for Association {
     fn cwnd(&self) -> u64 {
         Association::paths(self).iter().filter(|path| path.is_usable()).map(|path| path.cwnd()).sum()
     }
-    fn ssthresh(&self) -> Option<u64> {
-        set(Association::paths(self)[0].ssthresh())
-    }
     fn in_slow_start(&self) -> bool {
         Association::paths(self)[0].in_slow_start()
     }

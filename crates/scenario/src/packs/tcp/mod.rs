@@ -238,9 +238,6 @@ impl SenderState for Connection {
     fn cwnd(&self) -> u64 {
         Connection::cwnd(self)
     }
-    fn ssthresh(&self) -> Option<u64> {
-        set(self.control().ssthresh())
-    }
     fn in_slow_start(&self) -> bool {
         self.control().in_slow_start()
     }
