@@ -87,7 +87,8 @@ pub(crate) struct FlowMeasure {
     /// Integral of the window over time up to `last_event`, in byte-nanoseconds.
     cwnd_area: f64,
     first_event: Time,
-    last_event: Time,
+    /// Time of the sender's last event.
+    pub last_event: Time,
 }
 
 /// Phase of the window.
@@ -160,11 +161,6 @@ impl FlowMeasure {
         let span = end.since(self.first_event).as_nanos();
         let tail = self.last_cwnd as f64 * end.since(self.last_event).as_nanos() as f64;
         (span > 0).then(|| (self.cwnd_area + tail) / span as f64)
-    }
-
-    /// Returns the time at which the sender last handled something.
-    pub fn last_event(&self) -> Time {
-        self.last_event
     }
 
     /// Follows the window from phase to phase.

@@ -137,7 +137,7 @@ impl model::Pack for Pack {
         [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(udp::Config { payload, rate })) })
     }
     fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(Bytes::new(addresses, number)))
+        Ok(Box::new(Bytes(addresses.sockets[number])))
     }
     fn kernel(&self) -> Option<KernelProtocol> {
         Some(KernelProtocol::Udp)
@@ -155,12 +155,6 @@ pub(crate) fn rate(parameters: &Parameters) -> Rate {
 /// Codec of a flow's datagrams: each has its number and its time of sending, as far as they fit, and then the content of a
 /// stream from its start.
 pub(crate) struct Bytes([Socket; 2]);
-
-impl Bytes {
-    pub fn new(addresses: &Addresses, number: usize) -> Bytes {
-        Bytes(addresses.sockets[number])
-    }
-}
 
 impl Codec for Bytes {
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {

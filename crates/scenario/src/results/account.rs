@@ -71,7 +71,7 @@ impl<'a> Account<'a> {
             sender: match (sender, ledger) {
                 (Some(sender), _) => {
                     let is_over = sender.machine.is_over();
-                    sender.machine.counts(if is_over { flow.measure.last_event() } else { world.now })
+                    sender.machine.counts(if is_over { flow.measure.last_event } else { world.now })
                 }
                 (None, Some(ledger)) => ledger.counts(),
                 (None, None) => unreachable!("a flow without a machine has a ledger"),
@@ -130,7 +130,7 @@ impl<'a> Account<'a> {
         if program {
             self.app_bytes = ledger.delivered;
             // Programs end with the client's; a server often never ends.
-            self.completed = Some(flow.is_over(0) && ledger.failure.is_none());
+            self.completed = Some(flow.over[0] && ledger.failure.is_none());
             return;
         }
         let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong, accounted: None };

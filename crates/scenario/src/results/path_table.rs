@@ -91,7 +91,7 @@ fn reports<P>(
     let Some(sender) = machine(flow.sender()) else {
         return guest(number, account, world).unwrap_or_else(|| vec![(None, whole(number, account, world))]);
     };
-    let end = if account.sender.is_over { flow.measure.last_event() } else { world.now };
+    let end = if account.sender.is_over { flow.measure.last_event } else { world.now };
     let paths =
         if spec.transport.is_multipath() { sender.paths(machine(flow.receiver()), flow.start, end) } else { None };
     let Some(paths) = paths else { return vec![(None, whole(number, account, world))] };
@@ -155,7 +155,7 @@ fn whole<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Tally {
     let flow = &world.flows[number];
     let sender = &account.sender;
     // A flow that is over has no window any more.
-    let end = if sender.is_over { flow.measure.last_event() } else { world.now };
+    let end = if sender.is_over { flow.measure.last_event } else { world.now };
     let counted = COUNTED.iter().fold(Tally::default(), |all, name| all.and(name, sender.tally.get(name)));
     counted
         .and("bytes", delivered(account, flow, world))

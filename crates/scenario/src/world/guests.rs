@@ -195,7 +195,7 @@ impl<P: Probe> World<P> {
         let flow = &self.guests.flows[&number];
         let (sender, receiver) = (flow.sending_side(), 1 - flow.sending_side());
         let nothing = flow.under_way == 0 && !flow.is_heard;
-        if flow.kernel == KernelProtocol::Udp && nothing && self.flows[number].is_over(sender) {
+        if flow.kernel == KernelProtocol::Udp && nothing && self.flows[number].over[sender] {
             self.close(number, receiver, false);
         }
     }
@@ -223,7 +223,7 @@ impl<P: Probe> World<P> {
                 flow.ledger.established = Some(now);
             }
             Event::Info(_) if !sends => {}
-            Event::Over(_) if self.flows[number].has_ended() => {}
+            Event::Over(_) if self.flows[number].ended => {}
             Event::Over(end) => {
                 // A flow of programs ends with the client's: a server often never ends.
                 let failure = (end != protocol::End::Closed).then(|| end.to_string());

@@ -82,22 +82,15 @@ pub(crate) struct Flow {
     pub client_sends: bool,
     pub measure: FlowMeasure,
     /// Whether each end is done.
-    over: [bool; 2],
-    ended: bool,
+    pub over: [bool; 2],
+    /// Whether it is over, as far as results are concerned.
+    pub ended: bool,
 }
 
 impl Flow {
-    /// Returns whether it is over, as far as results are concerned.
-    pub fn has_ended(&self) -> bool {
-        self.ended
-    }
     /// Returns whether it is not over and `end` plays an end that is not done.
     pub fn waits_for(&self, end: End) -> bool {
         !self.ended && (0..2).any(|side| self.ends[side] == end && !self.over[side])
-    }
-    /// Returns whether an end is done.
-    pub fn is_over(&self, side: usize) -> bool {
-        self.over[side]
     }
     /// Returns the end that sends the measured data.
     pub fn sender(&self) -> End {
@@ -396,7 +389,7 @@ impl<P: Probe> World<P> {
     #[inline(always)]
     pub fn transmit(&mut self, index: usize) {
         if P::ON {
-            self.tell_secrets(index);
+            self.show_secrets(index);
         }
         while let Some(tcp) = self.ends[index].machine.in_place() {
             let Some(departure) = tcp.poll_transmit(self.now, &mut self.contents) else { return };
@@ -406,7 +399,7 @@ impl<P: Probe> World<P> {
             self.depart(index, &departure);
         }
         if P::ON {
-            self.tell_log(index);
+            self.show_log(index);
         }
     }
 
@@ -425,7 +418,8 @@ impl<P: Probe> World<P> {
         self.send(Outgoing { route, to, size, ecn, body });
     }
 
-    fn tell_secrets(&mut self, index: usize) {
+    /// Shows the probe an end's key log.
+    fn show_secrets(&mut self, index: usize) {
         let end = &mut self.ends[index];
         let lines = end.machine.take_secrets();
         if !lines.is_empty() {
@@ -433,7 +427,8 @@ impl<P: Probe> World<P> {
         }
     }
 
-    fn tell_log(&mut self, index: usize) {
+    /// Shows the probe an end's qlog records.
+    fn show_log(&mut self, index: usize) {
         let end = &mut self.ends[index];
         let records = end.machine.take_log();
         self.probe.on_log(self.now, end.id(), &records);

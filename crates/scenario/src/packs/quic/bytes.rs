@@ -41,7 +41,7 @@ impl Codec for Bytes {
     }
 
     fn key_log(&self) -> String {
-        self.sealer.key_log()
+        self.sealer.session.handshake.key_log()
     }
 }
 
@@ -115,11 +115,6 @@ impl Sealer {
             "what is counted is what is said"
         );
         Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
-    }
-
-    /// Returns the key log that decrypts the packets.
-    pub fn key_log(&self) -> String {
-        self.session.handshake.key_log()
     }
 
     /// Returns a side's connection identifier by its sequence number, in hexadecimal.
