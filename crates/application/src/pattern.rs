@@ -53,8 +53,8 @@ impl Pattern {
 }
 
 impl Bursts {
-    /// Returns a gap, with the off time that comes between if the on time ends in it: the next message then opens the next on
-    /// time.
+    /// Returns a gap, with the off time that comes between if the on time ends in it: the next message then opens the
+    /// next on time.
     fn pass(&mut self, gap: Duration) -> Duration {
         let left = self.left.take().unwrap_or_else(|| self.on.span(&mut self.stream));
         if gap < left {

@@ -16,8 +16,8 @@ pub trait CongestionControl: Send {
     /// Handles the end of a recovery with `flight` bytes in the network: a window that is far above must not become a burst
     /// (RFC 6582 section 3.2 step 3, option 1). A sender that came down to the threshold by itself says `u64::MAX`.
     fn on_recovered(&mut self, _flight: u64) {}
-    /// Restricts the window to `cwnd` at most and the threshold to `threshold` at least: an unused window is not known to be available any
-    /// more (RFC 5681 section 4.1, RFC 7661). Rate-based controls probe for it anyway.
+    /// Restricts the window to `cwnd` at most and the threshold to `threshold` at least: an unused window is not known
+    /// to be available any more (RFC 5681 section 4.1, RFC 7661). Rate-based controls probe for it anyway.
     fn restrict(&mut self, _cwnd: u64, _threshold: u64) {}
     /// Undoes the last reduction, which was spurious: late data was taken for lost (RFC 4015, RFC 3708).
     fn on_spurious(&mut self, _now: Time) {}
@@ -32,8 +32,8 @@ pub trait CongestionControl: Send {
     fn paces(&self) -> bool {
         self.pacing_rate().is_some()
     }
-    /// Returns whether a window that falls on an acknowledgement, without a loss, may come down over a round trip as it does for a
-    /// loss. Most that step back mean it at once.
+    /// Returns whether a window that falls on an acknowledgement, without a loss, may come down over a round trip as it
+    /// does for a loss. Most that step back mean it at once.
     fn falls_gradually(&self) -> bool {
         false
     }
@@ -50,8 +50,8 @@ pub trait CongestionControl: Send {
     fn siblings(&mut self) -> Option<&mut Siblings> {
         None
     }
-    /// Returns the rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
-    /// otherwise.
+    /// Returns the rate at which data is to leave, where the control knows one; a sender that paces derives it from the
+    /// window otherwise.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

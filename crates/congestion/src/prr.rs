@@ -35,8 +35,8 @@ impl Prr {
         Prr { ns3: true, ..self }
     }
 
-    /// Returns the window after an acknowledgement of `delivered` bytes, cumulatively or selectively and each counted once, that
-    /// left `inflight` bytes in the network. `safe`: it moved SND.UNA and showed no further loss.
+    /// Returns the window after an acknowledgement of `delivered` bytes, cumulatively or selectively and each counted
+    /// once, that left `inflight` bytes in the network. `safe`: it moved SND.UNA and showed no further loss.
     pub fn on_ack(&mut self, delivered: u64, inflight: u64, safe: bool) -> u64 {
         self.delivered += delivered;
         let owed = self.delivered.saturating_sub(self.sent);
@@ -71,8 +71,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// Returns the data sent for each acknowledgement of one segment, from `pipe` segments in flight after the first of them, none
-    /// of which moves SND.UNA; and the flight at the end.
+    /// Returns the data sent for each acknowledgement of one segment, from `pipe` segments in flight after the first of
+    /// them, none of which moves SND.UNA; and the flight at the end.
     fn sent(ssthresh: u64, flight: u64, mut pipe: u64, acks: u64) -> (Vec<u64>, u64) {
         let mut prr = Prr::new(1, ssthresh, flight);
         let each = (0..acks).map(|i| {

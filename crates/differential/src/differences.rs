@@ -20,8 +20,8 @@ pub trait Piece: Display + Sized {
     /// Returns the time of its arrival since the first one.
     fn at(&self) -> Duration;
 
-    /// Returns the class in which the first piece of ours differs from the kernel's first, where both have one; `gaps` are the times since the
-    /// pieces before them. `None` where neither it nor what follows can be compared.
+    /// Returns the class in which the first piece of ours differs from the kernel's first, where both have one; `gaps`
+    /// are the times since the pieces before them. `None` where neither it nor what follows can be compared.
     fn compare(ours: &[Self], linux: &[Self], gaps: [Duration; 2]) -> Option<Vec<Self::Class>>;
 
     /// Returns whether one that only one stack has sent is a difference.

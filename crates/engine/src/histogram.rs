@@ -88,7 +88,8 @@ impl Histogram {
         (self.total > 0).then(|| self.sum_ns as f64 / self.total as f64 / 1e9)
     }
 
-    /// Returns the value in seconds below which the share `q` (0 to 1) of all values lies, or `None` when nothing was counted.
+    /// Returns the value in seconds below which the share `q` (0 to 1) of all values lies, or `None` when nothing was
+    /// counted.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.total as f64).ceil() as u64).max(1);
         let mut seen = self.zeros;

@@ -100,7 +100,8 @@ impl Clock {
         self.now = now;
         self.page.set(now);
     }
-    /// Allows the guest's clock to go on by itself until just before `until`. Guests without the page ask for each step anyway.
+    /// Allows the guest's clock to go on by itself until just before `until`. Guests without the page ask for each step
+    /// anyway.
     pub fn allow(&mut self, until: u64) {
         self.page.allow(until.max(self.now));
     }

@@ -246,8 +246,8 @@ impl Guest {
         self.cards.iter().map(Card::due).fold(self.clock.request(), u64::min)
     }
 
-    /// Runs the guest as often as it is due by `now`, and ahead up to `until` if it may. Returns the time at which it comes to
-    /// rest.
+    /// Runs the guest as often as it is due by `now`, and ahead up to `until` if it may. Returns the time at which it
+    /// comes to rest.
     fn run_until(&mut self, mut now: u64, mut until: u64, stop: &AtomicBool) -> Result<u64, Problem> {
         while self.due() <= now {
             if stop.load(Ordering::Relaxed) {

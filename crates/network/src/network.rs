@@ -232,8 +232,8 @@ impl<B: Copy> Network<B> {
         self.packets.insert(Packet { body, ..self.packets.nodes[id as usize] })
     }
 
-    /// Moves a packet that was [duplicated](Fate::Duplicated), or its copy, or one that was [inspected](Fate::Inspected), on from
-    /// where it is.
+    /// Moves a packet that was [duplicated](Fate::Duplicated), or its copy, or one that was
+    /// [inspected](Fate::Inspected), on from where it is.
     #[cold]
     pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         if self.packets.nodes[id as usize].hop & TWICE != 0 {

@@ -88,9 +88,9 @@ impl<'g> Routing<'g> {
         self.path((start, first), (goal, last)).ok_or_else(|| GraphError::Unreachable(from.into(), to.into()))
     }
 
-    /// Returns the route from one interface to another's address, and the number of the interface at which it arrives: where
-    /// paths are disjoint, the sender's interface decides that. Interfaces are places: the host's node and a number
-    /// from 0. `None`: there is no such interface, both are one host's, or nothing leads there.
+    /// Returns the route from one interface to another's address, and the number of the interface at which it arrives:
+    /// where paths are disjoint, the sender's interface decides that. Interfaces are places: the host's node and a
+    /// number from 0. `None`: there is no such interface, both are one host's, or nothing leads there.
     pub fn way(&self, from: (usize, usize), to: (usize, usize)) -> Option<(Vec<Step>, usize)> {
         let link = |(node, number): (usize, usize)| self.interfaces[node].get(number).copied();
         let steps = self.path((from.0, Some(link(from)?)), (to.0, Some(link(to)?)))?;

@@ -68,8 +68,8 @@ pub fn dumbbell(pairs: usize, access: &[LinkSpec], bottleneck: &LinkSpec) -> Gra
     graph
 }
 
-/// Returns a chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`, … only
-/// its own. Flow 1 joins `a` and `b`, the others the pairs in order.
+/// Returns a chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`,
+/// … only its own. Flow 1 joins `a` and `b`, the others the pairs in order.
 pub fn parking_lot(hops: usize, access: &LinkSpec, bottleneck: &LinkSpec) -> Graph {
     let mut graph = Graph::default();
     let routers: Vec<_> = (0..=hops).map(|i| graph.router(format!("R{}", i + 1))).collect();

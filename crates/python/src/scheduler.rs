@@ -229,7 +229,8 @@ fn decision(answer: &Bound<'_, PyAny>, paths: usize) -> PyResult<Decision> {
     }
 }
 
-/// Reads the time at which an instance wants to be asked again: its `wake_s`, in seconds of the run. A time in the past asks for nothing.
+/// Reads the time at which an instance wants to be asked again: its `wake_s`, in seconds of the run. A time in the past
+/// asks for nothing.
 fn wake(instance: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
     let Some(seconds) = instance.getattr("wake_s")?.extract::<Option<f64>>()? else { return Ok(Time::NEVER) };
     if !seconds.is_finite() {

@@ -39,8 +39,8 @@ impl Class {
 pub struct Threads(Mutex<Vec<c_long>>);
 
 impl Threads {
-    /// Returns the result of `run`, or its panic. Python knows this thread from the first to the last of a user's calls: to be made
-    /// known anew for each would cost more than most of them do.
+    /// Returns the result of `run`, or its panic. Python knows this thread from the first to the last of a user's
+    /// calls: to be made known anew for each would cost more than most of them do.
     pub fn staying_known<T: Send>(&self, run: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
         Python::attach(|py| {
             let number =

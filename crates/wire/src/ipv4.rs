@@ -57,7 +57,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Creates the header of an ordinary packet of `total_length` bytes: TTL 64, not to be fragmented, everything else zero.
+    /// Creates the header of an ordinary packet of `total_length` bytes: TTL 64, not to be fragmented, everything else
+    /// zero.
     pub const fn new(source: [u8; 4], destination: [u8; 4], protocol: u8, total_length: u16) -> Header {
         Header {
             source,
@@ -72,8 +73,8 @@ impl Header {
         }
     }
 
-    /// Returns the addresses and the protocol, summed: where the checksums of TCP and UDP begin. The transport itself adds its
-    /// length.
+    /// Returns the addresses and the protocol, summed: where the checksums of TCP and UDP begin. The transport itself
+    /// adds its length.
     pub fn pseudo_header(&self) -> Checksum {
         Checksum::default().update(&self.source).update(&self.destination).update(&[0, self.protocol])
     }

@@ -158,8 +158,8 @@ pub enum DataSequence {
 pub struct Mapping {
     /// Sequence number of the first byte in the connection.
     pub data_sequence: DataSequence,
-    /// Sequence number of the first byte in the subflow, counted from its initial sequence number: its first byte has 1. An end of the
-    /// stream without data has 0.
+    /// Sequence number of the first byte in the subflow, counted from its initial sequence number: its first byte has
+    /// 1. An end of the stream without data has 0.
     pub subflow_sequence: u32,
     /// Bytes; 0 stands for all that follow (section 3.7).
     pub length: u16,
@@ -265,9 +265,9 @@ impl ResetReason {
     }
 }
 
-/// Returns the checksum of a mapping before its data (section 3.3.1): continue it over the bytes of the data, without padding.
-/// The data sequence number counts whole, whatever the option has of it; a mapping in an MP_CAPABLE begins at the
-/// stream's first number, and at 1 in the subflow.
+/// Returns the checksum of a mapping before its data (section 3.3.1): continue it over the bytes of the data, without
+/// padding. The data sequence number counts whole, whatever the option has of it; a mapping in an MP_CAPABLE begins at
+/// the stream's first number, and at 1 in the subflow.
 pub fn pseudo_header(data_sequence: u64, subflow_sequence: u32, length: u16) -> Checksum {
     Checksum::default()
         .update(&data_sequence.to_be_bytes())

@@ -117,8 +117,8 @@ struct Connection {
     streams: BTreeMap<u64, usize>,
 }
 
-/// Most bytes that a server leaves in its send buffer before it chooses the next data, so that late requests get their turn:
-/// what `tcp_notsent_lowat` is set to for that (P. Meenan, *Optimizing HTTP/2 prioritization with BBR and
+/// Most bytes that a server leaves in its send buffer before it chooses the next data, so that late requests get their
+/// turn: what `tcp_notsent_lowat` is set to for that (P. Meenan, *Optimizing HTTP/2 prioritization with BBR and
 /// tcp_notsent_lowat*, 2018).
 const LOW_WATER: u64 = 16_384;
 

@@ -72,8 +72,8 @@ impl Bbr {
         self.prior_cwnd = if whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// Handles a timeout: the window restarts from one segment, as all data in flight counts as lost. Earlier growth counts no
-    /// more.
+    /// Handles a timeout: the window restarts from one segment, as all data in flight counts as lost. Earlier growth
+    /// counts no more.
     pub(super) fn on_timeout(&mut self, congestion: &Congestion) {
         if congestion.signal != Signal::RepeatedTimeout {
             self.save_window();

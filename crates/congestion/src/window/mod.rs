@@ -109,8 +109,8 @@ pub trait Window: Send + 'static {
         None
     }
 
-    /// Returns the window with which data transfer starts, where the algorithm does not leave that to the protocol; `rtt` is the
-    /// handshake's round-trip time.
+    /// Returns the window with which data transfer starts, where the algorithm does not leave that to the protocol;
+    /// `rtt` is the handshake's round-trip time.
     fn initial(&mut self, _state: &State, _rtt: Option<Duration>) -> Option<f64> {
         None
     }
@@ -128,8 +128,8 @@ pub trait Window: Send + 'static {
         false
     }
 
-    /// Returns the state after an early sign of congestion that `ack` shows, if it does: no larger a window, in whatever phase
-    /// and whether or not the window was in use. Not asked in recovery.
+    /// Returns the state after an early sign of congestion that `ack` shows, if it does: no larger a window, in
+    /// whatever phase and whether or not the window was in use. Not asked in recovery.
     fn yield_early(&mut self, _state: &State, _ack: &Ack) -> Option<State> {
         None
     }
@@ -154,13 +154,14 @@ pub trait Window: Send + 'static {
         state.cwnd
     }
 
-    /// Returns the window, and with it the threshold, once a loss has been repaired, where the algorithm sets them only then.
+    /// Returns the window, and with it the threshold, once a loss has been repaired, where the algorithm sets them only
+    /// then.
     fn recovered(&mut self, _state: &State) -> Option<f64> {
         None
     }
 
-    /// Returns the last [`shrink`](Self::shrink) was for nothing: the window is what it was before, and so should be whatever
-    /// the algorithm remembers of it.
+    /// Returns the last [`shrink`](Self::shrink) was for nothing: the window is what it was before, and so should be
+    /// whatever the algorithm remembers of it.
     fn undo(&mut self, _now: Time) {}
 
     /// Returns whether one duplicate acknowledgement is enough to retransmit data sent `age` ago.

@@ -32,7 +32,8 @@ impl Clock {
         (now.as_nanos() / self.unit) as f64
     }
 
-    /// Returns a measured span in units. Linux measures microseconds and rounds them up to ticks: at 100 Hz 51 ms count as 60.
+    /// Returns a measured span in units. Linux measures microseconds and rounds them up to ticks: at 100 Hz 51 ms count
+    /// as 60.
     pub fn span(self, span: Duration) -> f64 {
         if self.whole {
             ((span.as_nanos() / 1_000 * 1_000) as f64 / self.unit as f64).ceil()

@@ -222,7 +222,8 @@ impl Window for Vegas {
         ack.round && (self.hold || self.kernel.is_some()) && self.queued.is_some_and(|queued| queued > self.gamma)
     }
 
-    /// Returns the window after slow start, an eighth less to drain its queue (the authors' implementation, as ported to ns-2).
+    /// Returns the window after slow start, an eighth less to drain its queue (the authors' implementation, as ported
+    /// to ns-2).
     fn after_slow_start(&mut self, state: &State) -> f64 {
         let Some(kernel) = &mut self.kernel else { return (state.cwnd * 7.0 / 8.0).max(2.0 * state.mss) };
         let window = state.cwnd.min(kernel.carried * state.mss).max(2.0 * state.mss);

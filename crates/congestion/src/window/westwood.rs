@@ -123,8 +123,9 @@ impl BandwidthEstimate {
         }
     }
 
-    /// Samples silence: as an interval beyond tau/2 would break the sampling theorem, the filter gets a sample of zero for every tau/2
-    /// without an acknowledgement. Returns the time these cover; the rest, above zero, is the acknowledgement's own.
+    /// Samples silence: as an interval beyond tau/2 would break the sampling theorem, the filter gets a sample of zero
+    /// for every tau/2 without an acknowledgement. Returns the time these cover; the rest, above zero, is the
+    /// acknowledgement's own.
     fn sample_silence(&mut self, interval: f64) -> f64 {
         let longest = self.tau / 2.0;
         if interval <= longest {

@@ -145,10 +145,11 @@ impl Theirs {
 /// at least, and passes two filters that keep 7/8. A loss halves the window as Reno; only when it is repaired do window
 /// and threshold become what the path carries. All times are whole ticks of the kernel's clock.
 ///
-/// Linux's estimate guesses delivered data as if there were no SACK: a duplicate acknowledgement counts as a segment, and what so many
-/// stood for is taken off the next that cover more than one segment, but those that Van Jacobson's header prediction
-/// foresaw (no SACK, the same window). The RTT by a time stamp's echo is cut to milliseconds before it is rounded up to ticks: on
-/// a path of 10.2 ms that is two ticks while nothing is lost, and one once something was sent again.
+/// Linux's estimate guesses delivered data as if there were no SACK: a duplicate acknowledgement counts as a segment,
+/// and what so many stood for is taken off the next that cover more than one segment, but those that Van Jacobson's
+/// header prediction foresaw (no SACK, the same window). The RTT by a time stamp's echo is cut to milliseconds before
+/// it is rounded up to ticks: on a path of 10.2 ms that is two ticks while nothing is lost, and one once something was
+/// sent again.
 #[derive(Debug)]
 pub(super) struct LinuxWestwood {
     whole: WholeSegments,

@@ -42,8 +42,8 @@ impl WholeSegments {
         (window + due) * state.mss
     }
 
-    /// Returns whether a segment is due, as the controls of Linux count that do so themselves: they look before `segments` more are
-    /// counted, and forget what is beyond.
+    /// Returns whether a segment is due, as the controls of Linux count that do so themselves: they look before
+    /// `segments` more are counted, and forget what is beyond.
     pub fn due(&mut self, segments: f64, every: f64) -> bool {
         let due = self.credit >= every;
         self.credit = if due { 0.0 } else { self.credit + segments };

@@ -99,14 +99,15 @@ impl crate::Class for Class {
     }
 }
 
-/// Time before the end of the run from which the other stack, whose timers were late again and again, may send after the end.
+/// Time before the end of the run from which the other stack, whose timers were late again and again, may send after
+/// the end.
 const HORIZON: Duration = Duration::from_secs(27);
 
 /// The kernel's clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Returns the most lateness of a kernel's timer of this span: one tick and the wheel's step, which is a tick up to 64 ticks, 8
-/// up to 512, and 64 beyond.
+/// Returns the most lateness of a kernel's timer of this span: one tick and the wheel's step, which is a tick up to 64
+/// ticks, 8 up to 512, and 64 beyond.
 fn lateness(span: Duration) -> Duration {
     let ticks = span.as_nanos() / TICK.as_nanos();
     let bucket = if ticks < 60 {
@@ -210,8 +211,8 @@ fn items(mut rest: &[u8]) -> Vec<(u16, Vec<u8>)> {
     found
 }
 
-/// Returns the class in which one packet differs from the other, which have chunks of the same types; `gaps` are the times since the packets
-/// before them.
+/// Returns the class in which one packet differs from the other, which have chunks of the same types; `gaps` are the
+/// times since the packets before them.
 fn classes(ours: &Packet, linux: &Packet, gaps: [Duration; 2]) -> Vec<Class> {
     let early = gaps[0] + lateness(gaps[0]) < gaps[1];
     let late = gaps[1] + TICK + TICK / 10 < gaps[0];

@@ -35,8 +35,8 @@ struct Pace {
     count: u64,
 }
 
-/// Settings of both stacks. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot, and what
-/// they measure decides on the next timeout.
+/// Settings of both stacks. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot,
+/// and what they measure decides on the next timeout.
 #[derive(Clone, Debug)]
 struct Settings {
     /// Milliseconds.

@@ -108,9 +108,9 @@ pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
     .collect()
 }
 
-/// Returns whether ours ends with the data what the kernel ends behind it. The guest's program writes and then closes, so that its FIN
-/// goes by itself where the data could leave before; our applications do both at a time. The peer answers each, and so what
-/// follows cannot be compared.
+/// Returns whether ours ends with the data what the kernel ends behind it. The guest's program writes and then closes,
+/// so that its FIN goes by itself where the data could leave before; our applications do both at a time. The peer
+/// answers each, and so what follows cannot be compared.
 fn ends_with_data(ours: &Segment, linux: &Segment) -> bool {
     let fin = |segment: &Segment| segment.flags.contains(Flags::FIN);
     ours.length > 0 && fin(ours) && !fin(linux) && (ours.sequence, ours.length) == (linux.sequence, linux.length)

@@ -64,8 +64,8 @@ impl Settings {
         self.max_packet = self.max_packet.max(packet.size);
     }
 
-    /// Returns when the next packet is due to be dropped: drops come closer by the root of their number, which makes the rate of a
-    /// TCP that answers each fall linearly (RFC 8289, section 5.4).
+    /// Returns when the next packet is due to be dropped: drops come closer by the root of their number, which makes
+    /// the rate of a TCP that answers each fall linearly (RFC 8289, section 5.4).
     fn control_law(&self, from: Time, count: u32) -> Time {
         from + Duration::from_nanos((self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
     }

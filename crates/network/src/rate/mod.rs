@@ -18,8 +18,8 @@ const NEVER: u64 = u64::MAX / 4;
 
 /// A transmitter whose rate varies. Times are nanoseconds.
 pub trait Service: Send {
-    /// Returns when a packet of `bytes`, link header included, that is ready at `now` starts to be sent, and when it has been. It
-    /// comes after all packets before it.
+    /// Returns when a packet of `bytes`, link header included, that is ready at `now` starts to be sent, and when it
+    /// has been. It comes after all packets before it.
     fn send(&mut self, now: u64, bytes: u32) -> (u64, u64);
     /// Returns the bits that it could have sent from the start to `until`.
     fn capacity(&self, until: u64) -> f64;

@@ -17,7 +17,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Creates a schedule of rates from `steps`' times in nanoseconds on, the first of which is 0, in order; anew after each `repeat`.
+    /// Creates a schedule of rates from `steps`' times in nanoseconds on, the first of which is 0, in order; anew after
+    /// each `repeat`.
     pub fn new(steps: Vec<(u64, Rate)>, repeat: Option<u64>, outages: Vec<Outage>) -> Schedule {
         assert!(steps.first().is_some_and(|(at, _)| *at == 0), "a schedule begins at 0");
         let steps = steps.into_iter().map(|(at, rate)| (at, rate.as_bps())).collect();

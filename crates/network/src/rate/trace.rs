@@ -45,9 +45,9 @@ impl Opportunities {
         }
     }
 
-    /// Returns a synthetic cellular downlink of a minute: opportunities come at random (Poisson) with a rate that moves each 20 ms,
-    /// its logarithm an autoregressive process around 9 Mbit/s with the spread of a factor 2.5 and a memory of 2 s, and
-    /// that is nothing for 250 ms on average once in 20 s. Of the same seed it is the same.
+    /// Returns a synthetic cellular downlink of a minute: opportunities come at random (Poisson) with a rate that moves
+    /// each 20 ms, its logarithm an autoregressive process around 9 Mbit/s with the spread of a factor 2.5 and a memory
+    /// of 2 s, and that is nothing for 250 ms on average once in 20 s. Of the same seed it is the same.
     pub fn cellular(seed: u64) -> Opportunities {
         const STEP_MS: u64 = 20;
         let mut stream = RandomStream::new(seed, "trace/cellular");

@@ -12,7 +12,8 @@ pub(crate) enum Body {
     Tcp(Segment),
     /// UDP datagram.
     Udp(Datagram),
-    /// Anything else: the key of its content in [`Contents`](super::Contents), and its path in the flow, numbered alike at both ends.
+    /// Anything else: the key of its content in [`Contents`](super::Contents), and its path in the flow, numbered alike
+    /// at both ends.
     Kept { content: Kept, path: u8 },
     /// IP packet to or from a guest: the number of its frame.
     Bytes(u32),

@@ -19,8 +19,8 @@ pub(crate) trait Codec {
     /// Appends the IP packet of a crossing. Returns the client's and the server's interface at the ends of its way.
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2];
 
-    /// Reads an IP packet that the guest on side `from` has sent, and the interfaces at the ends of its way. `None`: it does not
-    /// belong to this flow, or its checksum is wrong.
+    /// Reads an IP packet that the guest on side `from` has sent, and the interfaces at the ends of its way. `None`: it
+    /// does not belong to this flow, or its checksum is wrong.
     fn decode(&mut self, _from: usize, _packet: &[u8], _contents: &mut Contents) -> Option<(Body, [usize; 2])> {
         None
     }

@@ -119,8 +119,8 @@ pub(crate) trait Endpoint: Any {
         Tally::default().with("packets_lost", dropped)
     }
 
-    /// Returns reports on its paths from `start` to `end`, if it has several or might have; `receiver` is its peer, unless a
-    /// guest plays it.
+    /// Returns reports on its paths from `start` to `end`, if it has several or might have; `receiver` is its peer,
+    /// unless a guest plays it.
     fn paths(&self, _receiver: Option<&dyn Endpoint>, _start: Time, _end: Time) -> Option<Vec<PathReport>> {
         None
     }
@@ -211,8 +211,8 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Acts on a connection of one stream. Returns the time of the next turn, and whether it wants one as soon as its data has
-    /// left.
+    /// Acts on a connection of one stream. Returns the time of the next turn, and whether it wants one as soon as its
+    /// data has left.
     pub fn on(self, stream: &mut impl ByteStream) -> (Time, bool) {
         if self.is_client {
             (self.visit.drive_client(self.now, self.connection, stream), false)

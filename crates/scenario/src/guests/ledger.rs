@@ -100,8 +100,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the paths that the kernel reported and the subflows seen on the wire alone, each with its counts on the wire,
-    /// which go on after the kernel's last sample.
+    /// Returns the paths that the kernel reported and the subflows seen on the wire alone, each with its counts on the
+    /// wire, which go on after the kernel's last sample.
     pub fn paths(&self) -> Vec<(PathInfo, Option<&TcpMeter>)> {
         let shown = &self.paths.paths;
         let counts =

@@ -274,7 +274,8 @@ pub(crate) fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
     }
 }
 
-/// Returns whether a datagram marks the end of a datagram flow: it has the highest number in place of an offset, and no data.
+/// Returns whether a datagram marks the end of a datagram flow: it has the highest number in place of an offset, and no
+/// data.
 pub(crate) fn is_end(datagram: &[u8]) -> bool {
     datagram.get(8..16) == Some(&[0xff; 8])
 }

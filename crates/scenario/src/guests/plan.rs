@@ -30,8 +30,8 @@ pub struct HostPlan {
     pub seed: u64,
     /// Longest time for which a card waits for more packets before it interrupts.
     pub moderation: Duration,
-    /// Whether it runs programs of the machine. A program may read the clock in a loop; unless the guest runs ahead of the others,
-    /// each reading costs a switch between processes.
+    /// Whether it runs programs of the machine. A program may read the clock in a loop; unless the guest runs ahead of
+    /// the others, each reading costs a switch between processes.
     pub has_programs: bool,
     /// Plan of its first program.
     pub plan: Plan,
@@ -105,8 +105,8 @@ fn host(
     Ok(GuestPlan { node, host })
 }
 
-/// Returns the memory of a guest: its kernel's, and the buffers of each flow, tuned by the kernel or as given. Untouched memory
-/// costs the machine nothing.
+/// Returns the memory of a guest: its kernel's, and the buffers of each flow, tuned by the kernel or as given.
+/// Untouched memory costs the machine nothing.
 fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
     const TUNED: u64 = 12 << 20;
     let of = |end: &End<'_>| {

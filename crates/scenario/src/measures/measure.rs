@@ -127,7 +127,8 @@ impl FlowMeasure {
         *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp) };
     }
 
-    /// Returns the interarrival jitter in seconds; `None` before two packets have arrived, or where they came by several connections.
+    /// Returns the interarrival jitter in seconds; `None` before two packets have arrived, or where they came by
+    /// several connections.
     pub fn jitter(&self) -> Option<f64> {
         self.last_transit.filter(|_| self.owd.count() > 1).map(|_| self.jitter / 1e9)
     }

@@ -53,8 +53,8 @@ pub(crate) struct Addresses {
     pub interfaces: Vec<Interface>,
     /// Client and server of each flow.
     pub sockets: Vec<[Socket; 2]>,
-    /// Interfaces of client and server at the ends of each path of an association, or of each possible subflow; empty for other
-    /// flows.
+    /// Interfaces of client and server at the ends of each path of an association, or of each possible subflow; empty
+    /// for other flows.
     pub paths: Vec<Vec<[usize; 2]>>,
     by_place: BTreeMap<(usize, usize), usize>,
 }

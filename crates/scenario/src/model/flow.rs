@@ -32,7 +32,8 @@ pub struct FlowSpec {
     pub part: u32,
 }
 
-/// Classes of flow sizes in studies of short flows (Alizadeh et al., *pFabric*, SIGCOMM 2013), with their upper ends in bytes.
+/// Classes of flow sizes in studies of short flows (Alizadeh et al., *pFabric*, SIGCOMM 2013), with their upper ends in
+/// bytes.
 const SIZE_CLASSES: [(f64, &str); 3] =
     [(100e3, "up to 100 kB"), (10e6, "100 kB to 10 MB"), (f64::INFINITY, "above 10 MB")];
 

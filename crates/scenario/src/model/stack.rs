@@ -146,8 +146,8 @@ fn read_stack(item: &Item) -> Result<Stack> {
     found.ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
 }
 
-/// Reads a table of names and values. Dots separate the parts of a name; below `net.`, where an interface's name may have dots
-/// of its own, slashes may too.
+/// Reads a table of names and values. Dots separate the parts of a name; below `net.`, where an interface's name may
+/// have dots of its own, slashes may too.
 fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(String, String)>> {
     let Some(item) = item else { return Ok(Vec::new()) };
     let whole = item.clone();

@@ -367,8 +367,8 @@ impl<'a> Making<'a> {
         Making { scenario, routing, addresses, logs, shared: Vec::new(), by_hosts: BTreeMap::new() }
     }
 
-    /// Returns the settings of a transport, shared with the previous flow if both were described together: 10 000 copies would
-    /// be most of a run's memory.
+    /// Returns the settings of a transport, shared with the previous flow if both were described together: 10 000
+    /// copies would be most of a run's memory.
     pub fn settings<C: Any + Send + Sync>(&mut self, spec: &Arc<TransportSpec>, make: impl FnOnce() -> C) -> Arc<C> {
         let known = self.shared.last().filter(|(known, _)| *known == Arc::as_ptr(spec));
         if let Some(config) = known.and_then(|(_, config)| config.clone().downcast::<C>().ok()) {

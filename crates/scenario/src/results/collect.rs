@@ -24,7 +24,8 @@ pub struct Outcome {
     pub paths: Table,
     /// One row a direction of a link.
     pub links: Table,
-    /// One row a sample of a time series, except samples that were taken while the run went on ([`Options`](crate::Options)).
+    /// One row a sample of a time series, except samples that were taken while the run went on
+    /// ([`Options`](crate::Options)).
     pub samples: Table,
     /// Legend that converts samples taken during the run to rows.
     pub legend: Legend,

@@ -104,8 +104,8 @@ fn places(routing: &Routing<'_>, spec: &FlowSpec) -> Vec<Location> {
     spec.transport.pack().ways(routing, spec).into_iter().flatten().map(|way| Location::of_way(routing, &way)).collect()
 }
 
-/// Returns the paths of a guest's association, or its subflows. For several paths of an association its kernel reports windows
-/// and round-trip times alone.
+/// Returns the paths of a guest's association, or its subflows. For several paths of an association its kernel reports
+/// windows and round-trip times alone.
 fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Vec<(Option<Location>, Tally)>> {
     let flow = &world.flows[number];
     let paths = world.guests.ledger(number).paths();

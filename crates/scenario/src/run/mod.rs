@@ -30,7 +30,8 @@ use vazao_wire::pcapng::Direction;
 pub const ENGINE_VERSION: &str = env!("VAZAO_ENGINE_VERSION");
 
 impl Scenario {
-    /// Returns the identity of its run: a digest of the resolved scenario, seed included, and the engine's version; 16 hex digits.
+    /// Returns the identity of its run: a digest of the resolved scenario, seed included, and the engine's version; 16
+    /// hex digits.
     pub fn run_id(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(self.json().to_string());

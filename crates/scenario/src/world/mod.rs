@@ -156,7 +156,8 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Adds a flow that opens at `start`, or on call if that is never, between client and server. Add all flows before the guests.
+    /// Adds a flow that opens at `start`, or on call if that is never, between client and server. Add all flows before
+    /// the guests.
     pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], measure: FlowMeasure) {
         let number = self.flows.len() as u32;
         let first = self.ends.len() as u32;

@@ -18,7 +18,8 @@ impl<P: Probe> World<P> {
         self.sampler = Some(Sampler { next: Time::ZERO, interval });
     }
 
-    /// Takes the samples before `time`, the next event. Sampling is no event of its own, which would keep a finished run going.
+    /// Takes the samples before `time`, the next event. Sampling is no event of its own, which would keep a finished
+    /// run going.
     #[inline]
     pub fn sample_until(&mut self, time: Time, stop: &AtomicBool) -> Result<(), Stopped> {
         match self.sampler {

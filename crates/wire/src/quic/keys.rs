@@ -41,8 +41,8 @@ impl Keys {
         Keys { suite: Suite::Aes128(Box::new((aead, header, *secret))), iv: expand_label(secret, "quic iv", &[]) }
     }
 
-    /// Derives the keys of a traffic secret of TLS_AES_128_GCM_SHA256 or, by its length, TLS_AES_256_GCM_SHA384 (RFC 8446 appendix
-    /// B.4). `None`: it is neither's.
+    /// Derives the keys of a traffic secret of TLS_AES_128_GCM_SHA256 or, by its length, TLS_AES_256_GCM_SHA384 (RFC
+    /// 8446 appendix B.4). `None`: it is neither's.
     pub fn of(secret: &[u8]) -> Option<Keys> {
         if let Ok(secret) = secret.try_into() {
             return Some(Keys::new(secret));

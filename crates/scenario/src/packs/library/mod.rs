@@ -113,8 +113,8 @@ impl Endpoint for Box<dyn Library> {
     fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
         see(&self.report());
     }
-    /// Returns the counts: retransmissions are packets declared lost, whose content is sent again. A library does not report
-    /// timeouts.
+    /// Returns the counts: retransmissions are packets declared lost, whose content is sent again. A library does not
+    /// report timeouts.
     fn counts(&self, _end: Time) -> Counts<'_> {
         let report = self.report();
         Counts {

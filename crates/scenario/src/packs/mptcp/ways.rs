@@ -10,8 +10,8 @@ use vazao_transport::mptcp::Way;
 /// Most addresses of a host over Multipath TCP.
 const MOST_ADDRESSES: usize = 64;
 
-/// Returns the pairs of addresses between which subflows can exist, the flow's own first, and their routes. Packets back go to
-/// the client's address, and arrive at the interface from which the way there leaves.
+/// Returns the pairs of addresses between which subflows can exist, the flow's own first, and their routes. Packets
+/// back go to the client's address, and arrive at the interface from which the way there leaves.
 ///
 /// A guest answers by the interface that has its source address. A single mesh to a guest therefore uses an address only if
 /// the way there leads to its interface; otherwise all its data would leave by the first.

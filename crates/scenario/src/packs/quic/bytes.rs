@@ -137,8 +137,8 @@ impl Sealer {
         }
     }
 
-    /// Handles a datagram that a side has received; call after encoding it. The client takes the server's identifier from its
-    /// first Initial packet, as it can open no other before (RFC 9000 section 7.2).
+    /// Handles a datagram that a side has received; call after encoding it. The client takes the server's identifier
+    /// from its first Initial packet, as it can open no other before (RFC 9000 section 7.2).
     pub fn on_receive(&mut self, side: usize, datagram: &Datagram) {
         self.knows |= side == 0 && datagram.packets.iter().any(|packet| matches!(packet.kind, quic::Kind::Initial(_)));
     }

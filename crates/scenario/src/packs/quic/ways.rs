@@ -4,8 +4,8 @@ use crate::model::flow::{FlowSpec, Routes};
 use crate::model::ways::{MOST_PATHS, last, ways_between};
 use vazao_network::Routing;
 
-/// Returns the ways of a QUIC connection, the flow's own first: from each interface of the client to the known address of the
-/// server, or to the first reachable one.
+/// Returns the ways of a QUIC connection, the flow's own first: from each interface of the client to the known address
+/// of the server, or to the first reachable one.
 pub(super) fn client_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
     if !flow.transport.pack().leaves_by_several(flow) {

@@ -113,8 +113,9 @@ impl SentChunks {
     }
 }
 
-/// Appends an IP packet from `source`, whose addresses are `addresses`, to `target`. A guest, whose state and the sending side
-/// are given, gets the flow's content and its own cookie and heartbeats; captures have content made from stamps.
+/// Appends an IP packet from `source`, whose addresses are `addresses`, to `target`. A guest, whose state and the
+/// sending side are given, gets the flow's content and its own cookie and heartbeats; captures have content made from
+/// stamps.
 pub(crate) fn encode_chunks(
     packet: &Packet,
     (source, target): (Place, Place),

@@ -224,7 +224,8 @@ impl model::Pack for Pack {
     }
 }
 
-/// Returns the Fast Open cookies of a flow's hosts. The first flow between two hosts decides whether the client has one already.
+/// Returns the Fast Open cookies of a flow's hosts. The first flow between two hosts decides whether the client has one
+/// already.
 fn cookies(making: &mut Making<'_>, flow: &FlowSpec) -> Arc<Cookies> {
     let host = |address: &str| address.split('.').next().unwrap_or(address).to_owned();
     let hosts = format!("cookie/{}/{}", host(&flow.client), host(&flow.server));
