@@ -71,8 +71,8 @@ impl Flows<'_> {
         }
         let each = memory::of_flow(&transport);
         let take = |flows: u64| {
-            let told = number.as_ref().unwrap_or(&app);
-            context.budget.take(flows, &format!("flows over {}", transport.entry.name), each).map_err(|e| told.error(e))
+            let item = number.as_ref().unwrap_or(&app);
+            context.budget.take(flows, &format!("flows over {}", transport.entry.name), each).map_err(|e| item.error(e))
         };
         if arrivals.is_none() {
             let connections = visit(&application, first).map_or(1, |visit| visit.most_connections()) as u64;

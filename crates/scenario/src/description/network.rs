@@ -17,9 +17,9 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
     let graph = match &entry.build {
         Topology::Named => read_custom(&mut table, files)?,
         Topology::Links { keys, copies, build } => {
-            let (parameters, told) = read_parameters(&mut table, entry.parameters)?;
-            let told = told.unwrap_or(item);
-            budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| told.error(problem))?;
+            let (parameters, given) = read_parameters(&mut table, entry.parameters)?;
+            let given = given.unwrap_or(item);
+            budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| given.error(problem))?;
             let read = |key: &Key| read_links(&mut table, key, &parameters, files);
             build(&parameters, &keys.iter().map(read).collect::<Result<Vec<_>>>()?)
         }
@@ -30,14 +30,14 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
 
 /// Takes a topology's parameters out of a table. Returns the last given item too, for errors.
 fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters, Option<Item>)> {
-    let (mut parameters, mut told) = (Parameters::defaults(known), None);
+    let (mut parameters, mut given) = (Parameters::defaults(known), None);
     for parameter in known {
         if let Some(item) = table.take(parameter.name) {
             parameters.set(parameter.name, Value::Number(item.whole(parameter.kind)? as f64));
-            told = Some(item);
+            given = Some(item);
         }
     }
-    Ok((parameters, told))
+    Ok((parameters, given))
 }
 
 /// Reads the links under a key, and checks their number.

@@ -35,9 +35,9 @@ const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Par
 const KERNEL: &str = "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
 
 /// Refuses parameters of `all` that a stack does not accept: a setting without effect is a mistake.
-fn refuse_own(table: &Table, all: &[Parameter], told: &[&str], whose: &str) -> Result<(), ScenarioError> {
-    for parameter in all.iter().filter(|parameter| !told.contains(&parameter.name)) {
-        let problem = format!("is {whose}. What a guest can be told: {}", told.join(", "));
+fn refuse_own(table: &Table, all: &[Parameter], accepted: &[&str], decision: &str) -> Result<(), ScenarioError> {
+    for parameter in all.iter().filter(|parameter| !accepted.contains(&parameter.name)) {
+        let problem = format!("is {decision}. What a guest can be told: {}", accepted.join(", "));
         table.refuse(parameter.name, problem)?;
     }
     Ok(())

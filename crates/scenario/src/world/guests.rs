@@ -151,9 +151,9 @@ impl<P: Probe> World<P> {
         let guests = &mut self.guests;
         let Some(interface) = guests.addresses.at(guests.hosts[index].node, card) else { return };
         let Some(&way) = guests.ways.get(&(interface, ip.destination)) else { return };
-        let whose = guests.flow_of(&ip, &bytes[inside.clone()]);
+        let owner = guests.flow_of(&ip, &bytes[inside.clone()]);
         let arrives_at = guests.addresses.interfaces[way.interface].node;
-        let machine = whose.and_then(|(number, side)| match self.flows[number].ends[1 - side] {
+        let machine = owner.and_then(|(number, side)| match self.flows[number].ends[1 - side] {
             End::Machine(index) => Some(Target::Machine(index as usize)),
             End::Guest(_) => None,
         });
@@ -161,7 +161,7 @@ impl<P: Probe> World<P> {
         let Some(target) = machine.or(guest) else { return };
         let mut flow = None;
         let mut payload = data_bytes(ip.protocol, &bytes[inside.clone()]);
-        if let Some((number, side)) = whose {
+        if let Some((number, side)) = owner {
             let known = guests.flows.get_mut(&number).expect("a guest's flow");
             let is_data = side == known.sending_side();
             flow = Some((number, is_data));
@@ -182,7 +182,7 @@ impl<P: Probe> World<P> {
         let size = bytes.len() as u32;
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
         // Fair queues see each direction of a flow as one; packets of no flow are one by their destination.
-        let to = match whose {
+        let to = match owner {
             Some((number, side)) => OF_BYTES | (2 * number + side) as u32,
             None => OF_NO_FLOW | way.interface as u32,
         };

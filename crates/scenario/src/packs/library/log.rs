@@ -44,7 +44,7 @@ impl Reader {
     pub fn secrets(&mut self, lines: &str) {
         for line in lines.lines() {
             let mut words = line.split(' ');
-            let whose = match words.next() {
+            let owner = match words.next() {
                 Some("CLIENT_EARLY_TRAFFIC_SECRET") => (0, Kind::ZeroRtt),
                 Some("CLIENT_HANDSHAKE_TRAFFIC_SECRET") => (0, Kind::Handshake),
                 Some("SERVER_HANDSHAKE_TRAFFIC_SECRET") => (1, Kind::Handshake),
@@ -53,7 +53,7 @@ impl Reader {
                 _ => continue,
             };
             if let Some(keys) = words.nth(1).and_then(bytes).and_then(|secret| Keys::of(&secret)) {
-                self.keys.insert(whose, keys);
+                self.keys.insert(owner, keys);
             }
         }
     }
@@ -66,12 +66,12 @@ impl Reader {
             let length = rest.len() - after.len();
             rest = after;
             if let Some((name, number, frames)) = self.read(from, &packet) {
-                let told = json!({
+                let additions = json!({
                     "raw": { "length": length },
                     "frames": frames,
                     "is_coalesced": length < datagram.len(),
                 });
-                self.packets.insert((from == self.side, name, number), told);
+                self.packets.insert((from == self.side, name, number), additions);
             }
         }
     }
@@ -100,7 +100,7 @@ impl Reader {
         let expected = &mut self.expected[from][space];
         *expected = (number + 1).max(*expected);
         let mut frames = Vec::new();
-        read_frames(&payload, |frame| frames.push(tell(frame))).ok()?;
+        read_frames(&payload, |frame| frames.push(qlog_frame(frame))).ok()?;
         Some((name, number, frames))
     }
 
@@ -154,9 +154,9 @@ impl Reader {
         let (kind, number) = (data["header"]["packet_type"].as_str(), data["header"]["packet_number"].as_u64());
         let of = |&(own, name, place): &(bool, &str, u64)| own == sent && Some(name) == kind && Some(place) == number;
         if let Some(key) = self.packets.keys().find(|key| of(key)).copied()
-            && let Some(Value::Object(told)) = self.packets.remove(&key)
+            && let Some(Value::Object(additions)) = self.packets.remove(&key)
         {
-            told.into_iter().for_each(|(field, value)| data[field] = value);
+            additions.into_iter().for_each(|(field, value)| data[field] = value);
         }
     }
 }
@@ -173,7 +173,7 @@ fn amend(metrics: &mut Value) {
 }
 
 /// Converts a frame to qlog.
-fn tell(read: &Frame<'_>) -> Value {
+fn qlog_frame(read: &Frame<'_>) -> Value {
     let simple = match *read {
         Frame::StreamsBlocked { both_ways, count } => {
             return json!({ "frame_type": "streams_blocked", "stream_type": ways(both_ways), "limit": count });

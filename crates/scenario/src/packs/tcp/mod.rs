@@ -161,11 +161,11 @@ pub(super) const ENTRY: Entry<Protocol> = Entry {
 };
 
 /// Parameters that a guest accepts; its kernel decides the others.
-const TOLD: &[&str] = &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
+const ACCEPTED: &[&str] = &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
 
 impl model::Pack for Pack {
     fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if reading.stacks == [Stack::Linux; 2] { refuse_own(table, OWN, TOLD, KERNEL) } else { Ok(()) }
+        if reading.stacks == [Stack::Linux; 2] { refuse_own(table, OWN, ACCEPTED, KERNEL) } else { Ok(()) }
     }
     fn expand(&self, table: &mut Table) -> Result<(), ScenarioError> {
         like::apply(table)
